@@ -1,0 +1,48 @@
+"""The one family of errors: each message names the place and, where there is one, the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SituateError(ValueError):
+    """Anything the user can mend: bad input, an impossible request, a missing extra."""
+
+
+class GraphError(SituateError):
+    """A graph that breaks its own rules: a cycle, a duplicate name, a dangling tensor."""
+
+
+class ClusterError(SituateError):
+    """A cluster that cannot exist: no devices, negative memory, devices without a link."""
+
+
+class ReadError(SituateError):
+    """A file that cannot be read as what it claims to be."""
+
+
+class PlanError(SituateError):
+    """A plan that does not belong to this graph or cluster."""
+
+
+class ScheduleError(SituateError):
+    """A schedule that breaks a dependency, a device, a channel or a capacity."""
+
+
+class MissingExtra(SituateError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"this needs {package}, which is not installed: pip install 'situate[{extra}]'"
+        )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the known name closest to `name`, else the list of known names."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; known: {', '.join(names[:20])}" + (", ..." if len(names) > 20 else "")

@@ -1,0 +1,3 @@
+"""The version of situate."""
+
+VERSION = "0.1.0"
