@@ -1,0 +1,311 @@
+"""Devices, the links between them, and the TOML files that describe both."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import tomllib
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.costs.rates import EFFICIENCY
+from situate.errors import ClusterError, nearest
+from situate.graph import BYTES_LIMIT, MachineDevice
+
+PRESETS = Path(__file__).parent / "clusters"
+
+UNITS = {"": 1, "B": 1} | {
+    prefix + suffix: base**power
+    for power, prefix in enumerate("KMGT", start=1)
+    for suffix, base in (("B", 1000), ("iB", 1024))
+}
+
+
+class Device(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One device. Rates are what the roofline needs; a graph with its own seconds needs none."""
+
+    name: str
+    kind: str = "gpu"
+    model: str = ""
+    memory: int | None = None
+    """Usable bytes; None is unlimited."""
+    flops: dict[str, float] = {}
+    """Peak FLOP/s by dtype, such as `float32`."""
+    bandwidth: float = math.inf
+    """Bytes/s of the device's own memory."""
+    launch: float = 0.0
+    """Seconds to launch one op."""
+    efficiency: dict[str, float] = {}
+    """Fraction of the peak that an op class reaches, over the roofline's defaults."""
+
+
+class Link(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename={"source": "from", "target": "to"},
+):
+    """How tensors get from every device matching `from` to every device matching `to`.
+
+    Patterns are shell-style (`gpu*`). `{from}` and `{to}` in `channel` stand for the devices'
+    names; without a channel every ordered pair has its own.
+    """
+
+    source: str
+    target: str
+    bandwidth: float
+    """Bytes/s."""
+    latency: float = 0.0
+    """Seconds."""
+    channel: str = ""
+    both: bool = True
+    """Holds in the other direction too."""
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    devices: list[dict[str, Any]]
+    links: list[Link] = []
+    description: str = ""
+    transfers: Literal["overlapped", "blocking"] = "overlapped"
+    synchronisation: float = 0.0
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Devices and links, validated.
+
+    Args:
+        name: what to call it in reports.
+        devices: at least one; names are unique.
+        links: where two match the same pair of devices, the later one holds.
+        transfers: `overlapped` or `blocking`, see the execution model.
+        synchronisation: seconds that every tensor and control edge pays to cross devices.
+
+    Raises:
+        ClusterError: names the device or link at fault.
+    """
+
+    name: str
+    devices: tuple[Device, ...]
+    links: tuple[Link, ...] = ()
+    transfers: Literal["overlapped", "blocking"] = "overlapped"
+    synchronisation: float = 0.0
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.devices:
+            raise ClusterError(f"cluster {self.name!r}: has no devices")
+        _device_count(len(self.devices))
+        for i, device in enumerate(self.devices):
+            _check_device(device, f"cluster {self.name!r}: devices[{i}] {device.name!r}")
+        names = [device.name for device in self.devices]
+        for name in names:
+            if names.count(name) > 1:
+                raise ClusterError(f"cluster {self.name!r}: two devices are called {name!r}")
+        for i, link in enumerate(self.links):
+            _check_link(link, f"cluster {self.name!r}: links[{i}]")
+        _check_number(self.synchronisation, f"cluster {self.name!r}: synchronisation")
+        self._tables  # noqa: B018 - a pair without a link is an error here, not in a solver
+
+    @property
+    def names(self) -> list[str]:
+        """Device names, in order."""
+        return [device.name for device in self.devices]
+
+    @property
+    def latency(self) -> NDArray[np.float64]:
+        """Seconds, shape (devices, devices); zero on the diagonal."""
+        return self._tables[0]
+
+    @property
+    def bandwidth(self) -> NDArray[np.float64]:
+        """Bytes/s, shape (devices, devices); infinite on the diagonal."""
+        return self._tables[1]
+
+    @property
+    def channel(self) -> NDArray[np.int32]:
+        """Index into `channels`, shape (devices, devices); -1 on the diagonal."""
+        return self._tables[2]
+
+    @property
+    def channels(self) -> list[str]:
+        """Names of the channels; `a->b` where a pair has its own."""
+        return self._tables[3]
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of all that times and memory depend on, in hexadecimal."""
+        content = (self.devices, self.links, self.transfers, self.synchronisation)
+        return hashlib.sha256(msgspec.msgpack.encode(content)).hexdigest()
+
+    @cached_property
+    def _tables(
+        self,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int32], list[str]]:
+        n = len(self.devices)
+        latency, bandwidth = np.zeros((n, n)), np.full((n, n), np.inf)
+        channel = np.full((n, n), -1, np.int32)
+        index: dict[str, int] = {}
+        for i, source in enumerate(self.names):
+            for j, target in enumerate(self.names):
+                if i == j:
+                    continue
+                link = self._link(source, target)
+                latency[i, j], bandwidth[i, j] = link.latency, link.bandwidth
+                name = link.channel.replace("{from}", source).replace("{to}", target)
+                channel[i, j] = index.setdefault(name or f"{source}->{target}", len(index))
+        return latency, bandwidth, channel, list(index)
+
+    def _link(self, source: str, target: str) -> Link:
+        """The last link that matches the pair."""
+        for link in reversed(self.links):
+            for a, b in ((link.source, link.target), (link.target, link.source)):
+                if fnmatchcase(source, a) and fnmatchcase(target, b):
+                    return link
+                if not link.both:
+                    break
+        raise ClusterError(
+            f"cluster {self.name!r}: no link from {source!r} to {target!r}: add a [[links]] "
+            f'entry with from = "{source}", to = "{target}"'
+        )
+
+    @classmethod
+    def read(cls, path: str | Path) -> Cluster:
+        """Read a TOML file; every error names the file and the entry."""
+        path = Path(path)
+        try:
+            text = path.read_bytes().decode("utf-8-sig")
+            content = tomllib.loads(text)
+        except OSError as error:
+            raise ClusterError(f"{path}: {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise ClusterError(f"{path}: not UTF-8 at byte {error.start}") from None
+        except tomllib.TOMLDecodeError as error:
+            raise ClusterError(f"{path}: {error}") from None
+        except RecursionError:
+            raise ClusterError(f"{path}: is nested too deeply") from None
+        try:
+            file = msgspec.convert(content, _File)
+            devices = [d for i, entry in enumerate(file.devices) for d in _devices(entry, i)]
+            return cls(
+                file.name,
+                tuple(devices),
+                tuple(file.links),
+                file.transfers,
+                file.synchronisation,
+                file.description,
+            )
+        except (msgspec.ValidationError, ClusterError) as error:
+            raise ClusterError(f"{path}: {error}") from None
+
+    @classmethod
+    def preset(cls, name: str) -> Cluster:
+        """One of the clusters that come with situate; `Cluster.presets()` lists them."""
+        if name not in cls.presets():
+            raise ClusterError(f"no cluster file or preset {name!r}{nearest(name, cls.presets())}")
+        return cls.read(PRESETS / f"{name}.toml")
+
+    @staticmethod
+    def presets() -> list[str]:
+        """Names of the clusters that come with situate."""
+        return sorted(path.stem for path in PRESETS.glob("*.toml"))
+
+    @classmethod
+    def identical(cls, count: int) -> Cluster:
+        """`count` equal devices of unlimited memory between which transfers cost what the graph
+        itself says, and nothing where it says nothing."""
+        return cls.of_machine(
+            f"identical:{count}", tuple(MachineDevice(f"d{i}", "any") for i in range(count))
+        )
+
+    @classmethod
+    def of_machine(cls, name: str, machine: tuple[MachineDevice, ...]) -> Cluster:
+        """The devices a graph's own file brings; transfers cost what the graph says."""
+        devices = tuple(Device(d.name, kind=d.kind, memory=d.memory) for d in machine)
+        return cls(name, devices, (Link("*", "*", math.inf),))
+
+    @classmethod
+    def find(cls, text: str) -> Cluster:
+        """What `--cluster` takes: a TOML file, a preset, or `identical:N`."""
+        if match := re.fullmatch(r"identical:(-?\d+)", text):
+            return cls.identical(_device_count(int(match[1])))
+        if text.endswith(".toml") or Path(text).is_file():
+            return cls.read(text)
+        return cls.preset(text)
+
+
+def _devices(entry: dict[str, Any], index: int) -> list[Device]:
+    """The devices of one [[devices]] entry; `count` repeats it with a number behind the name."""
+    where = f"devices[{index}]"
+    entry = dict(entry)
+    count = entry.pop("count", None)
+    if "memory" in entry:
+        entry["memory"] = _bytes(entry["memory"], f"{where}.memory")
+    try:
+        device = msgspec.convert(entry, Device)
+    except msgspec.ValidationError as error:
+        raise ClusterError(f"{where}: {error}") from None
+    if count is None:
+        return [device]
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise ClusterError(f"{where}.count: must be a whole number, got {count!r}")
+    return [
+        msgspec.structs.replace(device, name=f"{device.name}{i}")
+        for i in range(_device_count(count))
+    ]
+
+
+def _device_count(count: int) -> int:
+    if not 1 <= count <= 256:
+        raise ClusterError(f"a cluster needs between 1 and 256 devices, got {count}")
+    return count
+
+
+def _bytes(value: object, where: str) -> int:
+    """Bytes from a number or a text such as `24 GiB`."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
+        if match and match[2] in UNITS:
+            return int(min(float(match[1]), 2.0 * BYTES_LIMIT) * UNITS[match[2]])
+    raise ClusterError(f"{where}: must be bytes or a text such as '24 GiB', got {value!r}")
+
+
+def _check_device(device: Device, where: str) -> None:
+    if not device.name or any(c in device.name for c in "*?[]"):
+        raise ClusterError(f"{where}: a name must not be empty or hold any of * ? [ ]")
+    if device.memory is not None and not 0 < device.memory <= BYTES_LIMIT:
+        raise ClusterError(f"{where}: memory: must be between 1 and 2^53, got {device.memory}")
+    if not device.bandwidth > 0:
+        raise ClusterError(f"{where}: bandwidth: must be positive, got {device.bandwidth}")
+    _check_number(device.launch, f"{where}: launch")
+    for name, rate in (device.flops | device.efficiency).items():
+        if not (math.isfinite(rate) and rate > 0):
+            raise ClusterError(f"{where}: rate {name!r}: must be positive, got {rate}")
+    for name in device.efficiency.keys() - EFFICIENCY:
+        hint = nearest(name, EFFICIENCY)
+        raise ClusterError(f"{where}: efficiency: unknown op class {name!r}{hint}")
+
+
+def _check_link(link: Link, where: str) -> None:
+    if not link.bandwidth > 0:
+        raise ClusterError(f"{where}: bandwidth: must be positive, got {link.bandwidth}")
+    _check_number(link.latency, f"{where}: latency")
+    for place in re.findall(r"\{.*?\}", link.channel):
+        if place not in ("{from}", "{to}"):
+            raise ClusterError(f"{where}: channel: {place!r} is neither {{from}} nor {{to}}")
+
+
+def _check_number(value: float, where: str) -> None:
+    if not (math.isfinite(value) and value >= 0):
+        raise ClusterError(f"{where}: must be finite and not negative, got {value}")

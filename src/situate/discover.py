@@ -1,0 +1,248 @@
+"""A cluster file for this machine: its CPU, and its CUDA devices through nvidia-ml-py."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from situate.cluster import Cluster, Device, Link
+from situate.errors import ClusterError
+
+LAUNCH = {"cpu": 4e-6, "gpu": 6e-6}
+"""Seconds to launch an op from eager PyTorch; docs/clusters.md has the sources."""
+
+FRAMEWORK_BYTES = 1 << 30
+"""GPU memory that a CUDA context and its libraries take."""
+
+COPY_LATENCY = 10e-6
+"""Seconds a stream-ordered copy takes beside its bytes."""
+
+PCIE_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
+"""Nominal bytes/s of one lane and direction, by PCIe generation."""
+
+PCIE_REACHED = 0.8
+"""Fraction of the nominal PCIe rate that copies are taken to reach."""
+
+CUDA_LANES = {
+    (3, 5): (192, 64), (3, 7): (192, 64), (5, 0): (128, 4), (5, 2): (128, 4), (6, 0): (64, 32),
+    (6, 1): (128, 4), (7, 0): (64, 32), (7, 5): (64, 2), (8, 0): (64, 32), (8, 6): (128, 2),
+    (8, 9): (128, 2), (9, 0): (128, 64), (10, 0): (128, 64), (12, 0): (128, 2),
+}  # fmt: skip
+"""float32 and float64 units of a multiprocessor, by compute capability (CUDA C++ Programming
+Guide, "Arithmetic Instructions")."""
+
+TENSOR_RATE = {
+    (7, 0): 8, (7, 5): 4, (8, 0): 16, (8, 6): 2, (8, 9): 2, (9, 0): 15, (10, 0): 30, (12, 0): 2,
+}  # fmt: skip
+"""float16 rate of the tensor cores (accumulating in float32) over the float32 rate of the CUDA
+cores, from the datasheets of V100, RTX 2080 Ti, A100, RTX 3090, RTX 4090, H100, B200, RTX 5090."""
+
+
+def discover() -> Cluster:
+    """This machine as a cluster: the CPU, then one device for every CUDA GPU.
+
+    The CPU's rates are measured for about half a second; a GPU's follow from its clocks, units and
+    bus as the driver reports them, and its link from PCIe's generation and width. Without
+    nvidia-ml-py or a driver there are no GPUs.
+
+    Raises:
+        ClusterError: the driver is there and fails to describe a GPU.
+    """
+    gpus = _cuda()
+    devices = [*(device for device, _ in gpus), _cpu()]
+    links = [link for device, rate in gpus for link in _host_links(device.name, rate)]
+    if len(gpus) > 1:
+        staged = min(rate for _, rate in gpus)
+        links.insert(0, Link("gpu*", "gpu*", staged, COPY_LATENCY, "{from} up", both=False))
+    name = platform.node() or "this-machine"
+    return Cluster(name, tuple(devices), tuple(links), description="discovered on this machine")
+
+
+def to_toml(cluster: Cluster) -> str:
+    """The text of a cluster file that `Cluster.read` reads back as the same cluster."""
+    head = {
+        "name": cluster.name,
+        "description": cluster.description,
+        "transfers": cluster.transfers,
+        "synchronisation": cluster.synchronisation,
+    }
+    tables = [_table("devices", msgspec.to_builtins(device)) for device in cluster.devices]
+    tables += [_table("links", msgspec.to_builtins(link)) for link in cluster.links]
+    return "\n\n".join(["\n".join(_pairs(head)), *tables]) + "\n"
+
+
+def _table(name: str, content: dict[str, Any]) -> str:
+    return "\n".join([f"[[{name}]]", *_pairs(content)])
+
+
+def _pairs(content: dict[str, Any]) -> list[str]:
+    """The entries that say something."""
+    return [f"{key} = {_value(v)}" for key, v in content.items() if v not in (None, "", {})]
+
+
+def _value(value: Any) -> str:
+    """A TOML value; JSON's escapes of a text are TOML's, but for the delete character."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, dict):
+        inside = ", ".join(f"{_value(key)} = {_value(rate)}" for key, rate in value.items())
+        return f"{{ {inside} }}"
+    if isinstance(value, int):
+        return str(value)
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
+def _cpu() -> Device:
+    return Device(
+        name="cpu",
+        kind="cpu",
+        model=_cpu_model(),
+        memory=_memory_bytes(),
+        flops={"float32": _multiply_rate(np.float32), "float64": _multiply_rate(np.float64)},
+        bandwidth=_copy_rate(),
+        launch=LAUNCH["cpu"],
+    )
+
+
+def _cpu_model() -> str:
+    """The processor's name and how many of its threads this process may use."""
+    return f"{_cpu_name()} ({_threads()} threads)"
+
+
+def _cpu_name() -> str:
+    for line in _lines("/proc/cpuinfo"):
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            return " ".join(value.split())
+    return platform.processor() or platform.machine() or "CPU"
+
+
+def _threads() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _memory_bytes() -> int | None:
+    """Main memory, or None (unlimited) where the system does not say."""
+    for line in _lines("/proc/meminfo"):
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1]) * 1024
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _multiply_rate(dtype: type[np.floating[Any]], n: int = 768) -> float:
+    """FLOP/s of a matrix product, all threads that numpy's BLAS takes."""
+    a = np.ones((n, n), dtype)
+    return _two_digits(2.0 * n**3 / _fastest(lambda: a @ a))
+
+
+def _copy_rate(size: int = 1 << 26) -> float:
+    """Bytes/s read and written by a copy that no cache holds."""
+    source, target = np.ones(size, np.uint8), np.empty(size, np.uint8)
+    return _two_digits(2.0 * size / _fastest(lambda: np.copyto(target, source)))
+
+
+def _fastest(work: Callable[[], object], repetitions: int = 5) -> float:
+    """Seconds of the fastest repetition, after one to warm up."""
+    work()
+    best = math.inf
+    for _ in range(repetitions):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return max(best, 1e-9)
+
+
+def _two_digits(rate: float) -> float:
+    """Two significant digits: a short measurement on a shared machine knows no more."""
+    return float(f"{rate:.1e}")
+
+
+def _cuda() -> list[tuple[Device, float]]:
+    """Every CUDA GPU and the bytes/s of its PCIe link."""
+    try:
+        import pynvml
+    except ImportError:
+        return []
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return []
+    try:
+        return [_gpu(pynvml, i) for i in range(pynvml.nvmlDeviceGetCount())]
+    except pynvml.NVMLError as error:
+        raise ClusterError(f"the NVIDIA driver does not describe its GPUs: {error}") from None
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _gpu(nvml: Any, index: int) -> tuple[Device, float]:
+    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    name = nvml.nvmlDeviceGetName(handle)
+    device = Device(
+        name=f"gpu{index}",
+        model=name.decode() if isinstance(name, bytes) else name,
+        memory=max(1, nvml.nvmlDeviceGetMemoryInfo(handle).total - FRAMEWORK_BYTES),
+        flops=_cuda_flops(nvml, handle),
+        bandwidth=_bus_rate(nvml, handle),
+        launch=LAUNCH["gpu"],
+    )
+    return device, _pcie_rate(nvml, handle)
+
+
+def _cuda_flops(nvml: Any, handle: Any) -> dict[str, float]:
+    """Peak rates from the number of units and the highest clock."""
+    capability = tuple(nvml.nvmlDeviceGetCudaComputeCapability(handle))
+    single, double = CUDA_LANES.get(capability, (128, 2))
+    cores = nvml.nvmlDeviceGetNumGpuCores(handle)
+    clock = nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM) * 1e6
+    float32 = 2.0 * cores * clock
+    rates = {"float32": float32, "float64": float32 * double / single}
+    if capability in TENSOR_RATE:
+        rates["float16"] = float32 * TENSOR_RATE[capability]
+        if capability >= (8, 0):
+            rates |= {"bfloat16": rates["float16"], "tfloat32": rates["float16"] / 2}
+    return {dtype: _two_digits(rate) for dtype, rate in rates.items()}
+
+
+def _bus_rate(nvml: Any, handle: Any) -> float:
+    """Bytes/s of the GPU's memory: two transfers a clock on every wire."""
+    clock = nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_MEM) * 1e6
+    return _two_digits(2.0 * clock * nvml.nvmlDeviceGetMemoryBusWidth(handle) / 8)
+
+
+def _pcie_rate(nvml: Any, handle: Any) -> float:
+    generation = nvml.nvmlDeviceGetMaxPcieLinkGeneration(handle)
+    width = nvml.nvmlDeviceGetMaxPcieLinkWidth(handle)
+    lane = PCIE_LANE.get(generation, PCIE_LANE[max(PCIE_LANE)])
+    return _two_digits(lane * max(width, 1) * PCIE_REACHED)
+
+
+def _host_links(gpu: str, rate: float) -> list[Link]:
+    """Up and down between a GPU and the CPU; what a card sends shares its upstream lanes."""
+    return [
+        Link(gpu, "cpu", rate, COPY_LATENCY, "{from} up", both=False),
+        Link("cpu", gpu, rate, COPY_LATENCY, "{to} down", both=False),
+    ]

@@ -1,0 +1,240 @@
+"""The computation graph: ops, the tensors between them, control edges, colocation groups."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import msgspec
+
+from situate.errors import GraphError
+
+BYTES_LIMIT = 2**53
+"""Largest size of anything in bytes: what a double holds exactly."""
+
+TOTAL_LIMIT = 2**62
+"""Largest sum of sizes: what a signed 64-bit integer holds with room to add."""
+
+
+class Op(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One operation.
+
+    Its time on a device is `seconds`, where given (keys, tried in this order: the device's name,
+    its model, its kind, `accelerator` for whatever is no CPU, `*`); otherwise the roofline derives
+    it from `kind`, `dtype`, `flops` and `traffic`. A key that is missing means that the op cannot
+    run there. All sizes are bytes.
+    """
+
+    name: str
+    kind: str = "op"
+    """Operator type in the framework's words, such as `aten.convolution`."""
+    flops: int = 0
+    traffic: int = 0
+    """Bytes read and written."""
+    dtype: str = "float32"
+    seconds: dict[str, float] | None = None
+    persistent: int = 0
+    """Bytes held on the op's device for the whole step: parameters, optimiser state."""
+    workspace: int = 0
+    """Bytes needed while the op runs."""
+    group: str | None = None
+    """Ops of one group share a device."""
+    device: str | None = None
+    """Pin: the name, or the kind, of the device that must run the op."""
+    module: str = ""
+    """Path of the module the op came from, such as `layer1.0.conv2`."""
+    phase: str = ""
+    """`forward`, `backward` or `update`; empty where it is unknown."""
+
+
+class Tensor(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one op hands to others. `producer` and `consumers` are indices into `Graph.ops`."""
+
+    name: str
+    producer: int
+    size: int
+    """Bytes."""
+    consumers: tuple[int, ...] = ()
+    output: bool = False
+    """Lives to the end of the step on its producer's device."""
+    resident: bool = False
+    """Part of its producer's persistent bytes (a parameter): takes no further memory there."""
+    seconds: float | None = None
+    """Transfer time between any two devices; None where the cluster's links decide."""
+
+
+class MachineDevice(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A device that a graph's own file describes. `memory` None is unlimited."""
+
+    name: str
+    kind: str
+    memory: int | None = None
+
+
+@dataclass(frozen=True)
+class Graph:
+    """An immutable, validated computation graph.
+
+    Args:
+        name: what to call it in reports.
+        ops: operations; names are unique.
+        tensors: data edges; names are unique.
+        control: pairs (before, after) of op indices.
+        unit: `s` where times are seconds, empty where the format has no unit of time.
+        rules: the rules of execution the source format is scored by (see `situate.problem.RULES`).
+        machine: the devices the source file brings, if any.
+        source: the format the graph was read from.
+
+    Raises:
+        GraphError: names the op or tensor at fault and what is wrong with it.
+    """
+
+    name: str
+    ops: tuple[Op, ...]
+    tensors: tuple[Tensor, ...] = ()
+    control: tuple[tuple[int, int], ...] = ()
+    unit: Literal["s", ""] = "s"
+    rules: str = "situate"
+    machine: tuple[MachineDevice, ...] = ()
+    source: str = "situate"
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        _check_ops(self.ops)
+        _check_tensors(self.tensors, len(self.ops), self.ops)
+        _check_control(self.control, self.ops)
+        _check_totals(self.ops, self.tensors)
+        _check_groups(self.ops)
+        order = _topological(len(self.ops), self.edges())
+        if len(order) < len(self.ops):
+            raise GraphError(f"graph {self.name!r}: cycle: {self._a_cycle(set(order))}")
+        object.__setattr__(self, "_order", tuple(order))
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Indices of all ops, producers before consumers; ties in file order."""
+        return self._order  # type: ignore[attr-defined, no-any-return]
+
+    def edges(self) -> Iterator[tuple[int, int]]:
+        """All pairs (producer, consumer), data and control, possibly repeated."""
+        for tensor in self.tensors:
+            for consumer in tensor.consumers:
+                yield tensor.producer, consumer
+        yield from self.control
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of everything that placement depends on, in hexadecimal."""
+        content = (self.ops, self.tensors, self.control, self.unit, self.machine)
+        return hashlib.sha256(msgspec.msgpack.encode(content)).hexdigest()
+
+    def _a_cycle(self, sorted_ops: set[int]) -> str:
+        """One cycle among the ops that no topological order reaches, as `a -> b -> a`."""
+        before: dict[int, int] = {}
+        for producer, consumer in self.edges():
+            if producer not in sorted_ops and consumer not in sorted_ops:
+                before[consumer] = producer
+        op, seen = next(iter(before)), dict[int, int]()
+        while op not in seen:
+            seen[op] = len(seen)
+            op = before[op]
+        path = [o for o, position in seen.items() if position >= seen[op]][::-1]
+        names = [repr(self.ops[o].name) for o in (*path, path[0])]
+        if len(names) > 12:
+            names = [*names[:6], "...", *names[-5:]]
+        return " -> ".join(names)
+
+
+def _check_ops(ops: Sequence[Op]) -> None:
+    if not ops:
+        raise GraphError("the graph has no ops")
+    _check_unique([op.name for op in ops], "op")
+    for op in ops:
+        for field_name in ("flops", "traffic", "persistent", "workspace"):
+            _check_size(getattr(op, field_name), f"op {op.name!r}: {field_name}")
+        for device, seconds in (op.seconds or {}).items():
+            _check_seconds(seconds, f"op {op.name!r}: seconds[{device!r}]")
+
+
+def _check_tensors(tensors: Sequence[Tensor], n: int, ops: Sequence[Op]) -> None:
+    _check_unique([tensor.name for tensor in tensors], "tensor")
+    for tensor in tensors:
+        where = f"tensor {tensor.name!r}"
+        if not 0 <= tensor.producer < n:
+            raise GraphError(f"{where}: its producer does not exist")
+        for consumer in tensor.consumers:
+            if not 0 <= consumer < n:
+                raise GraphError(f"{where}: one of its consumers does not exist")
+            if consumer == tensor.producer:
+                raise GraphError(f"{where}: op {ops[consumer].name!r} consumes its own output")
+        if len(set(tensor.consumers)) < len(tensor.consumers):
+            raise GraphError(f"{where}: lists the same consumer twice")
+        _check_size(tensor.size, f"{where}: size")
+        if tensor.seconds is not None:
+            _check_seconds(tensor.seconds, f"{where}: seconds")
+
+
+def _check_control(control: Sequence[tuple[int, int]], ops: Sequence[Op]) -> None:
+    for before, after in control:
+        if not (0 <= before < len(ops) and 0 <= after < len(ops)):
+            raise GraphError(f"control edge {(before, after)}: names an op that does not exist")
+        if before == after:
+            raise GraphError(f"control edge: op {ops[before].name!r} waits for itself")
+
+
+def _check_totals(ops: Sequence[Op], tensors: Sequence[Tensor]) -> None:
+    total = sum(op.persistent + op.workspace for op in ops) + sum(t.size for t in tensors)
+    if total > TOTAL_LIMIT:
+        raise GraphError(f"all sizes together are {total} bytes, more than 2^62")
+
+
+def _check_groups(ops: Sequence[Op]) -> None:
+    pinned: dict[str, Op] = {}
+    for op in ops:
+        if op.group is None or op.device is None:
+            continue
+        other = pinned.setdefault(op.group, op)
+        if other.device != op.device:
+            raise GraphError(
+                f"group {op.group!r} is pinned to two devices: op {other.name!r} to "
+                f"{other.device!r}, op {op.name!r} to {op.device!r}"
+            )
+
+
+def _check_unique(names: Sequence[str], what: str) -> None:
+    if len(set(names)) < len(names):
+        name = Counter(names).most_common(1)[0][0]
+        raise GraphError(f"two {what}s are called {name!r}")
+    if "" in names:
+        raise GraphError(f"{what} {names.index('')} has an empty name")
+
+
+def _check_size(value: int, where: str) -> None:
+    if not 0 <= value <= BYTES_LIMIT:
+        raise GraphError(f"{where}: must be between 0 and 2^53, got {value}")
+
+
+def _check_seconds(value: float, where: str) -> None:
+    if not (math.isfinite(value) and value >= 0):
+        raise GraphError(f"{where}: must be finite and not negative, got {value}")
+
+
+def _topological(n: int, edges: Iterator[tuple[int, int]]) -> list[int]:
+    """Kahn's algorithm, first in first out; shorter than n where there is a cycle."""
+    successors: list[list[int]] = [[] for _ in range(n)]
+    missing = [0] * n
+    for before, after in edges:
+        successors[before].append(after)
+        missing[after] += 1
+    order = [op for op in range(n) if not missing[op]]
+    for op in order:
+        for after in successors[op]:
+            missing[after] -= 1
+            if not missing[after]:
+                order.append(after)
+    return order

@@ -1,0 +1,1 @@
+"""Tests of situate; they mirror `src/situate` one to one."""

@@ -1,0 +1,305 @@
+"""A cluster is validated whole; each message names the file and the device or link at fault."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from situate.cluster import PRESETS, Cluster, Device, Link
+from situate.errors import ClusterError
+from situate.graph import MachineDevice
+
+ANY = (Link("*", "*", 1e9),)
+
+
+def read(tmp_path, text: str | bytes) -> Cluster:
+    path = tmp_path / "c.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return Cluster.read(path)
+
+
+TWO = """
+name = "two"
+[[devices]]
+name = "gpu"
+count = 2
+memory = "24 GiB"
+[[links]]
+from = "gpu*"
+to = "gpu*"
+bandwidth = 1e9
+"""
+
+
+def test_count_repeats_a_device_with_a_number_behind_its_name(tmp_path):
+    cluster = read(tmp_path, TWO)
+    assert cluster.names == ["gpu0", "gpu1"]
+    assert [device.memory for device in cluster.devices] == [24 * 2**30] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("7", 7),
+        ('"7"', 7),
+        ('"7 B"', 7),
+        ('"1.5 KB"', 1500),
+        ('"26 GB"', 26 * 10**9),
+        ('"11GiB"', 11 * 2**30),
+        ('"2 TB"', 2 * 10**12),
+    ],
+)
+def test_memory_is_bytes_or_a_text_with_a_unit(tmp_path, text, size):
+    cluster = read(tmp_path, f'name = "c"\n[[devices]]\nname = "d"\nmemory = {text}\n')
+    assert cluster.devices[0].memory == size
+
+
+def test_a_device_without_memory_is_unlimited(tmp_path):
+    assert read(tmp_path, 'name = "c"\n[[devices]]\nname = "d"\n').devices[0].memory is None
+
+
+def test_of_two_links_that_match_a_pair_the_later_one_holds():
+    devices = tuple(Device(f"gpu{i}") for i in range(3))
+    links = (*ANY, Link("gpu0", "gpu2", 5e9, latency=1e-6))
+    bandwidth = Cluster("c", devices, links).bandwidth
+    assert bandwidth[0, 2] == bandwidth[2, 0] == 5e9
+    assert bandwidth[0, 1] == 1e9
+    assert np.isinf(np.diag(bandwidth)).all()
+
+
+def test_a_link_of_one_direction_leaves_the_other_alone():
+    links = (*ANY, Link("gpu0", "gpu1", 5e9, latency=1e-6, both=False))
+    cluster = Cluster("c", (Device("gpu0"), Device("gpu1")), links)
+    assert cluster.bandwidth[0, 1] == 5e9
+    assert cluster.bandwidth[1, 0] == 1e9
+    assert cluster.latency.tolist() == [[0.0, 1e-6], [0.0, 0.0]]
+
+
+def test_without_a_name_every_ordered_pair_has_a_channel_of_its_own():
+    cluster = Cluster("c", tuple(Device(f"d{i}") for i in range(3)), ANY)
+    assert sorted(cluster.channels) == sorted(
+        f"d{i}->d{j}" for i in range(3) for j in range(3) if i != j
+    )
+    assert (np.diag(cluster.channel) == -1).all()
+
+
+def test_a_named_channel_is_shared_and_may_hold_the_devices_names():
+    devices = tuple(Device(f"d{i}") for i in range(3))
+    shared = Cluster("c", devices, (Link("*", "*", 1e9, channel="root"),))
+    assert shared.channels == ["root"]
+    senders = Cluster("c", devices, (Link("*", "*", 1e9, channel="{from} up"),))
+    assert senders.channels == ["d0 up", "d1 up", "d2 up"]
+    assert senders.channel[1, 0] == senders.channel[1, 2]
+    receivers = Cluster("c", devices, (Link("*", "*", 1e9, channel="{to} down"),))
+    assert receivers.channel[0, 1] == receivers.channel[2, 1]
+
+
+def test_devices_without_a_link_are_an_error_that_says_what_to_add():
+    devices = (Device("a"), Device("b"))
+    with pytest.raises(ClusterError, match=r"no link from 'a' to 'b': add a \[\[links\]\] entry"):
+        Cluster("c", devices)
+    with pytest.raises(ClusterError, match="no link from 'b' to 'a'"):
+        Cluster("c", devices, (Link("a", "b", 1e9, both=False),))
+
+
+def test_zero_devices_are_an_error(tmp_path):
+    with pytest.raises(ClusterError, match="cluster 'c': has no devices"):
+        Cluster("c", ())
+    with pytest.raises(ClusterError, match=r"c\.toml: cluster 'c': has no devices"):
+        read(tmp_path, 'name = "c"\ndevices = []\n')
+
+
+def test_more_devices_than_a_cluster_may_have_are_an_error(tmp_path):
+    entries = "".join(f'[[devices]]\nname = "d{i}-"\ncount = 200\n' for i in range(2))
+    with pytest.raises(ClusterError, match="between 1 and 256 devices, got 400"):
+        read(tmp_path, f'name = "c"\n{entries}')
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path):
+    assert read(tmp_path, "\ufeff" + TWO).name == "two"
+
+
+def test_two_devices_of_one_name_are_an_error():
+    with pytest.raises(ClusterError, match="two devices are called 'a'"):
+        Cluster("c", (Device("a"), Device("a")), ANY)
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        (Device("a", memory=0), r"devices\[0\] 'a': memory: must be between 1 and 2\^53, got 0"),
+        (Device("a", memory=-1), r"memory: must be between 1 and 2\^53, got -1"),
+        (Device("a", memory=2**60), r"memory: must be between 1 and 2\^53"),
+        (Device("a", bandwidth=0.0), r"devices\[0\] 'a': bandwidth: must be positive, got 0"),
+        (Device("a", bandwidth=-1.0), "bandwidth: must be positive, got -1"),
+        (Device("a", bandwidth=math.nan), "bandwidth: must be positive, got nan"),
+        (Device("a", launch=-1e-6), "launch: must be finite and not negative"),
+        (Device("a", launch=math.inf), "launch: must be finite and not negative"),
+        (Device("a", flops={"float32": 0.0}), "rate 'float32': must be positive, got 0"),
+        (Device("a", flops={"float32": math.inf}), "rate 'float32': must be positive, got inf"),
+        (Device("a", efficiency={"matmul": -1.0}), "rate 'matmul': must be positive, got -1"),
+        (
+            Device("a", efficiency={"matmull": 0.5}),
+            "unknown op class 'matmull'; did you mean 'matmul'",
+        ),
+        (Device(""), "a name must not be empty"),
+        (Device("gpu*"), r"a name must not be empty or hold any of \* \? \[ \]"),
+    ],
+)
+def test_a_bad_device_is_named(device, message):
+    with pytest.raises(ClusterError, match=message):
+        Cluster("c", (device,))
+
+
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        (Link("*", "*", 0.0), r"links\[0\]: bandwidth: must be positive, got 0"),
+        (Link("*", "*", -1.0), r"links\[0\]: bandwidth: must be positive, got -1"),
+        (Link("*", "*", math.nan), r"links\[0\]: bandwidth: must be positive, got nan"),
+        (Link("*", "*", 1e9, latency=-1.0), r"links\[0\]: latency: must be finite"),
+        (Link("*", "*", 1e9, latency=math.nan), r"links\[0\]: latency: must be finite"),
+        (Link("*", "*", 1e9, channel="{form}"), r"links\[0\]: channel: '\{form\}' is neither"),
+    ],
+)
+def test_a_bad_link_is_named(link, message):
+    with pytest.raises(ClusterError, match=message):
+        Cluster("c", (Device("a"), Device("b")), (link,))
+
+
+@pytest.mark.parametrize("value", [-1.0, math.inf, math.nan])
+def test_a_bad_synchronisation_is_an_error(value):
+    with pytest.raises(ClusterError, match="synchronisation: must be finite and not negative"):
+        Cluster("c", (Device("a"),), synchronisation=value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = ", r"c\.toml: Invalid value \(at end of document\)"),
+        ("name = 'c'\n", r"c\.toml: .*missing required field `devices`"),
+        ("devices = [{name = 'a'}]\n", r"c\.toml: .*missing required field `name`"),
+        ("name = 'c'\nnaem = 1\n[[devices]]\nname = 'a'\n", r"c\.toml: .*unknown field `naem`"),
+        ("name = 'c'\n[[devices]]\nname = 'a'\nmemroy = 1\n", r"devices\[0\]: .*`memroy`"),
+        ("name = 'c'\n[[devices]]\nname = 'a'\nmemory = -1\n", r"c\.toml: .*got -1"),
+        ("name = 'c'\n[[devices]]\nname = 'a'\nmemory = '1 GX'\n", r"devices\[0\]\.memory: must"),
+        ("name = 'c'\n[[devices]]\nname = 'a'\nmemory = true\n", r"devices\[0\]\.memory: must"),
+        (f"name = 'c'\n[[devices]]\nname = 'a'\nmemory = '{'9' * 400} B'\n", "memory: must be"),
+        ("name = 'c'\n[[devices]]\nname = 'a'\ncount = 0\n", "between 1 and 256 devices, got 0"),
+        ("name = 'c'\n[[devices]]\nname = 'a'\ncount = 999\n", "between 1 and 256 devices"),
+        ("name = 'c'\n[[devices]]\nname = 'a'\ncount = 1.5\n", r"devices\[0\]\.count: must be a"),
+        ("name = 'c'\n[[devices]]\nname = 'a'\nflops = 3\n", r"devices\[0\]: Expected `object`"),
+        ("name = 'c'\ntransfers = 'none'\n[[devices]]\nname = 'a'\n", r"c\.toml: .*transfers"),
+        ("a = " + "[" * 5000 + "]" * 5000, r"c\.toml: is nested too deeply"),
+        ("name = 'c'\nname = 'd'\n", r"c\.toml: Cannot overwrite a value"),
+        (b"name = '\xff'\n", r"c\.toml: not UTF-8 at byte 8"),
+    ],
+)
+def test_a_bad_file_is_named_with_the_entry_at_fault(tmp_path, text, message):
+    with pytest.raises(ClusterError, match=message) as error:
+        read(tmp_path, text)
+    assert str(error.value).startswith(str(tmp_path / "c.toml"))
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_missing_or_a_folder_is_an_error(tmp_path):
+    with pytest.raises(ClusterError, match=r"none\.toml: No such file"):
+        Cluster.find(str(tmp_path / "none.toml"))
+    with pytest.raises(ClusterError, match="Is a directory"):
+        Cluster.read(tmp_path)
+
+
+def test_an_unknown_preset_is_an_error_with_the_nearest_name():
+    with pytest.raises(ClusterError, match=r"'k80-3'; did you mean 'k80-[248]'"):
+        Cluster.find("k80-3")
+
+
+def test_find_takes_a_file_a_preset_or_identical_devices(tmp_path):
+    (tmp_path / "two.toml").write_text(TWO)
+    assert Cluster.find(str(tmp_path / "two.toml")).name == "two"
+    assert Cluster.find("k80-4") == Cluster.preset("k80-4")
+    assert len(Cluster.find("identical:5").devices) == 5
+
+
+@pytest.mark.parametrize("count", ["0", "-3", "257"])
+def test_a_bad_number_of_identical_devices_is_an_error(count):
+    with pytest.raises(ClusterError, match=f"between 1 and 256 devices, got {count}"):
+        Cluster.find(f"identical:{count}")
+
+
+def test_identical_devices_are_unlimited_and_transfers_between_them_free():
+    cluster = Cluster.identical(3)
+    assert all(device.memory is None for device in cluster.devices)
+    assert np.isinf(cluster.bandwidth).all()
+    assert not cluster.latency.any()
+
+
+def test_a_machine_of_a_file_keeps_its_names_kinds_and_memory():
+    cluster = Cluster.of_machine("m", (MachineDevice("a", "acc", 7), MachineDevice("b", "cpu")))
+    assert [(d.name, d.kind, d.memory) for d in cluster.devices] == [
+        ("a", "acc", 7),
+        ("b", "cpu", None),
+    ]
+
+
+def test_the_hash_follows_times_and_memory_and_not_the_name():
+    base = Cluster("c", (Device("a"), Device("b")), ANY)
+    assert base.hash == Cluster("d", base.devices, ANY, description="other").hash
+    changed = [
+        Cluster("c", (Device("a", memory=1), Device("b")), ANY),
+        Cluster("c", base.devices, (Link("*", "*", 2e9),)),
+        Cluster("c", base.devices, ANY, transfers="blocking"),
+        Cluster("c", base.devices, ANY, synchronisation=1e-6),
+    ]
+    assert len({base.hash, *(cluster.hash for cluster in changed)}) == 5
+
+
+@pytest.mark.parametrize("name", Cluster.presets())
+def test_every_preset_has_its_files_name_rates_memory_and_plausible_links(name):
+    cluster = Cluster.preset(name)
+    between = ~np.eye(len(cluster.devices), dtype=bool)
+    assert cluster.name == name
+    assert cluster.description
+    assert (cluster.bandwidth[between] > 1e9).all()
+    assert (cluster.bandwidth[between] < 1e12).all()
+    assert (cluster.latency[between] > 0).all()
+    for device in cluster.devices:
+        assert device.memory is not None
+        assert device.flops["float32"] > 1e11
+        assert 1e10 < device.bandwidth < 1e13
+        assert 0 < device.launch < 1e-4
+
+
+@pytest.mark.parametrize("name", Cluster.presets())
+def test_every_preset_says_where_its_figures_come_from(name):
+    entries = (PRESETS / f"{name}.toml").read_text().split("\n\n")
+    assert all("#" in entry for entry in entries if "[[devices]]" in entry)
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus"),
+    [("k40-2", 2), ("k40-4", 4), ("k40-8", 8), ("k80-2", 2), ("k80-4", 4), ("k80-8", 8)],
+)
+def test_the_papers_machines_have_11_gb_a_die_and_a_xeon(name, gpus):
+    devices = Cluster.preset(name).devices
+    assert [d.memory for d in devices if d.kind == "gpu"] == [11 * 10**9] * gpus
+    assert [d.kind for d in devices].count("cpu") == 1
+
+
+def test_dies_of_one_k80_board_share_the_boards_uplink():
+    cluster = Cluster.preset("k80-4")
+    cpu = cluster.names.index("cpu")
+    assert cluster.channel[0, cpu] == cluster.channel[1, cpu] == cluster.channel[0, 2]
+    assert cluster.channel[0, cpu] != cluster.channel[2, cpu]
+    assert cluster.channel[0, 1] != cluster.channel[0, 2]
+
+
+def test_two_nodes_share_one_channel_a_direction():
+    cluster = Cluster.preset("h100-2x8")
+    node = np.array([int(name[4]) for name in cluster.names])
+    out = set(cluster.channel[np.ix_(node == 0, node == 1)].ravel().tolist())
+    back = set(cluster.channel[np.ix_(node == 1, node == 0)].ravel().tolist())
+    assert len(out) == len(back) == 1
+    assert out.isdisjoint(back)

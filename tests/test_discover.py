@@ -1,0 +1,171 @@
+"""This machine, and machines with GPUs that only the driver's answers stand for."""
+
+from __future__ import annotations
+
+import math
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from situate import discover
+from situate.cluster import Cluster, Device, Link
+from situate.errors import ClusterError
+
+
+class DriverError(Exception):
+    pass
+
+
+class Driver:
+    """Answers of nvidia-ml-py for `count` H100s on PCIe 5.0 x16."""
+
+    NVMLError = DriverError
+    NVML_CLOCK_SM, NVML_CLOCK_MEM = 1, 2
+
+    def __init__(self, count: int = 2, name: str | bytes = "NVIDIA H100") -> None:
+        self.count, self.name, self.open = count, name, 0
+
+    def nvmlInit(self) -> None:
+        self.open += 1
+
+    def nvmlShutdown(self) -> None:
+        self.open -= 1
+
+    def nvmlDeviceGetCount(self) -> int:
+        return self.count
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        return index
+
+    def nvmlDeviceGetName(self, handle: int) -> str | bytes:
+        return self.name
+
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> SimpleNamespace:
+        return SimpleNamespace(total=80 * 2**30)
+
+    def nvmlDeviceGetCudaComputeCapability(self, handle: int) -> tuple[int, int]:
+        return 9, 0
+
+    def nvmlDeviceGetNumGpuCores(self, handle: int) -> int:
+        return 16896
+
+    def nvmlDeviceGetMaxClockInfo(self, handle: int, clock: int) -> int:
+        return {self.NVML_CLOCK_SM: 1980, self.NVML_CLOCK_MEM: 2619}[clock]
+
+    def nvmlDeviceGetMemoryBusWidth(self, handle: int) -> int:
+        return 5120
+
+    def nvmlDeviceGetMaxPcieLinkGeneration(self, handle: int) -> int:
+        return 5
+
+    def nvmlDeviceGetMaxPcieLinkWidth(self, handle: int) -> int:
+        return 16
+
+
+@pytest.fixture(autouse=True)
+def _measured(monkeypatch):
+    """Figures of the CPU that need no measuring."""
+    monkeypatch.setattr(discover, "_multiply_rate", lambda dtype: 1e11)
+    monkeypatch.setattr(discover, "_copy_rate", lambda: 2e10)
+
+
+@pytest.fixture
+def driver(monkeypatch) -> Driver:
+    driver = Driver()
+    monkeypatch.setitem(sys.modules, "pynvml", driver)
+    return driver
+
+
+def test_without_nvidia_ml_py_there_is_the_cpu_alone(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    (cpu,) = discover.discover().devices
+    assert (cpu.name, cpu.kind) == ("cpu", "cpu")
+    assert cpu.memory is None or cpu.memory > 2**27
+    assert cpu.flops == {"float32": 1e11, "float64": 1e11}
+
+
+def test_without_a_driver_there_is_the_cpu_alone(driver, monkeypatch):
+    def no_driver() -> None:
+        raise DriverError("Driver Not Loaded")
+
+    monkeypatch.setattr(driver, "nvmlInit", no_driver)
+    assert discover.discover().names == ["cpu"]
+
+
+def test_gpus_have_the_rates_of_their_datasheet(driver):
+    gpu = discover.discover().devices[0]
+    assert (gpu.name, gpu.kind, gpu.model) == ("gpu0", "gpu", "NVIDIA H100")
+    assert gpu.memory == 79 * 2**30
+    assert gpu.flops["float32"] == pytest.approx(67e12, rel=0.02)
+    assert gpu.flops["float64"] == pytest.approx(34e12, rel=0.04)
+    assert gpu.flops["bfloat16"] == pytest.approx(989e12, rel=0.02)
+    assert gpu.bandwidth == pytest.approx(3.35e12, rel=0.02)
+    assert driver.open == 0
+
+
+def test_gpus_are_linked_over_pcie_to_the_cpu_and_each_other(driver):
+    cluster = discover.discover()
+    assert cluster.names == ["gpu0", "gpu1", "cpu"]
+    assert cluster.bandwidth[0, 2] == pytest.approx(50e9, rel=0.02)
+    assert cluster.channel[0, 1] == cluster.channel[0, 2]
+    assert cluster.channel[2, 0] != cluster.channel[2, 1]
+
+
+def test_one_gpu_needs_no_link_to_another(driver):
+    driver.count = 1
+    assert discover.discover().names == ["gpu0", "cpu"]
+
+
+def test_an_unknown_gpu_generation_and_an_old_drivers_bytes_are_taken(driver, monkeypatch):
+    monkeypatch.setattr(driver, "nvmlDeviceGetCudaComputeCapability", lambda handle: (99, 0))
+    driver.name = b"NVIDIA Next"
+    gpu = discover.discover().devices[0]
+    assert gpu.model == "NVIDIA Next"
+    assert set(gpu.flops) == {"float32", "float64"}
+
+
+def test_a_driver_that_fails_is_an_error_and_is_closed(driver, monkeypatch):
+    def lost(handle: int) -> None:
+        raise DriverError("GPU is lost")
+
+    monkeypatch.setattr(driver, "nvmlDeviceGetMemoryInfo", lost)
+    with pytest.raises(ClusterError, match="does not describe its GPUs: GPU is lost"):
+        discover.discover()
+    assert driver.open == 0
+
+
+def test_what_was_discovered_reads_back_the_same(driver, tmp_path):
+    cluster = discover.discover()
+    (tmp_path / "c.toml").write_text(discover.to_toml(cluster))
+    assert Cluster.read(tmp_path / "c.toml") == cluster
+
+
+@pytest.mark.parametrize("name", Cluster.presets())
+def test_every_preset_reads_back_the_same(name, tmp_path):
+    (tmp_path / "c.toml").write_text(discover.to_toml(Cluster.preset(name)), encoding="utf-8")
+    assert Cluster.read(tmp_path / "c.toml") == Cluster.preset(name)
+
+
+def test_any_name_and_number_reads_back_the_same(tmp_path):
+    awkward = '"\\\n\t\x00\x1b[31m\x7f</script>é\U0001f600'
+    cluster = Cluster(
+        awkward,
+        (
+            Device("a b", model=awkward, memory=1, flops={awkward: 1 / 3}, launch=1e-300),
+            Device("b", kind="cpu", efficiency={"matmul": 0.1 + 0.2}),
+        ),
+        (Link("a b", "b", math.inf, 5e-324, awkward, both=False), Link("b", "*", 123456789.0)),
+        transfers="blocking",
+        synchronisation=1e-6,
+        description=awkward,
+    )
+    (tmp_path / "c.toml").write_text(discover.to_toml(cluster), encoding="utf-8")
+    assert Cluster.read(tmp_path / "c.toml") == cluster
+
+
+def test_rates_are_measured_and_positive(monkeypatch):
+    monkeypatch.undo()
+    assert 0 < discover._multiply_rate(np.float32, n=16) < math.inf
+    assert 0 < discover._copy_rate(1 << 16) < math.inf

@@ -1,0 +1,171 @@
+"""A graph is validated whole; each message names the op or tensor at fault."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from situate.errors import GraphError, SituateError
+from situate.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
+
+
+def ops(*names: str) -> tuple[Op, ...]:
+    return tuple(Op(name) for name in names)
+
+
+def chain(n: int, back: bool = False) -> tuple[tuple[int, int], ...]:
+    """Control edges 0 -> 1 -> ... -> n - 1, and back to 0."""
+    return tuple((i, i + 1) for i in range(n - 1)) + (((n - 1, 0),) if back else ())
+
+
+def test_the_order_puts_producers_first_and_keeps_file_order_between_equals():
+    tensors = (Tensor("t", 3, 8, (0,)),)
+    assert Graph("g", ops("a", "b", "c", "d"), tensors, control=((2, 1),)).order == (2, 3, 1, 0)
+
+
+def test_edges_are_those_of_tensors_and_then_of_control():
+    tensors = (Tensor("t", 0, 8, (1, 2)), Tensor("u", 1, 8, (2,)))
+    graph = Graph("g", ops("a", "b", "c"), tensors, control=((0, 2),))
+    assert list(graph.edges()) == [(0, 1), (0, 2), (1, 2), (0, 2)]
+
+
+def test_a_long_chain_needs_no_recursion():
+    n = 20_000
+    graph = Graph("g", tuple(Op(f"o{i}") for i in range(n)), control=chain(n))
+    assert graph.order == tuple(range(n))
+
+
+def test_an_empty_graph_is_an_error():
+    with pytest.raises(GraphError, match="the graph has no ops"):
+        Graph("g", ())
+
+
+def test_a_cycle_is_named_along_its_edges():
+    tensors = (Tensor("t", 0, 8, (1,)), Tensor("u", 1, 8, (2, 3)), Tensor("v", 2, 8, (1,)))
+    with pytest.raises(
+        GraphError, match=r"graph 'g': cycle: ('b' -> 'c' -> 'b'|'c' -> 'b' -> 'c')"
+    ):
+        Graph("g", ops("a", "b", "c", "behind"), tensors)
+
+
+def test_a_cycle_of_control_edges_is_named_too():
+    with pytest.raises(GraphError, match=r"cycle: .*'a' -> 'b'"):
+        Graph("g", ops("a", "b"), control=((0, 1), (1, 0)))
+
+
+def test_a_long_cycle_is_named_in_short():
+    with pytest.raises(GraphError, match="cycle") as error:
+        Graph("g", tuple(Op(f"o{i}") for i in range(5000)), control=chain(5000, back=True))
+    assert " -> ... -> " in str(error.value)
+    assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("tensor", "message"),
+    [
+        (Tensor("t", 5, 8), "tensor 't': its producer does not exist"),
+        (Tensor("t", -1, 8), "tensor 't': its producer does not exist"),
+        (Tensor("t", 0, 8, (9,)), "tensor 't': one of its consumers does not exist"),
+        (Tensor("t", 0, 8, (-1,)), "tensor 't': one of its consumers does not exist"),
+        (Tensor("t", 0, 8, (0,)), "tensor 't': op 'a' consumes its own output"),
+        (Tensor("t", 0, 8, (1, 1)), "tensor 't': lists the same consumer twice"),
+        (Tensor("t", 0, -8), r"tensor 't': size: must be between 0 and 2\^53, got -8"),
+        (Tensor("t", 0, BYTES_LIMIT + 1), r"tensor 't': size: must be between 0 and 2\^53"),
+        (Tensor("t", 0, 2**62 * 2**62), r"tensor 't': size: must be between 0 and 2\^53"),
+        (Tensor("t", 0, 8, seconds=math.nan), "tensor 't': seconds: must be finite"),
+        (Tensor("t", 0, 8, seconds=math.inf), "tensor 't': seconds: must be finite"),
+        (Tensor("t", 0, 8, seconds=-1.0), "tensor 't': seconds: must be finite and not negative"),
+        (Tensor("", 0, 8), "tensor 0 has an empty name"),
+    ],
+)
+def test_a_bad_tensor_is_named(tensor, message):
+    with pytest.raises(GraphError, match=message):
+        Graph("g", ops("a", "b"), (tensor,))
+
+
+@pytest.mark.parametrize("field", ["flops", "traffic", "persistent", "workspace"])
+@pytest.mark.parametrize("value", [-1, BYTES_LIMIT + 1, math.nan, math.inf])
+def test_a_bad_size_of_an_op_is_named(field, value):
+    with pytest.raises(GraphError, match=rf"op 'a': {field}: must be between 0 and 2\^53"):
+        Graph("g", (Op("a", **{field: value}),))
+
+
+@pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf, -math.inf])
+def test_bad_seconds_of_an_op_are_named_with_their_device(value):
+    with pytest.raises(GraphError, match=r"op 'a': seconds\['gpu'\]: must be finite"):
+        Graph("g", (Op("a", seconds={"gpu": value}),))
+
+
+def test_sizes_that_overflow_only_together_are_an_error():
+    with pytest.raises(GraphError, match=r"all sizes together are \d+ bytes, more than 2\^62"):
+        Graph("g", tuple(Op(f"o{i}", persistent=BYTES_LIMIT) for i in range(600)))
+
+
+def test_duplicate_names_are_errors():
+    with pytest.raises(GraphError, match="two ops are called 'a'"):
+        Graph("g", ops("a", "b", "a"))
+    with pytest.raises(GraphError, match="two tensors are called 't'"):
+        Graph("g", ops("a", "b"), (Tensor("t", 0, 8), Tensor("t", 1, 8)))
+
+
+def test_an_empty_op_name_is_an_error():
+    with pytest.raises(GraphError, match="op 1 has an empty name"):
+        Graph("g", ops("a", ""))
+
+
+@pytest.mark.parametrize("edge", [(0, 2), (2, 0), (-1, 0), (0, -1)])
+def test_a_control_edge_to_nowhere_is_an_error(edge):
+    with pytest.raises(GraphError, match="names an op that does not exist"):
+        Graph("g", ops("a", "b"), control=(edge,))
+
+
+def test_an_op_that_waits_for_itself_is_an_error():
+    with pytest.raises(GraphError, match="op 'b' waits for itself"):
+        Graph("g", ops("a", "b"), control=((1, 1),))
+
+
+def test_a_group_pinned_to_two_devices_is_an_error_that_names_both():
+    pinned = (Op("a", group="w", device="gpu0"), Op("b", group="w"), Op("c", group="w", device="x"))
+    with pytest.raises(
+        GraphError, match="group 'w' is pinned to two devices: op 'a' to 'gpu0', op 'c' to 'x'"
+    ):
+        Graph("g", pinned)
+
+
+def test_a_group_pinned_twice_to_one_device_is_fine():
+    Graph("g", (Op("a", group="w", device="gpu0"), Op("b", group="w", device="gpu0")))
+
+
+def test_errors_quote_control_characters_in_names():
+    with pytest.raises(GraphError) as error:
+        Graph("g", ops("a\x1b[31m\n", "a\x1b[31m\n"))
+    assert "\x1b" not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_graph_errors_are_situate_errors_and_value_errors():
+    assert issubclass(GraphError, SituateError)
+    assert issubclass(GraphError, ValueError)
+
+
+def test_the_hash_follows_what_placement_depends_on_and_not_the_name():
+    base = Graph("g", ops("a", "b"), (Tensor("t", 0, 8, (1,)),))
+    same = Graph("other", ops("a", "b"), (Tensor("t", 0, 8, (1,)),), warnings=("w",))
+    assert base.hash == same.hash
+    changed = [
+        Graph("g", ops("a", "c"), base.tensors),
+        Graph("g", base.ops, (Tensor("t", 0, 9, (1,)),)),
+        Graph("g", base.ops, base.tensors, control=((0, 1),)),
+        Graph("g", base.ops, base.tensors, unit=""),
+        Graph("g", base.ops, base.tensors, machine=(MachineDevice("d", "cpu"),)),
+    ]
+    assert len({base.hash, *(graph.hash for graph in changed)}) == 6
+
+
+def test_a_graph_cannot_be_changed():
+    graph = Graph("g", ops("a"))
+    with pytest.raises(AttributeError):
+        graph.name = "h"
+    with pytest.raises(AttributeError):
+        graph.ops[0].flops = 3
