@@ -1,0 +1,49 @@
+"""Op classes, and the fraction of a device's peak that each of them reaches."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+EFFICIENCY: dict[str, float] = {
+    "attention": 0.5,
+    "collective": 0.7,
+    "convolution": 0.5,
+    "embedding": 0.4,
+    "matmul": 0.7,
+    "update": 0.75,
+    "reduction": 0.6,
+    "elementwise": 0.75,
+}
+"""Default fraction of a device's peak FLOP/s and bandwidth by op class; docs/costs.md has the
+sources. A device's own `efficiency` replaces entries of it."""
+
+_PATTERNS: tuple[tuple[str, str], ...] = (
+    ("collective", r"all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|broadcast_tensors|nccl"),
+    ("attention", r"attention|sdpa"),
+    ("embedding", r"embedding|gather|scatter|index|^take|lookup|one_?hot"),
+    ("convolution", r"conv(?!ert)|im2col|col2im"),
+    ("matmul", r"mm(_|$|\d)|matmul|gemm|linear|einsum|lstm|gru|rnn|(^|_)dot|^mv|addmv|bilinear"),
+    ("update", r"adam|sgd|momentum|rmsprop|adagrad|gradientdescent|update"),
+    (
+        "reduction",
+        r"norm|softmax|pool|sum|mean|^var|^std|prod$|^a?max$|^a?min$|argm|arg_m|topk|sort|reduce"
+        r"|loss|entropy|^lrn|logsumexp|l2loss|biasaddgrad",
+    ),
+)
+
+
+@lru_cache(maxsize=4096)
+def op_class(kind: str) -> str:
+    """The op class, a key of `EFFICIENCY`, of an operator type such as `aten.addmm.default`,
+    `onnx.Gemm` or TensorFlow's `MatMul`; `elementwise` for whatever is not known."""
+    words = kind.split(".")
+    name = words[1] if len(words) > 1 else words[0]
+    return _class_of_name(name.removeprefix("_").lower())
+
+
+def _class_of_name(name: str) -> str:
+    for op_class_name, pattern in _PATTERNS:
+        if re.search(pattern, name):
+            return op_class_name
+    return "elementwise"

@@ -1,0 +1,74 @@
+"""Every framework's operator types fall into the class whose rate they run at."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate.costs.rates import EFFICIENCY, op_class
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("aten.mm", "matmul"),
+        ("aten.mm.default", "matmul"),
+        ("aten.addmm.default", "matmul"),
+        ("aten.bmm.default", "matmul"),
+        ("aten.baddbmm", "matmul"),
+        ("aten.linear", "matmul"),
+        ("onnx.Gemm", "matmul"),
+        ("onnx.LSTM", "matmul"),
+        ("MatMul", "matmul"),
+        ("BatchMatMulV2", "matmul"),
+        ("aten.convolution.default", "convolution"),
+        ("aten.convolution_backward.default", "convolution"),
+        ("aten._convolution", "convolution"),
+        ("onnx.ConvTranspose", "convolution"),
+        ("Conv2DBackpropFilter", "convolution"),
+        ("aten._to_copy.default", "elementwise"),
+        ("prims.convert_element_type", "elementwise"),
+        ("aten._scaled_dot_product_flash_attention_for_cpu", "attention"),
+        ("aten.scaled_dot_product_attention", "attention"),
+        ("aten.embedding.default", "embedding"),
+        ("aten.embedding_dense_backward", "embedding"),
+        ("aten.index.Tensor", "embedding"),
+        ("onnx.Gather", "embedding"),
+        ("GatherV2", "embedding"),
+        ("aten.sum.dim_IntList", "reduction"),
+        ("aten.mean.dim", "reduction"),
+        ("aten.native_batch_norm_backward", "reduction"),
+        ("aten._native_batch_norm_legit_functional", "reduction"),
+        ("aten.native_layer_norm", "reduction"),
+        ("aten._softmax", "reduction"),
+        ("aten.max_pool2d_with_indices", "reduction"),
+        ("aten.avg_pool2d_backward", "reduction"),
+        ("aten.nll_loss_forward", "reduction"),
+        ("onnx.ReduceMean", "reduction"),
+        ("FusedBatchNormV3", "reduction"),
+        ("BiasAddGrad", "reduction"),
+        ("MaxPool", "reduction"),
+        ("update.sgd", "update"),
+        ("update.adam", "update"),
+        ("ResourceApplyAdam", "update"),
+        ("ApplyGradientDescent", "update"),
+        ("all_reduce", "collective"),
+        ("_c10d_functional.all_reduce", "collective"),
+        ("NcclAllReduce", "collective"),
+        ("aten.add.Tensor", "elementwise"),
+        ("aten.relu", "elementwise"),
+        ("aten.maximum", "elementwise"),
+        ("aten.threshold_backward", "elementwise"),
+        ("aten.cat", "elementwise"),
+        ("aten.transpose", "elementwise"),
+        ("aten.native_dropout", "elementwise"),
+        ("Relu", "elementwise"),
+        ("no such thing", "elementwise"),
+        ("", "elementwise"),
+    ],
+)
+def test_the_class_of(kind, expected):
+    assert op_class(kind) == expected
+
+
+def test_every_class_reaches_a_fraction_of_the_peak():
+    assert all(0 < fraction <= 1 for fraction in EFFICIENCY.values())

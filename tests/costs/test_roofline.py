@@ -1,0 +1,114 @@
+"""Seconds of an op: its own where it has them, else the roofline's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate.cluster import Cluster, Device, Link
+from situate.costs.rates import EFFICIENCY
+from situate.costs.roofline import op_seconds
+from situate.errors import SituateError
+from situate.graph import Graph, Op
+
+GPU = Device(
+    "gpu0",
+    model="K80",
+    flops={"float32": 1e12, "float16": 4e12},
+    bandwidth=1e11,
+    launch=1e-5,
+)
+CPU = Device("cpu0", kind="cpu", flops={"float32": 1e11}, bandwidth=1e10)
+
+
+def seconds(op: Op, *devices: Device) -> list[float]:
+    cluster = Cluster("c", devices, (Link("*", "*", 1e9),))
+    return op_seconds(Graph("g", (op,)), cluster)[0].tolist()
+
+
+def test_an_op_bound_by_arithmetic_takes_its_flops_over_the_rate_its_class_reaches():
+    expected = 1e-5 + 1e9 / (1e12 * EFFICIENCY["matmul"])
+    assert seconds(Op("a", "aten.mm", flops=10**9, traffic=8), GPU) == pytest.approx([expected])
+
+
+def test_an_op_bound_by_memory_takes_its_traffic_over_the_rate_its_class_reaches():
+    expected = 1e-5 + 1e9 / (1e11 * EFFICIENCY["elementwise"])
+    op = Op("a", "aten.relu.default", flops=8, traffic=10**9)
+    assert seconds(op, GPU) == pytest.approx([expected])
+
+
+def test_an_op_without_work_takes_no_time_and_no_launch():
+    assert seconds(Op("a", "aten.view"), GPU, CPU) == [0.0, 0.0]
+
+
+def test_the_rate_is_that_of_the_dtype_and_float32_where_the_device_has_none():
+    half = seconds(Op("a", "aten.mm", flops=10**9, dtype="float16"), GPU, CPU)
+    single = seconds(Op("a", "aten.mm", flops=10**9), GPU, CPU)
+    assert half[0] - 1e-5 == pytest.approx((single[0] - 1e-5) / 4)
+    assert half[1] == single[1]
+
+
+def test_a_device_may_state_the_efficiency_of_a_class():
+    slow = Device("slow", flops={"float32": 1e12}, efficiency={"convolution": 0.1})
+    op = Op("a", "aten.convolution", flops=10**9)
+    assert seconds(op, slow) == pytest.approx([1e-2])
+
+
+def test_own_seconds_hold_as_they_are_without_launch():
+    assert seconds(Op("a", seconds={"*": 0.25}, flops=10**12), GPU, CPU) == [0.25, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ({"gpu0": 1.0, "K80": 2.0, "gpu": 3.0, "accelerator": 4.0, "*": 5.0}, [1.0, 5.0]),
+        ({"K80": 2.0, "gpu": 3.0, "accelerator": 4.0, "*": 5.0}, [2.0, 5.0]),
+        ({"gpu": 3.0, "accelerator": 4.0, "cpu": 6.0}, [3.0, 6.0]),
+        ({"accelerator": 4.0, "*": 5.0}, [4.0, 5.0]),
+        ({"accelerator": 4.0}, [4.0, np.inf]),
+        ({"cpu0": 7.0}, [np.inf, 7.0]),
+        ({}, [np.inf, np.inf]),
+    ],
+)
+def test_own_seconds_are_looked_up_by_name_model_kind_accelerator_and_star(table, expected):
+    assert seconds(Op("a", seconds=table), GPU, CPU) == expected
+
+
+def test_an_empty_model_is_no_key():
+    assert seconds(Op("a", seconds={"": 1.0, "*": 2.0}), CPU) == [2.0]
+
+
+def test_a_device_without_the_rate_an_op_needs_is_an_error_that_says_what_to_give():
+    with pytest.raises(
+        SituateError, match=r"op 'a' on device 'd0': .*: plan on a preset or a TOML file"
+    ):
+        seconds(Op("a", "aten.mm", flops=1), Device("d0"))
+    with pytest.raises(SituateError, match="op 'a' on device 'd0'"):
+        seconds(Op("a", "aten.relu", traffic=1), Device("d0"))
+    with pytest.raises(SituateError, match="op 'a' on device 'd0'"):
+        seconds(Op("a", "aten.mm", flops=1), Device("d0", flops={"float16": 1e12}))
+
+
+def test_a_device_without_rates_is_fine_for_ops_that_need_none():
+    assert seconds(Op("a", seconds={"*": 1.0}), Device("d0")) == [1.0]
+    assert seconds(Op("a", "aten.view"), Device("d0")) == [0.0]
+
+
+def test_ops_with_and_without_own_seconds_keep_their_rows():
+    ops = (
+        Op("a", "aten.mm", flops=7 * 10**11),
+        Op("b", seconds={"gpu": 2.0}),
+        Op("c"),
+        Op("d", "aten.add", traffic=10**10),
+    )
+    cluster = Cluster("c", (GPU, CPU), (Link("*", "*", 1e9),))
+    rows = op_seconds(Graph("g", ops), cluster)
+    alone = [seconds(op, GPU, CPU) for op in ops]
+    assert rows.tolist() == alone
+
+
+def test_many_devices_of_equal_rates_have_equal_columns():
+    many = [Device(f"gpu{i}", flops=GPU.flops, bandwidth=1e11) for i in range(16)]
+    row = seconds(Op("a", "aten.mm", flops=10**9), *many, CPU)
+    assert len(set(row[:16])) == 1
+    assert row[16] > row[0]
