@@ -1,0 +1,52 @@
+"""From decisions to schedules: a placement and an order of ops, by a named decoder."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+from situate.schedule import Schedule
+
+DecoderName = Literal["eager", "serial", "calls"]
+
+
+def decode(
+    problem: Problem,
+    placement: NDArray[np.int32],
+    order: NDArray[np.int32],
+    decoder: DecoderName,
+) -> Schedule:
+    """The one schedule that a placement (n,) and an order (n,), most urgent first, stand for.
+
+    `calls` is the decoder of the atomic rules, where the order plays no part.
+    """
+    if decoder == "calls":
+        from situate.evaluators.calls import schedule_calls
+
+        return schedule_calls(problem, placement)
+    from situate.evaluators.simulator import Simulator
+
+    return Simulator(problem).schedule(placement, priority_of(order), decoder=decoder)
+
+
+def priority_of(order: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Priorities (n,) that rank ops as `order` does: the first op's is n, the last one's 1."""
+    n = len(order)
+    priority = np.empty(n, np.float32)
+    priority[order] = np.arange(n, 0, -1, dtype=np.float32)
+    return priority
+
+
+def order_of(problem: Problem, schedule: Schedule) -> NDArray[np.int32]:
+    """Ops by start time, producers before consumers: a topological order.
+
+    That of the graph where calls decide, which may wait for one another.
+    """
+    if schedule.decoder == "calls":
+        return np.array(problem.graph.order, np.int32)
+    place = np.empty(problem.n, np.int64)
+    place[list(problem.graph.order)] = np.arange(problem.n)
+    return np.lexsort((place, schedule.start)).astype(np.int32)

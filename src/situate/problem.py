@@ -1,0 +1,335 @@
+"""A problem: a graph on a cluster, with costs and an objective, as flat arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.cluster import Cluster
+from situate.costs.roofline import op_seconds
+from situate.errors import GraphError, SituateError, nearest
+from situate.graph import Graph, Op
+
+Objective = Literal["time", "memory", "throughput"]
+OBJECTIVES: tuple[Objective, ...] = ("time", "memory", "throughput")
+
+UNLIMITED = 2**62
+"""Capacity of a device without a limit, in bytes."""
+
+LONGEST = 1e300
+"""Most seconds that all ops and transfers may take together: sums of times stay finite."""
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """Rules of execution, as settings of the one model."""
+
+    name: str
+    transfers: Literal["overlapped", "blocking", "atomic"] | None = None
+    """None: the cluster's. `atomic`: a device runs its ops as one call (dnn-partitioning)."""
+    contention: bool = True
+    """A channel carries one transfer at a time."""
+    memory: Literal["time", "step", "persistent"] = "time"
+    """`time`: live bytes at every instant; `step`: after every op and transfer, in their order
+    (REGAL, A.4); `persistent`: persistent bytes only."""
+
+
+RULES = {
+    rules.name: rules
+    for rules in (
+        Rules("situate"),
+        Rules("regal", transfers="blocking", memory="step"),
+        Rules("doppler", transfers="overlapped", contention=False),
+        Rules("dnn-partitioning", transfers="atomic", contention=False, memory="persistent"),
+    )
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A graph on a cluster.
+
+    With n ops, d devices and m tensors (the graph's, then one of size zero for every op that
+    control edges leave), the arrays are:
+
+    Attributes:
+        seconds: (n, d) time of an op on a device; infinite where it cannot run.
+        size: (m,) bytes.
+        producer: (m,) op index.
+        consumer_start, consumers: tensor t is consumed by
+            `consumers[consumer_start[t]:consumer_start[t + 1]]`.
+        transfer_seconds: (m,) the tensor's own transfer time, NaN where the links decide.
+        resident, output: (m,) see `Tensor`.
+        persistent, workspace: (n,) bytes.
+        unit: (n,) index of the colocation group of an op, or of the op alone; units are numbered
+            by their first op.
+        allowed: (units, d) whether every op of the unit may and can run on the device.
+        capacity: (d,) bytes.
+        latency, bandwidth, channel: (d, d), as in `Cluster`.
+
+    Raises:
+        SituateError: an unknown objective, rules or pinned device; an op that no device can run or
+            hold; times that add up to more than `LONGEST`.
+    """
+
+    graph: Graph
+    cluster: Cluster
+    objective: Objective = "time"
+    rules: Rules = RULES["situate"]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rules, str):
+            object.__setattr__(self, "rules", find_rules(self.rules))
+        if self.objective not in OBJECTIVES:
+            hint = nearest(self.objective, OBJECTIVES)
+            raise SituateError(f"unknown objective {self.objective!r}{hint}")
+        self._check_placeable()
+        self._check_finite()
+
+    @property
+    def n(self) -> int:
+        """Number of ops."""
+        return len(self.graph.ops)
+
+    @property
+    def d(self) -> int:
+        """Number of devices."""
+        return len(self.cluster.devices)
+
+    @property
+    def transfers(self) -> Literal["overlapped", "blocking", "atomic"]:
+        """How transfers run: the rules' word, else the cluster's."""
+        return self.rules.transfers or self.cluster.transfers
+
+    @cached_property
+    def seconds(self) -> NDArray[np.float64]:
+        return op_seconds(self.graph, self.cluster)
+
+    @cached_property
+    def _tensors(self) -> tuple[NDArray[np.int64], ...]:
+        """size, producer, consumer_start, consumers of all tensors, control tensors last."""
+        after: dict[int, dict[int, None]] = {}
+        for before, op in self.graph.control:
+            after.setdefault(before, {})[op] = None
+        tensors = self.graph.tensors
+        consumers = [t.consumers for t in tensors] + [tuple(ops) for ops in after.values()]
+        lengths = np.fromiter(map(len, consumers), np.int64, len(consumers))
+        flat = np.fromiter((op for ops in consumers for op in ops), np.int64, int(lengths.sum()))
+        size = np.array([t.size for t in tensors] + [0] * len(after), np.int64)
+        producer = np.array([t.producer for t in tensors] + list(after), np.int64)
+        return size, producer, np.concatenate(([0], np.cumsum(lengths))), flat
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        return self._tensors[0]
+
+    @cached_property
+    def producer(self) -> NDArray[np.int32]:
+        return self._tensors[1].astype(np.int32)
+
+    @cached_property
+    def consumer_start(self) -> NDArray[np.int32]:
+        return self._tensors[2].astype(np.int32)
+
+    @cached_property
+    def consumers(self) -> NDArray[np.int32]:
+        return self._tensors[3].astype(np.int32)
+
+    @cached_property
+    def transfer_seconds(self) -> NDArray[np.float64]:
+        own = [np.nan if t.seconds is None else t.seconds for t in self.graph.tensors]
+        return np.array(own + [np.nan] * (len(self.size) - len(own)), np.float64)
+
+    @cached_property
+    def resident(self) -> NDArray[np.uint8]:
+        return self._flags("resident")
+
+    @cached_property
+    def output(self) -> NDArray[np.uint8]:
+        return self._flags("output")
+
+    def _flags(self, name: str) -> NDArray[np.uint8]:
+        flags = np.zeros(len(self.size), np.uint8)
+        flags[: len(self.graph.tensors)] = [getattr(t, name) for t in self.graph.tensors]
+        return flags
+
+    @cached_property
+    def persistent(self) -> NDArray[np.int64]:
+        return np.array([op.persistent for op in self.graph.ops], np.int64)
+
+    @cached_property
+    def workspace(self) -> NDArray[np.int64]:
+        return np.array([op.workspace for op in self.graph.ops], np.int64)
+
+    @cached_property
+    def unit(self) -> NDArray[np.int32]:
+        keys = (("group", op.group) if op.group else ("op", op.name) for op in self.graph.ops)
+        index: dict[tuple[str, str], int] = {}
+        return np.array([index.setdefault(key, len(index)) for key in keys], np.int32)
+
+    @cached_property
+    def units(self) -> int:
+        """Number of units."""
+        return int(self.unit.max()) + 1
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        held = np.zeros(self.units, np.int64)
+        np.add.at(held, self.unit, self.persistent)
+        return self._runnable & (held[:, None] <= self.capacity[None, :])
+
+    @cached_property
+    def _runnable(self) -> NDArray[np.bool_]:
+        """Whether the device, were its memory without limit, may and can run the unit."""
+        per_op = np.isfinite(self.seconds)
+        for j, op in enumerate(self.graph.ops):
+            if op.device is not None:
+                per_op[j] &= self._pin(op)
+        runnable = np.ones((self.units, self.d), np.bool_)
+        np.logical_and.at(runnable, self.unit, per_op)
+        return runnable
+
+    def _pin(self, op: Op) -> NDArray[np.bool_]:
+        devices = self.cluster.devices
+        pinned = np.array([op.device in (d.name, d.kind) for d in devices])
+        if not pinned.any():
+            hint = nearest(str(op.device), self.cluster.names)
+            raise GraphError(f"op {op.name!r} is pinned to unknown device {op.device!r}{hint}")
+        return pinned
+
+    @cached_property
+    def capacity(self) -> NDArray[np.int64]:
+        memory = [UNLIMITED if d.memory is None else d.memory for d in self.cluster.devices]
+        return np.array(memory, np.int64)
+
+    @cached_property
+    def depth_first(self) -> NDArray[np.int32]:
+        """(n,) a topological order in which every op comes just before it is first needed:
+        inputs depth first, from each op that nothing waits for."""
+        inputs: list[list[int]] = [[] for _ in range(self.n)]
+        needed = bytearray(self.n)
+        for producer, consumer in self.graph.edges():
+            inputs[consumer].append(producer)
+            needed[producer] = 1
+        place = {op: i for i, op in enumerate(self.graph.order)}
+        done = bytearray(self.n)
+        order: list[int] = []
+        stack = [op for op in reversed(self.graph.order) if not needed[op]]
+        while stack:
+            op = stack[-1]
+            missing = [i for i in inputs[op] if not done[i]]
+            if missing and not done[op]:
+                stack.extend(sorted(missing, key=place.__getitem__))
+                continue
+            stack.pop()
+            if not done[op]:
+                done[op] = 1
+                order.append(op)
+        return np.array(order, np.int32)
+
+    @cached_property
+    def modules(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Units of every module, and of each of its phases, at every depth of the module paths:
+        module i has `units[start[i]:start[i + 1]]`. Modules of one unit are left out."""
+        paths: dict[tuple[int, str], int] = {}
+        members: dict[tuple[int, str], dict[int, None]] = {}
+        for op, unit in zip(self.graph.ops, self.unit.tolist(), strict=True):
+            path = 0
+            for part in op.module.split(".") if op.module else ():
+                path = paths.setdefault((path, part), len(paths) + 1)
+                for phase in dict.fromkeys(("", op.phase)):
+                    members.setdefault((path, phase), {})[unit] = None
+        distinct = {tuple(units): None for units in members.values() if 1 < len(units) < self.units}
+        start = np.cumsum([0, *map(len, distinct)])
+        units = np.array([unit for block in distinct for unit in block], np.int32)
+        return start.astype(np.int32), units
+
+    @property
+    def latency(self) -> NDArray[np.float64]:
+        return self.cluster.latency
+
+    @property
+    def bandwidth(self) -> NDArray[np.float64]:
+        return self.cluster.bandwidth
+
+    @property
+    def channel(self) -> NDArray[np.int32]:
+        return self.cluster.channel
+
+    def transfer_time(self, tensor: int, source: int, target: int) -> float:
+        """Seconds tensor `tensor` takes from device `source` to device `target`."""
+        if source == target:
+            return 0.0
+        own = float(self.transfer_seconds[tensor])
+        if own == own:
+            return own + self.cluster.synchronisation
+        size = float(self.size[tensor])
+        if size == 0.0:
+            return self.cluster.synchronisation
+        link = float(self.latency[source, target]) + size / float(self.bandwidth[source, target])
+        return link + self.cluster.synchronisation
+
+    def _check_placeable(self) -> None:
+        stuck = np.flatnonzero(~self.allowed.any(axis=1))
+        if stuck.size:
+            op = self.graph.ops[int(np.flatnonzero(self.unit == stuck[0])[0])]
+            raise SituateError(f"{self._why_stuck(op, int(stuck[0]))}")
+
+    def _why_stuck(self, op: Op, unit: int) -> str:
+        members = np.flatnonzero(self.unit == unit)
+        what = f"group {op.group!r}" if op.group and len(members) > 1 else f"op {op.name!r}"
+        runnable = self._runnable[unit]
+        if runnable.any():
+            held, most = int(self.persistent[members].sum()), int(self.capacity[runnable].max())
+            which = "" if runnable.all() else " that can run it"
+            return (
+                f"{what} holds {held} bytes, more than any device of cluster "
+                f"{self.cluster.name!r}{which} ({most})"
+            )
+        alone = len(members) == 1 and op.device is None and op.seconds
+        why = f": it has seconds for {', '.join(op.seconds or ())}" if alone else ""
+        return f"no device of cluster {self.cluster.name!r} can run {what}{why}"
+
+    def _check_finite(self) -> None:
+        """No sum of times may overflow, whatever the schedule."""
+        own, size = self.transfer_seconds, self.size
+        with np.errstate(over="ignore"):
+            of_ops = np.where(np.isfinite(self.seconds), self.seconds, 0.0).max(axis=1)
+            linked = np.isnan(own) & (size > 0)
+            of_tensors = np.where(linked, self._slowest(size), np.nan_to_num(own))
+            moved = (of_tensors + self.cluster.synchronisation).sum() * (self.d - 1)
+            total = of_ops.sum() + moved
+        if total > LONGEST:
+            times = np.concatenate((of_ops, of_tensors))
+            raise SituateError(
+                f"the times of graph {self.graph.name!r} on cluster {self.cluster.name!r} add up "
+                f"to more than {LONGEST} {self.graph.unit}: {self._longest(int(times.argmax()))}"
+            )
+
+    def _slowest(self, size: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Seconds that tensors of these sizes take over the worst of all links."""
+        return np.asarray(self.latency.max() + size / self.bandwidth.min())
+
+    def _longest(self, item: int) -> str:
+        """The op or, counted after the ops, the tensor that takes longest."""
+        if item < self.n:
+            return f"look at op {self.graph.ops[item].name!r}"
+        named = f"look at tensor {self.graph.tensors[item - self.n].name!r}"
+        if np.isnan(self.transfer_seconds[item - self.n]):
+            return f"{named} and at the links' bandwidth and latency"
+        return named
+
+
+def find_rules(name: str) -> Rules:
+    """The rules of that name.
+
+    Raises:
+        SituateError: with the nearest name there is.
+    """
+    if name not in RULES:
+        raise SituateError(f"unknown rules {name!r}{nearest(name, RULES)}")
+    return RULES[name]

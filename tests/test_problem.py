@@ -1,0 +1,218 @@
+"""A problem is its graph and cluster as arrays, and rejects what no device could run."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from situate.cluster import Cluster, Device, Link
+from situate.errors import GraphError, SituateError
+from situate.graph import Graph, Op, Tensor
+from situate.problem import RULES, UNLIMITED, Problem
+
+FREE = {"*": 1.0}
+
+
+def ops(*names: str) -> tuple[Op, ...]:
+    return tuple(Op(name, seconds=FREE) for name in names)
+
+
+def cluster(*devices: Device, **options: object) -> Cluster:
+    return Cluster("c", devices, (Link("*", "*", 2e9, 0.5),), **options)
+
+
+GPU, CPU = Device("gpu0", memory=100), Device("cpu0", kind="cpu", memory=1000)
+
+
+def test_tensors_come_first_and_then_one_of_size_zero_for_every_op_with_control_edges():
+    graph = Graph(
+        "g",
+        ops("a", "b", "c", "d"),
+        (Tensor("t", 0, 8, (1, 2)), Tensor("u", 1, 4, (3,), output=True, resident=True)),
+        control=((0, 3), (2, 3), (0, 2), (0, 3)),
+    )
+    problem = Problem(graph, cluster(GPU))
+    assert problem.size.tolist() == [8, 4, 0, 0]
+    assert problem.producer.tolist() == [0, 1, 0, 2]
+    assert problem.consumer_start.tolist() == [0, 2, 3, 5, 6]
+    assert problem.consumers.tolist() == [1, 2, 3, 3, 2, 3]
+    assert problem.output.tolist() == [0, 1, 0, 0]
+    assert problem.resident.tolist() == [0, 1, 0, 0]
+    assert np.isnan(problem.transfer_seconds).all()
+
+
+def test_a_graph_without_tensors_has_empty_arrays():
+    problem = Problem(Graph("g", ops("a")), cluster(GPU))
+    assert problem.size.tolist() == problem.producer.tolist() == problem.consumers.tolist() == []
+    assert problem.consumer_start.tolist() == [0]
+
+
+def test_arrays_have_the_types_that_the_core_takes():
+    graph = Graph("g", ops("a", "b"), (Tensor("t", 0, 8, (1,)),))
+    problem = Problem(graph, cluster(GPU, CPU))
+    types = {
+        np.float64: ("seconds", "transfer_seconds", "latency", "bandwidth"),
+        np.int64: ("size", "persistent", "workspace", "capacity"),
+        np.int32: ("producer", "consumer_start", "consumers", "unit", "channel"),
+    }
+    for dtype, names in types.items():
+        assert all(getattr(problem, name).dtype == dtype for name in names)
+
+
+def test_units_are_groups_and_lone_ops_numbered_by_their_first_op():
+    grouped = (
+        Op("a", seconds=FREE, group="w"),
+        Op("w", seconds=FREE),
+        Op("c", seconds=FREE, group="w"),
+    )
+    problem = Problem(Graph("g", grouped), cluster(GPU))
+    assert problem.unit.tolist() == [0, 1, 0]
+    assert problem.units == 2
+
+
+def test_a_pin_names_a_device_or_a_kind():
+    pinned = (
+        Op("a", seconds=FREE, device="cpu0"),
+        Op("b", seconds=FREE, device="gpu"),
+        Op("c", seconds=FREE),
+    )
+    problem = Problem(Graph("g", pinned), cluster(GPU, CPU))
+    assert problem.allowed.tolist() == [[False, True], [True, False], [True, True]]
+
+
+def test_a_pin_holds_for_the_whole_group():
+    grouped = (Op("a", seconds=FREE, group="w"), Op("b", seconds=FREE, group="w", device="cpu0"))
+    problem = Problem(Graph("g", grouped), cluster(GPU, CPU))
+    assert problem.allowed.tolist() == [[False, True]]
+
+
+def test_a_device_that_cannot_run_or_hold_an_op_is_not_allowed():
+    mixed = (Op("a", seconds={"cpu": 1.0}), Op("b", seconds=FREE, persistent=500))
+    problem = Problem(Graph("g", mixed), cluster(GPU, CPU))
+    assert problem.allowed.tolist() == [[False, True], [False, True]]
+
+
+def test_a_device_without_memory_limit_holds_anything():
+    problem = Problem(Graph("g", (Op("a", seconds=FREE, persistent=2**50),)), cluster(Device("d")))
+    assert problem.capacity.tolist() == [UNLIMITED]
+
+
+def test_an_unknown_pin_is_an_error_with_the_nearest_device():
+    graph = Graph("g", (Op("a", seconds=FREE, device="gpu1"),))
+    with pytest.raises(GraphError, match="'a' is pinned to unknown device 'gpu1'; did you mean"):
+        Problem(graph, cluster(GPU, CPU))
+
+
+def test_an_op_that_no_device_can_run_is_an_error():
+    graph = Graph("g", (Op("a", seconds={"tpu": 1.0}),))
+    with pytest.raises(SituateError, match="no device of cluster 'c' can run op 'a'"):
+        Problem(graph, cluster(GPU, CPU))
+
+
+def test_an_op_that_no_device_can_hold_is_an_error_that_says_by_how_much():
+    graph = Graph("g", (Op("a", seconds=FREE, persistent=1001),))
+    with pytest.raises(
+        SituateError, match=r"op 'a' holds 1001 bytes, more than any device of cluster 'c' \(1000\)"
+    ):
+        Problem(graph, cluster(GPU, CPU))
+
+
+def test_a_group_that_no_device_can_hold_is_an_error():
+    parts = tuple(Op(f"o{i}", seconds=FREE, group="w", persistent=400) for i in range(3))
+    with pytest.raises(SituateError, match="group 'w' holds 1200 bytes, more than any device"):
+        Problem(Graph("g", parts), cluster(GPU, CPU))
+
+
+def test_an_op_that_the_devices_that_run_it_cannot_hold_is_an_error():
+    graph = Graph("g", (Op("a", seconds={"gpu": 1.0}, persistent=500),))
+    with pytest.raises(
+        SituateError, match=r"holds 500 bytes, more than any device .* that can run it \(100\)"
+    ):
+        Problem(graph, cluster(GPU, CPU))
+
+
+def test_an_op_that_no_device_can_run_says_what_its_seconds_are_for():
+    graph = Graph("g", (Op("a", seconds={"tpu": 1.0, "H100": 2.0}),))
+    with pytest.raises(SituateError, match="can run op 'a': it has seconds for tpu, H100"):
+        Problem(graph, cluster(GPU, CPU))
+
+
+@pytest.mark.parametrize(
+    ("ops", "tensors", "place"),
+    [
+        ((Op("a", seconds={"*": 1e308}), Op("b", seconds={"*": 1e308})), (), "op 'a'"),
+        (ops("a", "b"), (Tensor("t", 0, 8, (1,), seconds=1e308),), "tensor 't'"),
+    ],
+)
+def test_times_whose_sum_is_no_number_are_an_error(ops, tensors, place):
+    with pytest.raises(SituateError, match=f"add up to more than 1e\\+300 .*{place}"):
+        Problem(Graph("g", ops, tensors), cluster(GPU, CPU))
+
+
+def test_a_link_so_slow_that_a_transfer_never_ends_is_an_error():
+    slow = Cluster("c", (GPU, CPU), (Link("*", "*", 5e-324),))
+    with pytest.raises(SituateError, match=r"add up to more than 1e\+300 .*link"):
+        Problem(Graph("g", ops("a", "b"), (Tensor("t", 0, 8, (1,)),)), slow)
+
+
+def test_a_group_whose_ops_run_on_different_devices_is_an_error():
+    apart = (Op("a", seconds={"gpu": 1.0}, group="w"), Op("b", seconds={"cpu": 1.0}, group="w"))
+    with pytest.raises(SituateError, match="no device of cluster 'c' can run group 'w'"):
+        Problem(Graph("g", apart), cluster(GPU, CPU))
+
+
+def test_unknown_objectives_and_rules_are_errors_with_the_nearest_name():
+    graph = Graph("g", ops("a"))
+    with pytest.raises(SituateError, match="unknown objective 'tiem'; did you mean 'time'"):
+        Problem(graph, cluster(GPU), "tiem")
+    with pytest.raises(SituateError, match="unknown rules 'regall'; did you mean 'regal'"):
+        Problem(graph, cluster(GPU), rules="regall")
+
+
+def test_rules_may_be_given_by_name():
+    problem = Problem(Graph("g", ops("a")), cluster(GPU), rules="regal")
+    assert problem.rules is RULES["regal"]
+    assert problem.transfers == "blocking"
+
+
+def test_modules_are_the_units_of_every_part_of_the_path_and_of_its_phases():
+    def op(name: str, module: str, phase: str) -> Op:
+        return Op(name, seconds=FREE, module=module, phase=phase)
+
+    parts = (
+        op("a", "net.one", "forward"),
+        op("b", "net.one", "forward"),
+        op("c", "net.two", "backward"),
+        op("d", "net.one", "backward"),
+        op("e", "", "update"),
+    )
+    start, units = Problem(Graph("g", parts), cluster(CPU)).modules
+    found = [units[i:j].tolist() for i, j in pairwise(start)]
+    assert found == [[0, 1, 2, 3], [0, 1], [0, 1, 3], [2, 3]]
+
+
+def test_a_module_path_of_endless_parts_takes_no_time_to_speak_of():
+    deep = ".".join("m" * 100_000)
+    parts = tuple(Op(name, seconds=FREE, module=deep) for name in "abc")
+    assert Problem(Graph("g", parts), cluster(CPU)).modules[1].size == 0
+
+
+def test_transfers_are_the_clusters_unless_the_rules_say_otherwise():
+    graph, blocking = Graph("g", ops("a")), cluster(GPU, transfers="blocking")
+    assert Problem(graph, blocking).transfers == "blocking"
+    assert Problem(graph, blocking, rules=RULES["doppler"]).transfers == "overlapped"
+
+
+def test_transfer_time_is_the_tensors_own_or_latency_and_size_over_bandwidth():
+    tensors = (
+        Tensor("linked", 0, 10**9, (1,)),
+        Tensor("own", 0, 10**9, (1,), seconds=3.0),
+        Tensor("signal", 0, 0, (1,)),
+        Tensor("own of size zero", 0, 0, (1,), seconds=2.0),
+    )
+    wide = tuple(Device(f"d{i}") for i in range(2))
+    problem = Problem(Graph("g", ops("a", "b"), tensors), cluster(*wide, synchronisation=0.25))
+    assert [problem.transfer_time(t, 0, 1) for t in range(4)] == [1.25, 3.25, 0.25, 2.25]
+    assert [problem.transfer_time(t, 1, 1) for t in range(4)] == [0.0] * 4
