@@ -1,0 +1,77 @@
+// Simulated annealing (Kirkpatrick et al., Science 220, 1983) over placement and order. The
+// threshold of a step is drawn before the step is evaluated, so that a bad one is cut off early.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "decision.h"
+#include "linear.h"
+#include "problem.h"
+#include "random.h"
+#include "simulator.h"
+
+namespace situate {
+
+enum class Goal { time, memory };
+
+class Annealer {
+ public:
+  Annealer(const Problem& problem, Goal goal, uint64_t seed, const int32_t* placement,
+           const int32_t* order);
+
+  // Takes up to `evaluations` steps at one temperature (in the unit of the cost), or stops after
+  // `seconds`.
+  void run(double temperature, int64_t evaluations, double seconds);
+  // One move in `every` concerns a whole module.
+  void move_modules(int every) { module_every_ = every; }
+  // Continues from another decision; the best one seen is kept.
+  void restart(const int32_t* placement, const int32_t* order);
+  // Median size of the cost changes that random moves make.
+  double typical_change(int64_t evaluations);
+
+  struct Best {
+    bool feasible = false;
+    double cost = 0;
+    std::vector<int32_t> placement, order;
+  };
+  const Best& best() const { return best_; }
+  int64_t evaluations() const { return evaluations_; }
+
+ private:
+  double evaluate(int first, double limit);
+  void simulate();
+  double largest_peak() const;
+  double with_overflow(double value);
+  bool fits_anyway();
+  void accept(double cost);
+  void verify();
+  void keep();
+
+  const Problem& problem_;
+  const Goal goal_;
+  Random random_;
+  std::unique_ptr<LinearDecision> decision_;
+  std::unique_ptr<LinearTimer> timer_;    // the goal of time
+  std::unique_ptr<Simulator> simulator_;  // the goal of memory, and whether a plan fits
+  std::vector<float> priority_;
+  std::vector<int64_t> peak_;
+  bool peaks_known_ = false;
+  bool roomy_;                   // every device could hold everything
+  bool fits_ = false;            // what was accepted last, as far as is known
+  bool candidate_fits_ = false;  // what was evaluated last
+  bool checked_ = true;          // whether its memory was looked at, not taken for granted
+  // While a plan fits, memory is looked at after every `patience_` accepted moves only; if they
+  // broke it, they are all taken back.
+  int64_t patience_ = 1, unverified_ = 0;
+  bool count_bytes_ = false;  // once moves keep breaking memory, an estimate refuses them early
+  std::vector<int32_t> safe_placement_, safe_order_;
+  double cost_ = 0;
+  Best best_;
+  int64_t evaluations_ = 0;
+  int module_every_ = 20;
+};
+
+}  // namespace situate

@@ -1,0 +1,388 @@
+// The Python face of the core: arrays in, arrays out, the GIL released while it works.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "anneal.h"
+#include "atomic.h"
+#include "balance.h"
+#include "list_rules.h"
+#include "problem.h"
+#include "simulator.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace situate {
+namespace {
+
+template <typename T, size_t N>
+using Array = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+
+template <typename T>
+using Numpy = nb::ndarray<nb::numpy, T>;
+
+template <typename A>
+auto copy_of(const A& array) {
+  using T = std::remove_const_t<typename A::Scalar>;
+  return std::vector<T>{array.data(), array.data() + array.size()};
+}
+
+// Hands a vector to numpy without a copy.
+template <typename T>
+Numpy<T> to_numpy(std::vector<T>&& values, std::initializer_list<size_t> shape) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Numpy<T>(owned->data(), shape, owner);
+}
+
+Memory memory_named(const std::string& name) {
+  if (name == "time") return Memory::time;
+  if (name == "step") return Memory::step;
+  if (name == "persistent") return Memory::persistent;
+  throw std::invalid_argument("unknown memory measure " + name);
+}
+
+Decoder decoder_named(const std::string& name) {
+  if (name == "eager") return Decoder::eager;
+  if (name == "serial") return Decoder::serial;
+  throw std::invalid_argument("unknown decoder " + name);
+}
+
+void check(bool holds, const char* what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
+Problem make_problem(const Array<double, 2>& seconds, const Array<int64_t, 1>& size,
+                     const Array<int32_t, 1>& producer, const Array<int32_t, 1>& consumer_start,
+                     const Array<int32_t, 1>& consumers, const Array<double, 1>& own_seconds,
+                     const Array<uint8_t, 1>& resident, const Array<uint8_t, 1>& output,
+                     const Array<int64_t, 1>& persistent, const Array<int64_t, 1>& workspace,
+                     const Array<int64_t, 1>& capacity, const Array<double, 2>& latency,
+                     const Array<double, 2>& bandwidth, const Array<int32_t, 2>& channel,
+                     const Array<int32_t, 1>& order, const Array<int32_t, 1>& unit,
+                     const Array<uint8_t, 2>& allowed, const Array<uint8_t, 1>& pays,
+                     const Array<int32_t, 1>& block_start, const Array<int32_t, 1>& blocks,
+                     double synchronisation, bool blocking, bool contention, bool atomic,
+                     const std::string& memory) {
+  Problem p;
+  p.n = static_cast<int>(seconds.shape(0));
+  p.d = static_cast<int>(seconds.shape(1));
+  p.m = static_cast<int>(size.shape(0));
+  const auto n = static_cast<size_t>(p.n), m = static_cast<size_t>(p.m),
+             d = static_cast<size_t>(p.d);
+  check(producer.size() == m && own_seconds.size() == m && resident.size() == m &&
+            output.size() == m && consumer_start.size() == m + 1,
+        "arrays over tensors differ in length");
+  check(persistent.size() == n && workspace.size() == n && order.size() == n && unit.size() == n,
+        "arrays over ops differ in length");
+  check(capacity.size() == d && pays.size() == d && latency.size() == d * d &&
+            bandwidth.size() == d * d && channel.size() == d * d,
+        "arrays over devices differ in length");
+  p.seconds = copy_of(seconds);
+  p.size = copy_of(size);
+  p.producer = copy_of(producer);
+  p.consumer_start = copy_of(consumer_start);
+  p.consumers = copy_of(consumers);
+  p.own_seconds = copy_of(own_seconds);
+  p.resident = copy_of(resident);
+  p.output = copy_of(output);
+  p.persistent = copy_of(persistent);
+  p.workspace = copy_of(workspace);
+  p.capacity = copy_of(capacity);
+  p.latency = copy_of(latency);
+  p.bandwidth = copy_of(bandwidth);
+  p.channel = copy_of(channel);
+  p.order = copy_of(order);
+  p.unit = copy_of(unit);
+  p.allowed = copy_of(allowed);
+  p.pays = copy_of(pays);
+  p.block_start = copy_of(block_start);
+  p.blocks = copy_of(blocks);
+  p.channels = p.channel.empty() ? 0 : *std::max_element(p.channel.begin(), p.channel.end()) + 1;
+  p.synchronisation = synchronisation;
+  p.blocking = blocking;
+  p.contention = contention;
+  p.atomic = atomic;
+  p.memory = memory_named(memory);
+  p.derive();
+  check(allowed.shape(0) == static_cast<size_t>(p.units) && allowed.shape(1) == d,
+        "allowed must be units x devices");
+  return p;
+}
+
+void check_placement(const Problem& p, const int32_t* placement, size_t count) {
+  check(std::all_of(placement, placement + count, [&](int32_t d) { return d >= 0 && d < p.d; }),
+        "a placement names a device that does not exist");
+}
+
+const float* row_of(const std::optional<Array<float, 3>>& priorities, const Problem& p,
+                    size_t row) {
+  return priorities ? priorities->data() + row * static_cast<size_t>(p.m) * p.d : nullptr;
+}
+
+auto evaluate(const Problem& p, const Array<int32_t, 2>& placement, const Array<float, 2>& priority,
+              const std::optional<Array<float, 3>>& transfer_priority, const std::string& decoder,
+              int threads) {
+  const size_t count = placement.shape(0), n = static_cast<size_t>(p.n),
+               d = static_cast<size_t>(p.d);
+  check(placement.shape(1) == n && priority.shape(0) == count && priority.shape(1) == n,
+        "placements and priorities must both be k x ops");
+  check(!transfer_priority || transfer_priority->size() == count * p.m * p.d,
+        "transfer priorities must be k x tensors x devices");
+  check_placement(p, placement.data(), placement.size());
+  const Decoder by = decoder_named(decoder);
+  std::vector<double> makespan(count);
+  std::vector<int64_t> peak(count * d);
+  {
+    nb::gil_scoped_release released;
+    std::atomic<size_t> next = 0;
+    const auto work = [&] {
+      Simulator simulator(p);
+      for (size_t k = next++; k < count; k = next++)
+        makespan[k] = simulator.run(
+            {placement.data() + k * n, priority.data() + k * n, row_of(transfer_priority, p, k)},
+            by, peak.data() + k * d);
+    };
+    std::vector<std::jthread> helpers;
+    for (int t = 1; t < std::min<int>(threads, static_cast<int>(count)); ++t)
+      helpers.emplace_back(work);
+    work();
+  }
+  return std::make_tuple(to_numpy(std::move(makespan), {count}),
+                         to_numpy(std::move(peak), {count, d}));
+}
+
+auto schedule(const Problem& p, const Array<int32_t, 1>& placement, const Array<float, 1>& priority,
+              const std::optional<Array<float, 3>>& transfer_priority, const std::string& decoder) {
+  const auto n = static_cast<size_t>(p.n);
+  check(placement.size() == n && priority.size() == n,
+        "a placement and its priorities have one entry an op");
+  check(!transfer_priority || transfer_priority->size() == static_cast<size_t>(p.m) * p.d,
+        "transfer priorities must be 1 x tensors x devices");
+  check_placement(p, placement.data(), n);
+  Simulator simulator(p);
+  std::vector<int64_t> peak(p.d);
+  const double makespan =
+      simulator.run({placement.data(), priority.data(), row_of(transfer_priority, p, 0)},
+                    decoder_named(decoder), peak.data());
+  std::vector<int32_t> tensor, source, target;
+  std::vector<double> start, end;
+  for (const auto& transfer : simulator.transfers()) {
+    tensor.push_back(transfer.tensor);
+    source.push_back(transfer.source);
+    target.push_back(transfer.target);
+    start.push_back(transfer.start);
+    end.push_back(transfer.end);
+  }
+  const size_t k = tensor.size();
+  return std::make_tuple(to_numpy(std::vector<double>(simulator.start()), {n}),
+                         to_numpy(std::vector<double>(simulator.end()), {n}),
+                         to_numpy(std::move(tensor), {k}), to_numpy(std::move(source), {k}),
+                         to_numpy(std::move(target), {k}), to_numpy(std::move(start), {k}),
+                         to_numpy(std::move(end), {k}), makespan,
+                         to_numpy(std::move(peak), {static_cast<size_t>(p.d)}));
+}
+
+auto listed(Listed&& result) {
+  const size_t n = result.order.size();
+  return std::make_tuple(to_numpy(std::move(result.placement), {n}),
+                         to_numpy(std::move(result.order), {n}));
+}
+
+auto calls(const Problem& p, const Array<int32_t, 1>& placement) {
+  check(placement.size() == static_cast<size_t>(p.n), "a placement has one entry an op");
+  check_placement(p, placement.data(), placement.size());
+  auto result = run_calls(p, placement.data());
+  const size_t d = p.d, n = p.n;
+  return std::make_tuple(result.makespan, to_numpy(std::move(result.begin), {d}),
+                         to_numpy(std::move(result.load), {d}),
+                         to_numpy(std::move(result.op_end), {n}));
+}
+
+void check_order(const Problem& p, const int32_t* order, size_t count) {
+  check(count == static_cast<size_t>(p.n), "an order has one entry an op");
+  std::vector<int32_t> position(p.n, -1);
+  for (size_t i = 0; i < count; ++i) {
+    check(order[i] >= 0 && order[i] < p.n && position[order[i]] < 0,
+          "an order must be a permutation");
+    position[order[i]] = static_cast<int32_t>(i);
+  }
+  for (int t = 0; t < p.m; ++t)
+    for (const int consumer : p.consumers_of(t))
+      check(position[p.producer[t]] < position[consumer], "an order must be topological");
+}
+
+void check_decision(const Problem& p, const Array<int32_t, 1>& placement,
+                    const Array<int32_t, 1>& order) {
+  check(placement.size() == static_cast<size_t>(p.n), "a placement has one entry an op");
+  check_placement(p, placement.data(), placement.size());
+  check_order(p, order.data(), order.size());
+}
+
+// Runs `step(chain)` for every chain, each on one of the threads.
+template <typename Step>
+void on_threads(size_t chains, int threads, Step step) {
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t k = next++; k < chains; k = next++) step(k);
+  };
+  std::vector<std::jthread> helpers;
+  for (size_t t = 1; t < std::min<size_t>(threads, chains); ++t) helpers.emplace_back(work);
+  work();
+}
+
+// Several independent chains of annealing, advanced together.
+template <typename Chain>
+struct Chains {
+  std::vector<std::unique_ptr<Chain>> members;
+
+  Chains() = default;
+  Chains(Chains&&) = default;
+  Chains(const Chains&) = delete;
+
+  void run(double temperature, int64_t evaluations, double seconds, int threads) {
+    nb::gil_scoped_release released;
+    on_threads(members.size(), threads,
+               [&](size_t k) { members[k]->run(temperature, evaluations, seconds); });
+  }
+  int64_t evaluations() const {
+    int64_t sum = 0;
+    for (const auto& chain : members) sum += chain->evaluations();
+    return sum;
+  }
+};
+
+using Annealers = Chains<Annealer>;
+using Balancers = Chains<Balancer>;
+
+Annealers make_annealers(const Problem& p, const std::string& goal, uint64_t seed, int count,
+                         const Array<int32_t, 1>& placement, const Array<int32_t, 1>& order) {
+  check(goal == "time" || goal == "memory", "the goal is time or memory");
+  check_decision(p, placement, order);
+  Annealers chains;
+  for (int k = 0; k < count; ++k)
+    chains.members.push_back(
+        std::make_unique<Annealer>(p, goal == "time" ? Goal::time : Goal::memory,
+                                   seed * 1000003 + k, placement.data(), order.data()));
+  return chains;
+}
+
+auto best_of(const Annealers& chains, size_t k) {
+  const auto& best = chains.members.at(k)->best();
+  const size_t n = best.order.size();
+  return std::make_tuple(best.feasible, best.cost,
+                         to_numpy(std::vector<int32_t>(best.placement), {n}),
+                         to_numpy(std::vector<int32_t>(best.order), {n}));
+}
+
+Balancers make_balancers(const Problem& p, uint64_t seed, int count,
+                         const Array<int32_t, 1>& placement, const Array<int32_t, 1>& line) {
+  check(placement.size() == static_cast<size_t>(p.n), "a placement has one entry an op");
+  check_placement(p, placement.data(), placement.size());
+  check(line.size() == static_cast<size_t>(p.units), "the line has one entry a unit");
+  check(std::all_of(line.data(), line.data() + line.size(),
+                    [&](int32_t u) { return u >= 0 && u < p.units; }),
+        "the line names a unit that does not exist");
+  Balancers chains;
+  for (int k = 0; k < count; ++k)
+    chains.members.push_back(
+        std::make_unique<Balancer>(p, seed * 1000003 + k, placement.data(), line.data()));
+  return chains;
+}
+
+// Splits the line of the first chain.
+void split(Balancers& chains, const Array<int32_t, 1>& devices, int step) {
+  check(step > 0, "a step is at least one unit");
+  nb::gil_scoped_release released;
+  chains.members.at(0)->split(copy_of(devices), step);
+}
+
+auto best_balance(const Balancers& chains, size_t k) {
+  const auto& chain = *chains.members.at(k);
+  const size_t n = chain.best().size();
+  return std::make_tuple(chain.best_fits(), chain.best_period(),
+                         to_numpy(std::vector<int32_t>(chain.best()), {n}));
+}
+
+}  // namespace
+}  // namespace situate
+
+NB_MODULE(_core, module) {
+  using namespace situate;
+  nb::class_<Problem>(module, "Problem")
+      .def_ro("ops", &Problem::n)
+      .def_ro("tensors", &Problem::m)
+      .def_ro("devices", &Problem::d);
+  module.def("make_problem", &make_problem, nb::kw_only(), "seconds"_a, "size"_a, "producer"_a,
+             "consumer_start"_a, "consumers"_a, "own_seconds"_a, "resident"_a, "output"_a,
+             "persistent"_a, "workspace"_a, "capacity"_a, "latency"_a, "bandwidth"_a, "channel"_a,
+             "order"_a, "unit"_a, "allowed"_a, "pays"_a, "block_start"_a, "blocks"_a,
+             "synchronisation"_a, "blocking"_a, "contention"_a, "atomic"_a, "memory"_a);
+  module.def("evaluate", &evaluate, "problem"_a, "placement"_a, "priority"_a,
+             "transfer_priority"_a.none(), "decoder"_a, "threads"_a);
+  module.def("schedule", &schedule, "problem"_a, "placement"_a, "priority"_a,
+             "transfer_priority"_a.none(), "decoder"_a);
+  module.def(
+      "upward_rank",
+      [](const Problem& p) { return to_numpy(upward_rank(p), {static_cast<size_t>(p.n)}); },
+      "problem"_a);
+  module.def(
+      "heft", [](const Problem& p, double room) { return listed(heft(p, room)); }, "problem"_a,
+      "room"_a);
+  module.def(
+      "etf", [](const Problem& p, double room) { return listed(etf(p, room)); }, "problem"_a,
+      "room"_a);
+  module.def("calls", &calls, "problem"_a, "placement"_a);
+
+  nb::class_<Annealers>(module, "Annealers")
+      .def("run", &Annealers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a)
+      .def("best", &best_of, "chain"_a)
+      .def(
+          "restart",
+          [](Annealers& chains, size_t k, const Array<int32_t, 1>& placement,
+             const Array<int32_t, 1>& order) {
+            chains.members.at(k)->restart(placement.data(), order.data());
+          },
+          "chain"_a, "placement"_a, "order"_a)
+      .def(
+          "typical_change",
+          [](Annealers& chains, int64_t evaluations) {
+            return chains.members.at(0)->typical_change(evaluations);
+          },
+          "evaluations"_a)
+      .def(
+          "move_modules",
+          [](Annealers& chains, int every) {
+            check(every > 0, "one move in at least one");
+            for (auto& chain : chains.members) chain->move_modules(every);
+          },
+          "every"_a)
+      .def_prop_ro("evaluations", &Annealers::evaluations);
+  module.def("make_annealers", &make_annealers, nb::keep_alive<0, 1>(), "problem"_a, "goal"_a,
+             "seed"_a, "count"_a, "placement"_a, "order"_a);
+
+  nb::class_<Balancers>(module, "Balancers")
+      .def("run", &Balancers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a)
+      .def("best", &best_balance, "chain"_a)
+      .def(
+          "restart",
+          [](Balancers& chains, size_t k, const Array<int32_t, 1>& placement) {
+            chains.members.at(k)->restart(placement.data());
+          },
+          "chain"_a, "placement"_a)
+      .def("split", &split, "devices"_a, "step"_a)
+      .def_prop_ro("evaluations", &Balancers::evaluations);
+  module.def("make_balancers", &make_balancers, nb::keep_alive<0, 1>(), "problem"_a, "seed"_a,
+             "count"_a, "placement"_a, "line"_a);
+}

@@ -1,0 +1,84 @@
+// A placement problem as flat arrays: what docs/execution-model.md calls ops, tensors and devices.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace situate {
+
+enum class Memory { time, step, persistent };
+
+struct Problem {
+  int n = 0;         // ops
+  int m = 0;         // tensors
+  int d = 0;         // devices
+  int channels = 0;  // shared media and ordered pairs
+  bool blocking = false;
+  bool contention = true;
+  bool atomic = false;  // a device runs all its ops as one call (dnn-partitioning)
+  Memory memory = Memory::time;
+  double synchronisation = 0;
+
+  std::vector<double> seconds;            // n x d, infinite where an op cannot run
+  std::vector<int64_t> size;              // m
+  std::vector<int32_t> producer;          // m
+  std::vector<int32_t> consumer_start;    // m + 1
+  std::vector<int32_t> consumers;         // of tensor t: consumer_start[t] .. consumer_start[t + 1]
+  std::vector<double> own_seconds;        // m, NaN where the links decide
+  std::vector<uint8_t> resident, output;  // m
+  std::vector<int64_t> persistent, workspace;  // n
+  std::vector<int64_t> capacity;               // d
+  std::vector<uint8_t> pays;                   // d, atomic: whether it pays for its transfers
+  std::vector<double> latency, bandwidth;      // d x d
+  std::vector<int32_t> channel;                // d x d, -1 on the diagonal
+  std::vector<int32_t> order;                  // n, a topological order
+  std::vector<int32_t> unit;                   // n, colocation group
+  std::vector<uint8_t> allowed;                // units x d
+
+  std::vector<int32_t> block_start, blocks;  // units of each module, which may move together
+
+  // Derived by derive().
+  int units = 0;
+  std::vector<int32_t> output_start, outputs;  // tensors each op produces
+  std::vector<int32_t> input_start, inputs;    // tensors each op consumes
+  std::vector<int32_t> member_start, members;  // ops of each unit
+  std::vector<uint8_t> signal;                 // m: size zero and no own time
+  std::vector<int64_t> start_bytes;            // n: what an op's start takes on its device
+  std::vector<int32_t> place_in_order;         // n: inverse of order
+
+  void derive();
+
+  double op_seconds(int op, int device) const {
+    return seconds[static_cast<size_t>(op) * d + device];
+  }
+  double transfer_seconds(int tensor, int source, int target) const {
+    const double own = own_seconds[tensor];
+    if (own == own) return own + synchronisation;
+    if (signal[tensor]) return synchronisation;
+    const size_t pair = static_cast<size_t>(source) * d + target;
+    return latency[pair] + static_cast<double>(size[tensor]) / bandwidth[pair] + synchronisation;
+  }
+  std::span<const int32_t> consumers_of(int tensor) const {
+    return row(consumer_start, consumers, tensor);
+  }
+  std::span<const int32_t> outputs_of(int op) const { return row(output_start, outputs, op); }
+  std::span<const int32_t> inputs_of(int op) const { return row(input_start, inputs, op); }
+  int block_count() const { return static_cast<int>(block_start.size()) - 1; }
+  std::span<const int32_t> block(int i) const { return row(block_start, blocks, i); }
+  std::span<const int32_t> members_of(int a_unit) const {
+    return row(member_start, members, a_unit);
+  }
+  bool may_run(int a_unit, int device) const {
+    return allowed[static_cast<size_t>(a_unit) * d + device];
+  }
+
+ private:
+  static std::span<const int32_t> row(const std::vector<int32_t>& start,
+                                      const std::vector<int32_t>& items, int i) {
+    return {items.data() + start[i], items.data() + start[i + 1]};
+  }
+};
+
+}  // namespace situate

@@ -1,0 +1,1 @@
+"""Evaluators take placements and return measurements."""

@@ -1,0 +1,117 @@
+"""The simulator evaluator: decodes placements and priorities in the C++ core."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate import _core
+from situate.problem import Problem
+from situate.schedule import Schedule
+
+Decoder = Literal["eager", "serial"]
+
+
+def default_threads() -> int:
+    """The number of CPUs this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def core_problem(problem: Problem) -> _core.Problem:
+    """The problem as the core holds it."""
+    return _core.make_problem(
+        seconds=np.ascontiguousarray(problem.seconds),
+        size=problem.size,
+        producer=problem.producer,
+        consumer_start=problem.consumer_start,
+        consumers=problem.consumers,
+        own_seconds=problem.transfer_seconds,
+        resident=problem.resident,
+        output=problem.output,
+        persistent=problem.persistent,
+        workspace=problem.workspace,
+        capacity=problem.capacity,
+        latency=problem.latency,
+        bandwidth=problem.bandwidth,
+        channel=problem.channel,
+        order=np.array(problem.graph.order, np.int32),
+        unit=problem.unit,
+        allowed=problem.allowed.astype(np.uint8),
+        pays=np.array([device.kind != "cpu" for device in problem.cluster.devices], np.uint8),
+        block_start=problem.modules[0],
+        blocks=problem.modules[1],
+        synchronisation=problem.cluster.synchronisation,
+        blocking=problem.transfers == "blocking",
+        contention=problem.rules.contention,
+        atomic=problem.transfers == "atomic",
+        memory=problem.rules.memory,
+    )
+
+
+class Simulator:
+    """Evaluates decisions on one problem; see docs/execution-model.md for the two decoders.
+
+    Args:
+        problem: of n ops, m tensors and d devices.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.core = core_problem(problem)
+
+    def evaluate(
+        self,
+        placements: NDArray[np.int32],
+        priorities: NDArray[np.float32],
+        transfer_priorities: NDArray[np.float32] | None = None,
+        decoder: Decoder = "eager",
+        threads: int | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Makespans (k,) in seconds and peaks (k, d) in bytes of k decisions.
+
+        Args:
+            placements: (k, n) device indices.
+            priorities: (k, n) finite; higher goes first.
+            transfer_priorities: (k, m, d), or None for the best consumer's priority.
+            decoder: `eager` or `serial`.
+            threads: at most this many; None for all CPUs. The result does not depend on it.
+
+        Raises:
+            ValueError: arrays of the wrong shape, or a device that does not exist.
+        """
+        return _core.evaluate(
+            self.core,
+            np.ascontiguousarray(placements, np.int32),
+            _finite(priorities),
+            None if transfer_priorities is None else _finite(transfer_priorities),
+            decoder,
+            threads or default_threads(),
+        )
+
+    def schedule(
+        self,
+        placement: NDArray[np.int32],
+        priority: NDArray[np.float32],
+        transfer_priority: NDArray[np.float32] | None = None,
+        decoder: Decoder = "eager",
+    ) -> Schedule:
+        """The one schedule that a placement (n,) and priorities (n,), (m, d) decode to."""
+        placement = np.ascontiguousarray(placement, np.int32)
+        if transfer_priority is not None:
+            transfer_priority = _finite(transfer_priority)[None]
+        start, end, tensor, source, target, begins, ends, makespan, peak = _core.schedule(
+            self.core, placement, _finite(priority), transfer_priority, decoder
+        )
+        return Schedule(
+            placement, start, end, tensor, source, target, begins, ends, makespan, peak, decoder
+        )
+
+
+def _finite(priorities: NDArray[np.float32]) -> NDArray[np.float32]:
+    array = np.ascontiguousarray(priorities, np.float32)
+    if not np.isfinite(array).all():
+        raise ValueError("priorities must be finite")
+    return array
