@@ -1,0 +1,123 @@
+"""Memory in use under a schedule, swept from the schedule's own times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.timeline import item_order
+
+if TYPE_CHECKING:
+    from situate.problem import Problem
+    from situate.schedule import Schedule
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Clock(NamedTuple):
+    """When ops and transfers start and end, in seconds or in steps, and when all is over."""
+
+    start: Floats
+    end: Floats
+    transfer_start: Floats
+    transfer_end: Floats
+    last: float
+
+
+class Lives(NamedTuple):
+    """Half-open intervals in which bytes lie on a device; shape (i,) each."""
+
+    device: Ints
+    birth: Floats
+    death: Floats
+    size: Ints
+
+
+class Changes(NamedTuple):
+    """Bytes in use on `device` from `time` on; by device, then time. Shape (c,) each."""
+
+    device: Ints
+    time: Floats
+    use: Ints
+
+
+def peaks(schedule: Schedule, problem: Problem) -> Ints:
+    """Largest bytes in use on each device (d,), by the memory rule of the problem's rules."""
+    peak = held(schedule, problem)
+    if problem.rules.memory != "persistent":
+        by_step = problem.rules.memory == "step"
+        clock = steps(schedule, problem) if by_step else seconds(schedule)
+        changes = sweep(lives(schedule, problem, clock))
+        np.maximum.at(peak, changes.device, peak[changes.device] + changes.use)
+    return peak
+
+
+def held(schedule: Schedule, problem: Problem) -> Ints:
+    """Persistent bytes on each device (d,)."""
+    total = np.zeros(problem.d, np.int64)
+    np.add.at(total, schedule.placement, problem.persistent)
+    return total
+
+
+def seconds(schedule: Schedule) -> Clock:
+    """The schedule's own times."""
+    return Clock(
+        schedule.start,
+        schedule.end,
+        schedule.transfer_start,
+        schedule.transfer_end,
+        schedule.makespan,
+    )
+
+
+def steps(schedule: Schedule, problem: Problem) -> Clock:
+    """Every item lasts one step, in the order in which they start."""
+    order = item_order(schedule, problem)
+    position = np.empty(len(order))
+    position[order] = np.arange(len(order))
+    ops, transfers = position[: problem.n], position[problem.n :]
+    return Clock(ops, ops + 1, transfers, transfers + 1, len(order))
+
+
+def lives(schedule: Schedule, problem: Problem, clock: Clock) -> Lives:
+    """Every tensor where it is made and where it is sent, and the workspace of every op."""
+    edge_tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    edge_device = schedule.placement[problem.consumers]
+    edge_end = clock.end[problem.consumers]
+
+    home = schedule.placement[problem.producer]
+    death = clock.end[problem.producer]
+    local = edge_device == home[edge_tensor]
+    np.maximum.at(death, edge_tensor[local], edge_end[local])
+    np.maximum.at(death, schedule.tensor, clock.transfer_end)
+    death[problem.output == 1] = clock.last
+    own_size = np.where(problem.resident == 1, 0, problem.size)
+
+    keys = schedule.tensor.astype(np.int64) * problem.d + schedule.target
+    by_key = np.argsort(keys)
+    wanted = edge_tensor * problem.d + edge_device
+    sent = np.isin(wanted, keys)
+    copy = by_key[np.searchsorted(keys, wanted[sent], sorter=by_key)]
+    copy_death = clock.transfer_end.copy()
+    np.maximum.at(copy_death, copy, edge_end[sent])
+    return Lives(
+        np.concatenate((schedule.placement, home, schedule.target)).astype(np.int64),
+        np.concatenate((clock.start, clock.start[problem.producer], clock.transfer_start)),
+        np.concatenate((clock.end, death, copy_death)),
+        np.concatenate((problem.workspace, own_size, problem.size[schedule.tensor])),
+    )
+
+
+def sweep(lives: Lives) -> Changes:
+    """Bytes in use over time; what ends at an instant goes before what starts."""
+    taken = (lives.size > 0) & (lives.birth < lives.death)
+    device = np.tile(lives.device[taken], 2)
+    time = np.concatenate((lives.birth[taken], lives.death[taken]))
+    change = np.concatenate((lives.size[taken], -lives.size[taken]))
+    order = np.lexsort((time, device))
+    device, time, use = device[order], time[order], np.cumsum(change[order])
+    settled = np.append((device[1:] != device[:-1]) | (time[1:] != time[:-1]), True)[: len(use)]
+    return Changes(device[settled], time[settled], use[settled])

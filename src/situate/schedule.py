@@ -1,0 +1,82 @@
+"""A schedule: what runs where and when. Its figures, and its verification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate import throughput, verify
+
+if TYPE_CHECKING:
+    from situate.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """What runs when, for n ops, d devices and k transfers.
+
+    Signals that take time are listed among the transfers, but occupy nothing.
+
+    Attributes:
+        placement: (n,) device index of each op.
+        start, end: (n,) seconds.
+        tensor, source, target: (k,) index of the tensor moved, and the devices it moves between.
+        transfer_start, transfer_end: (k,) seconds.
+        makespan: seconds from 0 to the last end.
+        peak: (d,) largest bytes in use on each device.
+        decoder: the decoder that made it.
+    """
+
+    placement: NDArray[np.int32]
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    tensor: NDArray[np.int32]
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    transfer_start: NDArray[np.float64]
+    transfer_end: NDArray[np.float64]
+    makespan: float
+    peak: NDArray[np.int64]
+    decoder: str
+
+    def verify(self, problem: Problem, allow_overflow: bool = False) -> None:
+        """Replay the schedule from its own times, by docs/execution-model.md.
+
+        Shares no code with the simulator. Times that are copies of one another must be equal,
+        sums agree to a relative 1e-9. Priorities are not known here, so the order among what was
+        requested at one instant is not checked.
+
+        Args:
+            problem: what the schedule is for.
+            allow_overflow: accept peaks above the devices' capacities.
+
+        Raises:
+            ScheduleError: the first violation found, in one line.
+        """
+        verify.verify(self, problem, allow_overflow)
+
+    def busy(self, problem: Problem) -> NDArray[np.float64]:
+        """(d,) seconds each device works: its ops, in blocking mode also its transfers.
+
+        Under atomic rules the load of the device.
+        """
+        return throughput.device_seconds(self, problem)
+
+    def channel_busy(self, problem: Problem) -> NDArray[np.float64]:
+        """(c,) seconds of the transfers on each of `Cluster.channels`."""
+        return throughput.channel_seconds(self, problem)
+
+    def period(self, problem: Problem) -> float:
+        """Seconds between steps in steady pipelined operation: the objective `throughput`."""
+        return throughput.period(self, problem)
+
+    def overflow(self, problem: Problem) -> NDArray[np.int64]:
+        """(d,) bytes by which the peak of each device exceeds its capacity."""
+        return np.asarray(np.maximum(self.peak - problem.capacity, 0), np.int64)
+
+    def feasible(self, problem: Problem) -> bool:
+        """Whether no device's peak exceeds its capacity."""
+        return not self.overflow(problem).any()

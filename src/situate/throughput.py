@@ -1,0 +1,109 @@
+"""Busy time of devices and channels: what limits steady pipelined operation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.timeline import accelerators, signals
+
+if TYPE_CHECKING:
+    from situate.problem import Problem
+    from situate.schedule import Schedule
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.integer[Any]]
+
+
+def device_seconds(schedule: Schedule, problem: Problem) -> Floats:
+    """(d,) seconds of each device's ops, in blocking mode also of its transfers."""
+    if problem.transfers == "atomic":
+        return loads(problem, schedule.placement)
+    d = problem.d
+    of_ops = problem.seconds[np.arange(problem.n), schedule.placement]
+    busy = np.bincount(schedule.placement, of_ops, minlength=d)
+    if problem.transfers == "blocking":
+        moves = ~signals(problem)[schedule.tensor]
+        taken = move_seconds(schedule, problem)[moves]
+        busy += np.bincount(schedule.source[moves], taken, minlength=d)
+        busy += np.bincount(schedule.target[moves], taken, minlength=d)
+    return np.asarray(busy, np.float64)
+
+
+def channel_seconds(schedule: Schedule, problem: Problem) -> Floats:
+    """(c,) seconds of each channel's transfers; signals occupy none."""
+    moves = ~signals(problem)[schedule.tensor]
+    channel = problem.channel[schedule.source[moves], schedule.target[moves]]
+    taken = move_seconds(schedule, problem)[moves]
+    busy = np.bincount(channel, taken, minlength=len(problem.cluster.channels))
+    return np.asarray(busy, np.float64)
+
+
+def period(schedule: Schedule, problem: Problem) -> float:
+    """Seconds between steps in steady operation: the busiest device or channel.
+
+    Channels without contention carry any number of transfers at once, so they set no limit.
+    """
+    busiest = float(device_seconds(schedule, problem).max())
+    if problem.transfers == "atomic" or not problem.rules.contention:
+        return busiest
+    return max(busiest, float(channel_seconds(schedule, problem).max(initial=0.0)))
+
+
+def move_seconds(schedule: Schedule, problem: Problem) -> Floats:
+    """(k,) seconds that each of the schedule's transfers takes."""
+    tensor, ends = schedule.tensor, (schedule.source, schedule.target)
+    return transfer_seconds(problem, tensor, *ends)
+
+
+def transfer_seconds(
+    problem: Problem,
+    tensor: Indices,
+    source: Indices,
+    target: Indices,
+) -> Floats:
+    """(k,) seconds of tensors between pairs of different devices, as `Problem.transfer_time`."""
+    own, size = problem.transfer_seconds[tensor], problem.size[tensor].astype(np.float64)
+    link = problem.latency[source, target] + size / problem.bandwidth[source, target]
+    link = np.where(size == 0, 0.0, link)
+    return np.asarray(np.where(np.isnan(own), link, own) + problem.cluster.synchronisation)
+
+
+def loads(problem: Problem, placement: NDArray[np.int32]) -> Floats:
+    """(d,) load of each device under atomic rules (Tarnawski et al., NeurIPS 2020).
+
+    The seconds of its ops and, on an accelerator, of every tensor that enters or leaves it, once
+    per tensor. Where links make a tensor's time depend on the receiver, leaving takes the longest.
+    """
+    d = problem.d
+    of_ops = problem.seconds[np.arange(problem.n), placement]
+    tensor, source, target, sent = crossings(problem, placement)
+    taken = transfer_seconds(problem, tensor, source, target)
+    moved = np.bincount(target, taken, minlength=d)
+    moved += np.bincount(source[sent], taken[sent], minlength=d)
+    load = np.bincount(placement, of_ops, minlength=d)
+    return np.asarray(load + np.where(accelerators(problem), moved, 0.0))
+
+
+def crossings(
+    problem: Problem, placement: NDArray[np.int32]
+) -> tuple[Indices, Indices, Indices, NDArray[np.bool_]]:
+    """Every tensor with every other device that consumes it, by tensor, then device.
+
+    Returns:
+        tensor, source, target: (k,) indices.
+        sent: (k,) true once per tensor, at the first of the targets that take the longest.
+    """
+    d = problem.d
+    tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    target = placement[problem.consumers]
+    crosses = target != placement[problem.producer[tensor]]
+    tensor, target = np.divmod(np.unique(tensor[crosses] * d + target[crosses]), d)
+    source = placement[problem.producer[tensor]]
+    longest_first = np.lexsort((-transfer_seconds(problem, tensor, source, target), tensor))
+    _, first = np.unique(tensor[longest_first], return_index=True)
+    sent = np.zeros(len(tensor), np.bool_)
+    sent[longest_first[first]] = True
+    return tensor, source, target, sent

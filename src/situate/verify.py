@@ -1,0 +1,210 @@
+"""Rejects a schedule that breaks the execution model, from the schedule's own times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from situate.memory import peaks
+from situate.replay import Floats, Replay, close, fail
+from situate.throughput import move_seconds
+from situate.timeline import Indices, channel_items, device_items, signals
+from situate.verify_calls import check_calls
+
+if TYPE_CHECKING:
+    from situate.problem import Problem
+    from situate.schedule import Schedule
+
+
+def verify(schedule: Schedule, problem: Problem, allow_overflow: bool = False) -> None:
+    """See `Schedule.verify`."""
+    _check_shapes(schedule, problem)
+    replay = Replay(schedule, problem)
+    _check_groups(replay)
+    _check_devices(replay)
+    _check_decoder(schedule, problem)
+    if schedule.decoder == "calls":
+        check_calls(replay)
+    else:
+        _check_op_seconds(replay)
+        _check_needed(replay)
+        _check_transfers(replay)
+        _check_inputs(replay)
+        _check_overlap(replay, "device", *device_items(schedule, problem))
+        _check_overlap(replay, "channel", *channel_items(schedule, problem))
+        _check_service(replay)
+    _check_makespan(replay)
+    _check_peaks(replay)
+    if not allow_overflow:
+        _check_capacity(replay)
+
+
+def _check_shapes(s: Schedule, problem: Problem) -> None:
+    if problem.transfers == "atomic" and not np.isfinite(s.makespan):
+        fail("the calls of its devices wait for one another")
+    n, d, m, k = problem.n, problem.d, len(problem.size), len(s.tensor)
+    lengths = dict.fromkeys(("placement", "start", "end"), n)
+    lengths |= dict.fromkeys(("source", "target", "transfer_start", "transfer_end"), k)
+    for name, length in (lengths | {"peak": d}).items():
+        if getattr(s, name).shape != (length,):
+            fail(f"{name} has shape {getattr(s, name).shape}, not {(length,)}")
+    for name in ("start", "end", "transfer_start", "transfer_end"):
+        if not (np.isfinite(getattr(s, name)) & (getattr(s, name) >= 0)).all():
+            fail(f"{name} holds a time that is negative or not finite")
+    for name, size in {"placement": d, "tensor": m, "source": d, "target": d}.items():
+        if not ((getattr(s, name) >= 0) & (getattr(s, name) < size)).all():
+            fail(f"{name} holds an index outside 0..{size - 1}")
+
+
+def _check_decoder(s: Schedule, problem: Problem) -> None:
+    """Calls are for atomic rules, where they alone tell the time of a step."""
+    atomic = problem.transfers == "atomic"
+    if s.decoder == "calls" and not atomic:
+        fail(f"it consists of calls, which rules {problem.rules.name!r} do not have")
+    if s.decoder != "calls" and atomic and problem.objective == "time":
+        fail(f"rules {problem.rules.name!r} time a step by calls, not by {s.decoder!r}")
+
+
+def _check_groups(replay: Replay) -> None:
+    p, placement = replay.problem, replay.schedule.placement
+    first = np.empty(p.units, np.int64)
+    first[p.unit[::-1]] = np.arange(p.n)[::-1]
+    for j in np.flatnonzero(placement != placement[first[p.unit]]):
+        other = first[p.unit[j]]
+        fail(
+            f"group {p.graph.ops[j].group!r} is split: {replay.op(other)} runs on "
+            f"{replay.device(placement[other])}, {replay.op(j)} on {replay.device(placement[j])}"
+        )
+
+
+def _check_devices(replay: Replay) -> None:
+    """Every op is on a device that it is pinned to, if it is, and that can run it."""
+    p, placement = replay.problem, replay.schedule.placement
+    for op, d in zip(p.graph.ops, placement.tolist(), strict=True):
+        device = p.cluster.devices[d]
+        if op.device is not None and op.device not in (device.name, device.kind):
+            fail(f"op {op.name!r} is pinned to {op.device!r}, but runs on {device.name!r}")
+    for j in np.flatnonzero(~np.isfinite(p.seconds[np.arange(p.n), placement])):
+        fail(f"{replay.op(j)} cannot run on {replay.device(placement[j])}")
+
+
+def _check_op_seconds(replay: Replay) -> None:
+    s, p = replay.schedule, replay.problem
+    seconds = p.seconds[np.arange(p.n), s.placement]
+    for j in np.flatnonzero(~close(s.end, s.start + seconds)):
+        fail(f"{replay.op(j)} takes {s.end[j] - s.start[j]}, not {seconds[j]}")
+
+
+def _check_needed(replay: Replay) -> None:
+    """Every tensor is sent once to every other device that consumes it; free signals need not."""
+    s, p = replay.schedule, replay.problem
+    tensor, target = replay.edges()
+    crosses = target != s.placement[p.producer[tensor]]
+    if p.cluster.synchronisation == 0:
+        crosses &= ~signals(p)[tensor]
+    needed = tensor[crosses] * p.d + target[crosses]
+    given = s.tensor.astype(np.int64) * p.d + s.target
+    for key in np.setdiff1d(needed, given):
+        fail(f"{replay.move(key)} is missing")
+    for key in np.setdiff1d(given, needed):
+        fail(f"{replay.move(key)} is not needed")
+    keys, counts = np.unique(given, return_counts=True)
+    for key in keys[counts > 1]:
+        fail(f"{replay.move(key)} happens more than once")
+
+
+def _check_transfers(replay: Replay) -> None:
+    """Each starts on its producer's device, after its end, and takes its time."""
+    s, p = replay.schedule, replay.problem
+    producer = p.producer[s.tensor]
+    for k in np.flatnonzero(s.source != s.placement[producer]):
+        fail(f"{replay.item(p.n + k)} leaves from {replay.device(s.source[k])}")
+    for k in np.flatnonzero(s.transfer_start < s.end[producer]):
+        fail(f"{replay.item(p.n + k)} starts before {replay.op(producer[k])} ends")
+    seconds = move_seconds(s, p)
+    for k in np.flatnonzero(~close(s.transfer_end, s.transfer_start + seconds)):
+        took = s.transfer_end[k] - s.transfer_start[k]
+        fail(f"{replay.item(p.n + k)} takes {took}, not {seconds[k]}")
+
+
+def _check_inputs(replay: Replay) -> None:
+    """No op starts before its inputs are there."""
+    s, p = replay.schedule, replay.problem
+    arrival = np.repeat(s.end[p.producer][:, None], p.d, axis=1)
+    arrival[s.tensor, s.target] = s.transfer_end
+    tensor, device = replay.edges()
+    there = arrival[tensor, device]
+    for e in np.flatnonzero(s.start[p.consumers] < there):
+        op = p.consumers[e]
+        fail(
+            f"{replay.op(op)} starts at {s.start[op]}, before its input "
+            f"{replay.tensor(tensor[e])} arrives at {there[e]}"
+        )
+
+
+def _check_overlap(replay: Replay, what: str, items: Indices, places: Indices) -> None:
+    """A device or channel serves one item at a time."""
+    order = np.lexsort((replay.end[items], replay.start[items], places))
+    items, places = items[order], places[order]
+    clash = (places[1:] == places[:-1]) & (replay.start[items[1:]] < replay.end[items[:-1]])
+    for i in np.flatnonzero(clash):
+        cluster = replay.problem.cluster
+        name = (cluster.names if what == "device" else cluster.channels)[places[i]]
+        fail(f"{replay.item(items[i])} and {replay.item(items[i + 1])} overlap on {what} {name!r}")
+
+
+def _check_service(replay: Replay) -> None:
+    """Nothing waits for what it does not need: signals never, overlapped transfers for a channel.
+
+    When a blocking transfer starts is the decoder's choice.
+    """
+    s, p = replay.schedule, replay.problem
+    request = s.end[p.producer[s.tensor]]
+    if p.transfers == "blocking":
+        due = np.where(signals(p)[s.tensor], request, np.inf)
+    else:
+        due = _first_come(replay, request)
+    for k in np.flatnonzero(s.transfer_start > due):
+        fail(f"{replay.item(p.n + k)} could start at {due[k]} but waits")
+
+
+def _first_come(replay: Replay, request: Floats) -> Floats:
+    """When each transfer can start; checks that channels serve first what is requested first."""
+    s, p = replay.schedule, replay.problem
+    items, channel = channel_items(s, p)
+    k = items - p.n
+    order = np.lexsort((request[k], s.transfer_end[k], s.transfer_start[k], channel))
+    k, channel = k[order], channel[order]
+    same = channel[1:] == channel[:-1]
+    first, second = k[:-1][same], k[1:][same]
+    for i in np.flatnonzero(request[second] < request[first]):
+        fail(
+            f"{replay.item(p.n + second[i])} was requested before "
+            f"{replay.item(p.n + first[i])}, which goes first on the same channel"
+        )
+    due = request.copy()
+    due[second] = np.maximum(request[second], s.transfer_end[first])
+    return due
+
+
+def _check_makespan(replay: Replay) -> None:
+    last = float(replay.end.max())
+    if not close(np.array(replay.schedule.makespan), np.array(last)):
+        fail(f"makespan is {replay.schedule.makespan}, but the last end is {last}")
+
+
+def _check_peaks(replay: Replay) -> None:
+    swept = peaks(replay.schedule, replay.problem)
+    for d in np.flatnonzero(replay.schedule.peak != swept):
+        fail(
+            f"peak memory of {replay.device(d)} is {replay.schedule.peak[d]}, but its use "
+            f"reaches {swept[d]}"
+        )
+
+
+def _check_capacity(replay: Replay) -> None:
+    over = replay.schedule.peak - replay.problem.capacity
+    for d in np.flatnonzero(over > 0):
+        capacity = replay.problem.capacity[d]
+        fail(f"device {replay.device(d)} needs {over[d]} bytes more than its {capacity}")

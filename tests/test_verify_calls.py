@@ -1,0 +1,130 @@
+"""Schedules under atomic rules: right ones pass, each kind of wrong one does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from situate.cluster import Cluster, Device, Link
+from situate.errors import ScheduleError
+from situate.evaluators.calls import schedule_calls
+from situate.graph import Graph, Op, Tensor
+from situate.problem import RULES, Problem
+from situate.schedule import Schedule
+from tests.oracle.problems import random_decision, random_problem
+
+
+def _problem() -> Problem:
+    """a, b in a call on x; c in a call on y; d on a CPU. p goes x to y, q from y to the CPU."""
+    ops = tuple(Op(name, seconds={"*": 1.0}) for name in "abcd")
+    tensors = (Tensor("p", 1, 0, (2,), seconds=2.0), Tensor("q", 2, 0, (3,), seconds=3.0))
+    devices = (Device("x"), Device("y"), Device("cpu", kind="cpu"))
+    cluster = Cluster("c", devices, (Link("*", "*", 1.0),))
+    return Problem(Graph("g", ops, tensors), cluster, rules=RULES["dnn-partitioning"])
+
+
+def _schedule(problem: Problem) -> Schedule:
+    return schedule_calls(problem, np.array([0, 0, 1, 2], np.int32))
+
+
+def _rejects(match: str, **changes: Any) -> None:
+    problem = _problem()
+    schedule = _schedule(problem)
+    schedule.verify(problem)
+    with pytest.raises(ScheduleError, match=match):
+        replace(schedule, **changes).verify(problem)
+
+
+def _changed(array: np.ndarray, index: int, change: float) -> np.ndarray:
+    copy = array.copy()
+    copy[index] += change
+    return copy
+
+
+def test_calls_worked_out_by_hand() -> None:
+    """x: a, b, send p until 4; y: receive p, c, send q until 10; the CPU: d until 11."""
+    schedule = _schedule(_problem())
+    assert schedule.start.tolist() == [0, 1, 6, 10]
+    assert schedule.transfer_start.tolist() == [2, 4, 7]
+    assert schedule.makespan == 11
+    assert schedule.busy(_problem()).tolist() == [4, 6, 1]
+    assert schedule.period(_problem()) == 6
+
+
+@pytest.mark.parametrize("chunk", range(5))
+def test_every_valid_split_passes_and_no_other(chunk: int) -> None:
+    for seed in range(100 * chunk, 100 * (chunk + 1)):
+        problem = replace(random_problem(seed), rules=RULES["dnn-partitioning"])
+        schedule = schedule_calls(problem, random_decision(problem, seed).placement)
+        if np.isfinite(schedule.makespan):
+            schedule.verify(problem, allow_overflow=True)
+        else:
+            with pytest.raises(ScheduleError, match="wait for one another"):
+                schedule.verify(problem, allow_overflow=True)
+
+
+def test_a_wrong_duration() -> None:
+    _rejects("op 'd' takes 2.0, not 1.0", end=_changed(_schedule(_problem()).end, 3, 1))
+
+
+def test_a_transfer_listed_once_too_little() -> None:
+    schedule = _schedule(_problem())
+    names = ("tensor", "source", "target", "transfer_start", "transfer_end")
+    _rejects("once for each accelerator", **{n: getattr(schedule, n)[1:] for n in names})
+    _rejects("'q' to 'cpu' is missing", **{n: getattr(schedule, n)[:-1] for n in names})
+
+
+def test_a_transfer_from_elsewhere() -> None:
+    _rejects("'q' to 'cpu' leaves from 'x'", source=np.array([0, 0, 0], np.int32))
+
+
+def test_two_things_at_once_in_a_call() -> None:
+    schedule = _schedule(_problem())
+    start, end = _changed(schedule.start, 1, -0.5), _changed(schedule.end, 1, -0.5)
+    _rejects("op 'a' and op 'b' are out of turn in their call", start=start, end=end)
+
+
+def test_a_call_that_sends_before_it_computes() -> None:
+    schedule = _schedule(_problem())
+    start, end = schedule.start.copy(), schedule.end.copy()
+    start[:2], end[:2] = [2, 3], [3, 4]
+    _rejects(
+        "out of turn",
+        start=start,
+        end=end,
+        transfer_start=_changed(schedule.transfer_start, 0, -2),
+        transfer_end=_changed(schedule.transfer_end, 0, -2),
+    )
+
+
+def test_a_call_that_takes_longer_than_its_load() -> None:
+    schedule = _schedule(_problem())
+    _rejects(
+        "the call of 'x' does not take its load, 4.0",
+        transfer_start=_changed(schedule.transfer_start, 0, 1),
+        transfer_end=_changed(schedule.transfer_end, 0, 1),
+    )
+
+
+def test_a_call_before_its_input() -> None:
+    schedule = _schedule(_problem())
+    start, end = schedule.start.copy(), schedule.end.copy()
+    start[2:] -= 1
+    end[2:] -= 1
+    moved = np.array([0.0, -1, -1])
+    _rejects(
+        "op 'c' or its call starts before op 'b' is over",
+        start=start,
+        end=end,
+        transfer_start=schedule.transfer_start + moved,
+        transfer_end=schedule.transfer_end + moved,
+    )
+
+
+def test_a_cpu_op_before_its_input() -> None:
+    schedule = _schedule(_problem())
+    start, end = _changed(schedule.start, 3, -1), _changed(schedule.end, 3, -1)
+    _rejects("op 'd' or its call starts before op 'c' is over", start=start, end=end)
