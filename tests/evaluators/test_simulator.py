@@ -1,0 +1,136 @@
+"""The core's simulator agrees with the oracle to the last bit."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+
+import numpy as np
+import pytest
+
+from situate.evaluators.simulator import Simulator
+from situate.problem import Problem
+from situate.schedule import Schedule
+from tests.oracle.problems import random_decision, random_problem
+from tests.oracle.simulator import simulate
+
+DECODERS = ("eager", "serial")
+CHUNKS, CHUNK = 20, 250
+
+
+def _in_order(schedule: Schedule) -> list[list[tuple[float, ...]]]:
+    """Ops and transfers as rows, transfers by tensor, then target."""
+    ops = zip(schedule.start.tolist(), schedule.end.tolist(), strict=True)
+    moves = zip(
+        schedule.tensor.tolist(),
+        schedule.target.tolist(),
+        schedule.source.tolist(),
+        schedule.transfer_start.tolist(),
+        schedule.transfer_end.tolist(),
+        strict=True,
+    )
+    return [list(ops), sorted(moves)]
+
+
+def _decisions(problem: Problem, seed: int, count: int) -> list[np.ndarray]:
+    """Placements (k, n), priorities (k, n) and transfer priorities (k, m, d)."""
+    drawn = [random_decision(problem, seed + k) for k in range(count)]
+    shape = (len(problem.size), problem.d)
+    moves = [np.zeros(shape) if d.transfer_priority is None else d.transfer_priority for d in drawn]
+    return [
+        np.array([d.placement for d in drawn]),
+        np.array([d.priority for d in drawn]),
+        np.array(moves, np.float32),
+    ]
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_schedules_equal_the_oracles_and_pass_verification(chunk: int, decoder: str) -> None:
+    for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
+        problem = random_problem(seed)
+        decision = astuple(random_decision(problem, seed))
+        expected = simulate(problem, *decision, decoder=decoder)
+        schedule = Simulator(problem).schedule(*decision, decoder=decoder)
+        assert _in_order(schedule) == _in_order(expected), seed
+        assert schedule.makespan == expected.makespan, seed
+        assert schedule.peak.tolist() == expected.peak.tolist(), seed
+        assert schedule.decoder == decoder
+        schedule.verify(problem, allow_overflow=True)
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_evaluation_equals_the_schedule_at_any_thread_count(threads: int, decoder: str) -> None:
+    for seed in range(300):
+        problem = random_problem(seed)
+        placements, priorities, moves = _decisions(problem, seed, 5)
+        simulator = Simulator(problem)
+        makespan, peak = simulator.evaluate(
+            placements, priorities, moves, decoder=decoder, threads=threads
+        )
+        for k in range(5):
+            schedule = simulator.schedule(placements[k], priorities[k], moves[k], decoder=decoder)
+            assert makespan[k] == schedule.makespan
+            assert peak[k].tolist() == schedule.peak.tolist()
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_a_transfer_is_as_urgent_as_its_most_urgent_consumer(decoder: str) -> None:
+    for seed in range(100):
+        problem = random_problem(seed)
+        placements, priorities, _ = _decisions(problem, seed, 2)
+        moves = np.zeros((2, len(problem.size), problem.d), np.float32)
+        edges = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+        for k in range(2):
+            moves[k] = -np.inf
+            devices = placements[k][problem.consumers]
+            np.maximum.at(moves[k], (edges, devices), priorities[k][problem.consumers])
+        moves[np.isinf(moves)] = 0
+        simulator = Simulator(problem)
+        given = simulator.evaluate(placements, priorities, moves, decoder=decoder)
+        derived = simulator.evaluate(placements, priorities, decoder=decoder)
+        assert given[0].tolist() == derived[0].tolist()
+        assert given[1].tolist() == derived[1].tolist()
+
+
+def test_one_simulator_can_be_used_again() -> None:
+    problem = random_problem(3)
+    simulator = Simulator(problem)
+    decision = astuple(random_decision(problem, 0))
+    first = simulator.schedule(*decision)
+    simulator.schedule(*astuple(random_decision(problem, 1)))
+    assert _in_order(simulator.schedule(*decision)) == _in_order(first)
+
+
+@pytest.mark.parametrize("device", [-1, 99])
+def test_a_device_that_does_not_exist_is_an_error(device: int) -> None:
+    problem = random_problem(3)
+    decision = random_decision(problem, 0)
+    placement = decision.placement.copy()
+    placement[-1] = device
+    with pytest.raises(ValueError, match="device"):
+        Simulator(problem).schedule(placement, decision.priority)
+
+
+def test_arrays_of_the_wrong_shape_are_errors() -> None:
+    problem = random_problem(3)
+    decision = random_decision(problem, 0)
+    simulator = Simulator(problem)
+    with pytest.raises(ValueError, match="placement"):
+        simulator.schedule(decision.placement[1:], decision.priority)
+    with pytest.raises(ValueError, match="priorit"):
+        simulator.schedule(decision.placement, decision.priority[1:])
+    with pytest.raises(ValueError, match="priorit"):
+        simulator.schedule(
+            decision.placement, decision.priority, np.zeros((1, problem.d), np.float32)
+        )
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_priorities_must_be_finite(value: float) -> None:
+    problem = random_problem(3)
+    decision = random_decision(problem, 0)
+    priority = decision.priority.copy()
+    priority[0] = value
+    with pytest.raises(ValueError, match="finite"):
+        Simulator(problem).schedule(decision.placement, priority)

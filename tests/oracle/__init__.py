@@ -1,0 +1,1 @@
+"""The slow, obvious witness: docs/execution-model.md in plain Python."""

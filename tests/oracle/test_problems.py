@@ -1,0 +1,51 @@
+"""The random problems cover the execution model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.oracle.problems import random_decision, random_problem
+
+PROBLEMS = [random_problem(seed) for seed in range(300)]
+
+
+def test_the_same_seed_gives_the_same_problem() -> None:
+    for seed in range(10):
+        assert random_problem(seed).graph.hash == PROBLEMS[seed].graph.hash
+        assert random_problem(seed).cluster == PROBLEMS[seed].cluster
+
+
+def test_all_rules_modes_and_sizes_occur() -> None:
+    modes = {(p.transfers, p.rules.contention, p.rules.memory) for p in PROBLEMS}
+    both = [True, False]
+    assert modes >= {("overlapped", c, m) for c in both for m in ("time", "persistent")}
+    assert modes >= {("blocking", c, m) for c in both for m in ("time", "persistent", "step")}
+    assert {p.d for p in PROBLEMS} == {1, 2, 3, 4, 5}
+    assert min(p.n for p in PROBLEMS) == 1
+    assert max(p.n for p in PROBLEMS) > 30
+
+
+def test_all_features_occur() -> None:
+    for feature in (
+        lambda p: any(op.group for op in p.graph.ops),
+        lambda p: any(op.device for op in p.graph.ops),
+        lambda p: p.graph.control,
+        lambda p: np.isinf(p.seconds).any(),
+        lambda p: (p.seconds == 0).any(),
+        lambda p: p.resident.any(),
+        lambda p: p.output.any(),
+        lambda p: (p.transfer_seconds == 0).any(),
+        lambda p: (p.size[: len(p.graph.tensors)] == 0).any(),
+        lambda p: p.cluster.synchronisation > 0,
+        lambda p: np.unique(p.channel).size < p.d * (p.d - 1),
+        lambda p: p.workspace.any() and p.persistent.any(),
+        lambda p: any(device.memory for device in p.cluster.devices),
+    ):
+        share = np.mean([bool(feature(problem)) for problem in PROBLEMS])
+        assert share > 0.05
+
+
+def test_decisions_respect_units_and_what_may_run_where() -> None:
+    for seed, problem in enumerate(PROBLEMS):
+        placement = random_decision(problem, seed).placement
+        assert problem.allowed[problem.unit, placement].all()
