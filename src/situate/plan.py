@@ -1,0 +1,134 @@
+"""The plan: the file users keep. It names ops and devices, never indices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.decoding import decode
+from situate.errors import PlanError, ReadError, nearest
+from situate.problem import Objective, Problem
+from situate.schedule import Schedule
+from situate.version import VERSION
+
+
+class Plan(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag="situate-plan"
+):
+    """Where every op goes, and what that was predicted to give.
+
+    `placement` maps op names to device names, the most urgent op first: its order is the priority
+    that `decoder` turns into a schedule. Times are in the graph's `unit`, sizes in bytes. The
+    hashes name the graph and the cluster that the plan was made for.
+    """
+
+    graph: str
+    graph_hash: str
+    cluster: str
+    cluster_hash: str
+    rules: str
+    unit: str
+    objective: Objective
+    method: str
+    decoder: Literal["eager", "serial", "calls"]
+    seed: int
+    evaluations: int
+    seconds: float
+    value: float | None
+    lower_bound: float
+    feasible: bool
+    makespan: float | None
+    peak_memory: dict[str, int]
+    placement: dict[str, str]
+    version: int = 1
+    made_by: str = f"situate {VERSION}"
+
+    def write(self, path: str | Path) -> None:
+        """Write the plan as JSON; the file is complete or not there.
+
+        Raises:
+            SituateError: the path cannot be written.
+        """
+        from situate.writers.atomic import write_bytes
+
+        write_bytes(Path(path), msgspec.json.format(msgspec.json.encode(self), indent=1))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Plan:
+        """Read a plan.
+
+        Raises:
+            PlanError: no such file, or not a plan; names the file and the field.
+        """
+        from situate.readers.strict_json import decode as decode_json
+
+        try:
+            plan = decode_json(Path(path).read_bytes(), cls)
+        except ReadError as error:
+            raise PlanError(f"{path}: not a plan: {error}") from None
+        except (OSError, ValueError) as error:
+            raise PlanError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        if plan.version != 1:
+            raise PlanError(f"{path}: plan version {plan.version}; this situate reads version 1")
+        return plan
+
+    def schedule(self, problem: Problem) -> Schedule:
+        """The schedule this plan stands for.
+
+        Raises:
+            PlanError: the plan was made for another graph or cluster, or under other rules; it
+                names an op or a device that there is not, or an op where it must not run.
+        """
+        self._check(problem)
+        index = {op.name: j for j, op in enumerate(problem.graph.ops)}
+        devices = {name: d for d, name in enumerate(problem.cluster.names)}
+        if missing := index.keys() - self.placement.keys():
+            raise PlanError(f"the plan places no op {min(missing)!r}")
+        placement = np.empty(problem.n, np.int32)
+        order = np.empty(problem.n, np.int32)
+        for place, (op, device) in enumerate(self.placement.items()):
+            if op not in index:
+                raise PlanError(f"the plan places op {op!r}, which the graph does not have")
+            if device not in devices:
+                raise PlanError(f"the plan uses device {device!r}{nearest(device, devices)}")
+            order[place] = index[op]
+            placement[index[op]] = devices[device]
+        _check_units(problem, placement)
+        return decode(problem, placement, order, self.decoder)
+
+    def _check(self, problem: Problem) -> None:
+        for what, ours, theirs, name in (
+            ("graph", self.graph_hash, problem.graph.hash, problem.graph.name),
+            ("cluster", self.cluster_hash, problem.cluster.hash, problem.cluster.name),
+            ("rules", self.rules, problem.rules.name, problem.rules.name),
+        ):
+            if ours != theirs:
+                raise PlanError(_another(what, getattr(self, what), name))
+        if self.decoder == "calls" and problem.transfers != "atomic":
+            raise PlanError(f"decoder 'calls' is not for rules {problem.rules.name!r}: plan again")
+
+
+def _another(what: str, made_for: str, name: str) -> str:
+    if made_for == name:
+        return f"the plan was made for another {what} of the name {name!r}: plan again"
+    return f"the plan was made for {what} {made_for!r}, not for this {name!r}: plan again"
+
+
+def _check_units(problem: Problem, placement: NDArray[np.int32]) -> None:
+    """Every op is where it may run, with its group."""
+    devices = problem.cluster.names
+    of_unit: dict[int, int] = {}
+    for op, unit, device in zip(problem.graph.ops, problem.unit, placement, strict=True):
+        if not problem.allowed[unit, device]:
+            raise PlanError(
+                f"the plan places op {op.name!r} on {devices[device]!r}: it may not run there"
+            )
+        if (other := of_unit.setdefault(unit, device)) != device:
+            raise PlanError(
+                f"the plan splits group {op.group!r} between {devices[other]!r} and "
+                f"{devices[device]!r}"
+            )

@@ -1,0 +1,129 @@
+"""What a solver returns: the best decision it found, its schedule, a bound and how it got there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.decoding import DecoderName
+from situate.plan import Plan
+from situate.problem import Problem
+from situate.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search is. `value` is that of the best plan so far, infinite before the first."""
+
+    seconds: float
+    evaluations: int
+    value: float
+    feasible: bool
+    lower_bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The best plan a solver found.
+
+    Attributes:
+        problem: what was solved.
+        method: the solver's name.
+        decoder: `eager`, `serial` or `calls`; see docs/execution-model.md.
+        placement: (n,) device index of each op.
+        order: (n,) op indices, the most urgent first.
+        schedule: what the decoder makes of them.
+        value: the objective: seconds (`time`), bytes (`memory`) or seconds a step (`throughput`).
+        lower_bound: no plan has a smaller value.
+        feasible: whether no device's capacity is exceeded.
+        evaluations: decisions looked at.
+        seconds: wall time.
+        seed: what the search's randomness came from.
+        history: (seconds, evaluations, value) at each improvement.
+    """
+
+    problem: Problem
+    method: str
+    decoder: DecoderName
+    placement: NDArray[np.int32]
+    order: NDArray[np.int32]
+    schedule: Schedule
+    value: float
+    lower_bound: float
+    feasible: bool
+    evaluations: int
+    seconds: float
+    seed: int
+    history: tuple[tuple[float, int, float], ...]
+
+    @property
+    def gap(self) -> float:
+        """How far above the lower bound the value is, as a fraction of the bound; infinite for a
+        plan that does not fit, which the bound says nothing of."""
+        if not self.feasible:
+            return float("inf")
+        if self.value <= self.lower_bound:
+            return 0.0
+        return self.value / self.lower_bound - 1 if self.lower_bound > 0 else float("inf")
+
+    @property
+    def makespan(self) -> float:
+        """Seconds of one step on its own."""
+        return self.schedule.makespan
+
+    @property
+    def throughput(self) -> float:
+        """Steps per second in steady pipelined operation."""
+        period = self.schedule.period(self.problem)
+        return 1 / period if period > 0 else float("inf")
+
+    @property
+    def peak_memory(self) -> dict[str, int]:
+        """Largest bytes in use, by device name."""
+        return dict(zip(self.problem.cluster.names, map(int, self.schedule.peak), strict=True))
+
+    @property
+    def devices_used(self) -> list[str]:
+        """Names of the devices that run at least one op that takes time or holds memory."""
+        problem = self.problem
+        used = np.zeros(problem.d, bool)
+        seconds = problem.seconds[np.arange(problem.n), self.placement]
+        used[self.placement[(seconds > 0) | (problem.persistent > 0)]] = True
+        if not used.any():
+            used[self.placement] = True
+        return [name for name, is_used in zip(problem.cluster.names, used, strict=True) if is_used]
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The file users keep."""
+        names = [op.name for op in self.problem.graph.ops]
+        devices = self.problem.cluster.names
+        return Plan(
+            graph=self.problem.graph.name,
+            graph_hash=self.problem.graph.hash,
+            cluster=self.problem.cluster.name,
+            cluster_hash=self.problem.cluster.hash,
+            rules=self.problem.rules.name,
+            unit=self.problem.graph.unit,
+            objective=self.problem.objective,
+            method=self.method,
+            decoder=self.decoder,
+            seed=self.seed,
+            evaluations=self.evaluations,
+            seconds=self.seconds,
+            value=self.value if isfinite(self.value) else None,
+            lower_bound=self.lower_bound,
+            feasible=self.feasible,
+            makespan=self.makespan if isfinite(self.makespan) else None,
+            peak_memory=self.peak_memory,
+            placement={names[op]: devices[self.placement[op]] for op in self.order},
+        )
+
+    def _repr_html_(self) -> str:
+        from situate.report.html import to_html
+
+        return to_html(self)

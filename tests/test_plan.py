@@ -1,0 +1,177 @@
+"""Plans survive their file, and refuse what they were not made for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from situate.cluster import Cluster
+from situate.errors import PlanError, SituateError
+from situate.graph import Graph, Op
+from situate.plan import Plan
+from situate.problem import Problem
+from situate.solvers import solve
+from tests.oracle.problems import random_problem
+from tests.solvers.families import OBJECTIVES, RULES, apart, chain, devices, layered
+
+
+def _problem(**changes: Any) -> Problem:
+    return Problem(layered(3, 3, 1), devices(1, 2), **changes)
+
+
+def _plan(problem: Problem | None = None) -> Plan:
+    return solve(problem or _problem(), "heft").plan
+
+
+def _rejected(match: str, read: Any) -> None:
+    """As a PlanError of one line."""
+    with pytest.raises(PlanError, match=match) as error:
+        read()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_file_holds_the_schedule_to_the_last_bit(seed: int, tmp_path: Path) -> None:
+    drawn = random_problem(seed)
+    for rules in RULES:
+        for objective in OBJECTIVES:
+            problem = Problem(drawn.graph, drawn.cluster, objective, rules)
+            result = solve(problem, time_limit=None, evaluations=50, seed=seed)
+            result.plan.write(tmp_path / "plan.json")
+            plan = Plan.read(tmp_path / "plan.json")
+            assert plan == result.plan
+            schedule = plan.schedule(problem)
+            for name in ("placement", "start", "end", "transfer_end", "peak"):
+                assert np.array_equal(getattr(schedule, name), getattr(result.schedule, name))
+            assert schedule.makespan == result.makespan
+            assert schedule.decoder == result.decoder
+
+
+def test_names_with_quotes_newlines_and_escapes_survive(tmp_path: Path) -> None:
+    names = ['"', "\n", "\x1b[31m", "</script>", "\\", "é€😀", "a b"]
+    problem = Problem(Graph("g", tuple(Op(name, seconds={"*": 1.0}) for name in names)), devices(1))
+    _plan(problem).write(tmp_path / "plan.json")
+    plan = Plan.read(tmp_path / "plan.json")
+    assert sorted(plan.placement) == sorted(names)
+    assert plan.schedule(problem).makespan == len(names)
+
+
+def test_a_plan_for_another_graph_is_refused() -> None:
+    other = Problem(chain(9), devices(1, 2))
+    _rejected(
+        "was made for another graph of the name 'small': plan again",
+        lambda: _plan().schedule(other),
+    )
+
+
+def test_a_plan_for_another_cluster_is_refused() -> None:
+    other = replace(_problem().cluster, name="other", synchronisation=1.0)
+    problem = Problem(_problem().graph, other)
+    _rejected(
+        "was made for cluster 'small', not for this 'other'", lambda: _plan().schedule(problem)
+    )
+
+
+def test_a_plan_under_other_rules_is_refused() -> None:
+    problem = _problem(rules="regal")
+    _rejected(
+        "was made for rules 'situate', not for this 'regal'", lambda: _plan().schedule(problem)
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"op0": "d7"}, "uses device 'd7'; did you mean 'd"),
+        ({"op0": "\x1b[2J"}, r"uses device '\x1b[2J'"),
+        ({"op99": "d0"}, "places op 'op99', which the graph does not have"),
+        ({"op0": None}, "places no op 'op0'"),
+    ],
+)
+def test_an_edited_placement_is_checked(changes: dict[str, str | None], message: str) -> None:
+    placement = {k: v for k, v in (_plan().placement | changes).items() if v is not None}
+    plan = msgspec.structs.replace(_plan(), placement=placement)
+    with pytest.raises(PlanError) as error:
+        plan.schedule(_problem())
+    assert message in str(error.value)
+
+
+def test_an_op_placed_where_it_may_not_run_is_refused() -> None:
+    ops = (Op("a", seconds={"d0": 1.0}), Op("b", seconds={"*": 1.0}, device="d1"))
+    problem = Problem(Graph("g", ops), devices(1, 1))
+    for placement in ({"a": "d1", "b": "d1"}, {"a": "d0", "b": "d0"}):
+        plan = msgspec.structs.replace(_plan(problem), placement=placement)
+        _rejected("it may not run there", lambda plan=plan: plan.schedule(problem))
+
+
+def test_a_split_group_is_refused() -> None:
+    problem = Problem(apart(2, group="g"), devices(1, 1))
+    plan = msgspec.structs.replace(_plan(problem), placement={"op0": "d0", "op1": "d1"})
+    _rejected("splits group 'g' between 'd0' and 'd1'", lambda: plan.schedule(problem))
+
+
+def test_calls_are_refused_where_the_rules_have_none() -> None:
+    plan = msgspec.structs.replace(_plan(), decoder="calls")
+    _rejected("decoder 'calls' is not for rules 'situate'", lambda: plan.schedule(_problem()))
+
+
+def _text(**changes: Any) -> str:
+    return json.dumps(json.loads(msgspec.json.encode(_plan())) | changes)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a plan"),
+        (b"{}", "not a plan: "),
+        (b"[]", "not a plan"),
+        (b"\xff\xfe{", "not a plan"),
+        (b'{"format": "situate-graph"}', "not a plan: format: "),
+        (b"[" * 100_000, "not a plan"),
+        ((_text(graph=1)[:-1] + "," + "[" * 100_000).encode(), "not a plan"),
+        (_text()[:-40].encode(), "not a plan: .*truncated"),
+        (_text().replace('"seed"', '"seed": 1, "seed"').encode(), "the key 'seed' twice"),
+        (_text().replace('"op0"', '"op0": "d1", "op0"').encode(), "the key 'op0' twice"),
+        (_text(seed="1").encode(), "seed: expected int, got str"),
+        (_text(extra=1).encode(), "unknown field extra"),
+        (_text(decoder="lazy").encode(), "decoder: invalid enum value 'lazy'"),
+        (_text(objective="fun").encode(), "objective: invalid enum value 'fun'"),
+        (_text(placement={"op0": 1}).encode(), r"placement\[...\]: expected str, got int"),
+        (_text(lower_bound=float("nan")).encode(), "not a plan"),
+        (_text(version=2).encode(), "version 2; this situate reads version 1"),
+        (_text(graph="\ud800").encode(), "not a plan"),
+        (_text(**{"a\nb": 1}).encode(), "not a plan"),
+    ],
+)
+def test_a_file_that_is_no_plan_is_named(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_bytes(content)
+    _rejected(f"bad.json: .*{message}", lambda: Plan.read(path))
+
+
+def test_a_missing_file_a_folder_and_an_impossible_name_are_named(tmp_path: Path) -> None:
+    _rejected("missing.json: No such file", lambda: Plan.read(tmp_path / "missing.json"))
+    _rejected("Is a directory", lambda: Plan.read(tmp_path))
+    _rejected("null", lambda: Plan.read("a\0b"))
+
+
+def test_an_unwritable_path_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("kept")
+    for path in (tmp_path / "none" / "plan.json", tmp_path / "file" / "plan.json"):
+        with pytest.raises(SituateError, match="cannot write"):
+            _plan().write(path)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_the_name_of_a_graph_is_no_part_of_what_it_is() -> None:
+    problem = _problem()
+    renamed = Problem(replace(problem.graph, name="other"), replace(problem.cluster, name="too"))
+    assert isinstance(renamed.cluster, Cluster)
+    assert _plan(problem).schedule(renamed).makespan == _plan(problem).makespan

@@ -1,0 +1,64 @@
+"""What a result says of the plan it carries."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from situate.problem import Problem
+from situate.result import Result
+from situate.solvers import solve
+from tests.solvers.families import apart, chain, devices
+
+
+def _result(objective: str = "time") -> Result:
+    problem = Problem(chain(4, persistent=3), devices(1, 2), objective)  # type: ignore[arg-type]
+    return solve(problem, "single")
+
+
+def test_the_gap_is_relative_to_the_bound() -> None:
+    result = _result()
+    assert replace(result, value=6.0, lower_bound=4.0).gap == 0.5
+    assert replace(result, value=4.0, lower_bound=4.0).gap == 0
+    assert replace(result, value=3.0, lower_bound=4.0).gap == 0
+    assert replace(result, value=1.0, lower_bound=0.0).gap == math.inf
+    assert replace(result, value=0.0, lower_bound=0.0).gap == 0
+
+
+def test_figures_come_from_the_schedule() -> None:
+    result = _result()
+    assert result.makespan == 4
+    assert result.throughput == 0.25
+    assert result.peak_memory == {"d0": 12 + 2, "d1": 0}
+    assert result.devices_used == ["d0"]
+
+
+def test_nothing_takes_time_at_any_rate() -> None:
+    result = solve(Problem(apart(3, seconds=0.0), devices(1, 1), "throughput"), "single")
+    assert result.throughput == math.inf
+    assert result.devices_used == ["d0"]
+
+
+def test_a_device_that_only_holds_bytes_is_used() -> None:
+    problem = Problem(apart(2, seconds=0.0, persistent=3), devices(1, 1, memory=4))
+    assert solve(problem, "topological").devices_used == ["d0", "d1"]
+
+
+@pytest.mark.parametrize("objective", ["time", "memory", "throughput"])
+def test_the_plan_repeats_the_result(objective: str) -> None:
+    result = _result(objective)
+    plan = result.plan
+    assert (plan.value, plan.makespan) == (result.value, result.makespan)
+    assert (plan.method, plan.decoder, plan.objective) == ("single", result.decoder, objective)
+    assert plan.peak_memory == result.peak_memory
+    assert list(plan.placement) == [result.problem.graph.ops[j].name for j in result.order]
+    assert set(plan.placement.values()) == {"d0"}
+
+
+def test_a_value_that_is_not_finite_is_none_in_the_plan() -> None:
+    result = _result()
+    endless = replace(result.schedule, makespan=math.inf)
+    plan = replace(result, value=math.inf, schedule=endless).plan
+    assert (plan.value, plan.makespan) == (None, None)
