@@ -1,0 +1,1 @@
+"""One file a target: where graphs, plans and schedules are written to."""

@@ -1,0 +1,55 @@
+"""Files that are either written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from situate.errors import SituateError
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    """Write `data` to `path`: to a temporary file beside it, then renamed over it.
+
+    Raises:
+        SituateError: `path` cannot be written; whatever was there is left as it was.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file():
+            _write_stream(target, data)
+        else:
+            _replace(target, data)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SituateError(f"cannot write {str(path)!r}: {reason}") from None
+
+
+def _write_stream(target: Path, data: bytes) -> None:
+    """A pipe or a terminal such as /dev/stdout has no file to rename over."""
+    with target.open("wb") as stream:
+        stream.write(data)
+
+
+def _replace(target: Path, data: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        os.chmod(temporary, _mode(target))
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _mode(target: Path) -> int:
+    """Permissions of the file that is replaced, else what a new file gets here."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

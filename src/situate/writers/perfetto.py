@@ -1,0 +1,174 @@
+"""Perfetto: the schedule as a trace for https://ui.perfetto.dev."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.errors import MissingExtra, SituateError
+from situate.problem import Problem
+from situate.report.residency import residency
+from situate.report.text import printable, tensor_name
+from situate.schedule import Schedule
+from situate.writers.atomic import write_bytes
+
+if TYPE_CHECKING:
+    from perfetto.trace_builder.proto_builder import TraceProtoBuilder
+
+SEQUENCE = 1
+NANOSECONDS = {"s": 1e9, "": 1e6}
+"""A unit of time of the graph, in the trace's: graphs without a unit show one as a millisecond."""
+
+
+def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
+    """Write a trace: a track a device and a channel, flows along transfers, memory counters.
+
+    Raises:
+        MissingExtra: the perfetto package is not installed.
+        SituateError: `path` cannot be written, or the step takes longer than a trace can say.
+    """
+    if schedule.makespan * NANOSECONDS[problem.graph.unit] >= 2**63:
+        raise SituateError(
+            f"the step takes {schedule.makespan:g} {problem.graph.unit}, more nanoseconds than a "
+            "trace can count"
+        )
+    write_bytes(path, _Trace(problem, schedule).serialized())
+
+
+class _Trace:
+    """A trace in the making."""
+
+    def __init__(self, problem: Problem, schedule: Schedule) -> None:
+        self.problem, self.schedule = problem, schedule
+        self.scale = NANOSECONDS[problem.graph.unit]
+        self.builder, self.kinds = _builder()
+        self.tracks = 0
+
+    def serialized(self) -> bytes:
+        devices = self._track("devices")
+        channels = self._track("channels")
+        memory = self._track("memory")
+        self._devices(devices)
+        self._channels(channels)
+        self._memory(memory)
+        data: bytes = self.builder.serialize()
+        return data
+
+    def _devices(self, parent: int) -> None:
+        sent: dict[int, list[int]] = {}
+        for k, tensor in enumerate(self.schedule.tensor.tolist()):
+            sent.setdefault(int(self.problem.producer[tensor]), []).append(k)
+        names = self.problem.cluster.names
+        for device, name in enumerate(names):
+            ops = np.flatnonzero(self.schedule.placement == device)
+            for lane in _lanes(ops, self.schedule.start, self.schedule.end):
+                track = self._track(name, parent)
+                for op in lane:
+                    self._op(track, op, sent.get(op, []))
+
+    def _op(self, track: int, op: int, sent: list[int]) -> None:
+        node = self.problem.graph.ops[op]
+        start, end = float(self.schedule.start[op]), float(self.schedule.end[op])
+        details = {"kind": node.kind, "module": node.module, "phase": node.phase}
+        self._slice(track, node.name, start, end, node.phase or "op", details, sent)
+
+    def _channels(self, parent: int) -> None:
+        names = self.problem.cluster.names
+        wire = self.problem.channel[self.schedule.source, self.schedule.target]
+        for channel, name in enumerate(self.problem.cluster.channels):
+            moves = np.flatnonzero(wire == channel)
+            starts, ends = self.schedule.transfer_start, self.schedule.transfer_end
+            for lane in _lanes(moves, starts, ends):
+                track = self._track(name, parent)
+                for k in lane:
+                    tensor = int(self.schedule.tensor[k])
+                    details = {
+                        "from": names[int(self.schedule.source[k])],
+                        "to": names[int(self.schedule.target[k])],
+                        "bytes": str(int(self.problem.size[tensor])),
+                    }
+                    label = tensor_name(self.problem, tensor)
+                    start, end = float(starts[k]), float(ends[k])
+                    self._slice(track, label, start, end, "transfer", details, [k])
+
+    def _memory(self, parent: int) -> None:
+        memory = residency(self.problem, self.schedule)
+        for device, name in enumerate(self.problem.cluster.names):
+            track = self._counter(name, parent)
+            instants, use = memory.use(device)
+            times = memory.time(instants).tolist()
+            for time, size in zip(times, use.tolist(), strict=True):
+                event = self._event(time, track, self.kinds.TYPE_COUNTER)
+                event.counter_value = size
+
+    def _slice(
+        self,
+        track: int,
+        name: str,
+        start: float,
+        end: float,
+        category: str,
+        details: dict[str, str],
+        flows: list[int],
+    ) -> None:
+        begin = self._event(start, track, self.kinds.TYPE_SLICE_BEGIN)
+        begin.name = printable(name)
+        begin.categories.append(printable(category))
+        begin.flow_ids.extend(k + 1 for k in flows)
+        for key, value in details.items():
+            if value:
+                note = begin.debug_annotations.add()
+                note.name, note.string_value = key, printable(value)
+        self._event(end, track, self.kinds.TYPE_SLICE_END)
+
+    def _event(self, time: float, track: int, kind: int) -> Any:
+        packet = self.builder.add_packet()
+        packet.timestamp = round(time * self.scale)
+        packet.trusted_packet_sequence_id = SEQUENCE
+        packet.track_event.type = kind
+        packet.track_event.track_uuid = track
+        return packet.track_event
+
+    def _track(self, name: str, parent: int = 0) -> int:
+        self.tracks += 1
+        descriptor = self.builder.add_packet().track_descriptor
+        descriptor.uuid, descriptor.name = self.tracks, printable(name)
+        if parent:
+            descriptor.parent_uuid = parent
+        return self.tracks
+
+    def _counter(self, name: str, parent: int) -> int:
+        self.tracks += 1
+        descriptor = self.builder.add_packet().track_descriptor
+        descriptor.uuid, descriptor.parent_uuid = self.tracks, parent
+        descriptor.name = printable(name)
+        descriptor.counter.unit = descriptor.counter.UNIT_SIZE_BYTES
+        return self.tracks
+
+
+def _builder() -> tuple[TraceProtoBuilder, Any]:
+    try:
+        from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
+        from perfetto.trace_builder.proto_builder import TraceProtoBuilder
+    except ImportError:
+        raise MissingExtra("perfetto", "report") from None
+    return TraceProtoBuilder(), TrackEvent
+
+
+def _lanes(
+    chosen: NDArray[np.int64], start: NDArray[np.float64], end: NDArray[np.float64]
+) -> list[list[int]]:
+    """`chosen` intervals in as few rows as hold no two that overlap; at least one row."""
+    lanes: list[list[int]] = [[]]
+    free = [0.0]
+    for i in sorted(chosen.tolist(), key=lambda i: (start[i], end[i])):
+        lane = next((k for k, time in enumerate(free) if time <= start[i]), len(lanes))
+        if lane == len(lanes):
+            lanes.append([])
+            free.append(0.0)
+        lanes[lane].append(i)
+        free[lane] = float(end[i])
+    return lanes

@@ -1,0 +1,53 @@
+"""What is written is read back as it was."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from hypothesis import given
+
+from situate.errors import SituateError
+from situate.graph import Graph, Op, Tensor
+from situate.readers import read, situate_json
+from situate.writers.situate_json import encode, write
+from tests.readers.graphs import graphs
+
+PAIR = Graph("pair", (Op("a</script>\x1b"), Op('"b"\n')), (Tensor("t", 0, 8, (1,)),), ((0, 1),))
+
+
+@given(graphs())
+def test_every_graph_comes_back_as_it_was(graph):
+    again = situate_json.read(encode(graph), "")
+    assert again == graph
+    assert again.hash == graph.hash
+    assert again.warnings == graph.warnings
+
+
+@pytest.mark.parametrize("name", ["g.json", "g.json.gz"])
+def test_a_file_comes_back_as_it_was(tmp_path, name):
+    write(PAIR, tmp_path / name)
+    assert read(tmp_path / name) == PAIR
+
+
+def test_the_suffix_gz_packs_and_the_same_graph_gives_the_same_bytes(tmp_path):
+    write(PAIR, tmp_path / "a.json.gz")
+    write(PAIR, tmp_path / "b.json.gz")
+    packed = (tmp_path / "a.json.gz").read_bytes()
+    assert packed == (tmp_path / "b.json.gz").read_bytes()
+    assert gzip.decompress(packed) == encode(PAIR)
+
+
+def test_names_cannot_end_a_script_or_reach_a_terminal():
+    assert b"</script>" not in encode(PAIR)
+    assert b"\x1b" not in encode(PAIR)
+
+
+def test_an_op_is_a_line():
+    assert b'\n{"name":"\\"b\\"\\n"}\n' in encode(PAIR)
+
+
+def test_a_folder_that_is_not_there_is_an_error_and_nothing_is_left(tmp_path):
+    with pytest.raises(SituateError, match="cannot write"):
+        write(PAIR, tmp_path / "none" / "g.json")
+    assert list(tmp_path.iterdir()) == []
