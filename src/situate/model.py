@@ -1,0 +1,67 @@
+"""What people call a model: a file, a network of the zoo, or a function that builds one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+from situate.errors import ReadError, SituateError, nearest
+from situate.graph import Graph
+
+
+def find_model(
+    text: str,
+    optimizer: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    fresh: bool = False,
+) -> Graph:
+    """The graph that `text` names.
+
+    Args:
+        text: a file of any readable format; a network of the zoo such as `resnet50`, or
+            `resnet50:inference`; or `package.module:function`, a function without arguments that
+            returns a PyTorch model, its inputs and a loss; with `:inference` behind it without
+            backward and update.
+        optimizer: the update of a captured training step, such as `sgd` or `adam`.
+        dims: sizes of the symbolic dimensions of an ONNX file.
+        fresh: capture a network of the zoo anew.
+
+    Raises:
+        ReadError: the file cannot be read.
+        SituateError: nothing of that name exists, or it takes no `optimizer` or `dims`.
+    """
+    if os.path.exists(text) and not os.path.isdir(text):
+        return _read(text, optimizer, dims)
+    from situate import zoo
+
+    if dims:
+        raise SituateError(f"{text}: --dim is for ONNX files")
+    if text.partition(":")[0] in zoo.names():
+        return zoo.load(text, optimizer=optimizer, fresh=fresh)
+    if re.fullmatch(r"[\w.]+:\w+(:inference)?", text):
+        from situate.readers.torch import capture_function
+
+        return capture_function(text, optimizer=optimizer)
+    raise _unknown(text)
+
+
+def _read(path: str, optimizer: str | None, dims: Mapping[str, int] | None) -> Graph:
+    from situate.readers import read
+
+    if optimizer is not None:
+        raise SituateError(f"{path}: a file holds its own update: leave --optimizer out")
+    return read(path, dims=dims)
+
+
+def _unknown(text: str) -> SituateError:
+    from situate import zoo
+
+    if os.path.isdir(text):
+        return ReadError(f"{text}: is a directory")
+    if os.sep in text or "." in text:
+        return ReadError(f"{text}: no such file")
+    return SituateError(
+        f"no file, network of the zoo or package.module:function {text!r}"
+        f"{nearest(text, zoo.names())}"
+    )

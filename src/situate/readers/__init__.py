@@ -1,0 +1,49 @@
+"""One file a format: each has `recognises(data) -> bool` and `read(data, name) -> Graph`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from situate.errors import GraphError, ReadError, nearest
+from situate.graph import Graph
+from situate.readers.contents import contents, graph_name, one_line
+from situate.readers.recognise import READERS, recognise
+
+
+def read(
+    path: str | Path, format: str | None = None, dims: Mapping[str, int] | None = None
+) -> Graph:
+    """Read a graph from a file of any known format, gzipped or not.
+
+    Args:
+        path: the file.
+        format: a name from `READERS`; by default it is recognised by the file's content.
+        dims: what symbolic dimensions of an ONNX file stand for, such as `{"batch": 8}`.
+
+    Returns:
+        The graph, in seconds and bytes; `Graph.source` names the format, `Graph.warnings` says
+        what to know about the file.
+
+    Raises:
+        ReadError, GraphError: one line that starts with the path.
+        MissingExtra: the format needs a package that is not installed.
+    """
+    try:
+        return _read(Path(path), format, dims)
+    except (ReadError, GraphError) as error:
+        raise type(error)(one_line(f"{path}: {error}")) from None
+
+
+def _read(path: Path, format: str | None, dims: Mapping[str, int] | None) -> Graph:
+    if format is not None and format not in READERS:
+        raise ReadError(f"unknown format {format!r}{nearest(format, READERS)}")
+    data = contents(path)
+    format = format or recognise(data)
+    if not dims:
+        return READERS[format].read(data, graph_name(path))
+    if format != "onnx":
+        raise ReadError(f"dims are for ONNX files, this one is {format}")
+    from situate.readers import onnx
+
+    return onnx.read(data, graph_name(path), dims)

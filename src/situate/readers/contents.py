@@ -1,0 +1,82 @@
+"""The bytes of a file, unpacked where it is gzipped."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from pathlib import Path
+from typing import BinaryIO
+
+from situate.errors import ReadError
+
+LIMIT = 2**31 - 1
+"""Largest file, unpacked, in bytes: what a protocol buffer may hold."""
+
+CHUNK = 2**20
+
+SUFFIXES = {".gz", ".json", ".txt", ".graph", ".stg", ".onnx", ".pb", ".pbtxt"}
+
+
+def contents(path: Path, limit: int = LIMIT) -> bytes:
+    """The content of the file, unpacked if it begins like a gzip file.
+
+    Raises:
+        ReadError: the file cannot be read, is empty, is larger than `limit` bytes or is a damaged
+            gzip file.
+    """
+    try:
+        with path.open("rb") as file:
+            data = _limited(file, limit)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ReadError(f"cannot be read: {reason}") from None
+    if data.startswith(b"\x1f\x8b"):
+        data = _unpacked(data, limit)
+    if not data:
+        raise ReadError("the file is empty")
+    return data
+
+
+def text(data: bytes) -> str:
+    """The content as text.
+
+    Raises:
+        ReadError: it is not UTF-8.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ReadError(f"is not UTF-8 text (byte {error.start})") from None
+
+
+def graph_name(path: Path) -> str:
+    """The file's name without the suffixes that only say what format it is."""
+    while path.suffix.lower() in SUFFIXES and path.stem:
+        path = path.with_suffix("")
+    return path.name
+
+
+def one_line(message: str) -> str:
+    """The message with control characters and line breaks written as escapes."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
+
+
+def _unpacked(data: bytes, limit: int) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            return _limited(file, limit)
+    except EOFError:
+        raise ReadError("the gzip file is truncated") from None
+    except (OSError, zlib.error) as error:
+        raise ReadError(f"the gzip file is damaged: {error}") from None
+
+
+def _limited(file: BinaryIO | gzip.GzipFile, limit: int) -> bytes:
+    chunks, size = [], 0
+    while chunk := file.read(CHUNK):
+        size += len(chunk)
+        if size > limit:
+            raise ReadError(f"holds more than {limit} bytes, the most that is read")
+        chunks.append(chunk)
+    return b"".join(chunks)

@@ -1,0 +1,145 @@
+"""Ops and the named values between them, for formats in which an op lists what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from situate.errors import ReadError
+from situate.graph import Op, Tensor
+
+
+@dataclass
+class _Value:
+    producer: int
+    size: int
+    view_of: str | None = None
+    resident: bool = False
+    output: bool = False
+    readers: dict[int, None] = field(default_factory=dict)
+
+
+@dataclass
+class Dataflow:
+    """A graph under construction. Values may be read before they are made.
+
+    A *view* is a value that shares the memory of another of the same size: who reads it reads that
+    other one, and its op sits with the op that made it.
+    """
+
+    ops: list[Op] = field(default_factory=list)
+    control: dict[tuple[int, int], None] = field(default_factory=dict)
+    _values: dict[str, _Value] = field(default_factory=dict)
+    _reads: list[tuple[int, str]] = field(default_factory=list)
+    _beside: list[tuple[int, str]] = field(default_factory=list)
+    _carried: list[str] = field(default_factory=list)
+    _outputs: list[str] = field(default_factory=list)
+    _parent: dict[int, int] = field(default_factory=dict)
+
+    def add(self, op: Op, reads: Iterable[str] = ()) -> int:
+        """Append an op; its index."""
+        self.ops.append(op)
+        self._reads += [(len(self.ops) - 1, name) for name in reads]
+        return len(self.ops) - 1
+
+    def make(
+        self,
+        name: str,
+        producer: int,
+        size: int,
+        view_of: str | None = None,
+        resident: bool = False,
+    ) -> None:
+        """State that op `producer` makes value `name` of `size` bytes.
+
+        Raises:
+            ReadError: another op makes it too.
+        """
+        if name in self._values:
+            raise ReadError(f"value {name!r} is made twice")
+        self._values[name] = _Value(producer, size, view_of, resident)
+        if view_of is not None:
+            self.beside(producer, view_of)
+
+    def beside(self, op: int, name: str) -> None:
+        """Put an op on the device of the value's maker."""
+        self._beside.append((op, name))
+
+    def carry(self, name: str) -> None:
+        """Put the value's maker on the device of its first reader."""
+        self._carried.append(name)
+
+    def output(self, name: str) -> None:
+        """Keep the value to the end of the step."""
+        self._outputs.append(name)
+
+    def finish(self) -> tuple[tuple[Op, ...], tuple[Tensor, ...], tuple[tuple[int, int], ...]]:
+        """Ops, tensors and control edges for a `Graph`.
+
+        Raises:
+            ReadError: an op reads a value that no op makes.
+        """
+        for op, name in self._beside:
+            self._join(op, self._known(name, op).producer)
+        for reader, name in self._reads:
+            self._read(reader, name)
+        for name in self._outputs:
+            if name not in self._values:
+                raise ReadError(f"output {name!r} is made by no op")
+            self._memory(name).output = True
+        for name in self._carried:
+            if readers := self._values[name].readers:
+                self._join(self._values[name].producer, next(iter(readers)))
+        tensors = tuple(_tensor(n, v) for n, v in self._values.items() if v.view_of is None)
+        return self._grouped(), tensors, tuple(self.control)
+
+    def _read(self, reader: int, name: str) -> None:
+        value = self._known(name, reader)
+        if value.view_of is not None:
+            self.control[value.producer, reader] = None
+        self._memory(name).readers[reader] = None
+
+    def _memory(self, name: str) -> _Value:
+        """The value whose memory `name` is."""
+        path = dict[str, None]()
+        while (of := self._values[name].view_of) is not None:
+            if name in path:
+                raise ReadError(f"value {name!r} is a view of itself")
+            path[name] = None
+            self._known(of, self._values[name].producer)
+            name = of
+        for view in path:
+            self._values[view].view_of = name
+        return self._values[name]
+
+    def _known(self, name: str, reader: int) -> _Value:
+        if name not in self._values:
+            raise ReadError(f"op {self.ops[reader].name!r} reads {name!r}, which no op makes")
+        return self._values[name]
+
+    def _join(self, a: int, b: int) -> None:
+        a, b = self._root(a), self._root(b)
+        self._parent[max(a, b)] = min(a, b)
+
+    def _root(self, op: int) -> int:
+        while (parent := self._parent.get(op, op)) != op:
+            self._parent[op] = self._parent.get(parent, parent)
+            op = parent
+        return op
+
+    def _grouped(self) -> tuple[Op, ...]:
+        """Every group is called after its first op."""
+        roots = [self._root(op) for op in range(len(self.ops))]
+        shared = {root for op, root in enumerate(roots) if root != op}
+        return tuple(
+            msgspec.structs.replace(op, group=self.ops[root].name) if root in shared else op
+            for op, root in zip(self.ops, roots, strict=True)
+        )
+
+
+def _tensor(name: str, value: _Value) -> Tensor:
+    return Tensor(
+        name, value.producer, value.size, tuple(value.readers), value.output, value.resident
+    )

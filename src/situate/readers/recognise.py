@@ -1,0 +1,57 @@
+"""Which format a file has, told from its content and never from its name."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from situate.errors import ReadError
+from situate.graph import Graph
+from situate.readers import (
+    costgraph,
+    dnn_partitioning,
+    doppler,
+    onnx,
+    pipedream,
+    situate_json,
+    stg,
+)
+
+
+class Reader(Protocol):
+    """What the module of a format offers."""
+
+    def recognises(self, data: bytes) -> bool:
+        """Whether the content is of this format, however broken it may be further on."""
+
+    def read(self, data: bytes, name: str) -> Graph:
+        """The graph; `name` is what to call it where the format has no name of its own."""
+
+
+READERS: dict[str, Reader] = {
+    "situate": situate_json,
+    "dnn-partitioning": dnn_partitioning,
+    "pipedream": pipedream,
+    "doppler": doppler,
+    "stg": stg,
+    "costgraph": costgraph,
+    "onnx": onnx,
+}
+"""All formats of files, by the name that `Graph.source` has."""
+
+
+PLAN = b'"situate-plan"'
+"""What the first lines of a plan hold."""
+
+
+def recognise(data: bytes) -> str:
+    """The name of the format of `data`.
+
+    Raises:
+        ReadError: no reader knows it, or it is JSON that cannot be parsed.
+    """
+    for name, reader in READERS.items():
+        if reader.recognises(data):
+            return name
+    if PLAN in data[:4096]:
+        raise ReadError("is a plan, not a model: give it to situate explain or export")
+    raise ReadError(f"is in no format that situate reads; these are {', '.join(READERS)}")

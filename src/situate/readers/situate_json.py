@@ -1,0 +1,107 @@
+"""situate's own JSON: the whole graph, ops named and not numbered. See docs/graph-format.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from situate.errors import ReadError, nearest
+from situate.graph import Graph, MachineDevice, Op, Tensor
+from situate.readers import strict_json
+
+FORMAT = "situate-graph"
+VERSION = 1
+
+
+class NamedTensor(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A `Tensor` whose producer and consumers are names of ops."""
+
+    name: str
+    producer: str
+    size: int
+    consumers: list[str] = []
+    output: bool = False
+    resident: bool = False
+    seconds: float | None = None
+
+
+class File(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The content of a file."""
+
+    format: Literal["situate-graph"]
+    version: Literal[1]
+    name: str
+    ops: list[Op]
+    tensors: list[NamedTensor] = []
+    control: list[tuple[str, str]] = []
+    unit: Literal["s", ""] = "s"
+    rules: str = "situate"
+    source: str = "situate"
+    machine: list[MachineDevice] = []
+    warnings: list[str] = []
+
+
+def recognises(data: bytes) -> bool:
+    """Whether the content is a JSON object whose `format` is `situate-graph`."""
+    return strict_json.top_level(data).get("format") == msgspec.Raw(msgspec.json.encode(FORMAT))
+
+
+def read(data: bytes, name: str) -> Graph:
+    """The graph, under the name that the file itself gives it.
+
+    Raises:
+        ReadError: the file is not what docs/graph-format.md describes.
+        GraphError: the graph breaks its own rules.
+    """
+    file = strict_json.decode(data, File)
+    _check_machine(file.machine)
+    index = {op.name: j for j, op in enumerate(file.ops)}
+    return Graph(
+        name=file.name or name,
+        ops=tuple(file.ops),
+        tensors=tuple(_tensor(tensor, index) for tensor in file.tensors),
+        control=tuple(_edge(edge, index) for edge in file.control),
+        unit=file.unit,
+        rules=file.rules,
+        machine=tuple(file.machine),
+        source=file.source,
+        warnings=tuple(file.warnings),
+    )
+
+
+def _tensor(tensor: NamedTensor, index: dict[str, int]) -> Tensor:
+    try:
+        return Tensor(
+            tensor.name,
+            index[tensor.producer],
+            tensor.size,
+            tuple([index[consumer] for consumer in tensor.consumers]),
+            tensor.output,
+            tensor.resident,
+            tensor.seconds,
+        )
+    except KeyError:
+        where = f"tensor {tensor.name!r}"
+        if tensor.producer not in index:
+            raise _dangling(f"{where}: its producer", tensor.producer, index) from None
+        name = next(name for name in tensor.consumers if name not in index)
+        raise _dangling(f"{where}: its consumer", name, index) from None
+
+
+def _edge(edge: tuple[str, str], index: dict[str, int]) -> tuple[int, int]:
+    for name in edge:
+        if name not in index:
+            raise _dangling(f"control edge {list(edge)}:", name, index)
+    return index[edge[0]], index[edge[1]]
+
+
+def _dangling(where: str, name: str, index: dict[str, int]) -> ReadError:
+    return ReadError(f"{where} {name!r} is no op{nearest(name, index)}")
+
+
+def _check_machine(machine: Sequence[MachineDevice]) -> None:
+    for i, device in enumerate(machine):
+        if device.memory is not None and device.memory <= 0:
+            raise ReadError(f"machine[{i}].memory: must be positive, got {device.memory}")

@@ -1,0 +1,82 @@
+"""JSON that is exactly what was asked for: no unknown or duplicate keys, no NaN, no surprises."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import msgspec
+
+from situate.errors import ReadError
+from situate.readers.contents import text
+
+T = TypeVar("T")
+
+CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+"""What text never holds; a protocol buffer may begin with a brace."""
+
+
+def top_level(data: bytes) -> dict[str, msgspec.Raw]:
+    """The keys of the object that the content is, with their unparsed values; empty if the content
+    does not begin like a JSON object.
+
+    Raises:
+        ReadError: it begins like one and is not one.
+    """
+    if not re.match(rb"(\xef\xbb\xbf)?\s*\{", data) or CONTROL.search(data[:4096]):
+        return {}
+    return decode(data, dict[str, msgspec.Raw], unique=False)
+
+
+def decode(data: bytes, kind: type[T], unique: bool = True) -> T:
+    """The content as an object of type `kind`.
+
+    Raises:
+        ReadError: names the place of what is wrong.
+    """
+    document = text(data)
+    with _readable():
+        value = msgspec.json.decode(document, type=kind)
+        if unique:
+            json.loads(document, object_pairs_hook=_check_keys)
+    return value
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Errors of the parsers as ReadErrors."""
+    try:
+        yield
+    except ReadError:
+        raise
+    except RecursionError:
+        raise ReadError("the JSON is nested too deeply") from None
+    except msgspec.ValidationError as error:
+        raise ReadError(_place_first(str(error))) from None
+    except ValueError as error:
+        raise ReadError(f"is not valid JSON: {error}") from None
+
+
+def _place_first(message: str) -> str:
+    """From "Expected `int`, got `str` - at `$.ops[3].flops`" to
+    "ops[3].flops: expected int, got str". Keys come from the file: control characters in them are
+    shown as escapes."""
+    message = re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda found: repr(found[0])[1:-1], message)
+    match = re.fullmatch(r"(.*?)(?: - at `\$\.?(.*)`)?", message, re.DOTALL)
+    what, place = match.groups() if match else (message, None)
+    what = what[:1].lower() + what[1:].replace("`", "")
+    return f"{place}: {what}" if place else what
+
+
+def _check_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A hook of the parser: the object as a dictionary."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        key = next(key for key in keys if keys.count(key) > 1)
+        where = f"object {value['name']!r}" if "name" in value else "an object"
+        raise ReadError(f"{where} has the key {key!r} twice")
+    return value

@@ -1,0 +1,149 @@
+"""A user's model, its inputs and its loss, on fake tensors: shapes without values."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from situate.errors import SituateError
+from situate.readers.torch_errors import explained
+
+if TYPE_CHECKING:
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+Build = Callable[[], Any]
+
+RETURNS = "must return (model, inputs, loss): a torch.nn.Module, a tuple of tensors and a function"
+
+
+@dataclass(frozen=True)
+class Built:
+    """A model, the tensors among its inputs, and what to do with them.
+
+    Attributes:
+        call: from the model and the tensors to the step's result.
+    """
+
+    model: torch.nn.Module
+    tensors: tuple[torch.Tensor, ...]
+    call: Callable[..., Any]
+
+
+def built(build: Build, mode: FakeTensorMode, name: str) -> Built:
+    """What `build` returns, on fake tensors; built for real first where it needs values.
+
+    Raises:
+        SituateError: `build` fails, or does not return a model, its inputs and a loss.
+    """
+    mode.__deepcopy__ = lambda memo: mode  # type: ignore[attr-defined]
+    with explained(name, "building the model", called="it is called without arguments"):
+        try:
+            with mode, _convertible(mode):
+                return _checked(build())
+        except Exception as error:
+            if not _needs_values(error):
+                raise
+            real = _checked(build())
+            tensors = tuple(mode.from_tensor(tensor) for tensor in real.tensors)
+            return Built(_fake(real.model, mode), tensors, real.call)
+
+
+@contextlib.contextmanager
+def _convertible(mode: FakeTensorMode) -> Iterator[None]:
+    """Let `model.to(...)` work on fake parameters: it swaps tensors, which PyTorch refuses while
+    the mode remembers them by weak references."""
+    import torch
+
+    swap = torch.utils.swap_tensors
+
+    def forget_and_swap(old: torch.Tensor, new: torch.Tensor) -> None:
+        mode.fake_tensor_converter.meta_converter.tensor_memo.clear()
+        swap(old, new)  # type: ignore[no-untyped-call]
+
+    torch.utils.swap_tensors = forget_and_swap
+    try:
+        yield
+    finally:
+        torch.utils.swap_tensors = swap
+
+
+def _needs_values(error: Exception) -> bool:
+    """Whether a model cannot be built on fake tensors: it looks at values, or loads them."""
+    types = ("DataDependentOutputException", "DynamicOutputShapeException")
+    words = ("numpy", "storage", "FakeTensor", "data pointer")
+    return type(error).__name__ in types or any(word in str(error) for word in words)
+
+
+def _checked(returned: object) -> Built:
+    import torch
+
+    if not (isinstance(returned, (tuple, list)) and len(returned) == 3):
+        raise SituateError(f"{RETURNS}; got {described(returned)}")
+    model, inputs, loss = returned
+    if not isinstance(model, torch.nn.Module):
+        raise SituateError(f"{RETURNS}; the model is {described(model)}")
+    if loss is not None and not callable(loss):
+        raise SituateError(f"{RETURNS}; the loss is {described(loss)}")
+    tensors, fill = _separated(inputs)
+    if not tensors:
+        raise SituateError(f"{RETURNS}; the inputs are {described(inputs)}")
+    result = _result(loss)
+
+    def call(model: torch.nn.Module, *values: torch.Tensor) -> Any:
+        arguments = fill(values)
+        if isinstance(arguments, dict):
+            return result(model, **arguments)
+        return result(model, *arguments)
+
+    return Built(model, tensors, call)
+
+
+def _separated(
+    inputs: object,
+) -> tuple[tuple[torch.Tensor, ...], Callable[[tuple[torch.Tensor, ...]], Any]]:
+    """The tensors in nested inputs, and how to put others in their place."""
+    import torch
+    from torch.utils._pytree import tree_flatten, tree_unflatten
+
+    if isinstance(inputs, Mapping):
+        inputs = dict(inputs)
+    elif not isinstance(inputs, (tuple, list)):
+        inputs = (inputs,)
+    leaves, structure = tree_flatten(inputs)
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def fill(values: tuple[torch.Tensor, ...]) -> Any:
+        filled = dict(zip(places, values, strict=True))
+        return tree_unflatten([filled.get(i, leaf) for i, leaf in enumerate(leaves)], structure)
+
+    return tuple(leaves[i] for i in places), fill
+
+
+def _result(loss: Callable[..., Any] | None) -> Callable[..., Any]:
+    """What the step returns, from the model and its inputs."""
+    import torch
+
+    if loss is None:
+        return lambda model, *inputs, **named: model(*inputs, **named)
+    if isinstance(loss, torch.nn.Module):
+        return lambda model, *inputs: loss(model(*inputs[:-1]), inputs[-1])
+    return loss
+
+
+def described(value: object) -> str:
+    """The type of a value, and its length if it has one."""
+    entries = f" of {len(value)}" if isinstance(value, (tuple, list, dict)) else ""
+    return f"{type(value).__name__}{entries}"
+
+
+def _fake(model: torch.nn.Module, mode: FakeTensorMode) -> torch.nn.Module:
+    """The model with every parameter and buffer replaced by a fake one; ties are kept."""
+    for module in model.modules():
+        for store in (module._parameters, module._buffers):
+            for key, value in store.items():
+                if value is not None:
+                    store[key] = mode.from_tensor(value)  # type: ignore[assignment]
+    return model

@@ -1,0 +1,62 @@
+"""From a captured step to situate's graph: its ops in order, and the tensors between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from situate.graph import Graph, Tensor
+from situate.readers import torch_buffers
+from situate.readers.names import unique
+from situate.readers.torch_flow import Flow, Storage, flow
+from situate.readers.torch_ops import computations, sources
+from situate.readers.torch_order import unordered
+from situate.readers.torch_step import Draft, Step
+from situate.readers.torch_trace import Trace
+from situate.readers.torch_updates import buffer_updates, updates
+
+
+def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:
+    """The graph of a step; one without gradients has no updates."""
+    folded, held = torch_buffers.fold(flow(trace))
+    number = {node: i for i, node in enumerate(trace.graph.nodes)}
+    step = Step(trace, folded, held, number, optimizer)
+    drafts = [*sources(step), *computations(step), *buffer_updates(step), *updates(step)]
+    return _assemble(name, sorted(drafts, key=lambda draft: draft.place), folded)
+
+
+def _assemble(name: str, drafts: list[Draft], step: Flow) -> Graph:
+    """Number the drafts and join what they write to those that read it."""
+    op_names = unique([draft.op.name for draft in drafts])
+    consumers: dict[Storage, list[int]] = {}
+    for i, draft in enumerate(drafts):
+        for storage in draft.reads:
+            consumers.setdefault(storage, []).append(i)
+    ops = [msgspec.structs.replace(d.op, name=n) for d, n in zip(drafts, op_names, strict=True)]
+    results = set(step.results)
+    tensors = []
+    for i, draft in enumerate(drafts):
+        for storage, size in draft.writes.items():
+            index = storage[1] if draft.op.kind.startswith("aten") else 0
+            tensor = Tensor(
+                f"{op_names[i]}:{index}",
+                i,
+                size,
+                tuple(consumers.get(storage, ())),
+                output=storage in results,
+                resident=draft.op.kind in ("parameter", "buffer"),
+            )
+            tensors.append(tensor)
+    control = _control(drafts, consumers)
+    return Graph(name, tuple(ops), tuple(tensors), tuple(control), source="pytorch")
+
+
+def _control(drafts: list[Draft], consumers: dict[Storage, list[int]]) -> Iterator[tuple[int, int]]:
+    """Every op that reads what another overwrites goes before it."""
+    producer = {storage: i for i, draft in enumerate(drafts) for storage in draft.writes}
+    producers = [[producer[storage] for storage in draft.reads] for draft in drafts]
+    for i, draft in enumerate(drafts):
+        if draft.overwrites is not None:
+            readers = (j for j in consumers.get(draft.overwrites, ()) if j < i)
+            yield from ((reader, i) for reader in unordered(i, readers, producers))

@@ -1,0 +1,43 @@
+"""Readable, unique and stable names: the path of the module an op came from, then the op."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import fx
+
+
+def path(descriptor: object) -> str:
+    """The name in the user's model of the parameter or buffer that PyTorch describes, or empty."""
+    return _without_step(str(getattr(descriptor, "target", "")))
+
+
+def held(node: fx.Node) -> str:
+    """The name of the parameter or buffer behind a placeholder or constant; empty for others."""
+    return str(node.target) if node.op == "get_attr" else path(node.meta.get("desc"))
+
+
+def module(node: fx.Node) -> str | None:
+    """Path of the module in the user's model; `loss` outside of it, None where unknown."""
+    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
+    if not stack:
+        return None
+    deepest = str(list(stack.values())[-1][0]).partition("@")[0]
+    return _without_step(deepest) if deepest else "loss"
+
+
+def kind(node: fx.Node) -> str:
+    """Operator type, such as `aten.convolution`."""
+    return str(getattr(node.target, "overloadpacket", node.target))
+
+
+def wanted(module_path: str, kind_name: str) -> str:
+    """`layer1.0.conv2/convolution`; the number that makes it unique comes later."""
+    last = kind_name.rpartition(".")[2].strip("_")
+    return f"{module_path}/{last}" if module_path else last
+
+
+def _without_step(text: str) -> str:
+    """The model is an attribute, `model`, of the step that is captured."""
+    return "" if text == "model" else text.removeprefix("model.")

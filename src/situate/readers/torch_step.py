@@ -1,0 +1,57 @@
+"""A captured step on its way to a graph: what its ops will be made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from situate.graph import Op
+from situate.readers import torch_cost
+from situate.readers.torch_flow import Flow, Storage
+from situate.readers.torch_trace import Trace
+
+if TYPE_CHECKING:
+    from torch import fx
+
+OPTIMIZERS: dict[str, tuple[int, int]] = {
+    "sgd": (0, 2),
+    "momentum": (1, 4),
+    "adam": (2, 12),
+    "adamw": (2, 14),
+}
+"""By optimiser: numbers it keeps, and arithmetic operations it does, for every parameter."""
+
+BEFORE, AT, SUM, UPDATE = range(4)
+"""Order of the ops that belong to one node of the trace."""
+
+
+@dataclass
+class Draft:
+    """An op to be, with what it reads and writes; `place` is its rank in order of execution."""
+
+    op: Op
+    place: tuple[int, int]
+    reads: tuple[Storage, ...] = ()
+    writes: dict[Storage, int] = field(default_factory=dict)
+    overwrites: Storage | None = None
+    """Whoever else reads this must have ended before."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A trace, what flows in it and how its parameters are updated.
+
+    Attributes:
+        held: bytes of the buffers that an op holds.
+        number: the nodes in order of execution.
+    """
+
+    trace: Trace
+    flow: Flow
+    held: dict[fx.Node, int]
+    number: dict[fx.Node, int]
+    optimizer: str
+
+    def nbytes(self, storage: Storage) -> int:
+        node, index = storage
+        return torch_cost.nbytes(torch_cost.outputs(node.meta["val"])[index])

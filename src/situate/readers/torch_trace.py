@@ -1,0 +1,153 @@
+"""A training or inference step of a PyTorch model as one functional graph of ATen ops."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from situate.errors import SituateError
+from situate.readers.torch_build import Build, Built, built, described
+from situate.readers.torch_errors import SHAPES, explained, quiet
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.export import ExportedProgram
+
+STEP = "the step is loss(model, *inputs), which"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A step: forward ops, then backward ops where it trains.
+
+    Attributes:
+        graph: placeholders and outputs carry PyTorch's descriptors in `meta`.
+        canonical: for every name of a parameter the one it is called by (tied weights have more).
+        trainable: names of parameters that take a gradient.
+    """
+
+    graph: fx.Graph
+    canonical: dict[str, str]
+    trainable: frozenset[str]
+
+
+def trace(build: Build, training: bool, name: str) -> Trace:
+    """Run `build` and its step on fake tensors, which have shapes but no values.
+
+    Raises:
+        SituateError: `build` returns something else, it fails, or what the step does depends on
+            the values of a tensor.
+    """
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    mode = FakeTensorMode()
+    with quiet():
+        what = built(build, mode, name)
+        what.model.train(training)
+        with explained(name, "capturing the step"):
+            graph = _joint(_step(what, training), what.tensors, training, mode)
+    named = list(what.model.named_parameters(remove_duplicate=False))
+    first: dict[int, str] = {}
+    for path, parameter in named:
+        first.setdefault(id(parameter), path)
+    canonical = {path: first[id(parameter)] for path, parameter in named}
+    trainable = frozenset(path for path, parameter in named if parameter.requires_grad)
+    return Trace(graph, canonical, trainable)
+
+
+def _step(what: Built, training: bool) -> torch.nn.Module:
+    import torch
+
+    class Step(torch.nn.Module):
+        """What is captured: the loss of a training step, else what the model returns."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = what.model
+
+        def forward(self, *tensors: torch.Tensor) -> Any:
+            returned: list[Any] = []
+            hook = self.model.register_forward_hook(lambda *call: returned.append(call[-1]))
+            try:
+                value = what.call(self.model, *tensors)
+            finally:
+                hook.remove()
+            return _scalar(value) if training else _tensors(returned or [value])
+
+    return Step()
+
+
+def _scalar(value: object) -> torch.Tensor:
+    import torch
+
+    got = described(value)
+    if isinstance(value, torch.Tensor):
+        if value.numel() == 1 and value.is_floating_point():
+            return value
+        got = f"a {str(value.dtype).removeprefix('torch.')} tensor of shape {tuple(value.shape)}"
+    raise SituateError(f"{STEP} must return one floating-point number, got {got}")
+
+
+def _tensors(value: object) -> tuple[torch.Tensor, ...]:
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    found = tuple(leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor))
+    if not found:
+        raise SituateError("the model returns no tensor")
+    return found
+
+
+def _joint(
+    step: torch.nn.Module, tensors: tuple[torch.Tensor, ...], training: bool, mode: FakeTensorMode
+) -> fx.Graph:
+    """Export, then trace the exported step together with its gradient (or without one)."""
+    import torch
+    from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
+    from torch.fx.traceback import preserve_node_meta
+
+    if training and not any(p.requires_grad for p in step.parameters()):
+        raise SituateError("no parameter takes a gradient, so there is no training step")
+    with mode, contextlib.redirect_stderr(io.StringIO()):
+        exported = torch.export.export(step, tensors, strict=False)
+    if not _is_static(exported):
+        with mode:
+            step(*tensors)  # raises where a value is asked for, so that the line can be named
+        raise SituateError(SHAPES)
+    module = _with_buffers(exported)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mode)
+        stack.enter_context(preserve_node_meta())
+        stack.enter_context(torch.set_grad_enabled(training))
+        graph: fx.Graph = aot_export_joint_with_descriptors(
+            stack, module, tensors
+        ).graph_module.graph
+    return graph
+
+
+def _is_static(exported: ExportedProgram) -> bool:
+    """Whether no size or number was made of the values of a tensor."""
+    from situate.readers.torch_cost import outputs
+
+    values = (value for node in exported.graph.nodes for value in outputs(node.meta.get("val")))
+    sizes = (size for value in values for size in getattr(value, "shape", (value,)))
+    return not any(type(size).__name__.startswith("Sym") for size in sizes)
+
+
+def _with_buffers(exported: ExportedProgram) -> torch.nn.Module:
+    """The exported step, its constant tensors made buffers: as plain attributes PyTorch refuses
+    to trace them where they are fake."""
+    import torch
+
+    module: torch.nn.Module = exported.module()
+    for name, value in exported.constants.items():
+        path, _, attribute = name.rpartition(".")
+        owner = module.get_submodule(path)
+        if isinstance(value, torch.Tensor) and attribute not in owner._buffers:
+            delattr(owner, attribute)
+            owner.register_buffer(attribute, value)
+    return module

@@ -1,0 +1,85 @@
+"""Files become bytes, or one line that says why not."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from situate.errors import ReadError
+from situate.readers.contents import contents, graph_name, one_line, text
+
+
+def write(folder: Path, data: bytes) -> Path:
+    path = folder / "file"
+    path.write_bytes(data)
+    return path
+
+
+def test_gzip_is_recognised_by_its_first_bytes(tmp_path):
+    assert contents(write(tmp_path, gzip.compress(b"abc"))) == b"abc"
+    assert contents(write(tmp_path, b"abc")) == b"abc"
+
+
+def test_a_truncated_gzip_file_says_so(tmp_path):
+    packed = gzip.compress(bytes(range(256)) * 40)
+    with pytest.raises(ReadError, match="gzip file is truncated"):
+        contents(write(tmp_path, packed[:-20]))
+
+
+def test_a_damaged_gzip_file_says_so(tmp_path):
+    packed = bytearray(gzip.compress(b"abc" * 1000))
+    packed[-6] ^= 0xFF
+    with pytest.raises(ReadError, match="gzip file is damaged"):
+        contents(write(tmp_path, bytes(packed)))
+
+
+def test_a_gzip_bomb_stops_at_the_limit(tmp_path):
+    bomb = write(tmp_path, gzip.compress(bytes(10_000_000)))
+    with pytest.raises(ReadError, match="more than 1000000 bytes"):
+        contents(bomb, limit=1_000_000)
+
+
+def test_a_file_above_the_limit_is_not_read(tmp_path):
+    with pytest.raises(ReadError, match="more than 10 bytes"):
+        contents(write(tmp_path, b"x" * 11), limit=10)
+
+
+@pytest.mark.parametrize("data", [b"", gzip.compress(b"")])
+def test_an_empty_file_says_so(tmp_path, data):
+    with pytest.raises(ReadError, match="the file is empty"):
+        contents(write(tmp_path, data))
+
+
+@pytest.mark.parametrize("name", ["missing.json", ".", "nul\0byte"])
+def test_what_cannot_be_opened_says_why(tmp_path, name):
+    with pytest.raises(ReadError, match=r"^cannot be read: \w"):
+        contents(tmp_path / name)
+
+
+def test_text_that_is_not_utf8_names_the_byte():
+    with pytest.raises(ReadError, match=r"not UTF-8 text \(byte 2\)"):
+        text(b"ab\xff")
+
+
+def test_a_byte_order_mark_is_no_text():
+    assert text(b"\xef\xbb\xbfab") == "ab"
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("a/bert_l-3.json.gz", "bert_l-3"),
+        ("resnet50.graph.txt", "resnet50"),
+        ("inception.v3.onnx", "inception.v3"),
+        (".json", ".json"),
+        ("robot", "robot"),
+    ],
+)
+def test_a_graph_is_called_after_its_file(file, name):
+    assert graph_name(Path(file)) == name
+
+
+def test_a_message_is_one_line_without_control_characters():
+    assert one_line("a\nb\x1b[2J\u2028é") == "a\\nb\\x1b[2J\\u2028é"

@@ -1,0 +1,178 @@
+"""Nodes, inputs and shared parameters of an ONNX model as ops."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("onnx")
+
+from onnx import TensorProto, helper
+
+from situate.errors import GraphError, ReadError
+from situate.readers import onnx
+from tests.readers.models import graph, loaded, model, node, scalar, value, weight
+
+OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("acme", 1)]
+X, Y = value("x", [4, 8]), value("y", None)
+
+
+def names(g, ops):
+    return [g.ops[op].name for op in ops]
+
+
+def test_a_large_shared_weight_is_an_op_beside_its_first_reader():
+    nodes = [node("MatMul", "x w", "a"), node("MatMul", "a w", "y")]
+    g = onnx.read(model(nodes, [value("x", [4, 32])], [Y], [weight("w", 32, 32)]), "")
+    parameter = g.ops[1]
+    assert (parameter.kind, parameter.persistent, parameter.flops) == ("parameter", 4096, 0)
+    assert [op.group for op in g.ops] == [None, "w", "w", None]
+    tensor = next(t for t in g.tensors if t.name == "w")
+    assert tensor.resident
+    assert names(g, tensor.consumers) == ["a", "y"]
+    assert sum(op.persistent for op in g.ops) == 4096
+
+
+def test_a_small_shared_constant_is_copied():
+    nodes = [node("Add", "x one", "a"), node("Add", "a one", "y")]
+    g = onnx.read(model(nodes, [X], [Y], [weight("one", 1)]), "")
+    assert [op.kind for op in g.ops] == ["input", "onnx.Add", "onnx.Add"]
+    assert sum(op.persistent for op in g.ops) == 4
+
+
+def test_views_cost_nothing_and_sit_with_their_producer():
+    nodes = [
+        node("Relu", "x", "r"),
+        node("Flatten", "r", "f"),
+        node("Identity", "f", "i"),
+        node("Relu", "i", "y"),
+    ]
+    g = onnx.read(model(nodes, [X], [Y]), "")
+    assert [(op.flops, op.traffic) for op in g.ops[2:4]] == [(0, 0), (0, 0)]
+    assert [op.group for op in g.ops] == [None, "r", "r", "r", None]
+    assert names(g, next(t for t in g.tensors if t.name == "r").consumers) == ["f", "i", "y"]
+
+
+def test_a_transpose_moves_data():
+    g = onnx.read(model([node("Transpose", "x", "y")], [X], [Y]), "")
+    assert g.ops[1].traffic == 2 * 4 * 32
+    assert g.ops[1].group is None
+
+
+def test_names_that_are_missing_or_repeat_are_made_unique():
+    nodes = [
+        node("Relu", "x", "a"),
+        node("Relu", "a", "b", name="x"),
+        node("Relu", "b", "y", name="x"),
+    ]
+    assert [op.name for op in onnx.read(model(nodes, [X], [Y]), "").ops] == ["x", "a", "x#2", "x#3"]
+
+
+def test_a_module_is_the_path_in_a_name():
+    nodes = [node("Relu", "x", "y", name="/layer1/conv/Relu")]
+    assert onnx.read(model(nodes, [X], [Y]), "").ops[1].module == "layer1/conv"
+
+
+def test_a_value_read_twice_by_one_op_is_one_edge():
+    g = onnx.read(model([node("Mul", "x x", "y")], [X], [Y]), "")
+    assert g.tensors[0].consumers == (1,)
+
+
+def test_control_flow_is_one_op_that_costs_its_dearer_branch():
+    relu = graph([node("Relu", "x", "e")], [], [value("e", [4, 8])])
+    product = graph([node("MatMul", "x w", "e")], [], [value("e", [4, 8])], [weight("w", 8, 8)])
+    nodes = [node("If", "c", "y", then_branch=relu, else_branch=product)]
+    g = onnx.read(model(nodes, [X, value("c", [], TensorProto.BOOL)], [value("y", [4, 8])]), "")
+    assert g.ops[2].kind == "onnx.If"
+    assert g.ops[2].flops == 2 * 4 * 8 * 8
+    assert g.ops[2].persistent == 4 * 64
+    assert names(g, g.tensors[0].consumers) == ["y"]
+
+
+def test_a_loop_counts_once_and_says_so():
+    body = graph(
+        [node("Identity", "c", "d"), node("Relu", "s", "t")],
+        [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL), value("s", [4, 8])],
+        [value("d", [], TensorProto.BOOL), value("t", [4, 8])],
+    )
+    nodes = [node("Loop", "n - x", "y", body=body)]
+    g = onnx.read(model(nodes, [X], [value("y", [4, 8])], [scalar("n", 9)]), "")
+    assert g.ops[1].flops == 32
+    assert any("count as one iteration" in warning for warning in g.warnings)
+
+
+def test_an_output_that_is_an_input_or_a_constant_is_no_matter():
+    g = onnx.read(model([node("Relu", "x", "y")], [X], [X, value("w", [2])], [weight("w", 2)]), "")
+    assert [t.name for t in g.tensors if t.output] == ["x"]
+
+
+def test_a_function_is_spread_out():
+    made = loaded(model([node("Twice", "x", "y", domain="my")], [X], [Y]))
+    made.functions.add(domain="my", name="Twice", input=["a"], output=["b"]).node.append(
+        node("Add", "a a", "b")
+    )
+    made.functions[0].opset_import.add(domain="", version=18)
+    made.opset_import.add(domain="my", version=1)
+    assert [op.kind for op in onnx.read(made.SerializeToString(), "").ops] == ["input", "onnx.Add"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([node("Relu", "z", "y")], "op 'y' reads 'z', which no op makes"),
+        ([node("Relu", "x", "q")], "output 'y' is made by no op"),
+        ([node("Relu", "x", "y"), node("Relu", "x", "y")], "value 'y' is made twice"),
+        (
+            [node("Magic", "x", "y", domain="acme")],
+            "the shape of 'y' cannot be inferred.*value_info",
+        ),
+    ],
+)
+def test_a_broken_model_is_named(nodes, message):
+    outputs = [value("y", None if nodes[0].op_type == "Magic" else [4, 8])]
+    with pytest.raises(ReadError, match=message):
+        onnx.read(model(nodes, [X], outputs, opset_imports=OPSETS), "")
+
+
+@pytest.mark.parametrize("kind", ["Reshape", "Identity", "Relu"])
+def test_a_node_without_inputs_is_an_error(kind):
+    with pytest.raises(ReadError, match=f"shape inference failed: .*{kind}.*Input 0"):
+        onnx.read(model([node(kind, "", "y")], [X], [value("y", [4, 8])]), "")
+
+
+def test_a_cycle_is_named():
+    nodes = [node("Add", "x b", "a"), node("Relu", "a", "b")]
+    shapes = [value("a", [4, 8]), value("b", [4, 8])]
+    with pytest.raises(GraphError, match=r"cycle: '[ab]' -> '[ab]' -> '[ab]'"):
+        onnx.read(model(nodes, [X], shapes), "")
+
+
+def test_a_custom_op_with_a_stated_shape_is_read():
+    g = onnx.read(
+        model(
+            [node("Magic", "x", "y", domain="acme")],
+            [X],
+            [value("y", [4, 8])],
+            opset_imports=OPSETS,
+        ),
+        "",
+    )
+    assert (g.ops[1].kind, g.ops[1].traffic) == ("onnx.Magic", 2 * 128)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (
+            [node("Add", "x b", "a"), node("Relu", "a", "b"), node("Relu", "b", "y")],
+            r"cycle: '[ab]' -> '[ab]' -> '[ab]'",
+        ),
+        ([node("Add", "x y", "y")], "op 'y' waits for itself"),
+        ([node("Relu", "z", "a"), node("Relu", "a", "y")], "op 'a' reads 'z', which no op makes"),
+        ([node("Relu", "a", "y"), node("Relu", "x", "a")], "op 'y' reads 'a' before op 'a' makes"),
+        ([node("Relu", "x", "y"), node("Relu", "y", "y")], "value 'y' is made twice"),
+    ],
+)
+def test_what_nodes_read_is_made_before_them(nodes, message):
+    """Without declared shapes, which shape inference would otherwise ask for."""
+    with pytest.raises((GraphError, ReadError), match=message):
+        onnx.read(model(nodes, [value("x", [4])], [value("y", None)]), "net")

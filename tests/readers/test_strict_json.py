@@ -1,0 +1,54 @@
+"""JSON is exactly what was asked for, or the error names the place."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from situate.errors import ReadError
+from situate.readers.strict_json import decode, top_level
+
+
+class Box(msgspec.Struct, forbid_unknown_fields=True):
+    name: str = ""
+    sizes: list[int] = []
+    inner: dict[str, float] = {}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b'{"sizes": [1, "x"]}', r"sizes\[1\]: expected int, got str"),
+        (b'{"colour": 1}', "unknown field colour"),
+        (b'{"name": "a", "name": "b"}', "has the key 'name' twice"),
+        (b'{"name": "b", "inner": {"x": 1, "x": 2}}', "has the key 'x' twice"),
+        (b'{"inner": {"x": NaN}}', "not valid JSON"),
+        (b'{"inner": {"x": Infinity}}', "not valid JSON"),
+        (b'{"inner": {"x": 1e999}}', "number out of range"),
+        (b'{"name": "a', "not valid JSON: Input data was truncated"),
+        (b'{"name": "a"} {}', "not valid JSON"),
+        (b'{"name": "\xff"}', r"not UTF-8 text \(byte 10\)"),
+        (b'{"name": "\\ud800"}', "not valid JSON"),
+        (b"{'name': 1}", "not valid JSON"),
+        (b"[1]", "expected object, got array"),
+        (b'{"sizes": [' + b"9" * 5000 + b"]}", "not valid JSON|out of range"),
+    ],
+)
+def test_bad_json_names_the_place(data, message):
+    with pytest.raises(ReadError, match=message):
+        decode(data, Box)
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_deep_nesting_is_an_error_and_no_crash(opening):
+    with pytest.raises(ReadError, match="nested too deeply"):
+        top_level(b'{"name": ' + opening * 100_000)
+
+
+def test_the_top_level_is_read_without_its_values():
+    assert set(top_level(b'\xef\xbb\xbf {"a": [1, {"b": 2}], "c": null}')) == {"a", "c"}
+
+
+@pytest.mark.parametrize("data", [b"50\n0 0 0", b"\n{\n\x06 binary", b"[1]", b""])
+def test_what_does_not_begin_like_an_object_has_no_keys(data):
+    assert top_level(data) == {}

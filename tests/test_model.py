@@ -1,0 +1,54 @@
+"""What people call a model."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate import zoo
+from situate.errors import ReadError, SituateError
+from situate.model import find_model
+from situate.writers import situate_json
+from tests.cli.conftest import diamond
+
+
+def test_a_file_is_read(tmp_path):
+    situate_json.write(diamond(), tmp_path / "d.json")
+    assert find_model(str(tmp_path / "d.json")) == diamond()
+
+
+def test_a_file_comes_before_a_network_of_the_same_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    situate_json.write(diamond(), "resnet50")
+    assert find_model("resnet50").name == "diamond"
+
+
+def test_a_network_of_the_zoo_is_loaded_although_a_folder_has_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inception_v3").mkdir()
+    assert len(find_model("inception_v3").ops) > 1000
+
+
+def test_a_file_takes_no_optimizer(tmp_path):
+    situate_json.write(diamond(), tmp_path / "d.json")
+    with pytest.raises(SituateError, match="--optimizer"):
+        find_model(str(tmp_path / "d.json"), "adam")
+
+
+def test_a_slip_in_a_name_is_answered_with_the_nearest():
+    with pytest.raises(SituateError, match="did you mean 'resnet50'"):
+        find_model("resnet5")
+
+
+def test_without_a_near_name_all_are_listed():
+    with pytest.raises(SituateError, match=zoo.names()[0]):
+        find_model("zzzzzz")
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(ReadError, match=r"no/such.json: no such file"):
+        find_model("no/such.json")
+
+
+def test_a_folder_is_no_model(tmp_path):
+    with pytest.raises(ReadError, match="is a directory"):
+        find_model(str(tmp_path))
