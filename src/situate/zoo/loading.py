@@ -1,0 +1,73 @@
+"""Graphs of the zoo: from the package, from the cache on disk, or captured."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from situate.errors import SituateError
+from situate.graph import Graph
+from situate.readers import situate_json
+from situate.readers.cache import cached
+from situate.readers.contents import contents
+from situate.readers.torch import capture, check_installed, check_optimizer
+from situate.readers.torch_function import versions
+from situate.zoo.networks import Network, network
+
+GRAPHS = Path(__file__).parent / "graphs"
+
+
+def load(name: str, optimizer: str | None = None, fresh: bool = False) -> Graph:
+    """The graph of a network, such as `resnet50` (a training step) or `resnet50:inference`.
+
+    Args:
+        name: one of `names()`, perhaps with `:inference` behind it.
+        optimizer: what updates the parameters; by default what docs/zoo.md says.
+        fresh: capture anew, whatever comes with situate or lies in the cache.
+
+    Raises:
+        MissingExtra: the graph does not come with situate and PyTorch, or transformers where the
+            network needs it, is not installed.
+        SituateError: no such network or optimizer.
+    """
+    found, training = network(name)
+    if optimizer is not None:
+        check_optimizer(optimizer)
+        if not training:
+            raise SituateError(f"{name}: inference has no update: leave the optimizer out")
+    path = packaged(name)
+    if not fresh and path.is_file() and optimizer in (None, found.optimizer):
+        return situate_json.read(contents(path), name)
+    check_installed(*found.packages)
+    update = optimizer or found.optimizer
+    if fresh:
+        return captured(name, found, training, update)
+    return _cached(name, found, training, update)
+
+
+def packaged(name: str) -> Path:
+    """Where the graph of a network lies if it comes with situate."""
+    return GRAPHS / f"{name.replace(':', '-')}.json.gz"
+
+
+def _cached(name: str, found: Network, training: bool, optimizer: str) -> Graph:
+    key = {
+        "zoo": name,
+        "optimizer": optimizer,
+        "packages": versions("torch", *found.packages),
+        "sources": _sources(),
+    }
+    return cached(key, lambda: captured(name, found, training, optimizer))
+
+
+def captured(name: str, found: Network, training: bool, optimizer: str) -> Graph:
+    """The graph, captured anew."""
+    return capture(found.build, training=training, optimizer=optimizer, name=name)
+
+
+def _sources() -> str:
+    """SHA-256 over the code of the zoo."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
