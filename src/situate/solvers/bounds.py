@@ -1,0 +1,133 @@
+"""Lower bounds on the objective; docs/bounds.md derives them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+
+Floats = NDArray[np.float64]
+
+ITERATIONS = 300
+"""Steps of the dual ascent; each step's value is a valid bound."""
+
+ROUNDING = 1e-12
+"""Relative slack that keeps a bound valid in spite of floating point."""
+
+
+def lower_bound(problem: Problem) -> float:
+    """No feasible plan of the problem has a smaller value. Seconds, or bytes for `memory`."""
+    if problem.objective == "memory":
+        return float(least_peak(problem))
+    if problem.objective == "throughput":
+        bounds = [least_load(problem), float(_fastest(problem).max())]
+    elif problem.transfers == "atomic":
+        bounds = [critical_path(problem)]
+    else:
+        bounds = [critical_path(problem), least_load(problem)]
+    bound = max(bounds) * (1 - ROUNDING)
+    return float(np.ceil(bound)) if _whole_numbers(problem) else bound
+
+
+def critical_path(problem: Problem) -> float:
+    """Seconds of the longest path, every op at its fastest and every transfer free."""
+    fastest = _fastest(problem)
+    end = np.zeros(problem.n)
+    start, consumers = problem.consumer_start, problem.consumers
+    tensors: list[list[int]] = [[] for _ in range(problem.n)]
+    for tensor, producer in enumerate(problem.producer.tolist()):
+        tensors[producer].append(tensor)
+    for op in problem.graph.order:
+        end[op] += fastest[op]
+        for tensor in tensors[op]:
+            for consumer in consumers[start[tensor] : start[tensor + 1]]:
+                end[consumer] = max(end[consumer], end[op])
+    return float(end.max())
+
+
+def least_load(problem: Problem) -> float:
+    """Seconds that the busiest device must work, whatever the placement.
+
+    The dual of the linear program that spreads every unit over the devices it may run on, within
+    the devices' memory: for weights w of sum one and memory prices l,
+
+        sum_u min_d (w_d seconds[u, d] + l_d bytes[u]) - sum_d l_d capacity[d]
+
+    is a bound. Weights rise where the work falls (multiplicative weights), prices where memory
+    overflows.
+    """
+    seconds, held = _units(problem)
+    kinds, kind_of = np.unique(np.vstack([seconds, problem.capacity]), axis=1, return_inverse=True)
+    count = np.bincount(kind_of.ravel()).astype(float)
+    seconds, capacity = kinds[:-1], kinds[-1]
+    tight = held.sum() > problem.capacity.min()
+    if len(count) == 1 and not tight:
+        return float(seconds.sum() / count[0])
+    rows, times = np.unique(np.column_stack([seconds, held]), axis=0, return_counts=True)
+    seconds, held = rows[:, :-1], rows[:, -1]
+    weight = np.full(len(count), 1 / count.sum())
+    price = np.zeros(len(count))
+    best = 0.0
+    for step in range(ITERATIONS):
+        cost = weight * seconds + price * held[:, None]
+        choice = cost.argmin(axis=1)
+        cheapest = (cost.min(axis=1) * times).sum()
+        best = max(best, float(cheapest - (price * capacity * count).sum()))
+        work = seconds[np.arange(len(cost)), choice] * times
+        load = np.bincount(choice, work, len(count)) / count
+        rate = 1 / np.sqrt(step + 1)
+        if tight:
+            excess = np.bincount(choice, held * times, len(count)) / count - capacity
+            price = np.maximum(
+                0, price + rate * 0.1 * best * excess / (capacity * (held * times).sum())
+            )
+        weight = weight * np.exp(rate * load / max(float(load.max()), 1e-300))
+        weight = np.maximum(weight, 1e-12)
+        weight /= (weight * count).sum()
+    return best
+
+
+def least_peak(problem: Problem) -> int:
+    """Bytes that the fullest device must hold: an equal share, a unit, or what one op needs."""
+    _, held = _units(problem)
+    share = -(-int(held.sum()) // problem.d)
+    return max(share, int(held.max()), _largest_op(problem))
+
+
+def _largest_op(problem: Problem) -> int:
+    """Inputs, outputs and workspace of an op that takes time are on its device at once."""
+    if problem.rules.memory == "persistent":
+        return 0
+    need = problem.workspace.copy()
+    size = np.where(problem.resident == 1, 0, problem.size)
+    np.add.at(need, problem.producer, size)
+    repeat = np.diff(problem.consumer_start)
+    np.add.at(need, problem.consumers, np.repeat(size, repeat))
+    return int(need[_fastest(problem) > 0].max(initial=0))
+
+
+def _fastest(problem: Problem) -> Floats:
+    """Seconds of every op on the fastest device it may run on."""
+    allowed = problem.allowed[problem.unit]
+    return np.asarray(np.where(allowed, problem.seconds, np.inf).min(axis=1))
+
+
+def _units(problem: Problem) -> tuple[Floats, NDArray[np.int64]]:
+    """Seconds (units, d), infinite where not allowed, and persistent bytes (units,)."""
+    seconds = np.zeros((problem.units, problem.d))
+    np.add.at(seconds, problem.unit, problem.seconds)
+    held = np.zeros(problem.units, np.int64)
+    np.add.at(held, problem.unit, problem.persistent)
+    return np.where(problem.allowed, seconds, np.inf), held
+
+
+def _whole_numbers(problem: Problem) -> bool:
+    """Whether every time a schedule can hold is a whole number."""
+    own = problem.transfer_seconds
+    links_count = bool((np.isnan(own) & (problem.size > 0)).any())
+    links_free = not problem.latency.any() and bool(np.isinf(problem.bandwidth).all())
+    times = [problem.seconds[np.isfinite(problem.seconds)], own[~np.isnan(own)]]
+    times.append(np.array([problem.cluster.synchronisation]))
+    whole = all(bool((t == np.floor(t)).all()) for t in times)
+    return whole and (links_free or not links_count)

@@ -1,0 +1,37 @@
+"""`expert`: the placement by hand that the papers describe for their networks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.problem import Problem
+from situate.solvers.search import Placement, Search
+
+
+def run(search: Search) -> None:
+    """Stages of the network on the accelerators, in order.
+
+    Raises:
+        SituateError: no expert placement is known for the graph.
+    """
+    search.offer(expert_placement(search.problem), np.array(search.problem.graph.order, np.int32))
+
+
+def expert_placement(problem: Problem) -> Placement:
+    """Placement (n,) by the network's rule, see docs/zoo.md; pins and groups go first."""
+    from situate.zoo import expert
+
+    devices = accelerators(problem)
+    stage = np.array(expert(problem.graph, len(devices)))
+    wanted = np.array(devices)[stage]
+    of_unit = problem.allowed.argmax(axis=1)
+    for op in reversed(problem.graph.order):
+        if problem.allowed[problem.unit[op], wanted[op]]:
+            of_unit[problem.unit[op]] = wanted[op]
+    return np.asarray(of_unit[problem.unit], np.int32)
+
+
+def accelerators(problem: Problem) -> list[int]:
+    """Indices of the devices that are no CPU; all devices where there are none."""
+    devices = [d for d, device in enumerate(problem.cluster.devices) if device.kind != "cpu"]
+    return devices or list(range(problem.d))

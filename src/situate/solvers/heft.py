@@ -1,0 +1,22 @@
+"""`heft`: heterogeneous earliest finish time (Topcuoglu et al., IEEE TPDS 13(3), 2002)."""
+
+from __future__ import annotations
+
+from situate import _core
+from situate.solvers.search import Search
+
+ROOMS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+"""Shares of the devices' memory that a list rule may foresee to fill, one after the other until
+the plan fits: what it cannot foresee needs the rest."""
+
+
+def run(search: Search) -> None:
+    """Ops by upward rank (Eq. 8), each on the device where it ends first (section 4.2).
+
+    Channels are busy while they carry a tensor, devices that lack memory come last, and a group
+    follows its first op.
+    """
+    for room in ROOMS:
+        placement, order = _core.heft(search.simulator.core, room)
+        if search.offer(placement, order).feasible or search.evaluated():
+            return

@@ -1,0 +1,90 @@
+"""Pipelines: contiguous pieces of the network, one a device."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate import _core
+from situate.problem import Problem
+from situate.solvers.expert import accelerators
+from situate.solvers.search import Placement, Search
+
+MOVES = 4_000_000
+"""About as many units are moved to weigh all pieces: the longer the line, the fewer places where a
+piece may begin."""
+
+
+def offer_pipelines(search: Search) -> None:
+    """Offer the pipeline that fills device after device, and, where busy times count or nothing
+    has fitted yet, the one with the shortest period."""
+    problem = search.problem
+    order = np.array(problem.graph.order, np.int32)
+    search.offer(fill(problem), order)
+    best = search.best
+    if best is None or search.finished():
+        return
+    by_load = problem.objective == "throughput" or problem.transfers == "atomic"
+    if not by_load and best.feasible:
+        return
+    line = pipeline_order(problem)
+    core = search.simulator.core
+    balancers = _core.make_balancers(core, search.seed, 1, best.placement, line)
+    for turn in turns(problem):
+        balancers.split(turn, _step(problem))
+        search.evaluations += 1
+        if search.finished():
+            break
+    search.offer(balancers.best(0)[2], order)
+
+
+def _step(problem: Problem) -> int:
+    """Units between two places where a piece may begin: 1 up to about a thousand units."""
+    begins = MOVES * problem.d / (2 * problem.units)
+    return max(1, round(problem.units / min(1000, max(50, begins))))
+
+
+def pipeline_order(problem: Problem) -> NDArray[np.int32]:
+    """Units along a pipeline (units,): depth first, with the backward pass folded back onto the
+    forward pass, each unit where its first op comes to lie."""
+    order = problem.depth_first
+    backward = np.array([problem.graph.ops[op].phase == "backward" for op in order])
+    turn = int(backward.argmax()) if backward.any() else problem.n
+    place = np.arange(problem.n, dtype=np.float64)
+    place[turn:] = turn * (problem.n - 1 - place[turn:]) / max(1, problem.n - turn)
+    first = np.full(problem.units, np.inf)
+    np.minimum.at(first, problem.unit[order], place)
+    return np.argsort(first, kind="stable").astype(np.int32)
+
+
+def turns(problem: Problem) -> list[NDArray[np.int32]]:
+    """Orders of the devices along a pipeline: accelerators in file order, and the CPUs behind
+    them, or one CPU at each place before and between them."""
+    fast = accelerators(problem)
+    slow = [d for d in range(problem.d) if d not in fast]
+    lines = [fast + slow]
+    if slow:
+        lines += [fast[:i] + slow[:1] + fast[i:] for i in range(len(fast))]
+    return [np.array(line, np.int32) for line in lines]
+
+
+def fill(problem: Problem) -> Placement:
+    """Placement (n,): along the pipeline's order every device is filled before the next is used.
+
+    Counts persistent bytes, and unless the rules count nothing else, all outputs of its ops.
+    """
+    weight = np.zeros(problem.units)
+    np.add.at(weight, problem.unit, problem.persistent.astype(np.float64))
+    if problem.rules.memory != "persistent":
+        live = np.where(problem.resident == 1, 0, problem.size).astype(np.float64)
+        np.add.at(weight, problem.unit[problem.producer], live)
+    fast = accelerators(problem)
+    turn = fast + [d for d in range(problem.d) if d not in fast]
+    room = problem.capacity.astype(np.float64)
+    of_unit = problem.allowed.argmax(axis=1)
+    for unit in pipeline_order(problem):
+        fits = [d for d in turn if problem.allowed[unit, d] and room[d] >= weight[unit]]
+        if fits:
+            of_unit[unit] = fits[0]
+        room[of_unit[unit]] -= weight[unit]
+    return np.asarray(of_unit[problem.unit], np.int32)

@@ -1,0 +1,166 @@
+"""One run of a solver: its budget, its clock, and the best decision so far."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.decoding import DecoderName, priority_of
+from situate.evaluators.calls import schedule_calls
+from situate.evaluators.simulator import Simulator, default_threads
+from situate.problem import Problem
+from situate.result import Progress
+from situate.schedule import Schedule
+
+Order = NDArray[np.int32]
+Placement = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A decision, its schedule and its score: excess bytes first, then the objective."""
+
+    placement: Placement
+    order: Order
+    decoder: DecoderName
+    schedule: Schedule
+    value: float
+    excess: int
+
+    @property
+    def feasible(self) -> bool:
+        """Whether it fits in memory and ends."""
+        return self.excess == 0 and bool(np.isfinite(self.value))
+
+    @property
+    def score(self) -> tuple[int, float]:
+        """What is smaller is better."""
+        return self.excess, self.value
+
+
+class Search:
+    """Keeps the best decision offered, the budget and the history.
+
+    Args:
+        problem: what is solved.
+        lower_bound: no value is smaller; the search may stop there.
+        time_limit: wall seconds, or None.
+        evaluations: decisions to look at, or None. With a limit of evaluations alone the result
+            depends on the seed only.
+        seed, threads, on_progress: as in `solve`.
+        begin: what `time.perf_counter` said when the time began; None for now.
+
+    Attributes:
+        reserve: the part of the budget that is kept for finishing touches.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        lower_bound: float,
+        time_limit: float | None,
+        evaluations: int | None,
+        seed: int,
+        threads: int | None,
+        on_progress: Callable[[Progress], None] | None,
+        begin: float | None = None,
+    ) -> None:
+        self._begin = time.perf_counter() if begin is None else begin
+        self.problem = problem
+        self.simulator = Simulator(problem)
+        self.lower_bound = lower_bound
+        self.time_limit = time_limit
+        self.evaluation_limit = evaluations
+        self.seed = seed
+        self.threads = threads or default_threads()
+        self.reserve = 0.0
+        self.evaluations = 0
+        self.best: Found | None = None
+        self.history: list[tuple[float, int, float]] = []
+        self._on_progress = on_progress
+
+    @property
+    def seconds(self) -> float:
+        """Wall seconds since the search began."""
+        return time.perf_counter() - self._begin
+
+    @property
+    def decoders(self) -> tuple[DecoderName, ...]:
+        """The decoders that may make a schedule of this problem."""
+        if self.problem.transfers == "atomic" and self.problem.objective == "time":
+            return ("calls",)
+        return ("eager", "serial")
+
+    def left(self) -> float:
+        """The fraction of the budget that is left, between 0 and 1."""
+        fractions = [1.0]
+        if self.time_limit is not None:
+            limit = self.time_limit * (1 - self.reserve)
+            fractions.append(1 - self.seconds / limit if limit > 0 else 0.0)
+        if self.evaluation_limit is not None:
+            most = self.evaluation_limit * (1 - self.reserve)
+            fractions.append(1 - self.evaluations / most if most > 0 else 0.0)
+        return max(0.0, min(fractions))
+
+    def finished(self) -> bool:
+        """Whether the budget is spent or the bound is met."""
+        return self.left() <= 0 or self.proved()
+
+    def evaluated(self) -> bool:
+        """Whether a limit of evaluations is spent."""
+        return self.evaluation_limit is not None and self.evaluations >= self.evaluation_limit
+
+    def proved(self) -> bool:
+        """Whether the best decision is feasible and as good as the bound."""
+        best = self.best
+        tolerance = 1 + 1e-12
+        return best is not None and best.feasible and best.value <= self.lower_bound * tolerance
+
+    def offer(
+        self,
+        placement: Placement,
+        order: Order,
+        decoders: Sequence[DecoderName] | None = None,
+        ties: bool = False,
+    ) -> Found:
+        """Decode a decision by each decoder and return the best of them; keep it if it is better
+        than all before it, or with `ties` as good."""
+        found = [self._decode(placement, order, by) for by in decoders or self.decoders]
+        self.evaluations += len(found)
+        best = min(found, key=lambda f: f.score)
+        if self.best is None or best.score < self.best.score:
+            self.history.append((self.seconds, self.evaluations, best.value))
+            self.best = best
+        elif ties and best.score == self.best.score:
+            self.best = best
+        self.report()
+        return best
+
+    def report(self) -> None:
+        """Tell how far the search is."""
+        if self._on_progress is None:
+            return
+        value, feasible = (self.best.value, self.best.feasible) if self.best else (np.inf, False)
+        self._on_progress(
+            Progress(self.seconds, self.evaluations, value, feasible, self.lower_bound)
+        )
+
+    def _decode(self, placement: Placement, order: Order, decoder: DecoderName) -> Found:
+        placement = np.ascontiguousarray(placement, np.int32)
+        if decoder == "calls":
+            schedule = schedule_calls(self.problem, placement)
+        else:
+            schedule = self.simulator.schedule(placement, priority_of(order), decoder=decoder)
+        excess = int(schedule.overflow(self.problem).sum())
+        return Found(placement, order, decoder, schedule, self._value(schedule), excess)
+
+    def _value(self, schedule: Schedule) -> float:
+        if self.problem.objective == "memory":
+            return float(schedule.peak.max())
+        if self.problem.objective == "throughput":
+            return schedule.period(self.problem)
+        return schedule.makespan

@@ -1,0 +1,45 @@
+"""`single`: everything on the one best device."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+from situate.solvers.search import Placement, Search
+
+
+def run(search: Search) -> None:
+    """Try every device that differs from those before it; what must be elsewhere goes elsewhere."""
+    order = np.array(search.problem.graph.order, np.int32)
+    for device in distinct_devices(search.problem):
+        search.offer(everything_on(search.problem, device), order)
+
+
+def everything_on(problem: Problem, device: int) -> Placement:
+    """Placement (n,) of every op on the device, or on the first one it may run on."""
+    first = problem.allowed.argmax(axis=1)
+    of_unit = np.where(problem.allowed[:, device], device, first)
+    return np.asarray(of_unit[problem.unit], np.int32)
+
+
+def distinct_devices(problem: Problem) -> list[int]:
+    """The first device of every kind: equal kind, seconds, capacity and links."""
+    seen: dict[bytes, int] = {}
+    for device in range(problem.d):
+        seen.setdefault(_signature(problem, device), device)
+    return list(seen.values())
+
+
+def _signature(problem: Problem, device: int) -> bytes:
+    columns: list[NDArray[np.generic]] = [
+        problem.seconds[:, device],
+        problem.allowed[:, device],
+        problem.capacity[device : device + 1],
+        np.sort(problem.latency[device]),
+        np.sort(problem.latency[:, device]),
+        np.sort(problem.bandwidth[device]),
+        np.sort(problem.bandwidth[:, device]),
+    ]
+    kind = problem.cluster.devices[device].kind.encode()
+    return kind + b"".join(column.tobytes() for column in columns)

@@ -1,0 +1,64 @@
+"""Tidying: what a plan sends for no gain goes where it is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+from situate.solvers.search import Placement, Search
+
+DECODINGS = 500
+"""Most plans that tidying may decode."""
+
+Moves = NDArray[np.int64]
+"""Rows of (unit, device)."""
+
+
+def tidy(search: Search) -> None:
+    """Move parameters and inputs to the one device that reads them where no plan gets worse by it.
+
+    A transfer over an idle channel is free in the model, and a nuisance in life.
+    """
+    if search.best is None or "calls" in search.decoders:
+        return
+    deadline = np.inf if search.time_limit is None else search.time_limit
+    todo = [stray(search.problem, search.best.placement)]
+    most = search.evaluations + DECODINGS
+    if search.evaluation_limit is not None:
+        most = min(most, search.evaluation_limit)
+    while todo and search.seconds < deadline and search.evaluations < most:
+        moves = todo.pop()
+        half = len(moves) // 2
+        if len(moves) and not _accepts(search, moves) and half:
+            todo += [moves[:half], moves[half:]]
+
+
+def stray(problem: Problem, placement: Placement) -> Moves:
+    """Units whose source ops are read by other units on one other device only, and that device."""
+    readers = np.repeat(problem.producer, np.diff(problem.consumer_start))
+    source = np.ones(problem.n, bool)
+    source[problem.consumers] = False
+    units = problem.unit[readers]
+    reads = source[readers] & (units != problem.unit[problem.consumers])
+    devices = placement[problem.consumers[reads]]
+    lowest = np.full(problem.units, problem.d)
+    highest = np.full(problem.units, -1)
+    np.minimum.at(lowest, units[reads], devices)
+    np.maximum.at(highest, units[reads], devices)
+    home = np.empty(problem.units, np.int64)
+    home[problem.unit] = placement
+    found = np.flatnonzero((lowest == highest) & (lowest != home))
+    found = found[problem.allowed[found, lowest[found]]]
+    return np.column_stack([found, lowest[found]])
+
+
+def _accepts(search: Search, moves: Moves) -> bool:
+    """Whether the best plan is as good with all the moves made; then they are."""
+    best = search.best
+    assert best is not None, "only a plan can be tidied"
+    of_unit = np.empty(search.problem.units, np.int32)
+    of_unit[search.problem.unit] = best.placement
+    of_unit[moves[:, 0]] = moves[:, 1]
+    placement = of_unit[search.problem.unit]
+    return search.best is search.offer(placement, best.order, [best.decoder], ties=True)

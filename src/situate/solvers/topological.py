@@ -1,0 +1,74 @@
+"""`topological`: fill the devices in order, each up to its share of the bytes.
+
+What accelerate's `device_map="auto"` does with modules, done with ops.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+from situate.solvers.expert import accelerators
+from situate.solvers.search import Placement, Search
+
+
+def run(search: Search) -> None:
+    """Offer the fill by equal shares."""
+    order = np.array(search.problem.graph.order, np.int32)
+    search.offer(fill(search.problem), order)
+
+
+def fill(problem: Problem) -> Placement:
+    """Placement (n,): units in topological order go to the first device with room.
+
+    Accelerators come first and take at most an equal share of the persistent bytes, or their
+    capacity if that is less; the last one takes what it holds, and CPUs what is left over.
+    """
+    weight = _bytes_of_units(problem)
+    devices = accelerators(problem)
+    room = problem.capacity.astype(np.float64)
+    share = weight.sum() / len(devices) + weight.max()
+    room[devices[:-1]] = np.minimum(room[devices[:-1]], share)
+    rest = [d for d in range(problem.d) if d not in devices]
+    of_unit = np.full(problem.units, -1)
+    turn = [*devices, *rest]
+    for op in _order_of_use(problem):
+        unit = int(problem.unit[op])
+        if of_unit[unit] < 0:
+            of_unit[unit] = _first_with_room(problem, unit, turn, room, float(weight[unit]))
+            room[of_unit[unit]] -= weight[unit]
+    return np.asarray(of_unit[problem.unit], np.int32)
+
+
+def _first_with_room(
+    problem: Problem, unit: int, turn: list[int], room: NDArray[np.float64], weight: float
+) -> int:
+    """Devices are never returned to: one that is full leaves the turn."""
+    allowed = [d for d in turn if problem.allowed[unit, d]]
+    while len(turn) > 1 and room[turn[0]] < weight and allowed and allowed[0] == turn[0]:
+        turn.pop(0)
+        allowed = [d for d in turn if problem.allowed[unit, d]]
+    return allowed[0] if allowed else int(problem.allowed[unit].argmax())
+
+
+def _bytes_of_units(problem: Problem) -> NDArray[np.float64]:
+    """Persistent bytes (units,); outputs where nothing in the graph is persistent."""
+    held = np.zeros(problem.units)
+    np.add.at(held, problem.unit, problem.persistent.astype(np.float64))
+    if not held.any():
+        np.add.at(held, problem.unit[problem.producer], problem.size.astype(np.float64))
+    return held
+
+
+def _order_of_use(problem: Problem) -> list[int]:
+    """Topological order in which a parameter comes just before its first reader."""
+    place = np.empty(problem.n)
+    place[list(problem.graph.order)] = np.arange(problem.n)
+    first_use = np.full(problem.n, np.inf)
+    readers = np.repeat(problem.producer, np.diff(problem.consumer_start))
+    np.minimum.at(first_use, readers, place[problem.consumers])
+    source = np.ones(problem.n, bool)
+    source[problem.consumers] = False
+    key = np.where(source & np.isfinite(first_use), first_use - 0.5, place)
+    return [int(op) for op in np.argsort(key, kind="stable")]

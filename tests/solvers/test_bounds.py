@@ -1,0 +1,88 @@
+"""No feasible plan is below the bound: against all plans of tiny problems, and by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from situate.problem import RULES, Problem
+from situate.solvers.bounds import critical_path, least_load, least_peak, lower_bound
+from tests.oracle.problems import random_problem
+from tests.solvers.exhaustive import best_values
+from tests.solvers.families import OBJECTIVES, apart, chain, devices, fork
+
+SEEDS = 480
+CHUNKS = 8
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_no_plan_of_a_tiny_problem_is_below_the_bound(chunk: int) -> None:
+    compared = 0
+    for seed in range(chunk, SEEDS, CHUNKS):
+        drawn = random_problem(seed)
+        if drawn.n > 5 or drawn.d > 3:
+            continue
+        for rules in (drawn.rules, *RULES.values()):
+            problem = Problem(drawn.graph, drawn.cluster, rules=rules)
+            if (best := best_values(problem)) is None:
+                continue
+            for objective in OBJECTIVES:
+                bound = lower_bound(dataclasses.replace(problem, objective=objective))
+                assert bound <= best[objective], (seed, rules.name, objective)
+                compared += 1
+    assert compared >= 60
+
+
+def test_a_chain_is_its_own_bound() -> None:
+    problem = Problem(chain(5, seconds=0.3), devices(1, 2))
+    assert critical_path(problem) == pytest.approx(1.5)
+    assert lower_bound(problem) == pytest.approx(1.5)
+
+
+def test_work_spreads_over_unequal_devices_by_their_speed() -> None:
+    problem = Problem(apart(30), devices(1, 2))
+    assert least_load(problem) == pytest.approx(20, rel=1e-2)
+    assert least_load(problem) <= 20
+
+
+def test_memory_forces_work_onto_the_slow_device() -> None:
+    """Six ops of 4 bytes, of which 3 fit on the fast device: 3 take 6 seconds on the slow one."""
+    roomy = devices(1, 2)
+    fast, slow = roomy.devices
+    cluster = dataclasses.replace(roomy, devices=(type(fast)("d0", "x1", memory=12), slow))
+    roomy_bound = least_load(Problem(apart(6, persistent=4), roomy))
+    assert roomy_bound < least_load(Problem(apart(6, persistent=4), cluster)) <= 6
+
+
+def test_a_group_is_not_spread() -> None:
+    problem = Problem(apart(4, group="g"), devices(1, 1), "throughput")
+    assert lower_bound(problem) <= 4
+
+
+def test_where_all_times_are_whole_the_bound_is_rounded_up() -> None:
+    assert lower_bound(Problem(apart(5), devices(1, 1))) == 3
+    assert lower_bound(Problem(apart(5, seconds=0.5), devices(1, 1))) == pytest.approx(1.25)
+
+
+def test_the_longest_op_bounds_the_period() -> None:
+    problem = Problem(apart(2, seconds=[5.0, 1.0]), devices(1, 1), "throughput")
+    assert lower_bound(problem) == 5
+
+
+def test_calls_do_not_share_the_work_of_a_cpu() -> None:
+    """A CPU runs any number of ops at once, so only the critical path bounds the time."""
+    cluster = devices(1)
+    cpu = dataclasses.replace(cluster, devices=(type(cluster.devices[0])("c", kind="cpu"),))
+    assert lower_bound(Problem(apart(5), cpu, "time", RULES["dnn-partitioning"])) == 1
+
+
+def test_the_peak_holds_a_share_a_unit_and_what_one_op_needs() -> None:
+    share = Problem(apart(4, persistent=10), devices(1, 1), "memory")
+    unit = Problem(apart(4, persistent=10, group="g"), devices(1, 1), "memory")
+    one_op = Problem(fork(5, size=7, workspace=2), devices(1, 1), "memory")
+    assert (least_peak(share), least_peak(unit), least_peak(one_op)) == (20, 40, 23)
+
+
+def test_no_seconds_bound_nothing() -> None:
+    assert lower_bound(Problem(fork(5, seconds=0.0), devices(1, 1))) == 0

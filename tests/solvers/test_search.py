@@ -1,0 +1,114 @@
+"""The budget, the clock and the best decision of one run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from situate.problem import Problem
+from situate.result import Progress
+from situate.solvers.search import Search
+from tests.solvers.families import apart, chain, devices, problem
+
+
+def _search(of: Problem | None = None, bound: float = 0.0, **changes: Any) -> Search:
+    arguments = {"time_limit": None, "evaluations": 10, "seed": 0, "threads": 1} | changes
+    return Search(of or Problem(apart(4), devices(1, 2)), bound, on_progress=None, **arguments)
+
+
+def _on(*devices: int) -> tuple[np.ndarray, np.ndarray]:
+    """A placement and the order of the file."""
+    return np.array(devices, np.int32), np.arange(len(devices), dtype=np.int32)
+
+
+def test_the_best_offer_is_kept() -> None:
+    search = _search()
+    search.offer(*_on(1, 1, 1, 1))
+    search.offer(*_on(0, 0, 0, 1))
+    search.offer(*_on(0, 0, 0, 0))
+    assert search.best is not None
+    assert search.best.placement.tolist() == [0, 0, 0, 1]
+    assert [value for _, _, value in search.history] == [8, 3]
+
+
+def test_both_decoders_count_as_evaluations() -> None:
+    search = _search()
+    search.offer(*_on(0, 0, 0, 0))
+    search.offer(*_on(0, 0, 0, 0), ["eager"])
+    assert search.evaluations == 3
+
+
+def test_what_fits_is_better_than_what_is_fast() -> None:
+    small = Problem(apart(4, persistent=1), devices(1, 2, memory=3))
+    search = _search(small)
+    search.offer(*_on(0, 0, 0, 1))
+    fast_and_fat = search.offer(*_on(0, 0, 0, 0))
+    assert not fast_and_fat.feasible
+    assert search.best is not None
+    assert search.best.placement.tolist() == [0, 0, 0, 1]
+
+
+def test_of_two_that_do_not_fit_the_one_with_fewer_bytes_too_many_is_better() -> None:
+    search = _search(Problem(apart(4, persistent=3), devices(1, 2, memory=5)))
+    search.offer(*_on(0, 0, 0, 0))
+    better = search.offer(*_on(0, 0, 0, 1))
+    assert search.best is better
+    assert better.excess == 4
+
+
+@pytest.mark.parametrize(
+    ("objective", "value"), [("time", 3.0), ("memory", 9.0), ("throughput", 3.0)]
+)
+def test_the_value_is_the_objectives(objective: Any, value: float) -> None:
+    search = _search(Problem(apart(4, persistent=3), devices(1, 2), objective))
+    assert search.offer(*_on(0, 0, 0, 1)).value == value
+
+
+def test_under_atomic_rules_calls_tell_the_time() -> None:
+    graph = chain(3)
+    for objective, decoders in (("time", ("calls",)), ("throughput", ("eager", "serial"))):
+        atomic = Problem(graph, devices(1, 1), objective, "dnn-partitioning")  # type: ignore[arg-type]
+        assert _search(atomic).decoders == decoders
+
+
+def test_the_budget_runs_out_by_evaluations() -> None:
+    search = _search(evaluations=4)
+    assert search.left() == 1
+    search.offer(*_on(0, 0, 0, 0))
+    assert search.left() == 0.5
+    search.offer(*_on(0, 0, 0, 0))
+    assert search.finished()
+
+
+def test_the_budget_runs_out_by_time() -> None:
+    assert _search(time_limit=0.0).finished()
+    assert not _search(time_limit=1e9).finished()
+    assert _search(time_limit=1e-9).finished()
+
+
+def test_a_bound_that_is_met_ends_the_search() -> None:
+    search = _search(bound=3.0, evaluations=1000)
+    search.offer(*_on(0, 0, 0, 0))
+    assert not search.finished()
+    search.offer(*_on(0, 0, 0, 1))
+    assert search.proved()
+    assert search.finished()
+
+
+def test_a_plan_that_does_not_fit_proves_nothing() -> None:
+    search = _search(Problem(apart(4, persistent=1), devices(1, 2, memory=2)), bound=100.0)
+    search.offer(*_on(0, 0, 0, 0))
+    assert not search.proved()
+
+
+def test_progress_tells_the_best_so_far() -> None:
+    seen: list[Progress] = []
+    search = Search(problem("layered"), 1.0, None, 9, 0, 1, seen.append)
+    search.report()
+    search.offer(*_on(*[0] * 20))
+    assert (seen[0].value, seen[0].feasible) == (np.inf, False)
+    assert search.best is not None
+    assert (seen[1].value, seen[1].evaluations) == (search.best.value, 2)
+    assert seen[1].lower_bound == 1.0

@@ -1,0 +1,233 @@
+"""Every method, on every family, under every objective and all rules, gives a plan that holds."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from situate.cluster import Cluster, Device, Link
+from situate.errors import SituateError
+from situate.graph import Graph, Op, Tensor
+from situate.problem import Problem
+from situate.readers import read
+from situate.result import Progress, Result
+from situate.solvers import METHODS, solve
+from tests.oracle.problems import random_problem
+from tests.readers.test_dnn_partitioning import DATA
+from tests.solvers.families import OBJECTIVES, RULES, apart, devices, families, fork, problem
+
+GENERAL = [method for method in METHODS if method != "expert"]
+EVALUATIONS = {"auto": 600, "random": 20}
+
+
+def solved(problem: Problem, method: str, **changes: Any) -> Result:
+    """By evaluations alone, and checked against everything a result says of itself."""
+    budget = {"time_limit": None, "evaluations": EVALUATIONS.get(method, 100)} | changes
+    result = solve(problem, method, **budget)
+    check(problem, result)
+    return result
+
+
+def check(problem: Problem, result: Result) -> None:
+    schedule = result.schedule
+    fits = bool((schedule.peak <= problem.capacity).all())
+    assert result.feasible == (fits and np.isfinite(result.value))
+    if np.isfinite(schedule.makespan):
+        schedule.verify(problem, allow_overflow=not result.feasible)
+    assert problem.allowed[problem.unit, result.placement].all()
+    assert (np.sort(result.order) == np.arange(problem.n)).all()
+    assert result.value >= result.lower_bound or not result.feasible
+    measured = {
+        "time": schedule.makespan,
+        "memory": schedule.peak.max(),
+        "throughput": schedule.period(problem),
+    }
+    assert result.value == measured[problem.objective]
+    values = [value for _, _, value in result.history]
+    assert values[-1] == result.value
+    assert [e for _, e, _ in result.history] == sorted(e for _, e, _ in result.history)
+
+
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("family", families())
+def test_plans_hold_on_every_family(family: str, objective: str, rules: str) -> None:
+    for method in GENERAL:
+        solved(problem(family, objective, rules), method)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_plans_hold_on_random_problems(seed: int) -> None:
+    drawn = random_problem(seed)
+    for rules in (drawn.rules, RULES[seed % 4]):
+        for objective in OBJECTIVES:
+            for method in GENERAL:
+                solved(Problem(drawn.graph, drawn.cluster, objective, rules), method)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("folder", ["throughput-inputs", "latency-inputs"])
+def test_plans_hold_on_a_published_network(folder: str, objective: str) -> None:
+    network = read(DATA / folder / "LayerGraphs" / "bert24_inference.json")
+    cluster = Cluster.of_machine("file", network.machine)
+    for method in GENERAL:
+        solved(Problem(network, cluster, objective, network.rules), method)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", GENERAL)
+def test_pins_and_groups_hold(method: str) -> None:
+    ops = (
+        Op("a", seconds={"*": 1.0}, group="g"),
+        Op("b", seconds={"*": 1.0}, device="d2"),
+        Op("c", seconds={"*": 1.0}, group="g", device="x2"),
+        Op("d", seconds={"d0": 1.0}),
+    )
+    tensors = tuple(Tensor(f"t{j}", j, 1, (j + 1,)) for j in range(3))
+    for rules in RULES:
+        result = solved(Problem(Graph("g", ops, tensors), devices(1, 2, 1), "time", rules), method)
+        assert result.placement.tolist() == [1, 2, 1, 0]
+
+
+@pytest.mark.parametrize("method", GENERAL)
+def test_ops_run_only_where_they_can(method: str) -> None:
+    ops = tuple(Op(f"op{j}", seconds={f"d{j % 3}": 1.0}, persistent=1) for j in range(9))
+    result = solved(Problem(Graph("g", ops), devices(1, 1, 1)), method)
+    assert result.placement.tolist() == [0, 1, 2] * 3
+
+
+@pytest.mark.parametrize("method", GENERAL)
+def test_no_time_gives_a_plan_all_the_same(method: str) -> None:
+    result = solve(problem("layered"), method, time_limit=0)
+    check(problem("layered"), result)
+    assert result.evaluations >= 1
+
+
+@pytest.mark.parametrize("method", GENERAL)
+@pytest.mark.parametrize("evaluations", [1, 7, 50, 400])
+def test_the_budget_is_kept(method: str, evaluations: int) -> None:
+    """What was begun is ended: at most a rule's own decisions more, two a device and decoder."""
+    result = solved(problem("bus"), method, evaluations=evaluations)
+    assert result.evaluations <= evaluations + 2 * 2 * 3
+
+
+def test_ctrl_c_returns_the_best_plan_so_far() -> None:
+    seen: list[Progress] = []
+
+    def interrupt(progress: Progress) -> None:
+        seen.append(progress)
+        if len(seen) == 10:
+            raise KeyboardInterrupt
+
+    bus = problem("bus")
+    result = solve(bus, "auto", time_limit=60, on_progress=interrupt)
+    check(bus, result)
+    assert len(seen) == 10
+    assert result.value == seen[-1].value
+    assert result.evaluations == seen[-1].evaluations
+
+
+def test_ctrl_c_at_the_first_decision_returns_it() -> None:
+    def interrupt(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    assert solve(problem("bus"), on_progress=interrupt).history
+
+
+def test_progress_never_gets_worse() -> None:
+    seen: list[Progress] = []
+    solve(problem("bus"), time_limit=None, evaluations=500, on_progress=seen.append)
+    values = [progress.value for progress in seen if progress.feasible]
+    assert values == sorted(values, reverse=True)
+    assert {progress.lower_bound for progress in seen} == {seen[0].lower_bound}
+
+
+def test_evaluations_alone_set_no_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("situate.solvers.DEFAULT_SECONDS", 0.0)
+    assert solve(problem("bus"), evaluations=500).evaluations > 400
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"method": "hefty"}, "unknown method 'hefty'; did you mean 'heft'?"),
+        ({"method": "zzz"}, "unknown method 'zzz'; known: auto, etf, "),
+        ({"time_limit": -1.0}, "time limit must not be negative, got -1.0"),
+        ({"time_limit": float("nan")}, "time limit must not be negative, got nan"),
+        ({"evaluations": 0}, "evaluations: must be at least 1, got 0"),
+        ({"seed": -1}, "seed: must be between 0 and 2"),
+        ({"seed": 2**32}, "seed: must be between 0 and 2"),
+        ({"threads": 0}, "threads: must be at least 1, got 0"),
+    ],
+)
+def test_bad_arguments_are_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(SituateError) as error:
+        solve(problem("chain"), **changes)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("objective", "rules", "message"),
+    [
+        ("tim", "situate", "unknown objective 'tim'; did you mean 'time'?"),
+        ("time", "regla", "unknown rules 'regla'; did you mean 'regal'?"),
+    ],
+)
+def test_unknown_objectives_and_rules_are_named(objective: Any, rules: Any, message: str) -> None:
+    with pytest.raises(SituateError, match=message.replace("?", r"\?")):
+        Problem(apart(2), devices(1), objective, rules)
+
+
+def test_calls_that_must_wait_for_one_another_are_not_feasible() -> None:
+    """a and c in one call, b between them in another: neither call can begin."""
+    ops = tuple(Op(name, seconds={"*": 1.0}, device=f"d{j % 2}") for j, name in enumerate("abc"))
+    tensors = (Tensor("p", 0, 1, (1,)), Tensor("q", 1, 1, (2,)))
+    stuck = Problem(Graph("g", ops, tensors), devices(1, 1), "time", "dnn-partitioning")  # type: ignore[arg-type]
+    for method in GENERAL:
+        result = solved(stuck, method)
+        assert not result.feasible
+        assert result.value == float("inf")
+        assert result.plan.value is None
+
+
+def test_what_fits_nowhere_says_so() -> None:
+    too_much = Problem(apart(5, persistent=10), devices(1, 1, memory=20))
+    for method in GENERAL:
+        result = solved(too_much, method)
+        assert not result.feasible
+        assert result.schedule.overflow(too_much).sum() >= 10
+    assert solved(too_much, "auto").schedule.overflow(too_much).sum() == 10
+
+
+def test_a_larger_time_limit_does_not_prolong_a_proved_search() -> None:
+    result = solve(Problem(apart(4), devices(1, 1)), time_limit=3600)
+    assert result.value == result.lower_bound == 2
+    assert result.gap == 0
+
+
+def test_a_limit_on_both_time_and_evaluations_keeps_both() -> None:
+    bus = problem("bus")
+    result = solve(bus, time_limit=3600, evaluations=2000, threads=2)
+    check(bus, result)
+    assert result.evaluations <= 2012
+
+
+def test_synchronisation_and_channels_are_paid() -> None:
+    plain = Problem(fork(8), devices(1, 1, bandwidth=float("inf")))
+    costly = dataclasses.replace(plain.cluster, synchronisation=100.0)
+    assert solved(plain, "auto").value < solved(Problem(plain.graph, costly), "auto").value == 8
+
+
+def test_two_devices_of_one_kind_and_other_links_are_both_tried() -> None:
+    """Only into d1 are the links slow, and the last op is pinned to d2."""
+    cluster = Cluster(
+        "c",
+        tuple(Device(f"d{i}", kind="x1") for i in range(3)),
+        (Link("*", "*", 1.0), Link("d0", "d2", 0.01, both=False)),
+    )
+    ops = (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 1.0}, device="d2"))
+    pinned = Problem(Graph("g", ops, (Tensor("t", 0, 10, (1,)),)), cluster)
+    assert solved(pinned, "single").value == 2
