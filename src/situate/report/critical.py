@@ -1,0 +1,157 @@
+"""Why a schedule takes as long as it does: the path back from its last end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from situate.problem import Problem
+from situate.report.text import tensor_name
+from situate.schedule import Schedule
+
+Kind = Literal["compute", "transfer", "waits for device", "waits for channel"]
+
+
+@dataclass(frozen=True)
+class Element:
+    """One stretch of the critical path.
+
+    Attributes:
+        kind: what the time went into.
+        name: the op or tensor.
+        device: where it runs or waits; the receiving device of a transfer.
+        source: the sending device of a transfer, else empty.
+        start, end: in the graph's unit of time.
+    """
+
+    kind: Kind
+    name: str
+    device: str
+    source: str
+    start: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class CriticalPath:
+    """The chain of inputs that arrived last, from the start of the step to its end.
+
+    `compute`, `transfer` and `waiting` add up to the makespan. Waiting is the time in which an op
+    had all its inputs but its device was busy with others, or a tensor was made but not yet on its
+    way. Under atomic rules an input waits so for the call that takes it in.
+    """
+
+    compute: float
+    transfer: float
+    waiting: float
+    by_device: dict[str, dict[str, float]]
+    """Seconds of compute, transfer (received) and waiting on each device that it passes."""
+    elements: tuple[Element, ...]
+    """In order of time."""
+
+
+def critical_path(problem: Problem, schedule: Schedule) -> CriticalPath:
+    """Follow the last input to arrive, from what ends last back to the start."""
+    elements = tuple(reversed(_Walk(problem, schedule).back()))
+    by_device: dict[str, dict[str, float]] = {}
+    for element in elements:
+        share = by_device.setdefault(
+            element.device, {"compute": 0.0, "transfer": 0.0, "waiting": 0.0}
+        )
+        share[_part(element)] += element.seconds
+    totals = {
+        part: float(sum(share[part] for share in by_device.values()))
+        for part in ("compute", "transfer", "waiting")
+    }
+    return CriticalPath(**totals, by_device=by_device, elements=elements)
+
+
+def _part(element: Element) -> str:
+    return "waiting" if element.kind.startswith("waits") else element.kind
+
+
+class _Walk:
+    """The way back through a schedule."""
+
+    def __init__(self, problem: Problem, schedule: Schedule) -> None:
+        self.problem, self.schedule = problem, schedule
+        self.elements: list[Element] = []
+        pairs = zip(schedule.tensor.tolist(), schedule.target.tolist(), strict=True)
+        self.transfer = {pair: k for k, pair in enumerate(pairs)}
+        order = np.argsort(problem.consumers, kind="stable")
+        tensors = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+        self.inputs = tensors[order]
+        self.first = np.searchsorted(problem.consumers[order], np.arange(problem.n + 1))
+
+    def back(self) -> list[Element]:
+        schedule = self.schedule
+        op: int | None = int(np.argmax(schedule.end))
+        ends = schedule.transfer_end
+        if len(ends) and ends.max() > schedule.end[op]:
+            op = self._transfer(int(np.argmax(ends)))
+        while op is not None:
+            op = self._op(op)
+        return self.elements
+
+    def _op(self, op: int) -> int | None:
+        """Add `op` and what it waited for; the op to go on with."""
+        start = float(self.schedule.start[op])
+        device = int(self.schedule.placement[op])
+        name = self.problem.graph.ops[op].name
+        self._add("compute", name, device, start, float(self.schedule.end[op]))
+        arrivals = [(self._arrival(t, device), t) for t in self._inputs(op)]
+        ready, tensor = max(((a, t) for a, t in arrivals if a <= start), default=(0.0, -1))
+        self._add("waits for device", name, device, ready, start)
+        if tensor < 0:
+            return None
+        return self._sender(tensor, device, ready)
+
+    def _sender(self, tensor: int, device: int, arrival: float) -> int | None:
+        """Add the way of `tensor` to `device`, if it has one; its producer."""
+        if (tensor, device) in self.transfer:
+            return self._transfer(self.transfer[tensor, device])
+        producer = int(self.problem.producer[tensor])
+        source = int(self.schedule.placement[producer])
+        left = float(self.schedule.end[producer])
+        self._add("transfer", tensor_name(self.problem, tensor), device, left, arrival, source)
+        return producer
+
+    def _transfer(self, k: int) -> int:
+        schedule, tensor = self.schedule, int(self.schedule.tensor[k])
+        producer = int(self.problem.producer[tensor])
+        start, end = float(schedule.transfer_start[k]), float(schedule.transfer_end[k])
+        source, target = int(schedule.source[k]), int(schedule.target[k])
+        name = tensor_name(self.problem, tensor)
+        self._add("transfer", name, target, start, end, source)
+        left = float(schedule.end[producer])
+        self._add("waits for channel", name, target, left, start, source)
+        return producer
+
+    def _inputs(self, op: int) -> list[int]:
+        chosen: list[int] = self.inputs[self.first[op] : self.first[op + 1]].tolist()
+        return chosen
+
+    def _arrival(self, tensor: int, device: int) -> float:
+        k = self.transfer.get((tensor, device))
+        if k is not None:
+            return float(self.schedule.transfer_end[k])
+        producer = int(self.problem.producer[tensor])
+        source = int(self.schedule.placement[producer])
+        atomic = self.problem.transfers == "atomic"
+        way = 0.0 if atomic else self.problem.transfer_time(tensor, source, device)
+        return float(self.schedule.end[producer]) + way
+
+    def _add(
+        self, kind: Kind, name: str, device: int, start: float, end: float, source: int = -1
+    ) -> None:
+        if end > start:
+            names = self.problem.cluster.names
+            sender = names[source] if source >= 0 else ""
+            self.elements.append(Element(kind, name, names[device], sender, start, end))

@@ -1,0 +1,283 @@
+"""Why a plan is as fast as it is, what fills its memory, and what would make it fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from situate.problem import UNLIMITED, Problem
+from situate.report.computing import check_times, covered
+from situate.report.critical import CriticalPath, critical_path
+from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
+from situate.report.text import tensor_name
+from situate.schedule import Schedule
+
+LARGEST = 10
+"""How many transfers and holders of memory are named."""
+KINDS = {PERSISTENT: "persistent", TENSOR: "tensor", WORKSPACE: "workspace"}
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What takes memory at a peak: the op's or tensor's name, `persistent`, `tensor` or
+    `workspace`, and bytes."""
+
+    name: str
+    kind: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One transfer; times in the graph's unit, `queued` before it started."""
+
+    tensor: str
+    source: str
+    target: str
+    size: int
+    seconds: float
+    queued: float
+    start: float
+
+
+@dataclass(frozen=True)
+class DeviceUse:
+    """What one device does, and what its memory holds at its fullest.
+
+    Attributes:
+        ops: how many run there.
+        busy, idle: time in which it computes, and in which it does not (with blocking transfers:
+            neither computes nor transfers).
+        sending, receiving: sums over its transfers.
+        peak, limit: bytes; limit None is unlimited.
+        peak_time: when it is first that full.
+        persistent, tensors, workspace: bytes of the peak.
+        holders: what takes most of the peak.
+    """
+
+    name: str
+    ops: int
+    busy: float
+    idle: float
+    sending: float
+    receiving: float
+    peak: int
+    limit: int | None
+    peak_time: float
+    persistent: int
+    tensors: int
+    workspace: int
+    holders: tuple[Holder, ...]
+
+    @property
+    def over(self) -> int:
+        """Bytes above the limit."""
+        return 0 if self.limit is None else max(0, self.peak - self.limit)
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """What would make this very plan fit.
+
+    Attributes:
+        memory: bytes that each device which is too small would need.
+        factor: or: what to multiply the memory of every device by.
+        held: bytes that all ops hold for the whole step.
+        room: bytes of all devices; None is unlimited. Where `held` is more, no plan fits.
+    """
+
+    memory: dict[str, int]
+    factor: float
+    held: int
+    room: int | None
+
+
+@dataclass(frozen=True)
+class SingleDevice:
+    """The same ops in the same order on the fastest device that may run them all."""
+
+    name: str
+    makespan: float
+    peak: int
+    fits: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A schedule, explained. Times are in the graph's unit, sizes in bytes."""
+
+    unit: str
+    makespan: float
+    feasible: bool
+    critical_path: CriticalPath
+    transfers: tuple[Transfer, ...]
+    """The costliest first."""
+    devices: tuple[DeviceUse, ...]
+    overflows: dict[str, int]
+    """Bytes above the limit of each device that is too small."""
+    relaxation: Relaxation | None
+    """None where the plan fits."""
+    single: SingleDevice | None
+    """None where no one device may run all ops."""
+
+
+def explain(problem: Problem, schedule: Schedule) -> Explanation:
+    """Explain `schedule`: where its time goes, what fills its memory, what would make it fit.
+
+    Raises:
+        ScheduleError: its ops wait for one another, so that it never ends.
+    """
+    check_times(schedule)
+    memory = residency(problem, schedule)
+    devices = tuple(_device(problem, schedule, memory, e) for e in range(problem.d))
+    overflows = {device.name: device.over for device in devices if device.over}
+    return Explanation(
+        unit=problem.graph.unit,
+        makespan=float(schedule.makespan),
+        feasible=not overflows,
+        critical_path=critical_path(problem, schedule),
+        transfers=_costliest(problem, schedule),
+        devices=devices,
+        overflows=overflows,
+        relaxation=_relaxation(problem, devices) if overflows else None,
+        single=_single(problem, schedule),
+    )
+
+
+def _device(problem: Problem, schedule: Schedule, memory: Residency, device: int) -> DeviceUse:
+    mine = schedule.placement == device
+    sent, received = schedule.source == device, schedule.target == device
+    seconds = schedule.transfer_end - schedule.transfer_start
+    capacity = int(problem.capacity[device])
+    at, parts, holders = _peak(problem, memory, device)
+    return DeviceUse(
+        name=problem.cluster.names[device],
+        ops=int(mine.sum()),
+        busy=covered(schedule.start[mine], schedule.end[mine]),
+        idle=max(0.0, float(schedule.makespan) - _occupied(problem, schedule, device)),
+        sending=float(seconds[sent].sum()),
+        receiving=float(seconds[received].sum()),
+        peak=int(schedule.peak[device]),
+        limit=None if capacity >= UNLIMITED else capacity,
+        peak_time=at,
+        persistent=parts[PERSISTENT],
+        tensors=parts[TENSOR],
+        workspace=parts[WORKSPACE],
+        holders=holders,
+    )
+
+
+def _occupied(problem: Problem, schedule: Schedule, device: int) -> float:
+    """Time in which the device computes or takes part in a transfer that blocks it."""
+    ops = schedule.placement == device
+    moves = (schedule.source == device) | (schedule.target == device)
+    moves &= problem.transfers == "blocking"
+    start = np.concatenate((schedule.start[ops], schedule.transfer_start[moves]))
+    end = np.concatenate((schedule.end[ops], schedule.transfer_end[moves]))
+    return covered(start, end)
+
+
+def _peak(
+    problem: Problem, memory: Residency, device: int
+) -> tuple[float, list[int], tuple[Holder, ...]]:
+    """When the device is fullest, bytes by kind then, and what takes most of them."""
+    instants, use = memory.use(device)
+    if not len(use):
+        return 0.0, [0, 0, 0], ()
+    fullest = int(np.argmax(use))
+    present = memory.at(device, float(instants[fullest]))
+    parts = [int(memory.size[present][memory.kind[present] == kind].sum()) for kind in KINDS]
+    holders = tuple(_holder(problem, memory, i) for i in present[:LARGEST].tolist())
+    return float(memory.time(instants[[fullest]])[0]), parts, holders
+
+
+def _holder(problem: Problem, memory: Residency, interval: int) -> Holder:
+    kind, index = int(memory.kind[interval]), int(memory.index[interval])
+    tensor = kind == TENSOR
+    name = tensor_name(problem, index) if tensor else problem.graph.ops[index].name
+    return Holder(name, KINDS[kind], int(memory.size[interval]))
+
+
+def _costliest(problem: Problem, schedule: Schedule) -> tuple[Transfer, ...]:
+    seconds = schedule.transfer_end - schedule.transfer_start
+    chosen = np.argsort(-seconds, kind="stable")[:LARGEST].tolist()
+    return tuple(_transfer(problem, schedule, k) for k in chosen)
+
+
+def _transfer(problem: Problem, schedule: Schedule, k: int) -> Transfer:
+    names, tensor = problem.cluster.names, int(schedule.tensor[k])
+    made = float(schedule.end[problem.producer[tensor]])
+    start, end = float(schedule.transfer_start[k]), float(schedule.transfer_end[k])
+    return Transfer(
+        tensor=tensor_name(problem, tensor),
+        source=names[int(schedule.source[k])],
+        target=names[int(schedule.target[k])],
+        size=int(problem.size[tensor]),
+        seconds=end - start,
+        queued=max(0.0, start - made),
+        start=start,
+    )
+
+
+def _relaxation(problem: Problem, devices: tuple[DeviceUse, ...]) -> Relaxation:
+    limited = [device for device in devices if device.limit is not None]
+    unlimited = len(limited) < len(devices)
+    return Relaxation(
+        memory={device.name: device.peak for device in devices if device.over},
+        factor=max(device.peak / device.limit for device in limited if device.limit),
+        held=int(problem.persistent.sum()),
+        room=None if unlimited else int(problem.capacity.sum()),
+    )
+
+
+def _single(problem: Problem, schedule: Schedule) -> SingleDevice | None:
+    able = _able(problem)
+    if not able:
+        return None
+    peak = _peak_alone(problem, schedule)
+    makespan = {device: _makespan_alone(problem, device) for device in able}
+    fits = [device for device in able if peak <= int(problem.capacity[device])]
+    best = min(fits or able, key=lambda device: makespan[device])
+    return SingleDevice(problem.cluster.names[best], makespan[best], peak, bool(fits))
+
+
+def _makespan_alone(problem: Problem, device: int) -> float:
+    if problem.transfers != "atomic":
+        return float(problem.seconds[:, device].sum())
+    from situate.evaluators.calls import schedule_calls
+
+    return schedule_calls(problem, np.full(problem.n, device, np.int32)).makespan
+
+
+def _able(problem: Problem) -> list[int]:
+    """Devices that can run every op and that no pin forbids, whatever their memory."""
+    pins = {op.device for op in problem.graph.ops if op.device is not None}
+    return [
+        index
+        for index, device in enumerate(problem.cluster.devices)
+        if np.isfinite(problem.seconds[:, index]).all() and pins <= {device.name, device.kind}
+    ]
+
+
+def _peak_alone(problem: Problem, schedule: Schedule) -> int:
+    """Largest bytes in use where all ops run on one device in the order of their starts."""
+    rank = np.empty(problem.n)
+    rank[list(problem.graph.order)] = np.arange(problem.n)
+    start = np.empty(problem.n)
+    start[np.lexsort((rank, schedule.end, schedule.start))] = np.arange(problem.n)
+    none = np.empty(0, np.int32)
+    alone = Schedule(
+        placement=np.zeros(problem.n, np.int32),
+        start=start,
+        end=start + 1,
+        tensor=none,
+        source=none,
+        target=none,
+        transfer_start=np.empty(0),
+        transfer_end=np.empty(0),
+        makespan=float(problem.n),
+        peak=np.zeros(problem.d, np.int64),
+        decoder=schedule.decoder,
+    )
+    return int(residency(problem, alone).use(0)[1].max(initial=0))

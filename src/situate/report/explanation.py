@@ -1,0 +1,178 @@
+"""An explanation as tables for the terminal."""
+
+from __future__ import annotations
+
+import math
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from situate.report.critical import CriticalPath
+from situate.report.explain import DeviceUse, Explanation, Relaxation, SingleDevice
+from situate.report.tables import name_cell, table
+from situate.report.text import printable
+from situate.report.units import share_text, size_text, time_text
+
+ROWS = 8
+"""How many elements of the critical path and transfers are listed."""
+HOLDERS = 4
+"""How many holders are listed for a device that is too full."""
+
+
+def explanation(explained: Explanation) -> RenderableType:
+    """All of an explanation, most important first."""
+    parts = [
+        _path(explained),
+        _costliest_elements(explained),
+        _transfers(explained),
+        _devices(explained),
+        _memory(explained),
+        _fit(explained),
+    ]
+    lines: list[RenderableType] = []
+    for part in parts:
+        if part is not None:
+            lines += [part, Text()]
+    return Group(*lines[:-1])
+
+
+def _path(explained: Explanation) -> Table:
+    path, total = explained.critical_path, explained.makespan or 1.0
+    made = table(f"critical path: {_time(explained, explained.makespan)}", "|time|share", (1, 2))
+    for part in ("compute", "transfer", "waiting"):
+        seconds = getattr(path, part)
+        made.add_row(part, _time(explained, seconds), share_text(seconds / total))
+        for device, share in _passed(path, part):
+            made.add_row(
+                Text("  on ", "dim") + name_cell(device, "dim"),
+                Text(_time(explained, share), "dim"),
+                Text(share_text(share / total), "dim"),
+            )
+    return made
+
+
+def _passed(path: CriticalPath, part: str) -> list[tuple[str, float]]:
+    shares = [(device, share[part]) for device, share in path.by_device.items() if share[part]]
+    return sorted(shares, key=lambda item: -item[1]) if len(path.by_device) > 1 else []
+
+
+def _costliest_elements(explained: Explanation) -> Table:
+    made = table("costliest on it", "what|name|where|time|from", (3, 4))
+    elements = sorted(explained.critical_path.elements, key=lambda e: -e.seconds)
+    for element in elements[:ROWS]:
+        where = name_cell(element.device)
+        if element.source:
+            where = name_cell(element.source) + Text(" → ") + where
+        made.add_row(
+            element.kind,
+            name_cell(element.name),
+            where,
+            _time(explained, element.seconds),
+            _time(explained, element.start),
+        )
+    return made
+
+
+def _transfers(explained: Explanation) -> Table | None:
+    if not explained.transfers:
+        return None
+    made = table("costliest transfers", "tensor|way|size|time|queued before", (2, 3, 4))
+    for transfer in explained.transfers[:ROWS]:
+        made.add_row(
+            name_cell(transfer.tensor),
+            name_cell(transfer.source) + Text(" → ") + name_cell(transfer.target),
+            size_text(transfer.size),
+            _time(explained, transfer.seconds),
+            _time(explained, transfer.queued),
+        )
+    return made
+
+
+def _devices(explained: Explanation) -> Table:
+    made = table("devices", "device|ops|busy|idle|sends|receives", (1, 2, 3, 4, 5))
+    for device in _used(explained):
+        times = (device.busy, device.idle, device.sending, device.receiving)
+        made.add_row(
+            name_cell(device.name), f"{device.ops:,}", *(_time(explained, t) for t in times)
+        )
+    unused = len(explained.devices) - made.row_count
+    if unused:
+        made.add_row(Text(f"{unused} more", "dim"), Text("0", "dim"))
+    return made
+
+
+def _used(explained: Explanation) -> list[DeviceUse]:
+    return [device for device in explained.devices if device.ops or device.peak]
+
+
+def _memory(explained: Explanation) -> Table:
+    columns = "device|peak|limit|at|held all step|tensors|workspace"
+    made = table("memory at its fullest", columns, range(1, 7))
+    for device in _used(explained):
+        made.add_row(
+            name_cell(device.name),
+            size_text(device.peak),
+            "none" if device.limit is None else size_text(device.limit),
+            _time(explained, device.peak_time),
+            size_text(device.persistent),
+            size_text(device.tensors),
+            size_text(device.workspace),
+            style="red" if device.over else "",
+        )
+    return made
+
+
+def _fit(explained: Explanation) -> RenderableType:
+    lines: list[RenderableType] = []
+    for device in explained.devices:
+        if device.over:
+            lines += [_overflow(explained, device), _holders(device)]
+    if explained.relaxation is not None:
+        lines += [Text(line) for line in _relaxation_lines(explained.relaxation)]
+    lines.append(Text(_single_line(explained, explained.single)))
+    return Group(*lines)
+
+
+def _overflow(explained: Explanation, device: DeviceUse) -> Text:
+    at = _time(explained, device.peak_time)
+    name = printable(device.name)
+    return Text(f"{name} does not fit: {size_text(device.over)} too much at {at}.", "bold red")
+
+
+def _holders(device: DeviceUse) -> Table:
+    made = table("", "largest there|kind|size", (2,))
+    for holder in device.holders[:HOLDERS]:
+        made.add_row(name_cell(holder.name), holder.kind, size_text(holder.size))
+    return made
+
+
+def _relaxation_lines(relaxation: Relaxation) -> list[str]:
+    needs = [f"{size_text(size)} on {printable(name)}" for name, size in relaxation.memory.items()]
+    lines = [
+        f"This plan would fit with {' and '.join(needs)}, "
+        f"or with {relaxation.factor:.3f} times the memory of every device."
+    ]
+    if relaxation.room is not None and relaxation.held > relaxation.room:
+        lines.append(
+            f"No plan can fit: {size_text(relaxation.held)} are held for the whole step, "
+            f"all devices together have {size_text(relaxation.room)}."
+        )
+    return lines
+
+
+def _single_line(explained: Explanation, single: SingleDevice | None) -> str:
+    if single is None:
+        return "No single device may run all ops."
+    time, size = _time(explained, single.makespan), size_text(single.peak)
+    name = printable(single.name)
+    if not single.fits:
+        return f"No single device would do: in this order the step needs {size} on one."
+    if math.isclose(single.makespan, explained.makespan, rel_tol=1e-9):
+        return f"{name} alone would do as well: {time}, {size}."
+    word = "do better" if single.makespan < explained.makespan else "do, but slower"
+    return f"{name} alone would {word}: {time}, {size}."
+
+
+def _time(explained: Explanation, value: float) -> str:
+    return time_text(value, explained.unit)

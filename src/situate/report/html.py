@@ -1,0 +1,61 @@
+"""How a result looks in a notebook."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING
+
+from situate.errors import SituateError
+from situate.report.tables import OBJECTIVES, over_text
+from situate.report.text import plural, printable
+from situate.report.units import share_text, size_text, value_text
+
+if TYPE_CHECKING:
+    from situate.result import Result
+
+
+def to_html(result: Result) -> str:
+    """A table of figures, and the picture where one can be drawn; no script.
+
+    There is none without matplotlib, or of a schedule whose calls wait for one another.
+    """
+    problem = result.problem
+    heading = escape(printable(f"{problem.graph.name} on {problem.cluster.name}"))
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{escape(label)}</th>"
+        f"<td style='text-align:left'>{escape(printable(value))}</td></tr>"
+        for label, value in _rows(result)
+    )
+    return f"<div><b>{heading}</b><table>{rows}</table>{_picture(result)}</div>"
+
+
+def _rows(result: Result) -> list[tuple[str, str]]:
+    problem = result.problem
+    unit, objective = problem.graph.unit, problem.objective
+    peaks = zip(problem.cluster.names, result.schedule.peak.tolist(), strict=True)
+    return [
+        (OBJECTIVES[objective], value_text(result.value, objective, unit)),
+        ("lower bound", value_text(result.lower_bound, objective, unit)),
+        ("gap", share_text(result.gap)),
+        ("fits in memory", "yes" if result.feasible else over_text(problem, result.schedule)),
+        ("devices used", ", ".join(result.devices_used)),
+        ("peak memory", ", ".join(f"{name} {size_text(peak)}" for name, peak in peaks)),
+        ("method", f"{result.method}, decoder {result.decoder}"),
+        ("search", f"{plural(result.evaluations, 'evaluation')} in {result.seconds:.2f} s"),
+    ]
+
+
+def _picture(result: Result) -> str:
+    from situate.report.picture import Heading, render
+
+    heading = Heading(method=result.method)
+    if result.problem.objective == "time":
+        heading = Heading(None, result.lower_bound, result.gap, result.method)
+    try:
+        image = render(result.problem, result.schedule, "svg", heading).decode("utf-8")
+    except SituateError:
+        return ""
+    image = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", image, flags=re.DOTALL)
+    body = image[image.index("<svg") :]
+    return f"<div style='max-width:100%;overflow-x:auto'>{body}</div>"

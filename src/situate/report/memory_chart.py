@@ -1,0 +1,106 @@
+"""Each device's memory over time, under the line of its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import UNLIMITED, Problem
+from situate.report.residency import Residency, residency
+from situate.report.units import size_text
+from situate.schedule import Schedule
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FLOOR, ROOM = 0.92, 0.72
+"""Where zero lies within a lane of height 1, and the height of the tallest value."""
+DASHES = (0, (6, 2))
+LIVE, HELD, OVER, LIMIT = "#8AB4D8", "#4F7CAC", "#D93025", "#202124"
+
+
+def draw_memory(
+    axes: Axes, problem: Problem, schedule: Schedule, pixels: int, rows: Sequence[int]
+) -> None:
+    """Draw one area a device; its scale runs from zero to its limit, or to its peak if higher.
+
+    `rows` are the devices from top to bottom, `pixels` the width of the axes.
+    """
+    memory = residency(problem, schedule)
+    tallest = float(max(schedule.peak.max(), 1))
+    for row, device in enumerate(rows):
+        peak, capacity = int(schedule.peak[device]), int(problem.capacity[device])
+        limit = None if capacity >= UNLIMITED else capacity
+        top = float(max(peak, limit)) if limit else tallest
+        _area(axes, _curve(memory, schedule, device, pixels), row, top, limit)
+        held = int(problem.persistent[schedule.placement == device].sum())
+        span = np.array([0.0, schedule.makespan or 1.0])
+        _fill(axes, span, np.full(2, held), row, top, HELD, 1.2)
+        if limit:
+            line = FLOOR + row - ROOM * limit / top
+            axes.axhline(line, color=LIMIT, linewidth=0.8, linestyle=DASHES, zorder=4)
+        axes.axhline(FLOOR + row, color="#BDC1C6", linewidth=0.6, zorder=3)
+        _annotate(axes, row + FLOOR - ROOM / 2, peak, limit, one_line=len(rows) > 8)
+
+
+def _curve(
+    memory: Residency, schedule: Schedule, device: int, pixels: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Use over seconds, thinned to the largest of each pixel where there are more instants."""
+    instants, use = memory.use(device)
+    instants = memory.time(instants)
+    if len(instants) <= 2 * pixels:
+        return instants, use
+    width = max(schedule.makespan, np.nextafter(0, 1)) / pixels
+    _, first = np.unique(np.floor(instants / width), return_index=True)
+    return instants[first], np.maximum.reduceat(use, first)
+
+
+def _area(
+    axes: Axes,
+    curve: tuple[NDArray[np.float64], NDArray[np.int64]],
+    row: int,
+    top: float,
+    limit: int | None,
+) -> None:
+    instants, use = curve
+    if not len(instants):
+        return
+    if limit is not None and use.max() > limit:
+        _fill(axes, instants, use, row, top, OVER, 1.0)
+        use = np.minimum(use, limit)
+    _fill(axes, instants, use, row, top, LIVE, 1.1)
+
+
+def _fill(
+    axes: Axes,
+    instants: NDArray[np.float64],
+    use: NDArray[np.int64],
+    row: int,
+    top: float,
+    color: str,
+    order: float,
+) -> None:
+    axes.fill_between(
+        instants,
+        FLOOR + row,
+        FLOOR + row - ROOM * use / top,
+        step="post",
+        color=color,
+        linewidth=0,
+        zorder=order,
+    )
+
+
+def _annotate(axes: Axes, middle: float, peak: int, limit: int | None, one_line: bool) -> None:
+    text = f"peak {size_text(peak)}" + (f"\nof {size_text(limit)}" if limit else "")
+    if limit and one_line:
+        text = f"{size_text(peak)} of {size_text(limit)}"
+    axes.annotate(
+        text, (1, middle), (6, 0), xycoords=("axes fraction", "data"),
+        textcoords="offset points", ha="left", va="center", fontsize=7 if one_line else 7.5,
+        color=OVER if limit is not None and peak > limit else "#5F6368",
+    )  # fmt: skip

@@ -1,0 +1,264 @@
+"""A plan as one picture: devices over time, transfers between them, memory under its limits."""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from situate.errors import MissingExtra, SituateError
+from situate.problem import UNLIMITED, Problem
+from situate.report.computing import check_times, computing
+from situate.report.memory_chart import DASHES, FLOOR, HELD, LIMIT, LIVE, ROOM, draw_memory
+from situate.report.shades import Shades, shades
+from situate.report.text import plural, printable
+from situate.report.timeline import DOTS, LOWER, UPPER, WIRE, draw_ops, draw_transfers
+from situate.report.units import share_text, time_scale, time_text
+from situate.schedule import Schedule
+from situate.writers.atomic import write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".svg", ".png")
+WIDTH = 13.0
+"""Inches."""
+LEFT, RIGHT, TOP, BETWEEN, BOTTOM = 1.5, 1.35, 1.1, 0.5, 0.55
+"""Margins in inches."""
+FEW = 8
+"""Up to so many devices all have a lane and say how busy they are."""
+WIDE = WIDTH - LEFT - RIGHT
+"""Of the axes, in inches."""
+INK, PALE, GRID = "#202124", "#5F6368", "#DADCE0"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What the picture says above the lanes besides the makespan.
+
+    Args:
+        title: default: the graph on the cluster.
+        lower_bound: in the objective's unit.
+        gap: fraction above the lower bound.
+        method: name of the solver.
+    """
+
+    title: str | None = None
+    lower_bound: float | None = None
+    gap: float | None = None
+    method: str | None = None
+
+
+def draw(
+    problem: Problem,
+    schedule: Schedule,
+    path: str | Path,
+    title: str | None = None,
+    lower_bound: float | None = None,
+    gap: float | None = None,
+    method: str | None = None,
+) -> None:
+    """Draw `schedule` into an SVG or PNG file, whichever the suffix of `path` says.
+
+    Args:
+        title: default: the graph on the cluster.
+        lower_bound: in seconds.
+        gap: fraction of the makespan above the lower bound.
+        method: name of the solver.
+
+    Raises:
+        SituateError: another suffix, or `path` cannot be written.
+        MissingExtra: matplotlib is not installed.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise SituateError(f"cannot draw {str(path)!r}: the name must end in .svg or .png")
+    heading = Heading(title, lower_bound, gap, method)
+    write_bytes(path, render(problem, schedule, suffix[1:], heading))
+
+
+def render(problem: Problem, schedule: Schedule, form: str, heading: Heading = Heading()) -> bytes:
+    """The picture as the bytes of an `svg` or `png` file.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        ScheduleError: the schedule never ends.
+    """
+    check_times(schedule)
+    figure = _figure(problem, schedule, heading)
+    stream = io.BytesIO()
+    metadata = {"Date": None} if form == "svg" else {"Software": "situate"}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.savefig(stream, format=form, dpi=DOTS, metadata=metadata)
+    return stream.getvalue()
+
+
+def _figure(problem: Problem, schedule: Schedule, heading: Heading) -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("matplotlib", "report") from None
+    rows = _rows(problem, schedule)
+    body = len(rows) * _lane(len(rows))
+    below = BOTTOM + (BETWEEN + body if schedule.peak.any() else 0.0)
+    height = TOP + body + below
+    figure = Figure(figsize=(WIDTH, height), facecolor="white")
+    lanes = figure.add_axes((LEFT / WIDTH, below / height, WIDE / WIDTH, body / height))
+    _draw_lanes(lanes, problem, schedule, rows)
+    _headline(figure, problem, schedule, heading, height)
+    lowest = lanes
+    if schedule.peak.any():
+        lanes.tick_params(labelbottom=False)
+        lowest = figure.add_axes((LEFT / WIDTH, BOTTOM / height, WIDE / WIDTH, body / height))
+        _draw_memory(lowest, problem, schedule, rows)
+    lowest.set_xlabel(_time_label(problem, schedule), color=PALE, fontsize=8.5)
+    return figure
+
+
+def _draw_lanes(axes: Axes, problem: Problem, schedule: Schedule, rows: list[int]) -> None:
+    colours = shades(problem.graph.ops, schedule.end - schedule.start)
+    draw_ops(axes, problem, schedule, colours, WIDE * DOTS, rows)
+    draw_transfers(axes, schedule, rows)
+    _frame(axes, problem, schedule, rows)
+    busy = computing(problem, schedule) / _span(schedule)
+    notes = [f"{100 * busy[device]:.0f} % busy" for device in rows]
+    _device_names(axes, problem, rows, notes, (UPPER + LOWER) / 2)
+    _legend(axes, colours, len(schedule.tensor))
+
+
+def _draw_memory(axes: Axes, problem: Problem, schedule: Schedule, rows: list[int]) -> None:
+    draw_memory(axes, problem, schedule, int(WIDE * DOTS), rows)
+    _frame(axes, problem, schedule, rows)
+    _device_names(axes, problem, rows, [""] * len(rows), FLOOR - ROOM / 2)
+    _memory_legend(axes, problem)
+
+
+def _rows(problem: Problem, schedule: Schedule) -> list[int]:
+    """Devices to draw: all of a few, of many those in use."""
+    used = set(schedule.placement.tolist()) | set(np.flatnonzero(schedule.peak).tolist())
+    return list(range(problem.d)) if problem.d <= FEW else sorted(used)
+
+
+def _lane(count: int) -> float:
+    """Height of one of `count` lanes in inches."""
+    if count <= 4:
+        return 0.62
+    return max(0.3, 2.6 / count) if count <= 24 else max(0.16, 7.2 / count)
+
+
+def _device_names(
+    axes: Axes, problem: Problem, rows: list[int], notes: list[str], middle: float
+) -> None:
+    size = min(9.0, 0.7 * 72 * _lane(len(rows)))
+    for row, (device, note) in enumerate(zip(rows, notes, strict=True)):
+        noted = bool(note) and len(rows) <= FEW
+        place: dict[str, Any] = {
+            "xy": (0, row + middle), "xycoords": ("axes fraction", "data"), "ha": "right",
+            "textcoords": "offset points", "parse_math": False,
+        }  # fmt: skip
+        name = printable(problem.cluster.names[device], 18)
+        va = "bottom" if noted else "center"
+        axes.annotate(name, xytext=(-8, noted), va=va, fontsize=size, color=INK, **place)
+        if noted:
+            axes.annotate(note, xytext=(-8, -1), va="top", fontsize=7, color=PALE, **place)
+
+
+def _frame(axes: Axes, problem: Problem, schedule: Schedule, rows: list[int]) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    span = _span(schedule)
+    scale, _ = time_scale(span, problem.graph.unit)
+    ticks = [tick * scale for tick in MaxNLocator(10).tick_values(0, span / scale)]
+    axes.set_xlim(0, span)
+    axes.set_ylim(len(rows), 0)
+    axes.set_yticks([])
+    axes.set_xticks([tick for tick in ticks if tick <= span])
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / scale:,.6g}"))
+    axes.grid(axis="x", color=GRID, linewidth=0.6, zorder=0)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=0, labelsize=8, colors=PALE)
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def _span(schedule: Schedule) -> float:
+    return schedule.makespan if schedule.makespan > 0 else 1.0
+
+
+def _time_label(problem: Problem, schedule: Schedule) -> str:
+    _, name = time_scale(_span(schedule), problem.graph.unit)
+    return f"time [{name}]" if name else "time, in the graph's own unit"
+
+
+def _headline(
+    figure: Figure, problem: Problem, schedule: Schedule, heading: Heading, height: float
+) -> None:
+    title = heading.title or f"{problem.graph.name} on {problem.cluster.name}"
+    x = LEFT / WIDTH
+    figure.text(
+        x, 1 - 0.34 / height, printable(title, 90), fontsize=13, fontweight="bold",
+        color=INK, parse_math=False,
+    )  # fmt: skip
+    figure.text(
+        x, 1 - 0.6 / height, _subtitle(problem, schedule, heading), fontsize=9.5,
+        color=PALE, parse_math=False,
+    )  # fmt: skip
+
+
+def _subtitle(problem: Problem, schedule: Schedule, heading: Heading) -> str:
+    unit = problem.graph.unit
+    parts = [f"makespan {time_text(schedule.makespan, unit)}"]
+    if heading.lower_bound is not None and math.isfinite(heading.lower_bound):
+        parts.append(f"lower bound {time_text(heading.lower_bound, unit)}")
+    if heading.gap is not None and math.isfinite(heading.gap):
+        parts.append(f"gap {share_text(heading.gap)}")
+    used = len(set(schedule.placement.tolist()))
+    parts.append(f"{plural(problem.n, 'op')} on {used} of {plural(problem.d, 'device')}")
+    if heading.method:
+        parts.append(printable(heading.method, 30))
+    over = (schedule.peak > problem.capacity).any()
+    return "  ·  ".join([*parts, *["does not fit in memory"] * bool(over)])
+
+
+def _legend(axes: Axes, colours: Shades, transfers: int) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    keys: list[Artist] = [Patch(color=color) for color in colours.colors]
+    labels = [printable(label, 18) for label in colours.labels]
+    if transfers:
+        keys.append(Line2D([], [], color=WIRE, linewidth=3))
+        labels.append("receives a transfer")
+    _keys(axes, keys, labels)
+
+
+def _memory_legend(axes: Axes, problem: Problem) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    keys: list[Artist] = [Patch(color=HELD), Patch(color=LIVE)]
+    labels = ["held for the whole step", "tensors and workspace"]
+    if (problem.capacity < UNLIMITED).any():
+        keys.append(Line2D([], [], color=LIMIT, linewidth=0.8, linestyle=DASHES))
+        labels.append("limit")
+    axes.set_title("memory", loc="left", fontsize=9.5, color=PALE, pad=4)
+    _keys(axes, keys, labels)
+
+
+def _keys(axes: Axes, keys: list[Artist], labels: list[str]) -> None:
+    legend = axes.legend(
+        keys, labels, loc="lower right", ncols=min(len(labels), 6),
+        bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0.5,
+        fontsize=8, handlelength=1.3, handleheight=0.9, columnspacing=1.4, borderpad=0,
+    )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+        text.set_color(PALE)

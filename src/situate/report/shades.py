@@ -1,0 +1,76 @@
+"""Which colour an op gets in a picture: by phase, else by top-level module, else by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.graph import Op
+
+PHASES = {"forward": "#4477AA", "backward": "#EE7733", "update": "#228833"}
+PALETTE = (
+    "#4477AA", "#EE7733", "#228833", "#AA3377", "#66CCEE",
+    "#CCBB44", "#882255", "#44AA99", "#BB5566", "#332288",
+)  # fmt: skip
+"""Tol's qualitative colours, told apart by readers with colour vision deficiencies."""
+LIGHT = {"#66CCEE", "#CCBB44"}
+"""Those on which text must be dark."""
+OTHER = "#9AA0A6"
+
+
+@dataclass(frozen=True, eq=False)
+class Shades:
+    """Attributes:
+    title: what the colours stand for.
+    labels, colors: one a class.
+    of: (n,) class of each op.
+    """
+
+    title: str
+    labels: tuple[str, ...]
+    colors: tuple[str, ...]
+    of: NDArray[np.int64]
+
+    def ink(self, op: int) -> str:
+        """The colour of text on the op's."""
+        return "#202124" if self.colors[int(self.of[op])] in LIGHT else "white"
+
+
+def shades(ops: Sequence[Op], weight: NDArray[np.float64]) -> Shades:
+    """Classes of `ops`; where there are many, those of most `weight` (n,) keep a colour."""
+    if any(op.phase for op in ops):
+        return _phases([op.phase for op in ops])
+    modules = [op.module.partition(".")[0] for op in ops]
+    if len(set(modules)) > 1:
+        return _largest("module", modules, weight)
+    return _largest("kind", [op.kind for op in ops], weight)
+
+
+def _phases(phases: list[str]) -> Shades:
+    known = [phase for phase in PHASES if phase in phases]
+    rest = any(phase not in PHASES for phase in phases)
+    index = {phase: i for i, phase in enumerate(known)}
+    of = np.array([index.get(phase, len(known)) for phase in phases])
+    return Shades(
+        "phase",
+        (*known, *["other"] * rest),
+        (*(PHASES[phase] for phase in known), *[OTHER] * rest),
+        of,
+    )
+
+
+def _largest(title: str, labels: list[str], weight: NDArray[np.float64]) -> Shades:
+    totals: dict[str, float] = dict.fromkeys(labels, 0.0)
+    for label, seconds in zip(labels, weight.tolist(), strict=True):
+        totals[label] += seconds
+    named = [label for label in totals if label]
+    kept = sorted(named, key=lambda label: -totals[label])[: len(PALETTE)]
+    kept.sort(key=named.index)
+    rest = len(kept) < len(totals)
+    index = {label: i for i, label in enumerate(kept)}
+    of = np.array([index.get(label, len(kept)) for label in labels])
+    colors = (*PALETTE[: len(kept)], *[OTHER] * rest)
+    return Shades(title, (*kept, *["other"] * rest), colors, of)

@@ -1,0 +1,231 @@
+"""Tables for the terminal: a result, methods side by side, memory, what is in a graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from situate.graph import Graph
+from situate.problem import UNLIMITED, Problem
+from situate.report.computing import computing
+from situate.report.text import plural, printable
+from situate.report.units import count_text, share_text, size_text, time_text, value_text
+from situate.schedule import Schedule
+
+if TYPE_CHECKING:
+    from situate.result import Result
+
+NAME_WIDTH = 48
+KINDS = 15
+"""How many op kinds `info` lists."""
+OBJECTIVES = {"time": "makespan", "memory": "largest peak", "throughput": "time between steps"}
+
+
+def name_cell(name: str, style: str = "") -> Text:
+    """A user's name as a cell: neither markup nor control characters in it have any effect."""
+    return Text(printable(name, NAME_WIDTH), style=style)
+
+
+def table(title: str, columns: str, numbers: Iterable[int] = ()) -> Table:
+    """An empty table; `columns` are separated by `|`, those in `numbers` align right."""
+    made = Table(title=title or None, title_justify="left", title_style="bold", box=None)
+    right = set(numbers)
+    for i, column in enumerate(columns.split("|")):
+        side: Literal["left", "right"] = "right" if i in right else "left"
+        made.add_column(column, justify=side, header_style="dim", no_wrap=i in right)
+    return made
+
+
+def summary(result: Result) -> RenderableType:
+    """A result: its value, bound and gap, what it took, and the memory of each device."""
+    problem, unit = result.problem, result.problem.graph.unit
+    rows: list[tuple[str, str]] = [
+        (OBJECTIVES[problem.objective], value_text(result.value, problem.objective, unit)),
+        ("lower bound", value_text(result.lower_bound, problem.objective, unit)),
+        ("gap", share_text(result.gap)),
+        *[("makespan", time_text(result.makespan, unit))] * (problem.objective != "time"),
+        ("fits in memory", "yes" if result.feasible else over_text(problem, result.schedule)),
+        ("devices used", f"{len(result.devices_used)} of {problem.d}"),
+        ("method", f"{result.method}, decoder {result.decoder}"),
+        ("rules", problem.rules.name),
+        ("search", f"{plural(result.evaluations, 'evaluation')} in {result.seconds:.2f} s"),
+    ]
+    grid = Table.grid(padding=(0, 2))
+    for label, value in rows:
+        bad = label == "fits in memory" and not result.feasible
+        grid.add_row(Text(label, "dim"), Text(printable(value), "bold red" if bad else ""))
+    heading = f"{problem.graph.name} on {problem.cluster.name}"
+    return Group(Text(printable(heading), "bold"), grid, Text(), memory(problem, result.schedule))
+
+
+def over_text(problem: Problem, schedule: Schedule) -> str:
+    """`no: gpu0 by 1.20 GiB, gpu1 by 300 MiB`."""
+    over = schedule.peak - problem.capacity
+    parts = [
+        f"{problem.cluster.names[device]} by {size_text(int(over[device]))}"
+        for device in range(problem.d)
+        if over[device] > 0
+    ]
+    return f"no: {', '.join(parts)}" if parts else "yes"
+
+
+def memory(problem: Problem, schedule: Schedule) -> Table:
+    """Each device's ops, share of the step that it computes, and peak memory under its limit."""
+    made = table("", "device|ops|busy|peak memory|limit|used", (1, 2, 3, 4, 5))
+    busy = computing(problem, schedule) / (schedule.makespan or 1.0)
+    for device, name in enumerate(problem.cluster.names):
+        peak, capacity = int(schedule.peak[device]), int(problem.capacity[device])
+        limited = capacity < UNLIMITED
+        made.add_row(
+            name_cell(name),
+            f"{int((schedule.placement == device).sum()):,}",
+            share_text(float(busy[device])),
+            size_text(peak),
+            size_text(capacity) if limited else "none",
+            share_text(peak / capacity) if limited else "",
+            style="red" if peak > capacity else "",
+        )
+    return made
+
+
+def comparison(results: Sequence[Result]) -> RenderableType:
+    """One row a method, the best first; says when a single device is best.
+
+    Raises:
+        ValueError: there are no results.
+    """
+    ranked = sorted(results, key=lambda r: (not r.feasible, r.value, len(r.devices_used)))
+    problem = ranked[0].problem
+    columns = f"method|{OBJECTIVES[problem.objective]}|gap|peak memory|devices|fits|search"
+    made = table("", columns, (1, 2, 3, 4, 6))
+    for result in ranked:
+        _method_row(made, result, best=result is ranked[0] and result.feasible)
+    bound = max(result.lower_bound for result in ranked)
+    text = value_text(bound, problem.objective, problem.graph.unit)
+    heading = Text(printable(f"{problem.graph.name} on {problem.cluster.name}"), "bold")
+    return Group(heading, made, Text(f"lower bound {text}", "dim"), Text(verdict(ranked)))
+
+
+def _method_row(made: Table, result: Result, best: bool) -> None:
+    problem = result.problem
+    fits = "yes" if result.feasible else over_text(problem, result.schedule)
+    made.add_row(
+        name_cell(result.method),
+        value_text(result.value, problem.objective, problem.graph.unit),
+        share_text(result.gap),
+        size_text(int(result.schedule.peak.max())),
+        str(len(result.devices_used)),
+        Text(printable(fits), "" if result.feasible else "red"),
+        f"{result.seconds:.2f} s",
+        style="bold green" if best else "",
+    )
+
+
+WORTH_ANOTHER_DEVICE = 1.01
+"""Gains below this are within what a prediction can tell."""
+
+
+def verdict(ranked: Sequence[Result]) -> str:
+    """What to take from a comparison, in one line; `ranked` has the best first."""
+    best = ranked[0]
+    if not best.feasible:
+        return "No method found a plan that fits in memory."
+    if len(best.devices_used) == 1:
+        return f"One device is best: use {printable(best.devices_used[0])} alone."
+    alone = [r for r in ranked if r.feasible and len(r.devices_used) == 1]
+    if not alone:
+        return f"Best: {best.method}. No single device was found to hold it."
+    device = printable(alone[0].devices_used[0])
+    ratio = alone[0].value / best.value if best.value else 1.0
+    if ratio < WORTH_ANOTHER_DEVICE:
+        return f"One device is as good: {device} alone is within {ratio - 1:.1%} of the best plan."
+    word = "smaller" if best.problem.objective == "memory" else "faster"
+    return f"Best: {best.method}, {ratio:.2f} times {word} than {device} alone."
+
+
+def info(graph: Graph) -> RenderableType:
+    """What is in a graph: sizes, ops by phase and by kind, its longest chain of ops."""
+    grid = Table.grid(padding=(0, 2))
+    for label, value in _facts(graph):
+        grid.add_row(Text(label, "dim"), Text(value))
+    parts: list[RenderableType] = [Text(printable(graph.name), "bold"), grid]
+    if any(op.phase for op in graph.ops):
+        parts += [Text(), _counts(graph, "phase")]
+    parts += [Text(), _counts(graph, "kind")]
+    return Group(*parts)
+
+
+def _facts(graph: Graph) -> list[tuple[str, str]]:
+    groups = Counter(op.group for op in graph.ops if op.group is not None)
+    pins = sum(op.device is not None for op in graph.ops)
+    size = size_text(sum(tensor.size for tensor in graph.tensors))
+    facts = [
+        ("source", printable(graph.source)),
+        ("rules", printable(graph.rules)),
+        ("ops", f"{len(graph.ops):,}"),
+        ("tensors", f"{len(graph.tensors):,}, {size} together"),
+        ("control edges", f"{len(graph.control):,}"),
+        ("held for the step", size_text(sum(op.persistent for op in graph.ops))),
+        ("groups", f"{len(groups):,} with {plural(sum(groups.values()), 'op')}"),
+        ("pinned ops", f"{pins:,}"),
+        *_work(graph),
+    ]
+    if graph.machine:
+        names = ", ".join(printable(device.name, 20) for device in graph.machine[:8])
+        facts.append(("brings its machine", f"{plural(len(graph.machine), 'device')}: {names}"))
+    return facts
+
+
+def _work(graph: Graph) -> list[tuple[str, str]]:
+    """What all ops take together, and the longest chain of dependent ops."""
+    length, chain = longest_path(graph)
+    facts = [("longest chain", plural(length, "op"))]
+    total = sum(op.flops for op in graph.ops)
+    if total:
+        share = share_text(chain / total)
+        facts.append(("work", f"{count_text(total)} FLOP, {share} of it in one chain"))
+    seconds: Counter[str] = Counter()
+    for op in graph.ops:
+        seconds.update(op.seconds or {})
+    for key, value in seconds.most_common():
+        where = "any device" if key == "*" else printable(key, 30)
+        facts.append((f"time on {where}", time_text(value, graph.unit)))
+    return facts
+
+
+def longest_path(graph: Graph) -> tuple[int, int]:
+    """Most ops in a chain of dependent ops, and most FLOP in one."""
+    ops = [1] * len(graph.ops)
+    work = [op.flops for op in graph.ops]
+    after: list[list[int]] = [[] for _ in graph.ops]
+    for producer, consumer in graph.edges():
+        after[producer].append(consumer)
+    for op in graph.order:
+        for consumer in after[op]:
+            ops[consumer] = max(ops[consumer], ops[op] + 1)
+            work[consumer] = max(work[consumer], work[op] + graph.ops[consumer].flops)
+    return max(ops), max(work)
+
+
+def _counts(graph: Graph, field: str) -> Table:
+    """Ops, and their FLOP where any are known, by `phase` or `kind`."""
+    ops, flops = Counter[str](), Counter[str]()
+    for op in graph.ops:
+        label = getattr(op, field) or "(none)"
+        ops[label] += 1
+        flops[label] += op.flops
+    known = any(flops.values())
+    made = table("", f"{field}|ops|FLOP" if known else f"{field}|ops", (1, 2))
+    rows = [(name_cell(name), count, flops[name]) for name, count in ops.most_common(KINDS)]
+    rest = [name for name, _ in ops.most_common()[KINDS:]]
+    if rest:
+        more = Text(f"{len(rest)} more", "dim")
+        rows.append((more, sum(ops[name] for name in rest), sum(flops[name] for name in rest)))
+    for cell, count, work in rows:
+        made.add_row(cell, f"{count:,}", *[count_text(work)] * known)
+    return made

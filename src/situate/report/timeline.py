@@ -1,0 +1,167 @@
+"""Ops as boxes in one lane a device, transfers as lines between the lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+from situate.report.computing import covered
+from situate.report.shades import Shades
+from situate.report.text import printable
+from situate.schedule import Schedule
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+UPPER, LOWER = 0.08, 0.72
+"""Edges of the boxes within a lane of height 1; transfers arrive in the strip below."""
+STRIP = (0.76, 0.90)
+WIRE = "#8E44AD"
+Indices = NDArray[np.int64]
+
+EMPTY = "#F1F3F4"
+CHUNK = 500
+"""Boxes a path: Agg refuses paths of too many cells."""
+CHARACTER = 4.1
+"""Width of a label's character in points at LABEL size, about."""
+LABEL = 7.0
+LABELS = 50
+"""Most labels in a lane."""
+DOTS = 150
+"""Pixels an inch."""
+BRIEFEST = 1e-290
+"""Seconds of a step below which fractions of it are no longer numbers."""
+SHORTEST = 9
+"""Characters below which a shortened name says nothing."""
+LINES = 400
+"""Above this many transfers lines between lanes hide more than they show."""
+
+
+def draw_ops(
+    axes: Axes,
+    problem: Problem,
+    schedule: Schedule,
+    shades: Shades,
+    pixels: float,
+    rows: Sequence[int],
+) -> None:
+    """Draw lanes and ops; `rows` are the devices from top to bottom, `pixels` the axes' width."""
+    pixel = max(schedule.makespan, BRIEFEST) / pixels
+    for row, device in enumerate(rows):
+        axes.axhspan(row + UPPER, row + LOWER, color=EMPTY, linewidth=0, zorder=0.5)
+        mine = np.flatnonzero(schedule.placement == device)
+        bands = _bands(schedule, shades, mine)
+        for shade, (color, band) in enumerate(zip(shades.colors, bands, strict=True)):
+            ops = mine[shades.of[mine] == shade]
+            span = row + band[0], row + band[1]
+            _boxes(axes, schedule.start[ops], schedule.end[ops], color, pixel, span)
+        if len(set(bands)) == 1:
+            for op, text in _fitting(problem, schedule, pixel, mine):
+                _label(axes, schedule, op, text, row + (UPPER + LOWER) / 2, shades.ink(op))
+
+
+def _bands(schedule: Schedule, shades: Shades, mine: Indices) -> list[tuple[float, float]]:
+    """Upper and lower edge of the boxes of each class of a device's ops.
+
+    Ops that run at once (a CPU's under atomic rules) would hide one another: there each class
+    takes as much of the lane's height as it has of the device's work.
+    """
+    start, seconds = schedule.start[mine], (schedule.end - schedule.start)[mine]
+    if seconds.sum() <= covered(start, schedule.end[mine]) * (1 + 1e-9):
+        return [(UPPER, LOWER)] * len(shades.colors)
+    work = np.bincount(shades.of[mine], seconds, len(shades.colors))
+    edges = UPPER + (LOWER - UPPER) * np.append(0.0, np.cumsum(work)) / work.sum()
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+
+def _boxes(
+    axes: Axes,
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    color: str,
+    pixel: float,
+    span: tuple[float, float],
+) -> None:
+    """Boxes of one colour; those too close to tell apart are drawn as one."""
+    order = np.argsort(start, kind="stable")
+    start, end = merged(start[order], end[order], pixel / 4)
+    _rectangles(axes, start, np.where(end - start > 4 * pixel, end - pixel, end), color, span)
+
+
+def merged(
+    start: NDArray[np.float64], end: NDArray[np.float64], gap: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Runs of intervals (sorted by start) shorter than `gap` and less than `gap` apart, as one."""
+    if not len(start):
+        return start, end
+    small = end - start < gap
+    reach = np.maximum.accumulate(end)
+    joins = small[1:] & small[:-1] & (start[1:] - reach[:-1] < gap)
+    first = np.flatnonzero(np.concatenate(([True], ~joins)))
+    return start[first], np.maximum.reduceat(end, first)
+
+
+def _rectangles(
+    axes: Axes,
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    color: str,
+    span: tuple[float, float],
+) -> None:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    for i in range(0, len(start), CHUNK):
+        a, b = start[i : i + CHUNK], end[i : i + CHUNK]
+        top, bottom = np.full(len(a), span[0]), np.full(len(a), span[1])
+        corners = np.stack(
+            [np.stack(p, -1) for p in ((a, top), (b, top), (b, bottom), (a, bottom))], axis=1
+        )
+        path = Path.make_compound_path_from_polys(corners)
+        axes.add_patch(PathPatch(path, facecolor=color, linewidth=0, zorder=2))
+
+
+def _fitting(
+    problem: Problem, schedule: Schedule, pixel: float, mine: Indices
+) -> Iterator[tuple[int, str]]:
+    """The ops whose boxes are wide enough for a name, widest first, and as much as fits of it."""
+    points = (schedule.end - schedule.start)[mine] / pixel * 72 / DOTS
+    for i in np.argsort(-points, kind="stable")[:LABELS].tolist():
+        op, room = int(mine[i]), int((points[i] - 4) / CHARACTER)
+        name = problem.graph.ops[op].name
+        if room >= min(len(name), SHORTEST):
+            yield op, printable(name, room)[:room]
+
+
+def _label(axes: Axes, schedule: Schedule, op: int, text: str, middle: float, color: str) -> None:
+    axes.text(
+        (schedule.start[op] + schedule.end[op]) / 2, middle, text, ha="center", va="center",
+        fontsize=LABEL, color=color, parse_math=False, clip_on=True, zorder=3,
+    )  # fmt: skip
+
+
+def draw_transfers(axes: Axes, schedule: Schedule, rows: Sequence[int]) -> None:
+    """Draw each transfer as a bar under the lane that receives it, and few as lines between too."""
+    for row, device in enumerate(rows):
+        mine = np.flatnonzero(schedule.target == device)
+        start, end = schedule.transfer_start[mine], schedule.transfer_end[mine]
+        _rectangles(axes, start, end, WIRE, (row + STRIP[0], row + STRIP[1]))
+    if 0 < len(schedule.tensor) <= LINES:
+        _lines(axes, schedule, {device: row for row, device in enumerate(rows)})
+
+
+def _lines(axes: Axes, schedule: Schedule, row: dict[int, int]) -> None:
+    from matplotlib.collections import LineCollection
+
+    source = np.array([row[device] for device in schedule.source.tolist()])
+    target = np.array([row[device] for device in schedule.target.tolist()])
+    down = target > source
+    leave = np.stack([schedule.transfer_start, source + np.where(down, LOWER, UPPER)], -1)
+    arrive = np.stack([schedule.transfer_end, target + np.where(down, UPPER, LOWER)], -1)
+    lines = list(np.stack([leave, arrive], axis=1))
+    alpha = float(np.clip(8 / np.sqrt(len(lines)), 0.35, 0.9))
+    axes.add_collection(LineCollection(lines, colors=WIRE, linewidths=0.7, alpha=alpha, zorder=1.5))

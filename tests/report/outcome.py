@@ -1,0 +1,49 @@
+"""Results of no search, for what shows results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from situate.problem import Problem
+from situate.schedule import Schedule
+from tests.report.handmade import schedule
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a report reads of a `situate.Result`."""
+
+    problem: Problem
+    schedule: Schedule
+    method: str = "heft"
+    decoder: str = "handmade"
+    lower_bound: float = 2.0
+    evaluations: int = 1
+    seconds: float = 0.25
+
+    @property
+    def value(self) -> float:
+        return self.makespan
+
+    @property
+    def gap(self) -> float:
+        return self.value / self.lower_bound - 1
+
+    @property
+    def makespan(self) -> float:
+        return self.schedule.makespan
+
+    @property
+    def feasible(self) -> bool:
+        return not (self.schedule.peak > self.problem.capacity).any()
+
+    @property
+    def devices_used(self) -> list[str]:
+        used = sorted(set(self.schedule.placement.tolist()))
+        return [self.problem.cluster.names[device] for device in used]
+
+
+def outcome(problem: Problem, placement: Sequence[int], **fields: Any) -> Any:
+    return Outcome(problem, schedule(problem, placement), **fields)

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from situate.cluster import Cluster, Device, Link
+from situate.graph import Graph, Op, Tensor
+from situate.problem import Problem
+from situate.report.critical import critical_path
+from tests.report.handmade import chain, schedule
+
+
+def test_a_chain_over_two_devices_computes_and_transfers() -> None:
+    problem = chain(3)
+    path = critical_path(problem, schedule(problem, [0, 1, 1]))
+    assert (path.compute, path.transfer, path.waiting) == (3, 1, 0)
+    assert [element.kind for element in path.elements] == [
+        "compute", "transfer", "compute", "compute",
+    ]  # fmt: skip
+    assert path.by_device["gpu1"] == {"compute": 2, "transfer": 1, "waiting": 0}
+
+
+def two_branches(bandwidth: float = 100.0) -> Problem:
+    """a feeds b and c, of one second each, through two tensors of 100 bytes."""
+    ops = tuple(Op(name, seconds={"*": 1.0}) for name in "abc")
+    tensors = (Tensor("ab", 0, 100, (1,)), Tensor("ac", 0, 100, (2,)))
+    devices = (Device("gpu0"), Device("gpu1"))
+    return Problem(Graph("fork", ops, tensors), Cluster("p", devices, (Link("*", "*", bandwidth),)))
+
+
+def test_an_op_whose_device_is_busy_waits_for_it() -> None:
+    path = critical_path(two_branches(), schedule(two_branches(), [0, 0, 0]))
+    assert (path.compute, path.transfer, path.waiting) == (2, 0, 1)
+    assert [e.kind for e in path.elements] == ["compute", "waits for device", "compute"]
+
+
+def test_a_tensor_whose_channel_is_busy_waits_for_it() -> None:
+    path = critical_path(two_branches(), schedule(two_branches(), [0, 1, 1]))
+    assert (path.compute, path.transfer, path.waiting) == (2, 1, 1)
+    waits = next(e for e in path.elements if e.kind == "waits for channel")
+    assert (waits.name, waits.source, waits.device) == ("ac", "gpu0", "gpu1")
+
+
+@pytest.mark.parametrize("placement", [[0, 1, 2, 0, 1, 2], [0] * 6, [2, 2, 1, 1, 0, 0]])
+def test_its_parts_add_up_to_the_makespan_without_gaps(placement: list[int]) -> None:
+    problem = chain(6, devices=3)
+    plan = schedule(problem, placement)
+    path = critical_path(problem, plan)
+    assert path.compute + path.transfer + path.waiting == pytest.approx(plan.makespan)
+    for before, after in zip(path.elements, path.elements[1:], strict=False):
+        assert before.end == after.start
+
+
+def test_one_op_is_its_own_path() -> None:
+    problem = chain(1)
+    assert [e.name for e in critical_path(problem, schedule(problem, [0])).elements] == ["op0"]

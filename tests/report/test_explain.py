@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+
+from situate.cluster import Cluster, Device, Link
+from situate.errors import ScheduleError
+from situate.graph import Graph, Op
+from situate.problem import Problem
+from situate.report.explain import explain
+from tests.report.handmade import HOSTILE, chain, schedule
+
+
+def test_devices_account_for_the_makespan_and_the_peak() -> None:
+    problem = chain(3)
+    explained = explain(problem, schedule(problem, [0, 0, 1]))
+    for device in explained.devices:
+        assert device.busy + device.idle == explained.makespan
+        assert device.persistent + device.tensors + device.workspace == device.peak
+        assert sum(holder.size for holder in device.holders) == device.peak
+    first = explained.devices[0]
+    assert (first.ops, first.busy, first.sending, first.receiving) == (2, 2, 1, 0)
+
+
+def test_blocking_transfers_leave_no_idle_time() -> None:
+    problem = chain(2)
+    blocking = Problem(
+        problem.graph, Cluster("b", problem.cluster.devices, problem.cluster.links, "blocking")
+    )
+    explained = explain(blocking, schedule(blocking, [0, 1]))
+    assert [device.idle for device in explained.devices] == [1, 1]
+    assert [device.busy for device in explained.devices] == [1, 1]
+
+
+def test_the_costliest_transfers_come_first_with_what_they_queued() -> None:
+    problem = chain(3, bandwidth=50)
+    (first, second) = explain(problem, schedule(problem, [0, 1, 0])).transfers
+    assert (first.tensor, first.source, first.target) == ("t:op0", "gpu0", "gpu1")
+    assert (first.size, first.seconds, first.queued, first.start) == (100, 2, 0, 1)
+    assert second.seconds == 2
+
+
+def test_a_plan_that_fits_needs_no_relaxation() -> None:
+    explained = explain(chain(3), schedule(chain(3), [0, 0, 1]))
+    assert explained.feasible
+    assert explained.overflows == {}
+    assert explained.relaxation is None
+
+
+def test_a_plan_that_does_not_fit_says_by_how_much_where_and_what_would_do() -> None:
+    problem = chain(3, memory=200)
+    explained = explain(problem, schedule(problem, [0, 0, 0]))
+    assert not explained.feasible
+    assert explained.overflows == {"gpu0": 31}
+    device = explained.devices[0]
+    assert (device.over, device.peak_time) == (31, 1)
+    assert [holder.name for holder in device.holders[:2]] == ["t:op0", "t:op1"]
+    relaxation = explained.relaxation
+    assert relaxation is not None
+    assert relaxation.memory == {"gpu0": 231}
+    assert relaxation.factor == pytest.approx(231 / 200)
+    assert (relaxation.held, relaxation.room) == (30, 400)
+
+
+def test_the_relaxed_capacity_is_the_smallest_that_fits() -> None:
+    needed = explain(chain(3, memory=200), schedule(chain(3), [0, 0, 0])).relaxation
+    assert needed is not None
+    size = needed.memory["gpu0"]
+    for memory, fits in ((size, True), (size - 1, False)):
+        problem = chain(3, memory=memory)
+        assert explain(problem, schedule(problem, [0, 0, 0])).feasible == fits
+
+
+@pytest.mark.parametrize(("memory", "fits"), [(231, True), (230, False), (None, True)])
+def test_it_says_whether_one_device_would_do(memory: int | None, fits: bool) -> None:
+    problem = chain(3, memory=memory)
+    single = explain(problem, schedule(problem, [0, 1, 0])).single
+    assert single is not None
+    assert (single.makespan, single.peak, single.fits) == (3, 231, fits)
+
+
+def test_of_single_devices_the_fastest_that_holds_the_step_is_named() -> None:
+    ops = (Op("a", seconds={"small": 1.0, "large": 2.0}, persistent=10),
+           Op("b", seconds={"small": 1.0, "large": 2.0}, persistent=10))  # fmt: skip
+    devices = (Device("small", memory=15), Device("large", memory=20))
+    problem = Problem(Graph("g", ops), Cluster("c", devices, (Link("*", "*", 1.0),)))
+    single = explain(problem, schedule(problem, [0, 1])).single
+    assert single is not None
+    assert (single.name, single.makespan, single.fits) == ("large", 4, True)
+
+
+def test_ops_pinned_apart_have_no_single_device() -> None:
+    ops = (Op("a", seconds={"*": 1.0}, device="gpu0"), Op("b", seconds={"*": 1.0}, device="gpu1"))
+    problem = Problem(Graph("g", ops), chain(1).cluster)
+    assert explain(problem, schedule(problem, [0, 1])).single is None
+
+
+def test_it_becomes_json_with_any_names() -> None:
+    problem = chain(names=HOSTILE)
+    explained = explain(problem, schedule(problem, [0, 1] * 4))
+    decoded = msgspec.json.decode(msgspec.json.encode(explained))
+    assert decoded["critical_path"]["elements"][0]["name"] == HOSTILE[0]
+    assert np.isclose(decoded["makespan"], explained.makespan)
+
+
+def test_a_schedule_that_never_ends_is_an_error() -> None:
+    plan = replace(schedule(chain(1), [0]), makespan=math.inf)
+    with pytest.raises(ScheduleError, match="never ends"):
+        explain(chain(1), plan)

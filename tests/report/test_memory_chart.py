@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from situate.problem import Problem
+from situate.report.memory_chart import FLOOR, HELD, LIVE, OVER, ROOM, draw_memory
+from tests.report.handmade import chain, schedule
+
+
+def areas(problem: Problem, placement: list[int], pixels: int = 1500) -> dict[str, float]:
+    """Height of the tallest area of each colour on the first device, as a share of the room."""
+    axes = Figure().add_subplot()
+    draw_memory(axes, problem, schedule(problem, placement), pixels, range(problem.d))
+    heights: dict[str, float] = {}
+    for collection in axes.collections:
+        top = min(path.vertices[:, 1].min() for path in collection.get_paths())
+        color = to_hex(collection.get_facecolor()[0]).upper()
+        if top < 1:
+            heights[color] = (FLOOR - top) / ROOM
+    return heights
+
+
+def test_areas_are_drawn_to_the_scale_of_the_limit() -> None:
+    found = areas(chain(3, devices=1, memory=300), [0, 0, 0])
+    assert np.isclose(found[LIVE], 231 / 300)
+    assert np.isclose(found[HELD], 30 / 300)
+    assert OVER not in found
+
+
+def test_what_is_above_the_limit_has_its_own_colour() -> None:
+    found = areas(chain(3, devices=1, memory=200), [0, 0, 0])
+    assert np.isclose(found[OVER], 1.0)
+    assert np.isclose(found[LIVE], 200 / 231)
+
+
+def test_thinning_keeps_the_peak() -> None:
+    problem = chain(300, devices=1, memory=4000)
+    full, thin = (areas(problem, [0] * 300, pixels)[LIVE] for pixels in (1500, 20))
+    assert full == thin
