@@ -1,0 +1,107 @@
+"""Decides which device runs each op of a neural network, and in which order.
+
+    graph = situate.read("model.json")
+    problem = situate.Problem(graph, situate.Cluster.preset("k80-4"))
+    result = situate.solve(problem, time_limit=10)
+    result.plan.write("plan.json")
+
+Times are seconds and sizes bytes, everywhere. Names load when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from situate.errors import (
+    ClusterError,
+    GraphError,
+    MissingExtra,
+    PlanError,
+    ReadError,
+    ScheduleError,
+    SituateError,
+)
+from situate.version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from situate import zoo
+    from situate.cluster import Cluster, Device, Link
+    from situate.graph import Graph, MachineDevice, Op, Tensor
+    from situate.model import find_model
+    from situate.plan import Plan
+    from situate.problem import OBJECTIVES, RULES, Problem, Rules
+    from situate.readers import read
+    from situate.readers.torch import capture
+    from situate.result import Progress, Result
+    from situate.schedule import Schedule
+    from situate.solvers import METHODS, solve
+
+__all__ = [
+    "METHODS",
+    "OBJECTIVES",
+    "RULES",
+    "Cluster",
+    "ClusterError",
+    "Device",
+    "Graph",
+    "GraphError",
+    "Link",
+    "MachineDevice",
+    "MissingExtra",
+    "Op",
+    "Plan",
+    "PlanError",
+    "Problem",
+    "Progress",
+    "ReadError",
+    "Result",
+    "Rules",
+    "Schedule",
+    "ScheduleError",
+    "SituateError",
+    "Tensor",
+    "__version__",
+    "capture",
+    "find_model",
+    "read",
+    "solve",
+    "zoo",
+]
+
+_HOME = {
+    "METHODS": "solvers",
+    "OBJECTIVES": "problem",
+    "RULES": "problem",
+    "Cluster": "cluster",
+    "Device": "cluster",
+    "Graph": "graph",
+    "Link": "cluster",
+    "MachineDevice": "graph",
+    "Op": "graph",
+    "Plan": "plan",
+    "Problem": "problem",
+    "Progress": "result",
+    "Result": "result",
+    "Rules": "problem",
+    "Schedule": "schedule",
+    "Tensor": "graph",
+    "capture": "readers.torch",
+    "find_model": "model",
+    "read": "readers",
+    "solve": "solvers",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "zoo":
+        return importlib.import_module("situate.zoo")
+    if name not in _HOME:
+        raise AttributeError(f"module 'situate' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"situate.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""`python -m situate`."""
+
+from situate.cli import main
+
+raise SystemExit(main())

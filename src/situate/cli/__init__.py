@@ -1,0 +1,82 @@
+"""The command line: one thin file a command. Nothing heavy loads before a command runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from situate.cli import cluster, compare, convert, explain, export, info, methods, plan
+from situate.cli.terminal import FAILED, INTERRUPTED, fail, note
+from situate.errors import SituateError
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+for command in (plan.plan, compare.compare, explain.explain, info.info, convert.convert):
+    app.command()(command)
+app.command()(export.export)
+app.command()(methods.methods)
+app.add_typer(cluster.app, name="cluster")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from situate import __version__
+
+        print(f"situate {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def situate(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    """Decides which device runs each op of a neural network, and in which order.
+
+    Exit status: 0 done; 2 bad input, with one line on stderr that says what is wrong; 3 no plan
+    that fits in memory was found; 130 interrupted before there was a plan.
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: note(f"warning: {message}")
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        status = app(arguments, prog_name="situate", standalone_mode=False) or 0
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        return fail(error.format_message())
+    except SituateError as error:
+        return fail(str(error))
+    except OSError as error:
+        return _broken(error)
+    except (MemoryError, RecursionError) as error:
+        return fail(f"the input is too large or too deeply nested: {error or 'out of memory'}")
+    if status == INTERRUPTED:
+        note("interrupted")
+    return int(status)
+
+
+def _broken(error: OSError) -> int:
+    """The status after a failed read or write; silent where a reader closed the pipe."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return FAILED
+    return fail(f"{error.filename or 'output'}: {error.strerror or error}")

@@ -1,0 +1,91 @@
+"""Answers on stdout: tables for people, or one JSON object in which every number is finite."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from rich.console import Console, RenderableType
+
+from situate.cli.terminal import INFEASIBLE, note
+from situate.problem import Problem
+from situate.report.tables import comparison, over_text, summary
+from situate.result import Result
+from situate.schedule import Schedule
+
+WIDTH = 160
+"""Columns where the answer goes to a file or a pipe."""
+
+
+def print_table(table: RenderableType) -> None:
+    """Print for people; no colours off a terminal."""
+    width = None if sys.stdout.isatty() else WIDTH
+    Console(width=width, highlight=False, markup=False, emoji=False).print(table)
+
+
+def print_json(content: object) -> None:
+    """Print one JSON object; numbers that JSON has no word for are null."""
+    print(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
+
+
+def result_figures(result: Result) -> dict[str, Any]:
+    """The figures of a result: times in the graph's unit, sizes in bytes."""
+    problem = result.problem
+    return {
+        "graph": problem.graph.name,
+        "cluster": problem.cluster.name,
+        "method": result.method,
+        "decoder": result.decoder,
+        "objective": problem.objective,
+        "rules": problem.rules.name,
+        "unit": problem.graph.unit,
+        "value": result.value,
+        "lower_bound": result.lower_bound,
+        "gap": result.gap,
+        "feasible": result.feasible,
+        "makespan": result.makespan,
+        "throughput": result.throughput,
+        "peak_memory": result.peak_memory,
+        "overflow": _overflow(problem, result.schedule),
+        "devices_used": result.devices_used,
+        "evaluations": result.evaluations,
+        "seconds": result.seconds,
+        "seed": result.seed,
+    }
+
+
+def _overflow(problem: Problem, schedule: Schedule) -> dict[str, int]:
+    """Bytes above the limit of each device that is too small."""
+    over = zip(problem.cluster.names, schedule.overflow(problem).tolist(), strict=True)
+    return {name: size for name, size in over if size}
+
+
+def show_result(result: Result, as_json: bool) -> None:
+    """A plan's figures."""
+    if as_json:
+        print_json(result_figures(result))
+    else:
+        print_table(summary(result))
+
+
+def show_comparison(results: Sequence[Result], best: Result, as_json: bool) -> None:
+    """The figures of several methods' plans."""
+    if as_json:
+        methods = [result_figures(result) for result in results]
+        print_json({"methods": methods, "best": best.method})
+    else:
+        print_table(comparison(results))
+
+
+def fit_status(problem: Problem, schedule: Schedule) -> int:
+    """The exit status: 0 for a schedule that can be run; else stderr says why it cannot."""
+    if not math.isfinite(schedule.makespan):
+        note("not a valid plan: calls of its devices wait for one another")
+        return INFEASIBLE
+    if not schedule.feasible(problem):
+        note(f"does not fit in memory: {over_text(problem, schedule).removeprefix('no: ')}")
+        return INFEASIBLE
+    return 0

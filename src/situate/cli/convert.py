@@ -1,0 +1,30 @@
+"""`situate convert`: any readable model as situate's own JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from situate.cli.options import Dim, Model, Optimizer
+
+
+def convert(
+    model: Model,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="A .json or .json.gz file.")],
+    optimizer: Optimizer = None,
+    dim: Dim = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Capture a network of the zoo anew, with PyTorch.")
+    ] = False,
+) -> None:
+    """Write a model as situate's own JSON, compressed where OUT ends in .gz."""
+    from situate.cli.inputs import read_model
+    from situate.cli.outputs import check_outputs
+    from situate.cli.terminal import note
+    from situate.writers import situate_json
+
+    check_outputs([model], [out])
+    graph = read_model(model, optimizer, dim, fresh)
+    situate_json.write(graph, out)
+    note(f"wrote {out}: {len(graph.ops)} ops, {len(graph.tensors)} tensors")

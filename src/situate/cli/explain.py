@@ -1,0 +1,92 @@
+"""`situate explain`: why a plan is as fast as it is, and what fills its memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from situate.cli.options import (
+    Cluster,
+    Dim,
+    Evaluations,
+    Json,
+    Method,
+    Model,
+    Objective,
+    Optimizer,
+    Picture,
+    Rules,
+    ScheduleFile,
+    Seed,
+    Threads,
+    TimeLimit,
+)
+
+if TYPE_CHECKING:
+    from situate.problem import Problem
+
+
+def explain(
+    model: Model,
+    plan: Annotated[
+        str | None,
+        typer.Argument(metavar="[PLAN]", help="A file that 'plan --out' wrote; else plan first."),
+    ] = None,
+    cluster: Cluster = None,
+    objective: Objective = "time",
+    method: Method = "auto",
+    rules: Rules = None,
+    time_limit: TimeLimit = None,
+    evaluations: Evaluations = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    optimizer: Optimizer = None,
+    dim: Dim = None,
+    picture: Picture = None,
+    schedule: ScheduleFile = None,
+    as_json: Json = False,
+) -> int:
+    """Show where a plan's time goes, its costliest transfers, and what fills its memory.
+
+    A plan that does not fit: by how much, where, and the smallest relaxation that would make it.
+    """
+    import msgspec
+
+    from situate.cli.answer import fit_status, print_json, print_table
+    from situate.cli.inputs import check_method, model_and_plan, read_planned, read_problem
+    from situate.cli.outputs import check_outputs, check_picture, draw_picture, write_schedule
+    from situate.cli.search import Budget, search
+    from situate.report.explain import explain as explained_by
+    from situate.report.explanation import explanation
+
+    check_method(method)
+    model, plan = model_and_plan(model, plan)
+    check_outputs([model, plan or "", cluster or ""], [picture, schedule])
+    check_picture(picture)
+    if plan is not None:
+        problem, chosen = read_planned(model, plan, cluster, optimizer, dim)
+    else:
+        problem = read_problem(
+            model, cluster, objective=objective, rules=rules, optimizer=optimizer, dim=dim
+        )
+        budget = Budget(time_limit, evaluations, seed, threads)
+        chosen = search(problem, method, budget).schedule
+    write_schedule(problem, chosen, schedule)
+    draw_picture(problem, chosen, picture)
+    explained = explained_by(problem, chosen)
+    if as_json:
+        print_json(_names(problem) | msgspec.to_builtins(explained))
+    else:
+        print_table(explanation(explained))
+    return fit_status(problem, chosen)
+
+
+def _names(problem: Problem) -> dict[str, str]:
+    """What was explained, under what rules."""
+    return {
+        "graph": problem.graph.name,
+        "cluster": problem.cluster.name,
+        "objective": problem.objective,
+        "rules": problem.rules.name,
+    }

@@ -1,0 +1,55 @@
+"""`situate info`: what is in a graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from situate.cli.options import Dim, Json, Model, Optimizer
+
+if TYPE_CHECKING:
+    from situate.graph import Graph
+
+
+def info(model: Model, optimizer: Optimizer = None, dim: Dim = None, as_json: Json = False) -> None:
+    """Show what is in a model: ops, tensors, sizes, groups, and the rules it is scored by."""
+    from situate.cli.answer import print_json, print_table
+    from situate.cli.inputs import read_model
+    from situate.report import tables
+
+    graph = read_model(model, optimizer, dim)
+    if as_json:
+        print_json(graph_figures(graph))
+    else:
+        print_table(tables.info(graph))
+
+
+def graph_figures(graph: Graph) -> dict[str, Any]:
+    """Counts and sums over a graph; sizes in bytes, arithmetic in floating-point operations."""
+    from situate.report.tables import longest_path
+
+    ops, tensors = graph.ops, graph.tensors
+    return {
+        "graph": graph.name,
+        "source": graph.source,
+        "hash": graph.hash,
+        "unit": graph.unit,
+        "rules": graph.rules,
+        "ops": len(ops),
+        "tensors": len(tensors),
+        "edges": sum(len(t.consumers) for t in tensors),
+        "control_edges": len(graph.control),
+        "longest_chain": longest_path(graph)[0],
+        "groups": len({op.group for op in ops if op.group is not None}),
+        "pinned_ops": sum(op.device is not None for op in ops),
+        "ops_with_own_seconds": sum(op.seconds is not None for op in ops),
+        "flops": sum(op.flops for op in ops),
+        "persistent_bytes": sum(op.persistent for op in ops),
+        "tensor_bytes": sum(t.size for t in tensors if not t.resident),
+        "largest_tensor_bytes": max((t.size for t in tensors), default=0),
+        "largest_workspace_bytes": max(op.workspace for op in ops),
+        "phases": dict(Counter(op.phase for op in ops).most_common()),
+        "kinds": dict(Counter(op.kind for op in ops).most_common()),
+        "machine": graph.machine,
+        "warnings": graph.warnings,
+    }

@@ -1,0 +1,155 @@
+"""From what the user typed to a problem, with what the user should know on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Sequence
+from contextlib import redirect_stdout
+
+import numpy as np
+
+from situate import zoo
+from situate.cli.terminal import note, working
+from situate.cluster import Cluster
+from situate.errors import PlanError, SituateError, nearest
+from situate.graph import Graph
+from situate.model import find_model
+from situate.plan import Plan
+from situate.problem import OBJECTIVES, Objective, Problem, find_rules
+from situate.schedule import Schedule
+
+
+def read_model(
+    model: str,
+    optimizer: str | None = None,
+    dim: Sequence[str] | None = None,
+    fresh: bool = False,
+) -> Graph:
+    """The graph, after its reader's warnings; `dim` as typed, such as `batch=8`.
+
+    What a user's function prints goes to stderr: stdout is for the answer.
+    """
+    dims = dict(_dim(text) for text in dim or ())
+    with working(f"reading {model}"), redirect_stdout(sys.stderr):
+        graph = find_model(model, optimizer, dims, fresh)
+    for warning in graph.warnings:
+        note(f"warning: {warning}")
+    return graph
+
+
+def _dim(text: str) -> tuple[str, int]:
+    name, _, size = text.rpartition("=")
+    if not name or not (size.isascii() and size.isdecimal()) or not 0 < int(size[:20]) < 2**53:
+        raise SituateError(f"--dim {text!r}: must be NAME=SIZE with a positive size")
+    return name, int(size)
+
+
+def read_problem(
+    model: str,
+    cluster: str | None,
+    *,
+    objective: str = "time",
+    rules: str | None = None,
+    optimizer: str | None = None,
+    dim: Sequence[str] | None = None,
+) -> Problem:
+    """The problem; what is cheap to check is checked before the model is read."""
+    goal = _objective(objective)
+    chosen = None if cluster is None else Cluster.find(cluster)
+    if rules is not None:
+        find_rules(rules)
+    graph = read_model(model, optimizer, dim)
+    chosen = chosen or _own_machine(graph)
+    _check_unit(graph, chosen)
+    if graph.rules != (rules or "situate"):
+        _say_rules(graph, rules)
+    return Problem(graph, chosen, goal, find_rules(rules or graph.rules))
+
+
+def check_method(name: str) -> None:
+    """Raise for a method that does not exist."""
+    from situate.solvers import METHODS
+
+    check_name(name, METHODS, "method")
+
+
+def check_name(name: str, known: Collection[str], what: str) -> None:
+    """Raise for a name that is not among the known ones."""
+    if name not in known:
+        raise SituateError(f"unknown {what} {name!r}{nearest(name, known)}")
+
+
+def _objective(name: str) -> Objective:
+    check_name(name, OBJECTIVES, "objective")
+    return next(objective for objective in OBJECTIVES if objective == name)
+
+
+def _own_machine(graph: Graph) -> Cluster:
+    """The devices that the graph's own file brings."""
+    if graph.machine:
+        return Cluster.of_machine("its own machine", graph.machine)
+    raise SituateError(
+        f"graph {graph.name!r} brings no machine of its own: give --cluster a preset "
+        f"({', '.join(Cluster.presets())}), a TOML file or identical:N"
+    )
+
+
+def _check_unit(graph: Graph, cluster: Cluster) -> None:
+    """Times without a unit cannot be added to seconds on a link."""
+    between = ~np.eye(len(cluster.devices), dtype=bool)
+    if graph.unit == "" and np.isfinite(cluster.bandwidth[between]).any():
+        raise SituateError(
+            f"graph {graph.name!r} ({graph.source}) has times without a unit and cluster "
+            f"{cluster.name!r} has links in bytes per second: use --cluster identical:N"
+        )
+
+
+def _say_rules(graph: Graph, rules: str | None) -> None:
+    if rules is None:
+        note(f"rules: {graph.rules}, those of the {graph.source} format; --rules changes them")
+    else:
+        note(f"rules: {rules}, not those of the {graph.source} format ({graph.rules})")
+
+
+def read_planned(
+    model: str,
+    plan: str,
+    cluster: str | None,
+    optimizer: str | None = None,
+    dim: Sequence[str] | None = None,
+) -> tuple[Problem, Schedule]:
+    """A plan's problem, and the schedule that the plan stands for on it.
+
+    Without `cluster` it is the preset, or the identical devices, that the plan names, else the
+    machine of the model's own file.
+    """
+    read = Plan.read(plan)
+    problem = read_problem(
+        model,
+        cluster or _named_cluster(read),
+        objective=read.objective,
+        rules=read.rules,
+        optimizer=optimizer,
+        dim=dim,
+    )
+    return problem, read.schedule(problem)
+
+
+def model_and_plan(model: str, plan: str | None) -> tuple[str, str | None]:
+    """Both files; a plan given alone stands for the model too, if that needs no file."""
+    if plan is not None or not os.path.isfile(model):
+        return model, plan
+    try:
+        graph = Plan.read(model).graph
+    except PlanError:
+        return model, None
+    if graph.partition(":")[0] not in zoo.names() and ":" not in graph:
+        raise SituateError(f"{model} is a plan: give its model before it: MODEL {model}")
+    return graph, model
+
+
+def _named_cluster(plan: Plan) -> str | None:
+    """The plan's cluster, where its name is all that is needed to find it."""
+    found = plan.cluster in Cluster.presets() or plan.cluster.startswith("identical:")
+    return plan.cluster if found else None

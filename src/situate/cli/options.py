@@ -1,0 +1,78 @@
+"""The arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import typer
+
+
+def _positive(value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise typer.BadParameter(f"must be a positive number of seconds, got {value}")
+    return value
+
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A file of any readable format, a network of the zoo (such as inception_v3, or "
+        "inception_v3:inference), or package.module:function returning a model, inputs and loss.",
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE|identical:N",
+        help="A preset, a TOML file, or N equal devices; 'situate cluster list' shows the "
+        "presets. Default: the machine that the model's own file brings.",
+    ),
+]
+Objective = Annotated[str, typer.Option(help="time, memory or throughput.")]
+Method = Annotated[str, typer.Option(help="'situate methods' lists them.")]
+Rules = Annotated[
+    str | None,
+    typer.Option(
+        help="Rules of execution: situate, regal, doppler or dnn-partitioning. Default: those of "
+        "the model's format."
+    ),
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        callback=_positive,
+        help="Seconds to search. Default: 10, or no limit where --evaluations is given.",
+    ),
+]
+Evaluations = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Schedules to try; with the same seed the result is then always the same."
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random choices.")]
+Threads = Annotated[
+    int | None, typer.Option(min=1, max=1024, help="Threads to search on. Default: all.")
+]
+Optimizer = Annotated[
+    str | None, typer.Option(help="Update of a captured training step, such as sgd or adam.")
+]
+Dim = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=SIZE", help="Size of a symbolic dimension of an ONNX file."),
+]
+Out = Annotated[str | None, typer.Option(metavar="FILE", help="Write the plan, as JSON.")]
+Picture = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Draw the plan, as .svg or .png.")
+]
+ScheduleFile = Annotated[
+    str | None,
+    typer.Option(
+        "--schedule",
+        metavar="FILE",
+        help="Write every op and transfer with its devices, start and end, as JSON.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]

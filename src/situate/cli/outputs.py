@@ -1,0 +1,95 @@
+"""The files a command writes: checked before long work, written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib.util
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from situate.cli.terminal import note
+from situate.errors import MissingExtra, SituateError
+from situate.problem import Problem
+from situate.result import Result
+from situate.schedule import Schedule
+from situate.writers import schedule_json
+
+PICTURES = (".svg", ".png")
+
+
+def check_outputs(inputs: Iterable[str], outputs: Iterable[str | None]) -> None:
+    """Raise unless every output can be written and no file is used twice."""
+    taken = {os.path.realpath(path) for path in inputs if os.path.isfile(path)}
+    for path in filter(None, outputs):
+        target = _writable(path)
+        if target in taken:
+            raise SituateError(f"cannot write {path!r}: it is used twice in this command")
+        taken.add(target)
+
+
+def check_picture(path: str | None) -> None:
+    """Raise unless a picture can be drawn to `path`."""
+    if path is None:
+        return
+    if Path(path).suffix.lower() not in PICTURES:
+        raise SituateError(f"picture {path!r}: its name must end in {' or '.join(PICTURES)}")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtra("matplotlib", "report")
+
+
+def _writable(path: str) -> str:
+    """Where `path` leads; raises unless a file can be written there."""
+    try:
+        target = os.path.realpath(path)
+        if os.path.isdir(target) or path.endswith(os.sep):
+            raise IsADirectoryError(errno.EISDIR, "it is a directory")
+        if _exists(target) and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, "no permission")
+        if not _exists(target) or os.path.isfile(target):
+            tempfile.TemporaryFile(dir=os.path.dirname(target)).close()
+        return target
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SituateError(f"cannot write {path!r}: {reason}") from None
+
+
+def _exists(path: str) -> bool:
+    """Whether there is anything; raises where no file can have that name."""
+    with contextlib.suppress(FileNotFoundError):
+        os.stat(path)
+        return True
+    return False
+
+
+def write_outputs(
+    result: Result, out: str | None, picture: str | None, schedule: str | None
+) -> None:
+    """Write the plan, its schedule and its picture, each where it was asked for."""
+    if out is not None:
+        result.plan.write(out)
+        note(f"wrote {out}")
+    write_schedule(result.problem, result.schedule, schedule)
+    heading: dict[str, Any] = {"method": result.method}
+    if result.problem.objective == "time":
+        heading |= {"lower_bound": result.lower_bound, "gap": result.gap}
+    draw_picture(result.problem, result.schedule, picture, **heading)
+
+
+def write_schedule(problem: Problem, schedule: Schedule, path: str | None) -> None:
+    """Write every op and transfer, where it was asked for."""
+    if path is not None:
+        schedule_json.write(problem, schedule, path)
+        note(f"wrote {path}")
+
+
+def draw_picture(problem: Problem, schedule: Schedule, path: str | None, **heading: Any) -> None:
+    """Draw a schedule, where it was asked for; `heading` as in `report.picture.draw`."""
+    if path is not None:
+        from situate.report.picture import draw
+
+        draw(problem, schedule, path, **heading)
+        note(f"wrote {path}")

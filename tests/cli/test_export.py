@@ -1,0 +1,56 @@
+"""`situate export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from situate.writers import situate_json
+from tests.cli.conftest import diamond
+
+
+@pytest.fixture
+def plan(situate, model, pair) -> str:
+    """A plan for the diamond on the pair."""
+    situate("plan", model, "--cluster", pair, "--out", "plan.json", "--time-limit", "0.2")
+    return "plan.json"
+
+
+@pytest.mark.parametrize(
+    ("target", "package"), [("perfetto", "perfetto"), ("accelerate", None), ("dot", None)]
+)
+def test_every_target_is_written(situate, model, pair, plan, target, package):
+    if package is not None:
+        pytest.importorskip(package)
+    run = situate("export", model, plan, "--cluster", pair, "--to", target, "--out", "out")
+    assert run.status == 0, run.err
+    assert Path("out").stat().st_size > 0
+
+
+def test_an_unknown_target_is_refused_with_the_nearest(situate, model, pair, plan):
+    run = situate("export", model, plan, "--cluster", pair, "--to", "dott", "--out", "out")
+    assert run.status == 2
+    assert "'dot'" in run.err
+    assert not Path("out").exists()
+
+
+def test_a_plan_for_another_graph_is_refused(situate, tmp_path, pair, plan):
+    situate_json.write(diamond(control=((1, 2),)), tmp_path / "other.json")
+    run = situate("export", "other.json", plan, "--cluster", pair, "--to", "dot", "--out", "out")
+    assert (run.status, run.out) == (2, "")
+    assert "graph" in run.err
+    assert not Path("out").exists()
+
+
+def test_the_plan_is_not_overwritten(situate, model, pair, plan):
+    before = Path(plan).read_bytes()
+    run = situate("export", model, plan, "--cluster", pair, "--to", "dot", "--out", plan)
+    assert run.status == 2
+    assert Path(plan).read_bytes() == before
+
+
+def test_a_missing_plan_is_refused(situate, model, pair):
+    run = situate("export", model, "no.json", "--cluster", pair, "--to", "dot", "--out", "out")
+    assert run.status == 2
+    assert run.err.startswith("error: no.json: ")

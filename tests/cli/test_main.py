@@ -1,0 +1,58 @@
+"""The command line as a whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import situate as package
+
+COMMANDS = ("plan", "compare", "explain", "info", "convert", "cluster", "export", "methods")
+
+
+def test_help_names_every_command_and_exit_status(situate):
+    run = situate("--help")
+    assert run.status == 0
+    for command in COMMANDS:
+        assert f"  {command} " in run.out
+    assert "Exit status" in run.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(situate, command):
+    run = situate(command, "--help")
+    assert run.status == 0
+    assert run.out.startswith("Usage:")
+
+
+def test_no_command_shows_the_help(situate):
+    assert situate().out == situate("--help").out
+
+
+def test_version(situate):
+    assert situate("--version").out == f"situate {package.__version__}\n"
+
+
+def test_methods_are_listed(situate):
+    assert situate("methods").out.split() == list(package.METHODS)
+
+
+COMMAND = f"{sys.executable} %s -c 'import sys; from situate.cli import main; sys.exit(main())'"
+
+
+@pytest.mark.parametrize("buffering", ["", "-u"])
+@pytest.mark.parametrize("target", ["| true", "> /dev/full"])
+def test_an_output_that_breaks_is_no_traceback(buffering, target):
+    command = f"{COMMAND % buffering} cluster list {target}"
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in run.stderr
+    assert "Exception" not in run.stderr
+
+
+def test_a_full_disk_is_an_error():
+    command = f"{COMMAND % ''} cluster list > /dev/full"
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert run.stderr == "error: output: No space left on device\n"

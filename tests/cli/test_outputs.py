@@ -1,0 +1,48 @@
+"""Checks of the files a command will write."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from situate.cli.outputs import check_outputs, check_picture
+from situate.errors import MissingExtra, SituateError
+
+
+def test_checking_leaves_nothing_behind(tmp_path):
+    check_outputs([], [str(tmp_path / "new.json")])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stream_may_be_written():
+    check_outputs([], ["/dev/null"])
+
+
+@pytest.mark.parametrize("second", ["plan.json", "./plan.json", "link.json"])
+def test_no_file_is_used_twice_under_any_name(tmp_path, monkeypatch, second):
+    monkeypatch.chdir(tmp_path)
+    Path("plan.json").touch()
+    Path("link.json").symlink_to("plan.json")
+    with pytest.raises(SituateError, match="used twice"):
+        check_outputs(["plan.json"], [second])
+
+
+@pytest.mark.parametrize("path", ["no/x.json", "x/", "a\0b", "x" * 5000, "/proc/x.json"])
+def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SituateError, match="cannot write"):
+        check_outputs([], [path])
+
+
+@pytest.mark.parametrize("path", ["plan", "plan.pdf", "plan.svg.txt"])
+def test_a_picture_has_a_known_ending(path):
+    with pytest.raises(SituateError, match="must end in"):
+        check_picture(path)
+
+
+def test_a_picture_needs_matplotlib(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"situate\[report\]"):
+        check_picture("plan.svg")

@@ -1,0 +1,119 @@
+"""`situate plan`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from situate.plan import Plan
+
+KEYS = {
+    "method",
+    "decoder",
+    "objective",
+    "value",
+    "lower_bound",
+    "gap",
+    "feasible",
+    "makespan",
+    "throughput",
+    "peak_memory",
+    "devices_used",
+    "evaluations",
+    "seconds",
+    "seed",
+    "rules",
+    "unit",
+    "graph",
+    "cluster",
+}
+
+QUICK = ("--time-limit", "0.2")
+
+
+def test_json_is_one_object_with_every_promised_key(situate, model, pair):
+    run = situate("plan", model, "--cluster", pair, "--json", *QUICK)
+    assert run.status == 0
+    assert run.json.keys() >= KEYS
+    assert run.json["makespan"] == pytest.approx(3.001)
+    assert set(run.json["peak_memory"]) == {"gpu0", "gpu1"}
+
+
+def test_text_names_the_value_the_bound_and_every_device(situate, model, pair):
+    run = situate("plan", model, "--cluster", pair, *QUICK)
+    assert run.status == 0
+    for word in ("diamond", "pair", "gpu0", "gpu1", "3.00 s"):
+        assert word in run.out
+
+
+def test_no_progress_is_written_off_a_terminal(situate, model, pair):
+    assert situate("plan", model, "--cluster", pair, *QUICK).err == ""
+
+
+def test_the_plan_written_replays_to_the_value_reported(situate, model, pair):
+    run = situate("plan", model, "--cluster", pair, "--out", "plan.json", "--json", *QUICK)
+    explained = situate("explain", model, "plan.json", "--cluster", pair, "--json")
+    assert Plan.read("plan.json")
+    assert explained.json["makespan"] == run.json["makespan"]
+
+
+def test_the_schedule_written_holds_every_op_and_transfer(situate, model, pair):
+    situate("plan", model, "--cluster", pair, "--schedule", "schedule.json", *QUICK)
+    content = json.loads(Path("schedule.json").read_text())
+    assert [op["name"] for op in content["ops"]] == ["a", "b", "c", "d"]
+    assert len(content["transfers"]) == 2
+    assert content["unit"] == "s"
+    assert content["rules"] == "situate"
+
+
+@pytest.mark.parametrize("name", ["plan.svg", "plan.png"])
+def test_a_picture_is_drawn(situate, model, pair, name):
+    pytest.importorskip("matplotlib")
+    run = situate("plan", model, "--cluster", pair, "--picture", name, *QUICK)
+    assert run.status == 0
+    assert Path(name).stat().st_size > 1000
+
+
+def test_same_seed_and_evaluations_give_the_same_plan(situate, model, pair):
+    plans = []
+    for threads in (1, 2):
+        arguments = ("--evaluations", 300, "--seed", 7, "--threads", threads)
+        situate("plan", model, "--cluster", pair, "--out", "plan.json", *arguments)
+        plan = json.loads(Path("plan.json").read_text())
+        plans.append(list(plan["placement"].items()))
+    assert plans[0] == plans[1]
+
+
+def test_memory_is_an_objective(situate, model, pair):
+    run = situate("plan", model, "--cluster", pair, "--objective", "memory", "--json", *QUICK)
+    assert run.json["objective"] == "memory"
+    assert run.json["value"] == max(run.json["peak_memory"].values())
+
+
+def test_identical_devices_need_no_links(situate, model):
+    run = situate("plan", model, "--cluster", "identical:3", "--json", *QUICK)
+    assert run.json["makespan"] == 3.0
+
+
+def test_other_rules_are_said_on_stderr(situate, model, pair):
+    run = situate("plan", model, "--cluster", pair, "--rules", "doppler", "--json", *QUICK)
+    assert run.json["rules"] == "doppler"
+    assert "doppler" in run.err
+
+
+def test_a_plan_that_does_not_fit_says_so_and_exits_3(situate, model, tight_pair):
+    run = situate("plan", model, "--cluster", tight_pair, *QUICK)
+    assert run.status == 3
+    assert "does not fit in memory" in run.err
+    assert "gpu" in run.err
+
+
+def test_a_plan_that_does_not_fit_is_infeasible_in_json(situate, model, tight_pair):
+    run = situate("plan", model, "--cluster", tight_pair, "--json", *QUICK)
+    assert run.status == 3
+    assert run.json["feasible"] is False
+    limit = 1_500
+    peaks = run.json["peak_memory"]
+    assert run.json["overflow"] == {n: peak - limit for n, peak in peaks.items() if peak > limit}

@@ -1,0 +1,60 @@
+"""`import situate`: the names it gives, and what it does not load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import situate
+
+HEAVY = ("torch", "onnx", "matplotlib", "numpy", "transformers", "tensorboard", "accelerate")
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The modules loaded after `statement` in a fresh interpreter."""
+    code = f"import sys\ntry:\n    {statement}\nexcept SystemExit: pass\nprint(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(run.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import situate",
+        "from situate.cli import main; main(['--help'])",
+        "from situate.cli import main; main(['plan', '--help'])",
+        "from situate.cli import main; main(['--version'])",
+    ],
+)
+def test_nothing_heavy_loads_before_it_is_needed(statement):
+    assert loaded_by(statement).isdisjoint(HEAVY)
+
+
+def test_at_most_35_public_names():
+    assert len(situate.__all__) <= 35
+    assert len(set(situate.__all__)) == len(situate.__all__)
+
+
+@pytest.mark.parametrize("name", situate.__all__)
+def test_every_public_name_is_there(name):
+    if name == "capture":
+        pytest.importorskip("torch")
+    assert getattr(situate, name) is not None
+
+
+def test_every_public_name_is_listed():
+    assert set(situate.__all__) <= set(dir(situate))
+
+
+def test_unknown_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        situate.nonsense  # noqa: B018
+
+
+def test_the_version_is_the_packages():
+    project = Path(__file__).parents[1] / "pyproject.toml"
+    assert tomllib.loads(project.read_text())["project"]["version"] == situate.__version__
