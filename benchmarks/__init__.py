@@ -1,0 +1,1 @@
+"""What situate reaches, measured: `python -m benchmarks`. See docs/benchmarks.md."""
