@@ -1,0 +1,95 @@
+# Every target sets itself up from nothing on a machine with Python 3.11 or newer, make and g++.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
+CORE := pyproject.toml CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.h)
+PYTEST := $(BIN)/python -m pytest
+STUBS := $(BIN)/python -m nanobind.stubgen -q -m situate._core
+
+.PHONY: demo test bench lint format stubs sanitize build clean FORCE
+.DEFAULT_GOAL := build
+
+build: $(VENV)/.core
+
+$(VENV)/.tools: constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) scikit-build-core nanobind cmake ninja
+	@touch $@
+
+# Without isolation the build folder serves again, and only what changed is compiled.
+$(VENV)/.core: $(VENV)/.tools $(CORE)
+	$(INSTALL) --no-build-isolation -C cmake.define.SITUATE_WERROR=ON -e .
+	@touch $@
+
+$(VENV)/.torch: $(VENV)/.tools
+	$(INSTALL) torch==2.13.0
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.torch $(VENV)/.core
+	$(INSTALL) matplotlib
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.torch | $(VENV)/.core
+	$(INSTALL) --no-build-isolation -C cmake.define.SITUATE_WERROR=ON \
+		-e '.[torch,onnx,exact,baselines,report,discover,dev]'
+	@touch $@
+
+demo: $(VENV)/.demo
+	@mkdir -p demo
+	$(BIN)/situate convert inception_v3 demo/inception_v3.json.gz --fresh
+	$(BIN)/situate compare demo/inception_v3.json.gz --cluster k80-4 --time-limit 10 \
+		--out demo/plan.json --picture demo/timeline.svg
+	@echo "The plan is demo/plan.json; look at demo/timeline.svg"
+
+test: $(VENV)/.core $(VENV)/.dev
+	$(PYTEST) $(TESTS)
+
+bench: $(VENV)/.core $(VENV)/.dev
+	$(BIN)/python -m benchmarks $(BENCH)
+
+lint: $(VENV)/.core $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run -Werror cpp/*.cpp cpp/*.h
+	mkdir -p build && $(STUBS) -o build/_core.pyi
+	diff -u src/situate/_core.pyi build/_core.pyi
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix-only -q
+	$(BIN)/ruff format -q
+	$(BIN)/clang-format -i cpp/*.cpp cpp/*.h
+
+stubs: $(VENV)/.core $(VENV)/.dev
+	$(STUBS) -o src/situate/_core.pyi
+
+# The core under its tests, with AddressSanitizer and UndefinedBehaviorSanitizer, then with
+# ThreadSanitizer. Python starts with -S, for else the editable install's hook would bring the core
+# without sanitizers.
+SANITIZE_TESTS ?= tests/evaluators tests/solvers
+SITE = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+LIBRARY = $(shell $(CXX) -print-file-name=lib$(1).so)
+# ThreadSanitizer of GCC 12 and older cannot place its shadow under much address randomisation.
+FIXED_ADDRESSES = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+SANITIZED = env PYTHONPATH=.sanitize/$(1):$(SITE) LD_PRELOAD="$(call LIBRARY,$(2)) $(call LIBRARY,stdc++)" \
+	$(BIN)/python -S -m pytest -x -p no:cacheprovider $(SANITIZE_TESTS)
+
+sanitize: .sanitize/address .sanitize/thread
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 $(call SANITIZED,address,asan)
+	TSAN_OPTIONS=halt_on_error=1 $(FIXED_ADDRESSES) $(call SANITIZED,thread,tsan)
+
+.sanitize/address: SANITIZERS = address,undefined
+.sanitize/thread: SANITIZERS = thread
+.sanitize/%: $(VENV)/.core $(VENV)/.dev FORCE
+	rm -rf $@ && mkdir -p $@ && cp -r src/situate $@
+	$(BIN)/cmake -S . -B build/sanitize-$* -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+		-DPython_EXECUTABLE=$(abspath $(BIN)/python) -DSITUATE_SANITIZE=$(SANITIZERS) >/dev/null
+	$(BIN)/cmake --build build/sanitize-$*
+	$(BIN)/cmake --install build/sanitize-$* --prefix $@ >/dev/null
+FORCE:
+
+clean:
+	rm -rf build .sanitize .hypothesis .mypy_cache .pytest_cache .ruff_cache demo
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

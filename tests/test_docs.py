@@ -1,0 +1,41 @@
+"""The documents: their links lead somewhere and they leave nothing out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from situate.cluster import Cluster
+from situate.plan import Plan
+from situate.solvers import METHODS
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files(page):
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert missing == []
+
+
+def test_every_field_of_a_plan_is_described():
+    text = (ROOT / "docs" / "plan-format.md").read_text()
+    assert [name for name in Plan.__struct_fields__ if f"`{name}`" not in text] == []
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_a_page_that_the_index_names(method):
+    assert (ROOT / "docs" / "methods" / f"{method}.md").read_text().startswith(f"# {method}\n")
+    assert f"[{method}]({method}.md)" in (ROOT / "docs" / "methods" / "README.md").read_text()
+
+
+def test_the_readmes_cluster_is_one(tmp_path):
+    text = (ROOT / "README.md").read_text()
+    block = re.search(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    (tmp_path / "two.toml").write_text(block[1])
+    assert Cluster.read(tmp_path / "two.toml").names == ["big", "small"]
