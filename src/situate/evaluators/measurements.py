@@ -1,0 +1,61 @@
+"""What an evaluator says of placements: how long their steps took, or how they failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Outcome = Literal["ok", "out_of_memory", "crash", "timeout", "nan"]
+OUTCOMES: tuple[Outcome, ...] = ("ok", "out_of_memory", "crash", "timeout", "nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """What was measured of k placements, in their order.
+
+    Attributes:
+        seconds: (k,) mean time of a step; infinite where none was completed.
+        outcome: (k,) indices into `OUTCOMES`.
+    """
+
+    seconds: NDArray[np.float64]
+    outcome: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+    @property
+    def ok(self) -> NDArray[np.bool_]:
+        """(k,) whether the step ran to its end within memory."""
+        return np.asarray(self.outcome == 0)
+
+    def then(self, other: Measurements) -> Measurements:
+        """These, and those of the placements after them."""
+        return Measurements(
+            np.concatenate((self.seconds, other.seconds)),
+            np.concatenate((self.outcome, other.outcome)),
+        )
+
+    def times(self, failure: float) -> NDArray[np.float64]:
+        """(k,) seconds, with `failure` for every placement that failed (Post, section 4)."""
+        return np.where(self.ok, self.seconds, failure)
+
+
+class Evaluator(Protocol):
+    """A machine, real or simulated, that runs a step under a placement and takes its time."""
+
+    @property
+    def name(self) -> str:
+        """What measures, with all settings that change a measurement; a study keeps it."""
+        ...
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        """Run placements (k, n), the samples number `first`, `first` + 1, ... of a study.
+
+        Failures are results. The same samples with the same numbers give the same measurements on
+        a simulated machine.
+        """
+        ...

@@ -1,0 +1,78 @@
+"""A simulated machine: measures placements by the simulator, with noise where it is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.decoding import priority_of
+from situate.errors import SituateError
+from situate.evaluators.calls import schedule_calls
+from situate.evaluators.measurements import OUTCOMES, Measurements
+from situate.evaluators.simulator import Simulator
+from situate.problem import Problem
+
+OUT_OF_MEMORY, TIMEOUT = OUTCOMES.index("out_of_memory"), OUTCOMES.index("timeout")
+
+
+class SimulatedMachine:
+    """Runs ready ops in the order in which the graph lists them, as frameworks do.
+
+    Args:
+        problem: a graph on a cluster; its objective is `time`.
+        noise: standard deviation of the measured time's logarithm; a measured time is the
+            simulated one times exp(noise * z) with z from a normal distribution.
+        seed: of the noise. Sample number i always gets the same z.
+        threads: at most this many; the measurements do not depend on it.
+
+    Raises:
+        SituateError: noise below zero or not finite.
+    """
+
+    def __init__(
+        self, problem: Problem, noise: float = 0.0, seed: int = 0, threads: int | None = None
+    ) -> None:
+        if not 0 <= noise < np.inf:
+            raise SituateError(f"noise: must be finite and not negative, got {noise}")
+        self._problem = problem
+        self._simulator = Simulator(problem)
+        self._priority = priority_of(np.array(problem.graph.order, np.int32))
+        self._noise = noise
+        self._seed = seed
+        self._threads = threads
+
+    @property
+    def name(self) -> str:
+        """The simulator, its noise and the noise's seed."""
+        return f"simulator noise={self._noise!r} seed={self._seed if self._noise else None}"
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        """Simulated times of placements (k, n), the samples number `first` and on.
+
+        A placement that exceeds a capacity is out of memory; one whose calls wait for one another
+        times out.
+        """
+        seconds, peak = self._simulate(placements)
+        fits, ends = (peak <= self._problem.capacity).all(axis=1), np.isfinite(seconds)
+        outcome = np.where(fits, np.where(ends, 0, TIMEOUT), OUT_OF_MEMORY).astype(np.uint8)
+        noisy = seconds * self._factors(first, len(seconds))
+        return Measurements(np.where(outcome == 0, noisy, np.inf), outcome)
+
+    def _simulate(
+        self, placements: NDArray[np.int32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        if self._problem.transfers == "atomic":
+            schedules = [schedule_calls(self._problem, placement) for placement in placements]
+            return np.array([s.makespan for s in schedules]), np.array([s.peak for s in schedules])
+        priorities = np.broadcast_to(self._priority, placements.shape)
+        return self._simulator.evaluate(placements, priorities, threads=self._threads)
+
+    def _factors(self, first: int, count: int) -> NDArray[np.float64]:
+        if not self._noise:
+            return np.ones(count)
+        draws = [
+            np.random.default_rng([self._seed, i]).standard_normal()
+            for i in range(first, first + count)
+        ]
+        with np.errstate(over="ignore"):
+            return np.asarray(np.clip(np.exp(self._noise * np.array(draws)), 1e-300, 1e300))
