@@ -1,0 +1,11 @@
+"""A study: a file that holds every measurement of a search before its learner sees it.
+
+The file is an SQLite database, see docs/study-format.md. A search that is killed and started again
+with the same file asks for the same placements, finds their measurements there, and goes on.
+"""
+
+from situate.study.file import StudyFile
+from situate.study.study import Study
+from situate.study.unkept import Unkept
+
+__all__ = ["Study", "StudyFile", "Unkept"]

@@ -1,0 +1,53 @@
+"""The table `checkpoint`: the learner's arrays as they were after some sample."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.study.connection import damaged
+
+State = Mapping[str, NDArray[np.generic]]
+
+
+def write(connection: sqlite3.Connection, done: int, state: State) -> None:
+    """Replace the checkpoint, in the caller's transaction."""
+    connection.execute("DELETE FROM checkpoint")
+    for name, array in state.items():
+        stream = BytesIO()
+        np.lib.format.write_array(stream, np.asarray(array), allow_pickle=False)
+        data = stream.getvalue()
+        row = name, done, data, _checksum(name, done, data)
+        connection.execute("INSERT INTO checkpoint VALUES (?, ?, ?, ?)", row)
+
+
+def read(connection: sqlite3.Connection, path: Path) -> tuple[int, State | None]:
+    """How many samples the learner had been told of and its state; 0 and None without any.
+
+    Raises:
+        ReadError: not as it was written.
+    """
+    rows = connection.execute("SELECT * FROM checkpoint").fetchall()
+    try:
+        state = {name: _array(name, done, data, checksum) for name, done, data, checksum in rows}
+        (done,) = {row[1] for row in rows} or {0}
+    except (TypeError, ValueError, MemoryError):
+        raise damaged(path, "the checkpoint of the study") from None
+    return done, state or None
+
+
+def _array(name: str, done: int, data: bytes, checksum: int) -> NDArray[np.generic]:
+    if checksum != _checksum(name, done, data):
+        raise ValueError("another checksum")
+    array: NDArray[np.generic] = np.lib.format.read_array(BytesIO(data), allow_pickle=False)
+    return array
+
+
+def _checksum(name: str, done: int, data: bytes) -> int:
+    return zlib.crc32(data, zlib.crc32(f"{name} {done}".encode()))

@@ -1,0 +1,168 @@
+"""The study file as a search writes it."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.errors import SituateError
+from situate.evaluators.measurements import Measurements
+from situate.study import checkpoint, samples
+from situate.study.connection import connect, damaged, one_line
+from situate.study.format import check_header, create, is_new, read_header
+from situate.study.packing import Packing
+from situate.study.unkept import Unkept
+
+CHECKPOINT_SECONDS = 10.0
+"""Seconds of a search between two checkpoints of its learner."""
+
+
+class StudyFile:
+    """A study that one search writes, and no other meanwhile; a context manager.
+
+    What a method has returned from is in the file, even if the process is killed right then.
+
+    Args:
+        path: of the file; a new study if there is none, or one of no bytes.
+        header: names and values of everything that decides which samples the search asks for and
+            what is measured of them; among them the numbers of `ops` and `devices`.
+
+    Raises:
+        ReadError: not a study, or a damaged one.
+        SituateError: a study of another search; in use; cannot be written.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, str]) -> None:
+        self.path = path
+        self._packing = Packing.of(header)
+        self._logged = False
+        self._connection = connect(path, write=True)
+        try:
+            with one_line(path):
+                self._open(header)
+        except BaseException:
+            self._connection.close()
+            raise
+        self._kept_at = time.monotonic()
+
+    @classmethod
+    def open(cls, path: str | Path | None, header: Mapping[str, str]) -> StudyFile | Unkept:
+        """The study at `path`, or without one what takes its place."""
+        return Unkept() if path is None else cls(Path(path), header)
+
+    def _open(self, header: Mapping[str, str]) -> None:
+        # The lock is held until the connection is closed, also by the end of the process.
+        self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        with self._connection:
+            self._connection.execute("BEGIN EXCLUSIVE")
+            if is_new(self._connection):
+                create(self._connection, header)
+            else:
+                check_header(read_header(self._connection, self.path), header, self.path)
+            self._count = self._connection.execute("SELECT count(*) FROM samples").fetchone()[0]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing of what is written within."""
+        with one_line(self.path), self._connection:
+            # With a write-ahead log a commit does not wait for the disk, and still survives the
+            # process; a loss of power takes at most the last commits.
+            if not self._logged:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._logged = True
+            self._connection.execute("BEGIN")
+            yield
+
+    def __enter__(self) -> StudyFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Fold the log into the file, so that it is one file that can be copied, and close it."""
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+        self._connection.close()
+
+    def known(self, first: int, placements: NDArray[np.int32]) -> Measurements:
+        """What the file holds of the samples number `first` and on: of the leading ones or none.
+
+        Args:
+            first: number of the first sample.
+            placements: (k, n), as the learner asks for them now.
+
+        Raises:
+            ReadError: a sample that is not as it was written.
+            SituateError: a sample of another placement.
+        """
+        held = self._samples(first, first + len(placements))
+        kept = samples.placements(held, self._packing, self.path)
+        same = (kept == placements[: len(held)]).all(axis=1)
+        if not same.all():
+            raise SituateError(
+                f"{self.path}: made by another version of situate or of the learner: sample "
+                f"{first + int(np.argmin(same))} differs; use that version, or give another file"
+            )
+        return samples.measurements(held)
+
+    def record(self, first: int, placements: NDArray[np.int32], measurements: Measurements) -> None:
+        """Add what was measured of placements (k, n), the samples number `first` and on, whole or
+        not at all.
+
+        Raises:
+            SituateError: the file cannot be written.
+        """
+        packed = self._packing.pack(placements)
+        with self._transaction():
+            samples.write(self._connection, first, packed, measurements)
+        self._count += len(packed)
+
+    def keep(self, done: int, state: Callable[[], checkpoint.State], now: bool = False) -> None:
+        """Replace the checkpoint if the last is `CHECKPOINT_SECONDS` old, or `now`.
+
+        Args:
+            done: samples that the learner has been told of.
+            state: gives its arrays.
+            now: whatever the age of the last.
+        """
+        if not now and time.monotonic() - self._kept_at < CHECKPOINT_SECONDS:
+            return
+        with self._transaction():
+            checkpoint.write(self._connection, done, state())
+        self._kept_at = time.monotonic()
+
+    def checkpoint(self) -> tuple[int, checkpoint.State | None]:
+        """How many samples the learner had been told of and its state; 0 and None without any.
+
+        Raises:
+            ReadError: it is not as it was written, or the file lacks samples that it knows of.
+        """
+        with one_line(self.path):
+            done, state = checkpoint.read(self._connection, self.path)
+        if not 0 <= done <= self._count:
+            raise damaged(self.path, "the checkpoint of the study")
+        return done, state
+
+    def batches(self, until: int) -> Iterator[tuple[int, NDArray[np.int32], Measurements]]:
+        """The samples before number `until`, as they were measured together: the number of the
+        first, placements (k, n), measurements.
+
+        Raises:
+            ReadError: a sample that is not as it was written.
+        """
+        for first, group in groupby(self._samples(0, until), key=lambda sample: sample.batch):
+            batch = list(group)
+            placements = samples.placements(batch, self._packing, self.path)
+            yield first, placements, samples.measurements(batch)
+
+    def _samples(self, first: int, end: int) -> list[samples.Sample]:
+        if first >= self._count:
+            return []
+        with one_line(self.path):
+            return samples.read(self._connection, self.path, first, end)

@@ -1,0 +1,77 @@
+"""What makes an SQLite database a study: its mark, its version, its tables and its header."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+
+from situate.errors import ReadError, SituateError
+from situate.study.connection import damaged
+
+APPLICATION = 0x53495455
+"""SQLite's `application_id`: `SITU`."""
+
+VERSION = 1
+"""SQLite's `user_version`: the version of the format."""
+
+TABLES = (
+    "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE samples (number INTEGER PRIMARY KEY, batch INTEGER NOT NULL, seconds REAL,"
+    " outcome TEXT NOT NULL, placement BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    "CREATE TABLE checkpoint (name TEXT PRIMARY KEY, done INTEGER NOT NULL,"
+    " array BLOB NOT NULL, checksum INTEGER NOT NULL)",
+)
+
+
+def is_new(connection: sqlite3.Connection) -> bool:
+    """Whether the database is empty, as is a file of no bytes."""
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    return not tables and _mark(connection) == (0, 0)
+
+
+def create(connection: sqlite3.Connection, header: Mapping[str, str]) -> None:
+    """Make a database a study without samples, in the caller's transaction."""
+    for statement in TABLES:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.executemany("INSERT INTO header VALUES (?, ?)", header.items())
+
+
+def read_header(connection: sqlite3.Connection, path: Path) -> dict[str, str]:
+    """What the study is of.
+
+    Raises:
+        ReadError: a database of another program, a study of another format, a damaged one.
+    """
+    application, version = _mark(connection)
+    if application != APPLICATION:
+        raise ReadError(f"{path}: a database of another program, not a study; give another file")
+    if version != VERSION:
+        raise ReadError(
+            f"{path}: format {version} of a study, and this situate reads format {VERSION}; "
+            "use the situate that made it, or give another file"
+        )
+    tables = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
+    if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok" or {*TABLES} - tables:
+        raise damaged(path, "the study")
+    return dict(connection.execute("SELECT name, value FROM header ORDER BY rowid"))
+
+
+def check_header(held: Mapping[str, str], wanted: Mapping[str, str], path: Path) -> None:
+    """
+    Raises:
+        SituateError: the study is of another search; names the field that differs.
+    """
+    for name in {**wanted, **held}:
+        if held.get(name) != wanted.get(name):
+            raise SituateError(
+                f"{path}: the study has {name} {held.get(name)!r} and this search "
+                f"{wanted.get(name)!r}; start the search as it was, or give it another file"
+            )
+
+
+def _mark(connection: sqlite3.Connection) -> tuple[int, int]:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    return application, connection.execute("PRAGMA user_version").fetchone()[0]

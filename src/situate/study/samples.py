@@ -1,0 +1,112 @@
+"""The table `samples`: what was measured of which placement, every row with a checksum."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.evaluators.measurements import OUTCOMES, Measurements
+from situate.study.connection import damaged
+from situate.study.packing import Packing
+
+Row = tuple[int, int, float | None, str, bytes, int]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A placement and what was measured of it.
+
+    Attributes:
+        number: 0 for the first of a study.
+        batch: number of the first of the samples that were measured together.
+        seconds: mean time of a step; infinite where none was completed.
+        outcome: index into `OUTCOMES`.
+        packed: the placement, see `Packing`.
+    """
+
+    number: int
+    batch: int
+    seconds: float
+    outcome: int
+    packed: bytes
+
+
+def write(
+    connection: sqlite3.Connection, first: int, packed: Sequence[bytes], measured: Measurements
+) -> None:
+    """Add the samples number `first` and on, measured together, in the caller's transaction."""
+    rows = _rows(first, packed, measured)
+    connection.executemany("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+def read(
+    connection: sqlite3.Connection, path: Path, first: int = 0, end: int = 2**62
+) -> list[Sample]:
+    """The samples number `first` and on, before `end`.
+
+    Raises:
+        ReadError: one is missing, or not as it was written.
+    """
+    query = "SELECT * FROM samples WHERE number >= ? AND number < ? ORDER BY number"
+    samples = []
+    for number, row in enumerate(connection.execute(query, (first, end)), first):
+        sample = _sample(row)
+        if sample is None or sample.number != number:
+            raise damaged(path, f"sample {number} of the study")
+        samples.append(sample)
+    return samples
+
+
+def measurements(samples: Sequence[Sample]) -> Measurements:
+    """What was measured."""
+    return Measurements(
+        np.array([sample.seconds for sample in samples], np.float64),
+        np.array([sample.outcome for sample in samples], np.uint8),
+    )
+
+
+def placements(samples: Sequence[Sample], packing: Packing, path: Path) -> NDArray[np.int32]:
+    """The placements (k, n).
+
+    Raises:
+        ReadError: one is none of this study's graph and cluster.
+    """
+    found = np.empty((len(samples), packing.ops), np.int32)
+    for row, sample in zip(found, samples, strict=True):
+        try:
+            row[:] = packing.unpack(sample.packed)
+        except ValueError:
+            raise damaged(path, f"sample {sample.number} of the study") from None
+    return found
+
+
+def _rows(first: int, packed: Sequence[bytes], measured: Measurements) -> Iterator[Row]:
+    for number, seconds in enumerate(measured.seconds.tolist(), first):
+        outcome, placement = OUTCOMES[measured.outcome[number - first]], packed[number - first]
+        checksum = _checksum(number, first, seconds, outcome, placement)
+        yield number, first, None if seconds == np.inf else seconds, outcome, placement, checksum
+
+
+def _sample(row: Row) -> Sample | None:
+    """The sample, or None if the row is not as it was written."""
+    number, batch, finite, outcome, packed, checksum = row
+    seconds = np.inf if finite is None else finite
+    try:
+        intact = checksum == _checksum(number, batch, seconds, outcome, packed)
+    except (struct.error, TypeError, AttributeError):
+        return None
+    if not intact or outcome not in OUTCOMES:
+        return None
+    return Sample(number, batch, seconds, OUTCOMES.index(outcome), packed)
+
+
+def _checksum(number: int, batch: int, seconds: float, outcome: str, packed: bytes) -> int:
+    numbers = struct.pack("<qqd", number, batch, seconds)
+    return zlib.crc32(packed, zlib.crc32(outcome.encode(), zlib.crc32(numbers)))

@@ -1,0 +1,73 @@
+"""The study file as people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.evaluators.measurements import Measurements
+from situate.study import samples
+from situate.study.connection import connect, damaged, one_line
+from situate.study.format import read_header
+from situate.study.packing import Packing
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Every measurement of a search, in order.
+
+    Attributes:
+        path: of the file.
+        header: what the search was: graph, cluster, method, seed, ...
+        measurements: seconds (k,) and outcome (k,) of each sample.
+        batch: (k,) number of the first of the samples that were measured together.
+    """
+
+    path: Path
+    header: dict[str, str]
+    measurements: Measurements
+    batch: NDArray[np.int64]
+    _samples: list[samples.Sample] = field(repr=False)
+    _packing: Packing = field(repr=False)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Study:
+        """Read a study; the file is left as it is.
+
+        Raises:
+            ReadError: no such file, not a study, or a damaged one.
+            SituateError: a search is writing it, or it cannot be opened.
+        """
+        path = Path(path)
+        with closing(connect(path, write=False)) as connection, one_line(path):
+            header = read_header(connection, path)
+            held = samples.read(connection, path)
+        try:
+            packing = Packing.of(header)
+        except ValueError:
+            raise damaged(path, "the header of the study") from None
+        batch = np.array([sample.batch for sample in held], np.int64)
+        return cls(path, header, samples.measurements(held), batch, held, packing)
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def placement(self, number: int) -> NDArray[np.int32]:
+        """The device index of each op (n,) in sample `number`.
+
+        Raises:
+            IndexError: no such sample.
+            ReadError: it is damaged.
+        """
+        return np.asarray(
+            samples.placements([self._samples[number]], self._packing, self.path)[0], np.int32
+        )
+
+    def placements(self) -> Iterator[NDArray[np.int32]]:
+        """`placement` of every sample in turn."""
+        return map(self.placement, range(len(self)))

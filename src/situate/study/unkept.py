@@ -1,0 +1,39 @@
+"""What a search without a study file has in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.evaluators.measurements import Measurements
+from situate.study.checkpoint import State
+
+
+class Unkept:
+    """The interface of `StudyFile`; it keeps nothing."""
+
+    def __enter__(self) -> Unkept:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def known(self, first: int, placements: NDArray[np.int32]) -> Measurements:
+        """Of no sample."""
+        return Measurements(np.empty(0), np.empty(0, np.uint8))
+
+    def record(self, first: int, placements: NDArray[np.int32], measurements: Measurements) -> None:
+        """Forget them."""
+
+    def keep(self, done: int, state: Callable[[], State], now: bool = False) -> None:
+        """Forget it."""
+
+    def checkpoint(self) -> tuple[int, State | None]:
+        """None."""
+        return 0, None
+
+    def batches(self, until: int) -> Iterator[tuple[int, NDArray[np.int32], Measurements]]:
+        """None."""
+        return iter(())

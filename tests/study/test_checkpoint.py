@@ -1,0 +1,53 @@
+"""A learner's arrays are as they were written, or an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from situate.errors import ReadError
+from situate.study import StudyFile
+from tests.study.studies import HEADER, content, edited, made, state
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_checkpoint_gives_back_its_arrays(tmp_path: Path) -> None:
+    with StudyFile(made(tmp_path / "a.study", batches=3), HEADER) as study:
+        done, held = study.checkpoint()
+    assert done == 12
+    assert held is not None
+    for name, array in state().items():
+        assert held[name].dtype == array.dtype
+        assert np.array_equal(held[name], array)
+    assert held.keys() == state().keys()
+
+
+def test_a_state_of_anything_but_arrays_of_numbers_is_not_kept(tmp_path: Path) -> None:
+    with StudyFile(made(tmp_path / "a.study"), HEADER) as study:
+        before = content(study)
+        with pytest.raises(ValueError, match="Object arrays"):
+            study.keep(4, lambda: {"x": np.array([{}])}, now=True)
+        assert content(study) == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE checkpoint SET done = 5",
+        "UPDATE checkpoint SET array = 'x'",
+        "UPDATE checkpoint SET array = x'00'",
+        "UPDATE checkpoint SET name = 'a' WHERE name = 'count'",
+        "DELETE FROM samples WHERE number > 5",
+    ],
+)
+def test_an_edited_checkpoint_is_noticed(statement: str, tmp_path: Path) -> None:
+    path = made(tmp_path / "a")
+    edited(path, statement)
+    with (
+        StudyFile(path, HEADER) as study,
+        pytest.raises(ReadError, match="a: the checkpoint of the study is damaged; restore"),
+    ):
+        study.checkpoint()

@@ -1,0 +1,116 @@
+"""A study keeps what was measured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from situate.errors import SituateError
+from situate.study import StudyFile, Unkept, file
+from tests.study.studies import BATCH, HEADER, batch, content, made, state
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_what_was_recorded_is_known_when_it_is_opened_again(tmp_path: Path) -> None:
+    path = made(tmp_path / "a.study")
+    with StudyFile(path, HEADER) as study:
+        placements, measured = batch(8)
+        known = study.known(8, placements)
+        assert np.array_equal(known.seconds, measured.seconds)
+        assert np.array_equal(known.outcome, measured.outcome)
+
+
+def test_only_the_leading_samples_are_known(tmp_path: Path) -> None:
+    placements = np.concatenate([batch(first)[0] for first in (0, 4, 8)])
+    with StudyFile(made(tmp_path / "a.study", batches=2), HEADER) as study:
+        assert len(study.known(0, placements)) == 8
+        assert len(study.known(6, placements[6:])) == 2
+        assert len(study.known(8, placements[8:])) == 0
+
+
+def test_batches_come_as_they_were_recorded(tmp_path: Path) -> None:
+    with StudyFile(made(tmp_path / "a.study"), HEADER) as study:
+        found = list(study.batches(12))
+    assert [first for first, _, _ in found] == [0, 4, 8]
+    for first, placements, measured in found:
+        assert np.array_equal(placements, batch(first)[0])
+        assert np.array_equal(measured.seconds, batch(first)[1].seconds)
+
+
+def test_a_checkpoint_waits_until_the_last_one_is_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with StudyFile(made(tmp_path / "a.study", batches=1), HEADER) as study:
+        study.keep(0, state)
+        assert study.checkpoint()[0] == BATCH
+        monkeypatch.setattr(file, "CHECKPOINT_SECONDS", 0.0)
+        study.keep(0, state)
+        assert study.checkpoint()[0] == 0
+
+
+def test_no_path_keeps_nothing() -> None:
+    with StudyFile.open(None, HEADER) as study:
+        assert isinstance(study, Unkept)
+        study.record(0, *batch(0))
+        study.keep(4, state, now=True)
+        assert len(study.known(0, batch(0)[0])) == 0
+        assert study.checkpoint() == (0, None)
+        assert list(study.batches(4)) == []
+
+
+def test_a_closed_study_is_one_file(tmp_path: Path) -> None:
+    made(tmp_path / "a.study")
+    assert os.listdir(tmp_path) == ["a.study"]
+
+
+def test_opening_a_study_without_adding_to_it_leaves_it_as_it_is(tmp_path: Path) -> None:
+    before = made(tmp_path / "a").read_bytes()
+    with StudyFile(tmp_path / "a", HEADER) as study:
+        content(study)
+    assert (tmp_path / "a").read_bytes() == before
+
+
+def test_another_placement_of_a_sample_is_noticed(tmp_path: Path) -> None:
+    placements = batch(4)[0].copy()
+    placements[2, 5] = (placements[2, 5] + 1) % 3
+    with (
+        StudyFile(made(tmp_path / "a.study"), HEADER) as study,
+        pytest.raises(SituateError, match=r"a\.study: made by another version .*: sample 6 diff"),
+    ):
+        study.known(4, placements)
+
+
+def test_a_damaged_study_never_gives_other_measurements(tmp_path: Path) -> None:
+    path = made(tmp_path / "a")
+    whole = path.read_bytes()
+    with StudyFile(path, HEADER) as study:
+        right = content(study)
+    found = []
+    for damaged in _damaged(whole):
+        path.write_bytes(damaged)
+        found.append(_content_or_error(path))
+    errors = [each for each in found if each != right]
+    assert all(isinstance(error, str) and "\n" not in error for error in errors)
+    assert 20 < len(errors) < len(found)
+
+
+def _content_or_error(path: Path) -> list[bytes] | str:
+    try:
+        with StudyFile(path, HEADER) as study:
+            return content(study)
+    except SituateError as error:
+        return str(error)
+
+
+def _damaged(data: bytes) -> Iterator[bytes]:
+    """With a byte changed, here and there, and cut off."""
+    for position in range(0, len(data), 523):
+        changed = bytes([data[position] ^ 0x15])
+        yield data[:position] + changed + data[position + 1 :]
+    for size in range(1000, len(data), 2777):
+        yield data[:size]

@@ -1,0 +1,67 @@
+"""A study is of one search, and of this format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from situate.errors import ReadError
+from situate.study import StudyFile
+from tests.study.studies import HEADER, edited, made, refused
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_file_of_no_bytes_becomes_a_study(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    made(tmp_path / "a")
+
+
+@pytest.mark.parametrize("name", HEADER)
+def test_a_study_of_another_search_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.study"
+    with StudyFile(path, HEADER | {name: "99"}):
+        pass
+    refused(f"the study has {name} '99' and this search '{HEADER[name]}'; start", path)
+
+
+def test_a_study_with_fields_of_its_own_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.study"
+    with StudyFile(path, HEADER | {"colour": "\x1b[31m"}):
+        pass
+    refused(r"has colour '\\x1b\[31m' and this search None", path)
+
+
+@pytest.mark.parametrize("statement", ["CREATE TABLE t (x)", "PRAGMA application_id = 7"])
+def test_another_programs_database_is_refused(statement: str, tmp_path: Path) -> None:
+    edited(tmp_path / "a", statement)
+    refused("a database of another program, not a study", tmp_path / "a", ReadError)
+
+
+def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+    path = made(tmp_path / "a")
+    edited(path, "PRAGMA user_version = 2")
+    refused("format 2 of a study, and this situate reads format 1", path, ReadError)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE samples",
+        "DROP TABLE header",
+        "ALTER TABLE header RENAME value TO v",
+        "DELETE FROM header",
+    ],
+)
+def test_a_study_that_lacks_a_part_is_refused(statement: str, tmp_path: Path) -> None:
+    path = made(tmp_path / "a")
+    edited(path, statement)
+    refused("the study is damaged; restore a copy of it|has graph None", path)
+
+
+def test_a_study_that_lacks_pages_is_refused(tmp_path: Path) -> None:
+    whole = made(tmp_path / "a").read_bytes()
+    for size in [1, 15, 16, 99, 100, 511, 512, *range(4096, len(whole), 4096)]:
+        (tmp_path / "a").write_bytes(whole[:size])
+        refused("damaged|not a study", tmp_path / "a", ReadError)
