@@ -102,9 +102,10 @@ def loss(model: nn.Module, source: Tensor, target: Tensor, following: Tensor) ->
     return F.cross_entropy(model(source, target), following.t().flatten())
 
 
-def build(layers: int, batch: int = 64) -> Built:
-    """Model, inputs and loss; encoder and decoder have `layers` layers each."""
+def build(layers: int, batch: int = 64, steps: int = STEPS) -> Built:
+    """Model, inputs and loss; encoder and decoder have `layers` layers each, unrolled `steps`
+    times."""
     if layers < 2:
         raise ValueError("the memory of attention needs a layer after the bidirectional one")
-    tokens = torch.randint(VOCABULARY, (3, batch, STEPS))
+    tokens = torch.randint(VOCABULARY, (3, batch, steps))
     return NMT(layers), tuple(tokens.unbind()), loss

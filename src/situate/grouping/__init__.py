@@ -1,0 +1,55 @@
+"""Grouping: which ops a learner places as one. One file a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.errors import SituateError, nearest
+from situate.grouping.groups import Groups, make_groups
+from situate.problem import Problem
+
+GROUPINGS = {
+    "none": "none",
+    "prefix": "prefix",
+    "colocation": "colocation",
+    "heavy-edge": "heavy_edge",
+    "metis": "metis",
+}
+"""Names of the rules, and the modules of this package that hold them."""
+
+COUNT = 64
+"""Groups that a rule which takes a number makes where none is asked for."""
+
+COUNTED = ("heavy-edge", "metis")
+"""Rules that take a number of groups."""
+
+__all__ = ["COUNT", "COUNTED", "GROUPINGS", "Groups", "group", "make_groups"]
+
+
+def group(problem: Problem, rule: str = "prefix", count: int | None = None) -> Groups:
+    """Group the ops of a problem.
+
+    Args:
+        problem: of n ops.
+        rule: one of `GROUPINGS`; see docs/grouping.md.
+        count: the number of groups that the rules of `COUNTED` coarsen to; None for `COUNT`. There
+            are fewer groups where there are fewer units, and more where units share no device.
+
+    Raises:
+        SituateError: an unknown rule; a count below one, or for a rule that takes none.
+        MissingExtra: `metis` without pymetis.
+    """
+    if rule not in GROUPINGS:
+        raise SituateError(f"unknown grouping {rule!r}{nearest(rule, GROUPINGS)}")
+    if count is not None and count < 1:
+        raise SituateError(f"groups: must be at least 1, got {count}")
+    if count is not None and rule not in COUNTED:
+        takes = " and ".join(repr(name) for name in COUNTED)
+        raise SituateError(f"grouping {rule!r} takes no number of groups; {takes} do")
+    module = import_module(f"situate.grouping.{GROUPINGS[rule]}")
+    labels: Callable[[Problem, int], NDArray[np.int64]] = module.labels
+    return make_groups(problem, labels(problem, count or COUNT))

@@ -1,0 +1,108 @@
+"""`colocation`: groups by hand, as ColocRL makes them.
+
+A. Mirhoseini et al., *Device Placement Optimization with Reinforcement Learning*, ICML 2017: what
+the framework colocates is together, and so are an op and its gradients; an LSTM cell is a group at
+every step; and where the output of an op is consumed by one other op alone, the two are together,
+and so on with the groups until none is left to merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.costs.rates import op_class
+from situate.grouping.calls import SHARED, Call, calls
+from situate.grouping.gradients import forward_ops
+from situate.grouping.merging import Merging
+from situate.problem import Problem
+
+HEAVY = ("convolution", "matmul", "attention")
+"""Op classes whose ops stay apart, so that a chain of layers does not become one group."""
+
+
+def labels(problem: Problem, count: int) -> NDArray[np.int64]:
+    """Labels (units,) of the groups; `count` does not matter."""
+    called = calls(problem.graph)
+    forward = forward_ops(problem.graph, called)
+    merging = Merging(problem.units)
+    _merge_calls(problem, merging, called)
+    for gradient, op in forward.items():
+        merging.merge(int(problem.unit[op]), int(problem.unit[gradient]))
+    follows = np.array([_in_call(call) or op in forward for op, call in enumerate(called)])
+    follows &= np.array([op.phase == "backward" for op in problem.graph.ops])
+    source, target = _flows(problem, follows)
+    while _merge_into_consumers(problem, merging, source, target):
+        pass
+    return merging.roots()
+
+
+def _merge_calls(problem: Problem, merging: Merging, called: Sequence[Call | None]) -> None:
+    """Every call of a module is a group; so is what the module's calls share."""
+    home: dict[Call, int] = {}
+    for call, unit in zip(called, problem.unit.tolist(), strict=True):
+        if call is not None:
+            merging.merge(home.setdefault(call, unit), unit)
+
+
+def _in_call(call: Call | None) -> bool:
+    return call is not None and call[1] != SHARED
+
+
+def _flows(
+    problem: Problem, follows: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Producing and consuming unit of every tensor that decides what is merged: gradients that
+    follow their op do not count, else nearly every output had two consumers."""
+    data = len(problem.graph.tensors)
+    length = np.diff(problem.consumer_start)[:data]
+    producer = np.repeat(problem.producer[:data], length)
+    consumer = problem.consumers[: len(producer)]
+    counts = ~follows[producer] & ~follows[consumer]
+    units = problem.unit.astype(np.int64)
+    return units[producer[counts]], units[consumer[counts]]
+
+
+def _merge_into_consumers(
+    problem: Problem, merging: Merging, source: NDArray[np.int64], target: NDArray[np.int64]
+) -> bool:
+    """Merge every group, in the order of the graph, with the only other group that consumes its
+    outputs, unless both are heavy. Returns whether any were merged."""
+    root = merging.roots()
+    heavy = np.zeros(problem.units, np.bool_)
+    np.logical_or.at(heavy, root[problem.unit], _heavy(problem))
+    changed = False
+    for group, consumer in _only_consumers(problem, root, source, target):
+        a, b = merging.root(group), merging.root(consumer)
+        if a != b and not (heavy[a] and heavy[b]):
+            heavy[merging.merge(a, b)] = heavy[a] or heavy[b]
+            changed = True
+    return changed
+
+
+def _only_consumers(
+    problem: Problem,
+    root: NDArray[np.int64],
+    source: NDArray[np.int64],
+    target: NDArray[np.int64],
+) -> list[tuple[int, int]]:
+    """Groups that one other group alone consumes, with that one, in the order of the graph."""
+    a, b = root[source], root[target]
+    group, consumer = np.divmod(np.unique((a * problem.units + b)[a != b]), problem.units)
+    _, place, consumers = np.unique(group, return_index=True, return_counts=True)
+    only = place[consumers == 1]
+    first = np.full(problem.units, problem.n)
+    np.minimum.at(first, root[problem.unit[list(problem.graph.order)]], np.arange(problem.n))
+    only = only[np.argsort(first[group[only]], kind="stable")]
+    return list(zip(group[only].tolist(), consumer[only].tolist(), strict=True))
+
+
+def _heavy(problem: Problem) -> NDArray[np.bool_]:
+    """(n,) ops of the heavy classes; where there are none, those of at least average seconds."""
+    heavy = np.array([op_class(op.kind) in HEAVY for op in problem.graph.ops])
+    if heavy.any():
+        return heavy
+    seconds = problem.seconds.min(axis=1)
+    return np.asarray(seconds >= seconds.mean() * (1 - 1e-9))

@@ -1,0 +1,117 @@
+"""Groups of ops that a learner places as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """A partition of a problem's ops, in the order of their first op in `Graph.order`.
+
+    Attributes:
+        of_op: (n,) the group of each op.
+        allowed: (g, d) the devices that every op of the group may and can run on, at least one.
+    """
+
+    of_op: NDArray[np.int32]
+    allowed: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.allowed)
+
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """(g,) an op of each group."""
+        return np.unique(self.of_op, return_index=True)[1]
+
+    def expand(self, devices: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Placements (k, n) of ops from devices (k, g) of groups."""
+        return np.ascontiguousarray(devices[:, self.of_op], np.int32)
+
+    def devices(self, placements: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Devices (k, g) of groups from placements (k, n) that `expand` made."""
+        return np.ascontiguousarray(placements[:, self.first], np.int32)
+
+
+def make_groups(problem: Problem, label_of_unit: Sequence[int] | NDArray[np.int64]) -> Groups:
+    """Groups of the units with equal labels (units,), as far as their devices agree.
+
+    The units of a label that no device could run together, for its kind, a pin or its memory, are
+    split: each joins the first part of its label with which it shares a device.
+
+    Raises:
+        ValueError: not one label for every unit.
+    """
+    labels = np.asarray(label_of_unit)
+    if labels.shape != (problem.units,):
+        raise ValueError(f"labels: one for each of {problem.units} units, got {labels.shape}")
+    part = _split(problem, np.unique(labels, return_inverse=True)[1])
+    rank = np.empty(problem.n, np.int64)
+    rank[np.array(problem.graph.order)] = np.arange(problem.n)
+    parts = int(part.max()) + 1
+    first = np.full(parts, problem.n)
+    np.minimum.at(first, part[problem.unit], rank)
+    number = np.empty(parts, np.int64)
+    number[np.argsort(first)] = np.arange(parts)
+    part = number[part]
+    return Groups(part[problem.unit].astype(np.int32), _devices(problem, part))
+
+
+def _devices(problem: Problem, part: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(parts, d) devices that may run all units of a part, and hold them together."""
+    parts = int(part.max()) + 1
+    held = np.zeros(parts, np.int64)
+    np.add.at(held, part[problem.unit], problem.persistent)
+    allowed = np.ones((parts, problem.d), np.bool_)
+    np.logical_and.at(allowed, part, problem.allowed)
+    return allowed & (held[:, None] <= problem.capacity)
+
+
+def _split(problem: Problem, label: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Parts (units,) from labels: the labels that some device can hold, and then those that the
+    others are split into."""
+    whole = np.asarray(_devices(problem, label).any(axis=1))[label]
+    part = np.where(whole, label, -1)
+    parts = _Parts(problem, int(label.max()) + 1)
+    for unit in np.flatnonzero(~whole).tolist():
+        part[unit] = parts.join(unit, int(label[unit]))
+    return np.unique(part, return_inverse=True)[1]
+
+
+class _Parts:
+    """The parts of labels that no device can hold, as units join them; numbered from `first`."""
+
+    def __init__(self, problem: Problem, first: int) -> None:
+        self.problem = problem
+        self.first = first
+        self.held = np.zeros(problem.units, np.int64)
+        np.add.at(self.held, problem.unit, problem.persistent)
+        self.allowed: list[NDArray[np.bool_]] = []
+        self.bytes: list[int] = []
+        self.of_label: dict[int, list[int]] = {}
+
+    def join(self, unit: int, label: int) -> int:
+        """The number of the first part of the label that a device can hold with the unit."""
+        parts = self.of_label.setdefault(label, [])
+        for part in parts:
+            shared = self._shared(unit, part)
+            if shared.any():
+                self.allowed[part] = shared
+                self.bytes[part] += int(self.held[unit])
+                return self.first + part
+        self.allowed.append(self.problem.allowed[unit].copy())
+        self.bytes.append(int(self.held[unit]))
+        parts.append(len(self.allowed) - 1)
+        return self.first + parts[-1]
+
+    def _shared(self, unit: int, part: int) -> NDArray[np.bool_]:
+        fits = self.bytes[part] + int(self.held[unit]) <= self.problem.capacity
+        return np.asarray(self.allowed[part] & self.problem.allowed[unit] & fits)

@@ -1,0 +1,18 @@
+"""From what the ops of a group have in common to a label for every unit."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+
+
+def unit_labels(problem: Problem, keys: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Labels (units,) that are equal where keys are; `keys` has one for every op, and a unit has
+    that of its first op."""
+    first = np.unique(problem.unit, return_index=True)[1]
+    label: dict[Hashable, int] = {}
+    return np.array([label.setdefault(keys[op], len(label)) for op in first.tolist()], np.int64)

@@ -1,0 +1,34 @@
+"""`metis`: balanced groups with few bytes between them, cut by METIS.
+
+G. Karypis, V. Kumar, *A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs*,
+SIAM Journal on Scientific Computing 20(1), 1998. Seconds are the weights of vertices, bytes those
+of edges. METIS knows no devices: what cannot be together is split afterwards.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.grouping.unit_graph import unit_graph
+from situate.problem import Problem
+from situate.solvers.bisection import WeightedGraph, partition
+from situate.solvers.mapping import whole
+
+
+def labels(problem: Problem, count: int) -> NDArray[np.int64]:
+    """Labels (units,) of at most `count` parts of about equal seconds.
+
+    Raises:
+        MissingExtra: pymetis is not installed.
+    """
+    if count >= problem.units:
+        return np.arange(problem.units)
+    units = unit_graph(problem)
+    graph = WeightedGraph(
+        rows=np.repeat(np.arange(len(units)), np.diff(units.start)),
+        neighbour=units.neighbour,
+        weight=whole(units.bytes),
+        load=whole(units.seconds),
+    )
+    return partition(graph, np.ones(count))

@@ -1,0 +1,64 @@
+"""`prefix`: ops whose names share their first two levels, as Spotlight groups them.
+
+Y. Gao, L. Chen, B. Li, *Spotlight: Optimizing Device Placement for Training Deep Neural Networks*,
+ICML 2018: "Group all the operations that share the same two-level prefix into a super operation".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.graph import Graph, Op
+from situate.grouping.labels import unit_labels
+from situate.problem import Problem
+
+LEVELS = 2
+
+Prefix = tuple[str, ...]
+
+
+def labels(problem: Problem, count: int) -> NDArray[np.int64]:
+    """Labels (units,) by the prefix of the unit's first op; an op outside of any module or scope
+    is alone. `count` does not matter."""
+    return unit_labels(problem, [prefix or j for j, prefix in enumerate(prefixes(problem.graph))])
+
+
+def prefixes(graph: Graph) -> list[Prefix]:
+    """The first two levels of every op. Where they are the same for more than half of all ops, as
+    in a network within a network, those ops have one level more, and so on."""
+    paths = [levels(op) for op in graph.ops]
+    result = [path[:LEVELS] for path in paths]
+    while True:
+        widest, ops = Counter(result).most_common(1)[0]
+        deeper = [j for j, prefix in enumerate(result) if prefix == widest != paths[j]]
+        if 2 * ops <= len(paths) or not deeper:
+            return result
+        for j in deeper:
+            result[j] = paths[j][: len(widest) + 1]
+
+
+def levels(op: Op) -> Prefix:
+    """The modules or name scopes around an op, the outermost first.
+
+    They come from its module path or, without one, from its name, whose last part is the op's own.
+    A number belongs to the level before it: the tenth block of `h` is the level `h.9`, as it would
+    be the scope `h9` in TensorFlow.
+    """
+    if op.module:
+        return tuple(_joined(op.module.split(".")))
+    separator = "/" if "/" in op.name else "."
+    return tuple(_joined(op.name.split(separator)[:-1]))
+
+
+def _joined(parts: Iterable[str]) -> list[str]:
+    result: list[str] = []
+    for part in parts:
+        if part.isdecimal() and result:
+            result[-1] += f".{part}"
+        elif part:
+            result.append(part)
+    return result

@@ -1,0 +1,74 @@
+"""The units of a problem as one weighted undirected graph, to be coarsened or cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class UnitGraph:
+    """Units and what flows between them, in compressed rows.
+
+    The neighbours of unit a are `neighbour[start[a]:start[a + 1]]`, in ascending order. Rows are
+    symmetric, without loops and without repeated neighbours.
+
+    Attributes:
+        start: (u + 1,) first entry of every row.
+        neighbour: (e,) the unit at the other end.
+        bytes: (e,) what flows between the two, both ways together, never above 2^62; 0 where only
+            signals flow.
+        seconds: (u,) of all ops of the unit, on the device where they take least.
+        persistent: (u,) bytes that the unit's ops hold for the whole step.
+    """
+
+    start: NDArray[np.int64]
+    neighbour: NDArray[np.int64]
+    bytes: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+    persistent: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+
+def unit_graph(problem: Problem) -> UnitGraph:
+    """The unit graph of a problem.
+
+    A tensor counts its size once for every unit that consumes it, as it would be sent once to that
+    unit's device. A unit's seconds are those on its fastest device, not a mean over devices, since
+    on a cluster with a CPU the mean is the CPU's time and says nothing about GPUs.
+    """
+    source, target, size = _flows(problem)
+    units = problem.units
+    key = np.concatenate((source * units + target, target * units + source))
+    pairs, place = np.unique(key, return_inverse=True)
+    flow = np.zeros(len(pairs), np.int64)
+    np.add.at(flow, place, np.concatenate((size, size)))
+    persistent = np.zeros(units, np.int64)
+    np.add.at(persistent, problem.unit, problem.persistent)
+    start = np.searchsorted(pairs, np.arange(units + 1) * units)
+    return UnitGraph(start, pairs % units, flow, _seconds(problem), persistent)
+
+
+def _flows(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Producing unit, consuming unit and bytes of every tensor and unit that it leaves for."""
+    units = problem.units
+    tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    tensor, target = np.divmod(
+        np.unique(tensor * units + problem.unit[problem.consumers].astype(np.int64)), units
+    )
+    source = problem.unit[problem.producer[tensor]].astype(np.int64)
+    crosses = source != target
+    return source[crosses], target[crosses], problem.size[tensor[crosses]]
+
+
+def _seconds(problem: Problem) -> NDArray[np.float64]:
+    """(units,) seconds of a unit's ops on the allowed device where they take least."""
+    total = np.zeros((problem.units, problem.d))
+    np.add.at(total, problem.unit, problem.seconds)
+    return np.asarray(np.where(problem.allowed, total, np.inf).min(axis=1))

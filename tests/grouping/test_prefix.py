@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from situate import zoo
+from situate.cluster import Cluster
+from situate.graph import Graph, Op
+from situate.grouping import group
+from situate.grouping.prefix import levels, prefixes
+from situate.problem import Problem
+from tests.solvers import families
+
+
+def graph(*names: str, modules: tuple[str, ...] = ()) -> Graph:
+    paths = modules or ("",) * len(names)
+    ops = (
+        Op(name, seconds={"*": 1.0}, module=path) for name, path in zip(names, paths, strict=True)
+    )
+    return Graph("named", tuple(ops))
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "expected"),
+    [
+        ("layer1.0.conv2/convolution", "layer1.0.conv2", ("layer1.0", "conv2")),
+        ("gelu", "transformer.h.9.mlp.act", ("transformer", "h.9", "mlp", "act")),
+        ("gradients/conv1/Conv2D_grad/Filter", "", ("gradients", "conv1", "Conv2D_grad")),
+        ("/layer1/layer1.0/conv1/Conv", "", ("layer1", "layer1.0", "conv1")),
+        ("encoder.cell.add", "", ("encoder", "cell")),
+        ("relu#2", "", ()),
+        ("0.1.2", "0.1", ("0.1",)),
+    ],
+)
+def test_levels_are_modules_or_scopes_and_a_number_belongs_to_the_one_before(
+    name, module, expected
+):
+    assert levels(Op(name, module=module)) == expected
+
+
+def test_ops_of_the_same_first_two_levels_are_one_group():
+    """The names of TensorFlow's CIFAR-10 network: gradients have a scope of their own."""
+    names = (
+        "conv1/weights/read", "conv1/weights/Initializer/random", "conv1/biases/read",
+        "loss/cross_entropy/mul", "loss/cross_entropy/mean/sum",
+        "gradients/conv1/Conv2D_grad/Filter", "gradients/conv1/BiasAdd_grad/sum",
+    )  # fmt: skip
+    found = group(Problem(graph(*names), families.devices(1, 1)), "prefix")
+    assert found.of_op.tolist() == [0, 0, 1, 2, 2, 3, 3]
+
+
+def test_ops_outside_of_any_scope_are_alone():
+    found = group(Problem(graph("a", "b", "c"), families.devices(1, 1)), "prefix")
+    assert found.of_op.tolist() == [0, 1, 2]
+
+
+def test_a_prefix_of_more_than_half_of_the_ops_has_one_level_more():
+    modules = (*(f"bert.encoder.layer.{j // 2}.self" for j in range(6)), "bert.embeddings")
+    found = prefixes(graph(*"abcdefg", modules=modules))
+    blocks = [("bert", "encoder", f"layer.{j // 2}") for j in range(6)]
+    assert found == [*blocks, ("bert", "embeddings")]
+
+
+def test_one_module_without_modules_inside_stays_one_group():
+    assert set(prefixes(graph(*"abc", modules=("net.body",) * 3))) == {("net", "body")}
+
+
+def test_forward_and_backward_of_a_captured_module_are_one_group():
+    problem = Problem(zoo.load("resnet50"), Cluster.preset("h100-8"))
+    found = group(problem, "prefix").of_op
+    ops = {op.name: int(found[j]) for j, op in enumerate(problem.graph.ops)}
+    assert ops["layer3.3.conv3/convolution"] == ops["layer3.3.conv3/convolution_backward"]
+    assert ops["layer3.3.conv3/convolution"] == ops["layer3.3.conv3.weight/momentum"]
+    assert ops["layer3.3.conv3/convolution"] != ops["layer3.3.bn3/native_batch_norm_backward"]
+
+
+def test_all_steps_of_an_unrolled_layer_are_one_group():
+    problem = Problem(zoo.load("rnnlm"), Cluster.preset("h100-8"))
+    found = group(problem, "prefix").of_op
+    cells = {int(found[j]) for j, op in enumerate(problem.graph.ops) if op.module == "layers.1"}
+    assert len(cells) == 1

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate.graph import Graph, Op, Tensor
+from situate.grouping.unit_graph import unit_graph
+from situate.problem import Problem
+from tests.grouping.cases import TWO_KINDS, flows, problems
+from tests.solvers import families
+
+CASES = problems()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_edges_are_what_flows_between_two_units_both_ways(case):
+    graph = unit_graph(CASES[case])
+    rows = np.repeat(np.arange(len(graph)), np.diff(graph.start))
+    edges = dict(
+        zip(
+            zip(rows.tolist(), graph.neighbour.tolist(), strict=True),
+            graph.bytes.tolist(),
+            strict=True,
+        )
+    )
+    assert len(edges) == len(graph.neighbour)
+    assert edges == flows(CASES[case])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rows_are_sorted_symmetric_and_without_loops(case):
+    graph = unit_graph(CASES[case])
+    rows = np.repeat(np.arange(len(graph)), np.diff(graph.start))
+    there, back = np.lexsort((graph.neighbour, rows)), np.lexsort((rows, graph.neighbour))
+    assert there.tolist() == list(range(len(rows)))
+    assert np.array_equal(graph.neighbour[back], rows)
+    assert np.array_equal(graph.bytes[back], graph.bytes)
+    assert not (rows == graph.neighbour).any()
+
+
+def test_a_tensor_counts_once_for_every_unit_that_consumes_it():
+    """Op 0 feeds ops 1 and 2, which share a device, and op 3."""
+    ops = tuple(
+        Op(f"op{j}", seconds={"*": 1.0}, group="g" if j in (1, 2) else None) for j in range(4)
+    )
+    problem = Problem(Graph("g", ops, (Tensor("t", 0, 7, (1, 2, 3)),)), families.devices(1, 1))
+    graph = unit_graph(problem)
+    assert graph.neighbour.tolist() == [1, 2, 0, 0]
+    assert graph.bytes.tolist() == [7, 7, 7, 7]
+
+
+def test_seconds_are_those_of_the_fastest_device_that_is_allowed():
+    ops = (
+        Op("free", seconds={"cpu": 9.0, "x1": 2.0}),
+        Op("pinned", seconds={"cpu": 9.0, "x1": 2.0}, device="cpu"),
+    )
+    assert unit_graph(Problem(Graph("g", ops), TWO_KINDS)).seconds.tolist() == [2.0, 9.0]
+
+
+def test_seconds_and_bytes_of_a_unit_are_those_of_all_its_ops():
+    ops = tuple(Op(f"op{j}", seconds={"*": 1.5}, persistent=4, group="g") for j in range(3))
+    graph = unit_graph(Problem(Graph("g", ops), families.devices(1, 1)))
+    assert (graph.seconds.tolist(), graph.persistent.tolist()) == ([4.5], [12])
+
+
+def test_sums_of_the_largest_sizes_are_exact():
+    assert set(unit_graph(CASES["huge"]).bytes.tolist()) == {2**57}
