@@ -58,3 +58,39 @@ def _tensor(op: int, readers: list[int], ops: int, draw: random.Random) -> Tenso
     readers = sorted(set(readers) - {op})
     size = draw.randrange(2**10, 2**22)
     return Tensor(f"tensor{op}", op, size, tuple(readers), resident=_is_parameter(op))
+
+
+def branching(blocks: int, branches: int, seed: int) -> Graph:
+    """Blocks of parallel chains that fork and join, 5 to 50 ms an op on a GPU, five times that on
+    a CPU."""
+    draw = random.Random(seed)
+    names, readers = ["input"], [[]]  # type: list[str], list[list[int]]
+    join = 0
+    for block in range(blocks):
+        ends = []
+        for branch in range(branches):
+            ends.append(join)
+            for op in range(draw.randint(1, 4)):
+                names.append(f"block{block}/branch{branch}/op{op}")
+                readers.append([])
+                readers[ends[-1]].append(len(names) - 1)
+                ends[-1] = len(names) - 1
+        names.append(f"block{block}/join")
+        readers.append([])
+        join = len(names) - 1
+        for end in dict.fromkeys(ends):
+            readers[end].append(join)
+    return Graph(
+        f"branching-{blocks}x{branches}",
+        tuple(_timed(name, draw) for name in names),
+        tuple(
+            Tensor(f"tensor{op}", op, draw.randrange(2**20, 2**25), tuple(users))
+            for op, users in enumerate(readers)
+        ),
+    )
+
+
+def _timed(name: str, draw: random.Random) -> Op:
+    seconds = draw.uniform(0.005, 0.05)
+    module = ".".join(name.split("/")[:2])
+    return Op(name, seconds={"gpu": seconds, "cpu": 5 * seconds}, module=module)

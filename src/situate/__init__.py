@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from situate.result import Progress, Result
     from situate.schedule import Schedule
     from situate.solvers import METHODS, solve
+    from situate.solvers.learner import Learning
 
 __all__ = [
     "METHODS",
@@ -46,6 +47,7 @@ __all__ = [
     "Device",
     "Graph",
     "GraphError",
+    "Learning",
     "Link",
     "MachineDevice",
     "MissingExtra",
@@ -76,6 +78,7 @@ _HOME = {
     "Cluster": "cluster",
     "Device": "cluster",
     "Graph": "graph",
+    "Learning": "solvers.learner",
     "Link": "cluster",
     "MachineDevice": "graph",
     "Op": "graph",

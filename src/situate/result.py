@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
 
@@ -44,6 +44,8 @@ class Result:
         seconds: wall time.
         seed: what the search's randomness came from.
         history: (seconds, evaluations, value) at each improvement.
+        samples: (evaluations,) seconds that a method which learns was told of each placement in
+            turn, infinite where it failed; empty for other methods.
     """
 
     problem: Problem
@@ -59,6 +61,7 @@ class Result:
     seconds: float
     seed: int
     history: tuple[tuple[float, int, float], ...]
+    samples: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     @property
     def gap(self) -> float:

@@ -17,14 +17,14 @@ from situate.evaluators.simulator import Simulator
 from situate.graph import Graph, Op, Tensor
 from situate.problem import RULES, Problem
 from situate.result import Result
-from situate.solvers import METHODS, solve
+from situate.solvers import solve
 from situate.solvers.pipeline import pipeline_order, turns
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers import families
 from tests.solvers.exhaustive import best_values
 from tests.solvers.families import OBJECTIVES, apart, chain, devices, fork, layered
 
-LIST_RULES = [method for method in METHODS if method not in ("auto", "expert", "random")]
+LIST_RULES = ("single", "topological", "heft", "etf")
 
 
 def _auto(problem: Problem, evaluations: int = 2000, **changes: Any) -> Result:

@@ -14,12 +14,19 @@ from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
 from situate.readers import read
 from situate.result import Progress, Result
-from situate.solvers import METHODS, solve
+from situate.solvers import LEARNERS, METHODS, solve
 from tests.oracle.problems import random_problem
 from tests.readers.test_dnn_partitioning import DATA
 from tests.solvers.families import OBJECTIVES, RULES, apart, devices, families, fork, problem
+from tests.solvers.programs import MISSING
 
-GENERAL = [method for method in METHODS if method != "expert"]
+PROGRAMS = [method for method in ("scotch", "mincut") if not MISSING[method]]
+GENERAL = [
+    method
+    for method in METHODS
+    if method not in ("expert", "scotch", "mincut", *LEARNERS) and not MISSING.get(method)
+]
+SOFTMAX = ["policy_gradient", "ppo", "cross_entropy", "post"]
 EVALUATIONS = {"auto": 600, "random": 20}
 
 
@@ -59,6 +66,29 @@ def test_plans_hold_on_every_family(family: str, objective: str, rules: str) -> 
         solved(problem(family, objective, rules), method)
 
 
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("family", families())
+def test_learnt_plans_hold_on_every_family(family: str, rules: str) -> None:
+    for method in SOFTMAX:
+        solved(problem(family, "time", rules), method)
+
+
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("family", families())
+def test_plans_of_other_programs_hold_on_every_family(family: str, rules: str) -> None:
+    for method in PROGRAMS:
+        solved(problem(family, "time", rules), method)
+
+
+@pytest.mark.parametrize("method", LEARNERS)
+@pytest.mark.parametrize("objective", ["memory", "throughput"])
+def test_step_times_teach_nothing_but_time(method: str, objective: str) -> None:
+    with pytest.raises(
+        SituateError, match=f"learns from step times: it cannot plan for {objective}"
+    ):
+        solve(problem("chain", objective), method)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_plans_hold_on_random_problems(seed: int) -> None:
     drawn = random_problem(seed)
@@ -66,6 +96,8 @@ def test_plans_hold_on_random_problems(seed: int) -> None:
         for objective in OBJECTIVES:
             for method in GENERAL:
                 solved(Problem(drawn.graph, drawn.cluster, objective, rules), method)
+        learnt = SOFTMAX[seed % len(SOFTMAX)]
+        solved(Problem(drawn.graph, drawn.cluster, "time", rules), learnt)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -98,7 +130,7 @@ def test_ops_run_only_where_they_can(method: str) -> None:
     assert result.placement.tolist() == [0, 1, 2] * 3
 
 
-@pytest.mark.parametrize("method", GENERAL)
+@pytest.mark.parametrize("method", [*GENERAL, *SOFTMAX])
 def test_no_time_gives_a_plan_all_the_same(method: str) -> None:
     result = solve(problem("layered"), method, time_limit=0)
     check(problem("layered"), result)
@@ -153,7 +185,7 @@ def test_evaluations_alone_set_no_time_limit(monkeypatch: pytest.MonkeyPatch) ->
     ("changes", "message"),
     [
         ({"method": "hefty"}, "unknown method 'hefty'; did you mean 'heft'?"),
-        ({"method": "zzz"}, "unknown method 'zzz'; known: auto, etf, "),
+        ({"method": "zzz"}, "unknown method 'zzz'; known: auto, cross_entropy, "),
         ({"time_limit": -1.0}, "time limit must not be negative, got -1.0"),
         ({"time_limit": float("nan")}, "time limit must not be negative, got nan"),
         ({"evaluations": 0}, "evaluations: must be at least 1, got 0"),

@@ -6,10 +6,13 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 
+import numpy as np
+
 from situate.errors import SituateError, nearest
 from situate.problem import Problem
 from situate.result import Progress, Result
 from situate.solvers.bounds import lower_bound
+from situate.solvers.learner import Learning
 from situate.solvers.search import Search
 
 METHODS = {
@@ -20,9 +23,29 @@ METHODS = {
     "heft": "heft",
     "etf": "etf",
     "auto": "auto",
+    "policy_gradient": "policy_gradient",
+    "ppo": "ppo",
+    "cross_entropy": "cross_entropy",
+    "post": "post",
+    "spotlight": "spotlight",
+    "colocrl": "colocrl",
+    "hierarchical": "hierarchical",
+    "metis": "metis",
+    "scotch": "scotch",
+    "mincut": "mincut",
 }
 """Names of the methods, and the modules of this package that hold them."""
 
+LEARNERS = (
+    "policy_gradient",
+    "ppo",
+    "cross_entropy",
+    "post",
+    "spotlight",
+    "colocrl",
+    "hierarchical",
+)
+"""The methods that learn from measured step times alone."""
 
 DEFAULT_SECONDS = 10.0
 """The time limit of a search that is given no budget."""
@@ -37,6 +60,7 @@ def solve(
     seed: int = 0,
     threads: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    learning: Learning | None = None,
 ) -> Result:
     """The best plan that a method finds within its budget.
 
@@ -46,12 +70,14 @@ def solve(
     Args:
         problem: a graph on a cluster.
         method: one of `METHODS`.
-        time_limit: wall seconds; None for `DEFAULT_SECONDS`, or where `evaluations` are given for
-            as long as they take.
-        evaluations: decisions to look at; None for as many as the time allows.
+        time_limit: wall seconds; None for `DEFAULT_SECONDS`, or where `evaluations` are given or
+            the method is one of `LEARNERS` for as long as they take.
+        evaluations: decisions to look at; None for as many as the time allows, and for 2,400 in
+            a method that learns.
         seed: of all the search's randomness, at least 0.
         threads: at most this many; None for all CPUs.
         on_progress: called now and then, in the calling thread.
+        learning: how a method of `LEARNERS` goes about it; None for `Learning()`.
 
     Raises:
         SituateError: an unknown method, a budget below zero.
@@ -59,12 +85,14 @@ def solve(
     if method not in METHODS:
         raise SituateError(f"unknown method {method!r}{nearest(method, METHODS)}")
     _check_budget(time_limit, evaluations, seed, threads)
-    if time_limit is None and evaluations is None:
+    if time_limit is None and evaluations is None and method not in LEARNERS:
         time_limit = DEFAULT_SECONDS
     begin = time.perf_counter()
     run = import_module(f"situate.solvers.{METHODS[method]}").run
     bound = lower_bound(problem)
-    search = Search(problem, bound, time_limit, evaluations, seed, threads, on_progress, begin)
+    search = Search(
+        problem, bound, time_limit, evaluations, seed, threads, on_progress, begin, learning
+    )
     try:
         run(search)
     except KeyboardInterrupt:
@@ -104,4 +132,5 @@ def _result(search: Search, method: str) -> Result:
         seconds=search.seconds,
         seed=search.seed,
         history=tuple(search.history),
+        samples=np.concatenate([m.seconds for m in search.measurements] or [np.empty(0)]),
     )

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from situate.decoding import DecoderName, priority_of
 from situate.evaluators.calls import schedule_calls
+from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulator import Simulator, default_threads
 from situate.problem import Problem
 from situate.result import Progress
 from situate.schedule import Schedule
+from situate.solvers.learner import Learning
 
 Order = NDArray[np.int32]
 Placement = NDArray[np.int32]
@@ -53,8 +55,10 @@ class Search:
             depends on the seed only.
         seed, threads, on_progress: as in `solve`.
         begin: what `time.perf_counter` said when the time began; None for now.
+        learning: how a method that learns goes about it.
 
     Attributes:
+        measurements: batch by batch, what a method that learns was told.
         reserve: the part of the budget that is kept for finishing touches.
     """
 
@@ -68,6 +72,7 @@ class Search:
         threads: int | None,
         on_progress: Callable[[Progress], None] | None,
         begin: float | None = None,
+        learning: Learning | None = None,
     ) -> None:
         self._begin = time.perf_counter() if begin is None else begin
         self.problem = problem
@@ -77,10 +82,12 @@ class Search:
         self.evaluation_limit = evaluations
         self.seed = seed
         self.threads = threads or default_threads()
+        self.learning = learning or Learning()
         self.reserve = 0.0
         self.evaluations = 0
         self.best: Found | None = None
         self.history: list[tuple[float, int, float]] = []
+        self.measurements: list[Measurements] = []
         self._on_progress = on_progress
 
     @property
@@ -139,6 +146,16 @@ class Search:
             self.best = best
         self.report()
         return best
+
+    def measured(self, measurements: Measurements) -> None:
+        """Count placements that an evaluator measured."""
+        self.evaluations += len(measurements)
+        self.measurements.append(measurements)
+
+    def adopt(self, placement: Placement, order: Order) -> None:
+        """Make a decision the best, for it was measured to be; uncounted."""
+        self.best = self._decode(placement, order, self.decoders[0])
+        self.history.append((self.seconds, self.evaluations, self.best.value))
 
     def report(self) -> None:
         """Tell how far the search is."""

@@ -1,0 +1,1 @@
+"""Policies: distributions over placements, how they are sampled and how their gradients go."""

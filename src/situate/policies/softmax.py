@@ -1,0 +1,107 @@
+"""An independent softmax over the devices of every group, and its gradients in closed form.
+
+Arrays of distributions are (d, g), devices first, so that what is done for every group runs along
+contiguous memory; single precision, for a step at 20,000 groups is all memory traffic.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+
+LEAST = -80.0
+"""The smallest log-probability kept apart from that of a device that is not allowed."""
+
+
+class Softmax:
+    """Distributions over d devices, one for each of g groups (Post, Eq. 2 and 3).
+
+    Args:
+        allowed: (g, d) the devices that each group may run on, at least one.
+
+    Attributes:
+        logits: (d, g) preferences u; minus infinity where a device is not allowed.
+    """
+
+    def __init__(self, allowed: NDArray[np.bool_]) -> None:
+        self.allowed = np.ascontiguousarray(allowed.T)
+        self.logits: Array = np.where(self.allowed, 0.0, -np.inf).astype(np.float32)
+
+    @property
+    def probabilities(self) -> Array:
+        """(d, g) f(d_m = j | u_m) (Post, Eq. 2)."""
+        return softmax(self.logits)
+
+    def sample(self, k: int, generator: np.random.Generator) -> NDArray[np.int32]:
+        """Devices (k, g) drawn independently; one without any probability is never drawn."""
+        p = self.probabilities
+        drawn = generator.random((k, p.shape[1]), np.float32)
+        devices = np.zeros(drawn.shape, np.int32)
+        for below in p.cumsum(axis=0)[:-1]:
+            devices += drawn >= below
+        last = len(p) - 1 - (p[::-1] > 0).argmax(axis=0)
+        return np.asarray(np.minimum(devices, last), np.int32)
+
+    def estimate(self, devices: NDArray[np.int32], epsilon: float) -> None:
+        """Take the devices' frequencies (Post, Eq. 10) in samples (k, g), mixed with a uniform
+        distribution over the allowed devices (Algorithm 1, line 12)."""
+        frequency = counts(devices, np.full(len(devices), 1 / len(devices)), len(self.allowed))
+        uniform = self.allowed / self.allowed.sum(axis=0)
+        with np.errstate(divide="ignore"):
+            logits = np.log((1 - epsilon) * frequency + epsilon * uniform)
+        logits = np.where(self.allowed, np.maximum(logits, LEAST), -np.inf)
+        self.logits = logits.astype(np.float32)
+
+
+def softmax(logits: Array) -> Array:
+    """Probabilities (d, g) of preferences (d, g)."""
+    p: Array = logits - logits.max(axis=0)
+    np.exp(p, out=p)
+    p /= p.sum(axis=0)
+    return p
+
+
+def counts(devices: NDArray[np.int32], weights: NDArray[np.float64], d: int) -> Array:
+    """(d, g) the weights (k,) of the samples (k, g) that put a group on a device, added up."""
+    g = devices.shape[1]
+    cell = devices * np.int32(g) + np.arange(g, dtype=np.int32)
+    total = np.bincount(cell.ravel(), np.repeat(weights, g), d * g)
+    return total.reshape(d, g).astype(np.float32)
+
+
+def policy_gradient(p: Array, weighted: Array) -> Array:
+    """(d, g) gradient of sum_n w_n log f(d_n | u) by u.
+
+    Args:
+        p: (d, g) probabilities.
+        weighted: (d, g) `counts` of the samples with their weights w.
+    """
+    return np.asarray(weighted - p * weighted.sum(axis=0))
+
+
+def surrogate_gradient(p: Array, old: Array, ratio_weight: Array, beta: float) -> Array:
+    """(d, g) gradient of Post's Eq. 11 by the new preferences u; see docs/methods/post.md.
+
+    Args:
+        p: (d, g) new probabilities.
+        old: (d, g) probabilities that the samples were drawn from.
+        ratio_weight: (d, g) `counts` of the samples with their advantages over their number,
+            divided by `old`; zero where nothing was drawn.
+        beta: weight of the KL divergence of the new distribution from the old one.
+    """
+    gradient: Array = ratio_weight * p
+    pull = gradient.sum(axis=0)
+    pull += np.float32(beta)
+    gradient -= p * pull
+    gradient += np.float32(beta) * old
+    return gradient
+
+
+def kl_divergence(old: Array, new: Array) -> float:
+    """Mean over the groups of D_KL(old || new), in nats; a new probability below e**`LEAST`
+    counts as that."""
+    drawn = old > 0
+    ratio = np.log(old[drawn]) - np.log(np.maximum(new[drawn], np.exp(np.float32(LEAST))))
+    return float((old[drawn] * ratio).sum() / old.shape[1])

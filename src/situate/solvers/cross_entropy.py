@@ -1,0 +1,30 @@
+"""`cross_entropy`: cross-entropy minimisation alone (Gao et al., Post, NeurIPS 2018, Eq. 10)."""
+
+from __future__ import annotations
+
+from situate.problem import Problem
+from situate.solvers.learn import learn
+from situate.solvers.learner import Learning
+from situate.solvers.search import Search
+from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings, softmax_learner
+
+PAPER = SoftmaxSettings(gradient=None)
+TUNED = SoftmaxSettings(
+    gradient=None,
+    memory=4,
+    epsilon=0.05,
+    single_first=True,
+    grouping="heavy-edge",
+    groups=96,
+)
+
+
+def run(search: Search) -> None:
+    """Learn until the budget ends."""
+    learn(search, "cross_entropy", learner)
+
+
+def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> SoftmaxLearner:
+    """See `Learner` and docs/methods/cross_entropy.md."""
+    settings = PAPER if learning.settings == "paper" else TUNED
+    return softmax_learner(settings, problem, learning, samples, seed)

@@ -1,0 +1,158 @@
+"""The one driver: turns any learner into a solver, against any evaluator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from situate.errors import SituateError
+from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
+from situate.evaluators.simulated import SimulatedMachine
+from situate.problem import Problem
+from situate.solvers.learner import Learner, Learning, State
+from situate.solvers.search import Placement, Search
+from situate.study import StudyFile, Unkept
+from situate.version import VERSION
+
+SAMPLES = 2400
+"""Placements measured where no number of evaluations is given (Post, section 4)."""
+
+MakeLearner = Callable[[Problem, Learning, int, int], Learner]
+"""A learner for a problem, from settings, the number of samples to come and a seed."""
+
+
+def learn(search: Search, method: str, make: MakeLearner) -> None:
+    """Ask, measure, keep, tell, until the budget ends; the best placement measured is the plan.
+
+    Raises:
+        SituateError: an objective other than `time`; a study of another problem or method.
+    """
+    problem, learning = search.problem, search.learning
+    if problem.objective != "time":
+        raise SituateError(
+            f"method {method!r} learns from step times: it cannot plan for {problem.objective}"
+        )
+    samples = search.evaluation_limit or SAMPLES
+    machine = learning.evaluator or SimulatedMachine(
+        problem, learning.noise, search.seed, search.threads
+    )
+    learner = make(problem, learning, samples, search.seed)
+    with StudyFile.open(learning.study, _header(search, method, machine, samples)) as study:
+        _Run(search, learner, machine, study).until(samples)
+    _warn_of_failures(search, method)
+
+
+class _Run:
+    """One learner against one machine."""
+
+    def __init__(
+        self, search: Search, learner: Learner, machine: Evaluator, study: StudyFile | Unkept
+    ) -> None:
+        self.search, self.learner, self.machine, self.study = search, learner, machine, study
+        self.order = np.array(search.problem.graph.order, np.int32)
+        self.best = np.inf
+        self.done = 0
+
+    def until(self, samples: int) -> None:
+        resumed = self._resume()
+        while self.done < samples and not (self.done and self.search.finished()):
+            self._step(min(self.learner.batch, samples - self.done))
+        if self.done > resumed:
+            self.study.keep(self.done, self.learner.state, now=True)
+
+    def _resume(self) -> int:
+        """Go on from the last checkpoint, the number of samples before which is returned; what
+        was measured of those counts as it did then."""
+        self.done, state = self.study.checkpoint()
+        for first, placements, measurements in self.study.batches(self.done):
+            self._count(first, placements, measurements)
+        if state is not None:
+            self._restore(state)
+        return self.done
+
+    def _restore(self, state: State) -> None:
+        try:
+            self.learner.restore(state)
+        except SituateError as error:
+            raise SituateError(
+                f"{self.search.learning.study}: {error}; give another file to start again"
+            ) from None
+
+    def _step(self, k: int) -> None:
+        placements = self.learner.ask(k)
+        measurements = self._measure(placements)
+        self.learner.tell(placements, measurements)
+        self._count(self.done, placements, measurements)
+        self.done += k
+        self.study.keep(self.done, self.learner.state)
+
+    def _measure(self, placements: Placement) -> Measurements:
+        """What the study already holds of these samples, and the rest from the machine."""
+        known = self.study.known(self.done, placements)
+        left = placements[len(known) :]
+        if not len(left):
+            return known
+        new = self.machine.measure(left, self.done + len(known))
+        _check_answer(self.machine, new, len(left))
+        self.study.record(self.done + len(known), left, new)
+        return known.then(new)
+
+    def _count(self, first: int, placements: Placement, measurements: Measurements) -> None:
+        self.search.measured(measurements)
+        if self.search.learning.on_measured is not None:
+            self.search.learning.on_measured(first, measurements)
+        seconds = measurements.times(np.inf)
+        best = int(np.argmin(seconds))
+        if seconds[best] < self.best or self.search.best is None:
+            self.best = float(seconds[best])
+            self.search.adopt(placements[best], self.order)
+        self.search.report()
+
+
+def _header(search: Search, method: str, machine: Evaluator, samples: int) -> dict[str, str]:
+    """What a study is of: everything that decides the samples to come."""
+    problem, learning = search.problem, search.learning
+    return {
+        "graph": f"{problem.graph.name} {problem.graph.hash}",
+        "cluster": f"{problem.cluster.name} {problem.cluster.hash}",
+        "rules": problem.rules.name,
+        "method": method,
+        "settings": learning.settings,
+        "grouping": str(learning.grouping),
+        "groups": str(learning.groups),
+        "samples": str(samples),
+        "seed": str(search.seed),
+        "evaluator": machine.name,
+        "ops": str(problem.n),
+        "devices": str(problem.d),
+        "situate": VERSION,
+    }
+
+
+def _check_answer(machine: Evaluator, measurements: Measurements, k: int) -> None:
+    if len(measurements) != k:
+        raise SituateError(
+            f"evaluator {machine.name!r} measured {len(measurements)} of {k} placements"
+        )
+    seconds = measurements.seconds
+    wrong = ~(seconds >= 0) | (measurements.ok & np.isinf(seconds))
+    if wrong.any():
+        raise SituateError(
+            f"evaluator {machine.name!r} measured {seconds[wrong][0]} seconds; a step that was "
+            "completed takes some, one that was not infinitely many"
+        )
+
+
+def _warn_of_failures(search: Search, method: str) -> None:
+    outcomes = np.concatenate([m.outcome for m in search.measurements] or [np.zeros(1, np.uint8)])
+    if (outcomes == 0).any():
+        return
+    reasons = ", ".join(OUTCOMES[i].replace("_", " ") for i in np.unique(outcomes))
+    warnings.warn(
+        f"{method}: none of {len(outcomes)} placements ran ({reasons}), so there was nothing to "
+        "learn from; go on with more or larger devices, with another grouping, or with method "
+        "'auto', which looks for a plan that fits first",
+        stacklevel=2,
+    )

@@ -1,0 +1,74 @@
+"""Methods that learn from measured step times alone: ask for placements, tell how they did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.evaluators.measurements import Evaluator, Measurements
+
+Settings = Literal["paper", "tuned"]
+State = Mapping[str, NDArray[np.generic]]
+"""What a learner knows, as named arrays."""
+
+
+class Learner(Protocol):
+    """A method that sees placements and their measured times, and nothing of the machine.
+
+    All its randomness comes from its seed and the number of samples asked for so far, so that
+    `state` need not hold a generator's insides.
+    """
+
+    @property
+    def batch(self) -> int:
+        """How many samples it wants next before it is told of them, at least one."""
+        ...
+
+    def ask(self, k: int) -> NDArray[np.int32]:
+        """Placements (k, n) to measure next."""
+        ...
+
+    def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
+        """Learn from what was measured of the placements of the last `ask`, in their order."""
+        ...
+
+    def state(self) -> State:
+        """What it has learnt, between a `tell` and the next `ask`."""
+        ...
+
+    def restore(self, state: State) -> None:
+        """Become what `state` says.
+
+        Raises:
+            SituateError: arrays of other names or shapes.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How a method that learns from measurements goes about it.
+
+    Attributes:
+        settings: `paper`, the paper's text to the letter, or `tuned`, see the method's page.
+        grouping: a rule of `situate.grouping.GROUPINGS`, or None for the method's own.
+        groups: how many groups to coarsen to, or None for the rule's own number.
+        noise: standard deviation of the logarithm of simulated measurements.
+        study: a file that keeps every measurement, and from which an interrupted search goes on.
+        evaluator: what measures; None for the simulator.
+        on_measured: called with the number of the first sample and what was measured, batch by
+            batch.
+    """
+
+    settings: Settings = "tuned"
+    grouping: str | None = None
+    groups: int | None = None
+    noise: float = 0.0
+    study: Path | None = None
+    evaluator: Evaluator | None = None
+    on_measured: Callable[[int, Measurements], None] | None = None

@@ -1,0 +1,34 @@
+"""`post`: cross-entropy minimisation joined with proximal policy optimisation.
+
+Gao et al., Post, NeurIPS 2018, Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from situate.problem import Problem
+from situate.solvers.learn import learn
+from situate.solvers.learner import Learning
+from situate.solvers.search import Search
+from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings, softmax_learner
+
+PAPER = SoftmaxSettings()
+TUNED = SoftmaxSettings(
+    learning_rate=0.2,
+    normalise=True,
+    memory=4,
+    epsilon=0.05,
+    single_first=True,
+    grouping="heavy-edge",
+    groups=96,
+)
+
+
+def run(search: Search) -> None:
+    """Learn until the budget ends."""
+    learn(search, "post", learner)
+
+
+def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> SoftmaxLearner:
+    """See `Learner` and docs/methods/post.md."""
+    settings = PAPER if learning.settings == "paper" else TUNED
+    return softmax_learner(settings, problem, learning, samples, seed)

@@ -1,0 +1,146 @@
+"""Closed forms against finite differences and autograd, and samples against probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate.policies.softmax import (
+    Softmax,
+    counts,
+    kl_divergence,
+    policy_gradient,
+    softmax,
+    surrogate_gradient,
+)
+
+D, G, K = 3, 4, 6
+ANY = np.ones((G, D), bool)
+
+
+def drawn(seed: int = 0):
+    """Old and new preferences (D, G), devices (K, G) and advantages (K,)."""
+    rng = np.random.default_rng(seed)
+    old, new = rng.normal(size=(2, D, G)).astype(np.float32)
+    return old, new, rng.integers(0, D, (K, G)).astype(np.int32), rng.normal(size=K)
+
+
+def numerical(objective, u, step=1e-6):
+    """Central differences of objective(u), in double precision."""
+    u = u.astype(np.float64)
+    gradient = np.empty_like(u)
+    for cell in np.ndindex(u.shape):
+        up, down = u.copy(), u.copy()
+        up[cell] += step
+        down[cell] -= step
+        gradient[cell] = (objective(up) - objective(down)) / (2 * step)
+    return gradient
+
+
+def log_likelihood(u, devices, weights):
+    p = np.exp(u) / np.exp(u).sum(axis=0)
+    return sum(w * np.log(p[row, np.arange(G)]).sum() for w, row in zip(weights, devices))  # noqa: B905
+
+
+def surrogate(u, old, devices, advantage, beta):
+    """Post, Eq. 11, as it is written: a sum over samples and groups."""
+    p = np.exp(u) / np.exp(u).sum(axis=0)
+    q = np.exp(old.astype(np.float64))
+    q /= q.sum(axis=0)
+    total = 0.0
+    for n, row in enumerate(devices):
+        for m, j in enumerate(row):
+            divergence = (q[:, m] * np.log(q[:, m] / p[:, m])).sum()
+            total += p[j, m] / q[j, m] * advantage[n] - beta * divergence
+    return total / len(devices)
+
+
+def closed_form(old, new, devices, advantage, beta):
+    q = softmax(old)
+    weighted = counts(devices, advantage / len(devices), D)
+    return surrogate_gradient(softmax(new), q, weighted / q, beta)
+
+
+def test_the_policy_gradient_is_that_of_the_likelihood():
+    _, u, devices, weights = drawn()
+    closed = policy_gradient(softmax(u), counts(devices, weights, D))
+    expected = numerical(lambda v: log_likelihood(v, devices, weights), u)
+    np.testing.assert_allclose(closed, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0, 7.5])
+def test_the_surrogates_gradient_is_that_of_equation_11(beta):
+    old, new, devices, advantage = drawn(1)
+    closed = closed_form(old, new, devices, advantage, beta)
+    expected = numerical(lambda v: surrogate(v, old, devices, advantage, beta), new)
+    np.testing.assert_allclose(closed, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_both_gradients_are_autograds():
+    torch = pytest.importorskip("torch")
+    old, new, devices, advantage = drawn(2)
+    u = torch.tensor(new, dtype=torch.float64, requires_grad=True)
+    log_q = torch.log_softmax(torch.tensor(old, dtype=torch.float64), 0)
+    log_p = torch.log_softmax(u, 0)
+    rows, cells = torch.tensor(devices).long(), torch.arange(G)
+    ratio = torch.exp(log_p[rows, cells] - log_q[rows, cells])
+    divergence = (log_q.exp() * (log_q - log_p)).sum()
+    value = (ratio.sum(1) * torch.tensor(advantage)).mean() - 2.0 * divergence
+    (expected,) = torch.autograd.grad(value, u)
+    closed = closed_form(old, new, devices, advantage, 2.0)
+    np.testing.assert_allclose(closed, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_at_the_old_preferences_the_surrogate_ascends_the_policy_gradient():
+    old, _, devices, advantage = drawn(3)
+    weighted = counts(devices, advantage / K, D)
+    np.testing.assert_allclose(
+        closed_form(old, old, devices, advantage, 5.0),
+        policy_gradient(softmax(old), weighted),
+        rtol=1e-4,
+        atol=1e-6,
+    )
+
+
+def test_samples_come_as_often_as_their_probability_says():
+    policy = Softmax(ANY)
+    policy.logits = drawn(4)[0]
+    devices = policy.sample(40_000, np.random.default_rng(0))
+    frequency = counts(devices, np.full(len(devices), 1 / len(devices)), D)
+    np.testing.assert_allclose(frequency, policy.probabilities, atol=0.01)
+
+
+def test_a_device_that_is_not_allowed_is_never_drawn():
+    allowed = np.array([[True, False, True], [False, False, True], [True, False, False]])
+    policy = Softmax(allowed)
+    for epsilon in (0.5, 0.0):
+        devices = policy.sample(2_000, np.random.default_rng(0))
+        assert allowed[np.arange(3), devices].all()
+        policy.estimate(devices[:3], epsilon)
+    assert (policy.probabilities.T[~allowed] == 0).all()
+
+
+def test_the_estimate_is_the_elites_frequency_mixed_with_the_uniform_one():
+    policy = Softmax(np.array([[True, True, False]]))
+    policy.estimate(np.array([[0], [0], [0], [1]], np.int32), epsilon=0.2)
+    np.testing.assert_allclose(policy.probabilities[:, 0], [0.7, 0.3, 0.0], rtol=1e-5)
+
+
+def test_the_estimate_minimises_the_cross_entropy():
+    """Theorem 1: no other probabilities give the elite a higher likelihood."""
+    _, _, devices, _ = drawn(5)
+    policy = Softmax(ANY)
+    policy.estimate(devices, epsilon=0.0)
+    best = log_likelihood(policy.logits.astype(np.float64), devices, np.ones(K))
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        other = policy.logits + rng.normal(scale=0.3, size=(D, G))
+        assert log_likelihood(other, devices, np.ones(K)) < best
+
+
+def test_divergence_is_zero_of_itself_and_finite_of_what_lost_all_probability():
+    p = softmax(drawn(6)[0])
+    assert kl_divergence(p, p) == pytest.approx(0.0, abs=1e-6)
+    certain = np.zeros((D, G), np.float32)
+    certain[0] = 1
+    assert 0 < kl_divergence(p, certain) < 100

@@ -1,0 +1,87 @@
+"""Searches that are killed, as by `kill -9`, at moments spread over all that they do:
+
+python -m tests.solvers.killed FOLDER COUNT
+
+leaves COUNT studies in the folder. One process a search, each forked from one that has done nothing
+but import.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from situate.grouping import make_groups
+from situate.problem import Problem
+from situate.solvers.learn import learn
+from situate.solvers.learner import Learning
+from situate.solvers.search import Search
+from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings
+from situate.study import file
+from tests.solvers.families import devices, layered
+
+SAMPLES = 150
+PROBLEM = Problem(layered(4, 3, 1, persistent=1), devices(1, 1, 2, memory=10))
+"""Twelve ops; a third of the placements that are measured exceed the memory."""
+
+
+def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> SoftmaxLearner:
+    """Post, each op on its own."""
+    groups = make_groups(problem, np.arange(problem.units))
+    return SoftmaxLearner(groups, SoftmaxSettings(), samples, 100.0, seed)
+
+
+def search(study: Path | None, make: Any = learner, **changes: Any) -> Search:
+    """The search that tests of studies interrupt, finished."""
+    learning = Learning(**{"noise": 0.1, "study": study} | changes)
+    searching = Search(PROBLEM, 0.0, None, SAMPLES, 3, 1, None, learning=learning)
+    learn(searching, "post", make)
+    return searching
+
+
+def steps(work: Callable[[], object], die_at: float = np.inf) -> int:
+    """Calls and returns within situate that the work takes, or makes before it is killed."""
+    count = 0
+
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        nonlocal count
+        if "situate" in frame.f_code.co_filename:
+            count += 1
+            if count >= die_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def kill(study: Path, moment: int) -> None:
+    """Run the search in a process of its own that is killed at this step."""
+    if os.fork() == 0:
+        steps(lambda: search(study), moment)
+        os._exit(1)
+    assert os.WTERMSIG(os.wait()[1]) == signal.SIGKILL
+
+
+def main(folder: Path, count: int) -> None:
+    """Half of the studies have a checkpoint after every batch; each is killed twice, the second
+    time as it is opened again or shortly after."""
+    total = steps(lambda: search(folder / "whole"))
+    for i in range(count):
+        file.CHECKPOINT_SECONDS = 0.0 if i % 2 else np.inf
+        kill(folder / f"{i}", 1 + total * i // count)
+        kill(folder / f"{i}", 40 + 17 * i)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,278 @@
+"""The driver: learners measure, are told, and go on from where they were interrupted."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from situate.errors import MissingExtra, SituateError
+from situate.evaluators.measurements import Measurements
+from situate.evaluators.simulated import SimulatedMachine
+from situate.grouping import make_groups
+from situate.problem import RULES, Problem
+from situate.result import Result
+from situate.solvers import LEARNERS, solve
+from situate.solvers.learn import learn
+from situate.solvers.learner import Learning
+from situate.solvers.search import Search
+from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings
+from situate.study import Study, file
+from tests.solvers.families import chain, devices
+from tests.solvers.killed import PROBLEM, SAMPLES, learner, search
+
+ROOT = Path(__file__).parents[2]
+KILLED = 16
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The study of a search that was never interrupted."""
+    path = tmp_path_factory.mktemp("whole") / "study"
+    search(path)
+    return path
+
+
+def _outcome(found: Search) -> list[Any]:
+    """All of a result that does not depend on the clock."""
+    assert found.best is not None
+    seconds = [batch.seconds.tolist() for batch in found.measurements]
+    history = [(evaluations, value) for _, evaluations, value in found.history]
+    return [seconds, found.evaluations, history, found.best.placement.tolist(), found.best.value]
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two studies hold the same samples."""
+    a, b = Study.read(one), Study.read(other)
+    return (
+        np.array_equal(a.measurements.seconds, b.measurements.seconds)
+        and np.array_equal(a.measurements.outcome, b.measurements.outcome)
+        and np.array_equal(a.batch, b.batch)
+        and np.array_equal(list(a.placements()), list(b.placements()))
+    )
+
+
+class Broken(SimulatedMachine):
+    """A machine that fails when it is asked for more samples than so many."""
+
+    def __init__(self, error: BaseException, after: int = 0) -> None:
+        super().__init__(PROBLEM, 0.1, 3, 1)
+        self.error, self.after = error, after
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        if first + len(placements) > self.after:
+            raise self.error
+        return super().measure(placements, first)
+
+
+def test_a_study_does_not_change_the_result(whole: Path, tmp_path: Path) -> None:
+    assert _outcome(search(tmp_path / "study")) == _outcome(search(None))
+    assert _same(tmp_path / "study", whole)
+
+
+def test_a_checkpoint_does_not_change_the_result(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "CHECKPOINT_SECONDS", 0.0)
+    assert _outcome(search(tmp_path / "study")) == _outcome(search(None))
+    assert _same(tmp_path / "study", whole)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kill -9")
+def test_a_search_that_was_killed_ends_as_if_it_never_was(whole: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.solvers.killed", str(tmp_path), str(KILLED)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    uninterrupted = _outcome(search(None))
+    for i in range(KILLED):
+        assert _outcome(search(tmp_path / f"{i}")) == uninterrupted, i
+        assert _same(tmp_path / f"{i}", whole), i
+
+
+@pytest.mark.parametrize("after", [0, 12, 60, 144])
+@pytest.mark.parametrize("every", [0.0, np.inf])
+def test_ctrl_c_keeps_what_was_measured(
+    after: int, every: float, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "CHECKPOINT_SECONDS", every)
+    with pytest.raises(KeyboardInterrupt):
+        search(tmp_path / "study", evaluator=Broken(KeyboardInterrupt(), after))
+    assert len(Study.read(tmp_path / "study")) == after
+    assert _outcome(search(tmp_path / "study")) == _outcome(search(None))
+    assert _same(tmp_path / "study", whole)
+
+
+def test_a_complete_study_gives_its_result_without_measuring(whole: Path) -> None:
+    machine = Broken(AssertionError("asked"))
+    assert _outcome(search(whole, evaluator=machine)) == _outcome(search(None))
+
+
+def test_the_final_state_of_the_learner_is_kept(whole: Path, tmp_path: Path) -> None:
+    made: list[SoftmaxLearner] = []
+
+    def make(*arguments: Any) -> SoftmaxLearner:
+        made.append(learner(*arguments))
+        return made[-1]
+
+    search(None, make)
+    search(whole, make)
+    fresh, resumed = made[0].state(), made[1].state()
+    assert fresh.keys() == resumed.keys()
+    assert all(np.array_equal(fresh[name], resumed[name]) for name in fresh)
+
+
+@pytest.mark.parametrize("method", LEARNERS)
+def test_every_learner_goes_on_as_if_it_was_never_interrupted(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "CHECKPOINT_SECONDS", 0.0)
+
+    def solved(study: Path | None, machine: SimulatedMachine | None = None) -> Result:
+        learning = Learning(grouping="none", noise=0.1, study=study, evaluator=machine)
+        return solve(PROBLEM, method, evaluations=90, seed=3, threads=1, learning=learning)
+
+    try:
+        uninterrupted = solved(None)
+    except MissingExtra as missing:
+        pytest.skip(str(missing))
+    for after in (30, 70):
+        with suppress(KeyboardInterrupt):
+            solved(tmp_path / "study", Broken(KeyboardInterrupt(), after))
+        assert len(Study.read(tmp_path / "study")) <= after
+    resumed = solved(tmp_path / "study")
+    assert np.array_equal(resumed.samples, uninterrupted.samples)
+    assert np.array_equal(resumed.placement, uninterrupted.placement)
+    assert resumed.value == uninterrupted.value
+
+
+def test_all_batches_are_announced_also_those_of_an_interrupted_search(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        search(tmp_path / "study", evaluator=Broken(KeyboardInterrupt(), 60))
+    told: list[tuple[int, int]] = []
+    search(tmp_path / "study", on_measured=lambda first, m: told.append((first, len(m))))
+    assert told == [(first, min(12, SAMPLES - first)) for first in range(0, SAMPLES, 12)]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("settings", {"settings": "paper"}),
+        ("grouping", {"grouping": "prefix"}),
+        ("groups", {"groups": 7}),
+        ("evaluator", {"noise": 0.2}),
+    ],
+)
+def test_a_study_of_other_learning_is_refused(
+    name: str, changes: dict[str, Any], whole: Path
+) -> None:
+    with pytest.raises(SituateError, match=f"study: the study has {name} '.*' and this search '"):
+        search(whole, **changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("graph", {"problem": Problem(chain(12), PROBLEM.cluster)}),
+        ("cluster", {"problem": Problem(PROBLEM.graph, devices(1, 1, 1))}),
+        ("rules", {"problem": Problem(PROBLEM.graph, PROBLEM.cluster, rules=RULES["regal"])}),
+        ("samples", {"evaluations": SAMPLES + 1}),
+        ("seed", {"seed": 4}),
+        ("method", {"method": "ppo"}),
+    ],
+)
+def test_a_study_of_another_search_is_refused(
+    name: str, changes: dict[str, Any], whole: Path
+) -> None:
+    of: dict[str, Any] = {
+        "problem": PROBLEM,
+        "evaluations": SAMPLES,
+        "seed": 3,
+        "method": "post",
+    } | changes
+    other = Search(
+        of["problem"], 0.0, None, of["evaluations"], of["seed"], 1, None,
+        learning=Learning(noise=0.1, study=whole),
+    )  # fmt: skip
+    with pytest.raises(SituateError, match=f"study: the study has {name} '.*' and this search '"):
+        learn(other, of["method"], learner)
+
+
+def _coarse(problem: Problem, learning: Learning, samples: int, seed: int) -> SoftmaxLearner:
+    groups = make_groups(problem, np.arange(problem.units) // 2)
+    return SoftmaxLearner(groups, SoftmaxSettings(), samples, 100.0, seed)
+
+
+def test_a_checkpoint_of_another_shape_is_refused(whole: Path) -> None:
+    with pytest.raises(SituateError, match=r"study: the checkpoint's 'logits' is .*; give another"):
+        search(whole, _coarse)
+
+
+def test_a_learner_that_asks_for_other_placements_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        search(tmp_path / "study", evaluator=Broken(KeyboardInterrupt(), 24))
+    with pytest.raises(SituateError, match=r"study: made by another version .*: sample 0 differs"):
+        search(tmp_path / "study", _coarse)
+
+
+class Fixed:
+    """A machine that answers the same whatever it is asked."""
+
+    name = "fixed"
+
+    def __init__(self, seconds: float, outcome: int, missing: int = 0) -> None:
+        self.seconds, self.outcome, self.missing = seconds, outcome, missing
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        k = len(placements) - self.missing
+        seconds = np.where(np.arange(first, first + k) == 5, 1000.0, self.seconds)
+        outcome = np.where(np.arange(first, first + k) == 5, 0, self.outcome)
+        return Measurements(seconds, outcome.astype(np.uint8))
+
+
+def test_a_placement_that_failed_is_not_the_best() -> None:
+    """Whatever seconds it comes with."""
+    found = search(None, evaluator=Fixed(0.001, 2))
+    assert len(found.history) == 1
+    asked = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
+    assert found.best is not None
+    assert np.array_equal(found.best.placement, asked[5])
+
+
+@pytest.mark.parametrize("seconds", [np.nan, -1.0, np.inf])
+def test_seconds_that_cannot_be_are_refused(seconds: float) -> None:
+    with pytest.raises(SituateError, match=f"evaluator 'fixed' measured {seconds} seconds; a step"):
+        search(None, evaluator=Fixed(seconds, 0))
+
+
+def test_an_answer_to_fewer_placements_is_refused() -> None:
+    with pytest.raises(SituateError, match="evaluator 'fixed' measured 11 of 12 placements"):
+        search(None, evaluator=Fixed(1.0, 0, missing=1))
+
+
+def test_only_time_is_learned_from() -> None:
+    other = replace(PROBLEM, objective="memory")
+    with pytest.raises(SituateError, match="method 'post' learns from step times: it cannot plan"):
+        learn(Search(other, 0.0, None, 10, 0, 1, None), "post", learner)
+
+
+def test_a_search_in_which_nothing_ran_says_how_to_go_on() -> None:
+    full = replace(PROBLEM, cluster=devices(1, 1, 2, memory=3))
+    searching = Search(full, 0.0, None, 24, 0, 1, None)
+    with pytest.warns(UserWarning, match=r"none of 24 placements ran \(out of memory\)"):
+        learn(searching, "post", learner)
+    assert searching.best is not None
+
+
+def test_no_more_is_measured_than_the_budget_allows() -> None:
+    roomy = Problem(chain(4), devices(1, 2))
+    for samples in (1, 5, 12, 13):
+        searching = Search(roomy, 0.0, None, samples, 0, 1, None)
+        learn(searching, "post", learner)
+        assert searching.evaluations == samples

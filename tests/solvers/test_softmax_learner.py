@@ -1,0 +1,134 @@
+"""Algorithm 1 step by step, and what must never happen to it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from situate.errors import SituateError
+from situate.evaluators.measurements import Measurements
+from situate.grouping import make_groups
+from situate.problem import Problem
+from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings
+from tests.solvers.families import devices, fork
+
+POST = SoftmaxSettings()
+PROBLEM = Problem(fork(10), devices(1, 1, 2))
+
+
+def learner(settings=POST, samples=240, problem=PROBLEM, seed=0):
+    groups = make_groups(problem, np.arange(problem.units))
+    return SoftmaxLearner(groups, settings, samples, 100.0, seed)
+
+
+def told(seconds, failed=False):
+    outcome = np.full(len(seconds), int(failed), np.uint8)
+    return Measurements(np.where(outcome == 0, seconds, np.inf), outcome)
+
+
+def teach(learner, samples, seconds=lambda placements: 1.0 + (placements != 1).mean(axis=1)):
+    for _ in range(samples // learner.batch):
+        placements = learner.ask(learner.batch)
+        learner.tell(placements, told(seconds(placements)))
+
+
+def test_it_is_told_of_twelve_samples_and_minimises_after_sixty():
+    post, minimised = learner(), []
+    for _ in range(20):
+        assert post.batch == 12
+        placements = post.ask(12)
+        post.tell(placements, told(np.ones(12)))
+        minimised.append(len(post.state()["times"]) == 0)
+    assert np.flatnonzero(minimised).tolist() == [4, 9, 14, 19]
+
+
+def test_alone_each_part_asks_for_its_own_batch():
+    assert learner(dataclasses.replace(POST, gradient=None)).batch == 60
+    assert learner(dataclasses.replace(POST, cross_entropy=False)).batch == 12
+
+
+@pytest.mark.parametrize("gradient", ["plain", "proximal"])
+def test_ascent_makes_a_good_sample_likelier_and_a_bad_one_less_so(gradient):
+    ascent = learner(SoftmaxSettings(gradient=gradient, cross_entropy=False, K=2))
+    placements = np.zeros((2, PROBLEM.n), np.int32)
+    placements[1] = 1
+    ascent.tell(placements, told(np.array([2.0, 1.0])))
+    p = ascent.policy.probabilities
+    assert (p[1] > 1 / 3).all()
+    assert (p[0] < 1 / 3).all()
+
+
+def test_exploration_falls_linearly_to_nothing():
+    ce, least = learner(SoftmaxSettings(gradient=None), samples=240), []
+    for _ in range(4):
+        placements = np.zeros((60, PROBLEM.n), np.int32)
+        ce.tell(placements, told(np.ones(60)))
+        least.append(float(ce.policy.probabilities[1:].sum(axis=0).max()))
+    np.testing.assert_allclose(
+        least, [2 / 3 * 0.1 * left for left in (0.75, 0.5, 0.25, 0)], 1e-4, 1e-9
+    )
+
+
+def test_with_memory_an_elite_of_earlier_batches_counts_again():
+    ce = learner(SoftmaxSettings(gradient=None, memory=2, epsilon=0.0, N=10))
+    good, bad = np.ones((10, PROBLEM.n), np.int32), np.zeros((10, PROBLEM.n), np.int32)
+    ce.tell(good, told(np.ones(10)))
+    ce.tell(bad, told(np.full(10, 2.0)))
+    assert (ce.policy.probabilities[1] == 1).all()
+    ce.tell(bad, told(np.full(10, 2.0)))
+    assert (ce.policy.probabilities[0] == 1).all()
+
+
+def test_the_first_samples_can_be_single_devices():
+    placements = learner(SoftmaxSettings(single_first=True)).ask(12)
+    np.testing.assert_array_equal(placements[:3], np.arange(3)[:, None].repeat(PROBLEM.n, axis=1))
+    assert all(len(np.unique(placement)) > 1 for placement in placements[3:])
+
+
+def test_the_penalty_doubles_beyond_the_target_and_halves_below_it():
+    far = learner(SoftmaxSettings(cross_entropy=False, target=1e-9))
+    near = learner(SoftmaxSettings(cross_entropy=False, target=1e9))
+    teach(far, 36)
+    teach(near, 36)
+    assert far.state()["numbers"][1] == 8
+    assert near.state()["numbers"][1] == 1 / 8
+
+
+@pytest.mark.parametrize("gradient", ["plain", "proximal", None])
+@pytest.mark.parametrize("seconds", [1e-300, 1.0, 1e12])
+def test_nothing_becomes_nan_however_long_steps_take(gradient, seconds):
+    settings = SoftmaxSettings(gradient=gradient, cross_entropy=gradient != "plain")
+    extreme = learner(settings)
+    teach(extreme, 240, lambda placements: seconds * (1 + placements.mean(axis=1)))
+    assert np.isfinite(extreme.policy.probabilities).all()
+
+
+def test_when_all_samples_fail_the_policy_stays_a_distribution():
+    failing = learner()
+    for _ in range(20):
+        placements = failing.ask(12)
+        failing.tell(placements, told(np.ones(12), failed=True))
+    np.testing.assert_allclose(failing.policy.probabilities.sum(axis=0), 1, rtol=1e-5)
+
+
+def test_what_a_checkpoint_restores_goes_on_as_if_nothing_had_happened():
+    one, other = learner(), learner()
+    teach(one, 96)
+    other.restore(one.state())
+    for _ in range(5):
+        placements = one.ask(12)
+        np.testing.assert_array_equal(other.ask(12), placements)
+        measured = told(1.0 + placements.mean(axis=1))
+        one.tell(placements, measured)
+        other.tell(placements, measured)
+    np.testing.assert_array_equal(one.policy.logits, other.policy.logits)
+
+
+def test_a_checkpoint_of_another_shape_is_refused_by_name():
+    state = learner(problem=Problem(fork(9), devices(1, 1, 2))).state()
+    with pytest.raises(SituateError, match=r"'logits' is float32 .3, 9., not float32 .3, 10."):
+        learner().restore(state)
+    with pytest.raises(SituateError, match="lacks 'logits'"):
+        learner().restore({key: value for key, value in state.items() if key != "logits"})
