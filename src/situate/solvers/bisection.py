@@ -1,0 +1,108 @@
+"""METIS: a weighted graph in parts of given shares, by recursive bisection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.errors import MissingExtra, SituateError
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedGraph:
+    """An undirected graph of n vertices; each edge is there in both directions.
+
+    Attributes:
+        rows: (e,) where an edge begins, ascending.
+        neighbour: (e,) where it ends.
+        weight: (e,) at least 1, the same in both directions.
+        load: (n,) of the vertices, at least 0.
+    """
+
+    rows: Ints
+    neighbour: Ints
+    weight: Ints
+    load: Ints
+
+    def check(self) -> None:
+        """Refuse what METIS would take in silence.
+
+        Raises:
+            SituateError: a weight or a load is missing or too small, an edge leads out of the graph
+                or to its own vertex, or is not there in both directions.
+        """
+        ends, n = np.concatenate((self.rows, self.neighbour)), len(self.load)
+        if not len(self.rows) == len(self.neighbour) == len(self.weight):
+            raise SituateError("METIS: edges of the graph have no end or no weight")
+        if (self.weight < 1).any() or (self.load < 0).any():
+            raise SituateError("METIS: a weight of the graph is too small")
+        if ((ends < 0) | (ends >= n)).any() or (self.rows == self.neighbour).any():
+            raise SituateError("METIS: an edge of the graph leads nowhere")
+        if (np.diff(self.rows) < 0).any() or not self._symmetric():
+            raise SituateError("METIS: an edge of the graph is not the same in both directions")
+
+    def _symmetric(self) -> bool:
+        there = np.lexsort((self.weight, self.neighbour, self.rows))
+        back = np.lexsort((self.weight, self.rows, self.neighbour))
+        return (
+            np.array_equal(self.rows[there], self.neighbour[back])
+            and np.array_equal(self.neighbour[there], self.rows[back])
+            and np.array_equal(self.weight[there], self.weight[back])
+        )
+
+    def within(self, inside: NDArray[np.bool_]) -> WeightedGraph:
+        """The vertices that are inside (n,), and the edges among them."""
+        number = np.cumsum(inside) - 1
+        kept = inside[self.rows] & inside[self.neighbour]
+        return WeightedGraph(
+            number[self.rows[kept]],
+            number[self.neighbour[kept]],
+            self.weight[kept],
+            self.load[inside],
+        )
+
+    def bisect(self, share: float) -> Ints:
+        """The side (n,), 0 or 1, of each vertex; side 0 is to have this share of the load."""
+        try:
+            import pymetis
+        except ImportError as error:
+            raise MissingExtra("pymetis", "baselines") from error
+        start = np.searchsorted(self.rows, np.arange(len(self.load) + 1))
+        _, side = pymetis.part_graph(
+            2,
+            pymetis.CSRAdjacency(start, self.neighbour),
+            vweights=self.load,
+            eweights=self.weight,
+            tpwgts=[share, 1 - share],
+            recursive=True,
+        )
+        return np.array(side, np.int64)
+
+
+def partition(graph: WeightedGraph, share: NDArray[np.float64]) -> Ints:
+    """The part (n,) of each vertex, where part i is to have `share[i]` (k,) of the load.
+
+    METIS bisects the graph, and each side again, until there are k parts. Each bisection is asked
+    for here, since METIS's own recursion prints to the screen when a part has no vertices left.
+
+    Raises:
+        MissingExtra: pymetis is not installed.
+        SituateError: no graph that METIS could take, see `WeightedGraph.check`.
+    """
+    graph.check()
+    return _parts(graph, share)
+
+
+def _parts(graph: WeightedGraph, share: NDArray[np.float64]) -> Ints:
+    if len(share) == 1 or len(graph.load) < 2:
+        return np.full(len(graph.load), int(share.argmax()))
+    half = len(share) // 2
+    side = graph.bisect(float(share[:half].sum() / share.sum()))
+    part = np.empty(len(side), np.int64)
+    part[side == 0] = _parts(graph.within(side == 0), share[:half])
+    part[side == 1] = _parts(graph.within(side == 1), share[half:]) + half
+    return part

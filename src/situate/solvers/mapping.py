@@ -1,0 +1,98 @@
+"""What the graph partitioners share: what they are told of a problem, and what they may not do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.grouping.unit_graph import UnitGraph, unit_graph
+from situate.problem import Problem
+from situate.solvers.search import Placement
+
+LARGEST_SUM = 2**30
+"""What integer weights add up to at most: the partitioners may count in 32 bits, with a sign."""
+
+SLOWEST = 1e-3
+"""The least speed of a device, of that of the fastest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mapping:
+    """A problem as a graph of units to map onto devices of related speeds.
+
+    Attributes:
+        problem: what is mapped.
+        devices: (k,) indices of the devices to map onto, those left out on which nothing can run.
+    """
+
+    problem: Problem
+    devices: NDArray[np.int64]
+
+    @classmethod
+    def onto(cls, problem: Problem, devices: list[int]) -> Mapping:
+        """Onto these devices; onto all where nothing can run on these."""
+        useful = np.flatnonzero(problem.allowed.any(axis=0))
+        chosen = np.intersect1d(useful, devices)
+        return cls(problem, chosen if chosen.size else useful)
+
+    @cached_property
+    def graph(self) -> UnitGraph:
+        """The units, and the bytes between them."""
+        return unit_graph(self.problem)
+
+    @cached_property
+    def seconds(self) -> NDArray[np.float64]:
+        """(units, d) what all ops of a unit take; infinite where one cannot run."""
+        seconds = np.zeros((self.problem.units, self.problem.d))
+        np.add.at(seconds, self.problem.unit, self.problem.seconds)
+        return seconds
+
+    @cached_property
+    def load(self) -> NDArray[np.float64]:
+        """(units,) seconds on the fastest of the devices; of all, where none of them can."""
+        best = self.seconds[:, self.devices].min(axis=1)
+        return np.asarray(np.where(np.isfinite(best), best, self.seconds.min(axis=1)))
+
+    @cached_property
+    def speed(self) -> NDArray[np.float64]:
+        """(k,) how fast a device is: the load of what it can run over the seconds it takes."""
+        seconds = self.seconds[:, self.devices]
+        can = np.isfinite(seconds)
+        load = np.where(can, self.load[:, None], 0.0).sum(axis=0)
+        taken = np.where(can, seconds, 0.0).sum(axis=0)
+        speed = np.divide(load, taken, out=np.ones_like(load), where=taken > 0)
+        fastest = float(speed.max()) or 1.0
+        return np.asarray(np.maximum(speed, SLOWEST * fastest))
+
+    def placement(self, processor: NDArray[np.int64]) -> Placement:
+        """Placement (n,) of the ops, from the processor (units,), of k, of each unit.
+
+        A unit that may not or cannot run there goes, of the devices it may use, to the one with
+        which it shares most bytes, and of equal ones to the one that runs it fastest.
+        """
+        device = self.devices[processor]
+        allowed = self.problem.allowed
+        for unit in np.flatnonzero(~allowed[np.arange(self.problem.units), device]).tolist():
+            arcs = slice(self.graph.start[unit], self.graph.start[unit + 1])
+            shared = np.bincount(
+                device[self.graph.neighbour[arcs]], self.graph.bytes[arcs], self.problem.d
+            )
+            may = np.flatnonzero(allowed[unit])
+            device[unit] = may[np.lexsort((self.seconds[unit, may], -shared[may]))[0]]
+        return np.asarray(device[self.problem.unit], np.int32)
+
+
+def whole(
+    values: NDArray[np.float64] | NDArray[np.int64], most: int = LARGEST_SUM
+) -> NDArray[np.int64]:
+    """Values of at least 0 in proportion, as integers of at least 1 that sum to at most `most`,
+    or to their number where that is more; all 1 where all are 0."""
+    largest = values.max(initial=0.0)
+    if largest <= 0:
+        return np.ones(len(values), np.int64)
+    share = values / largest
+    room = max(0, most - len(values))
+    return np.asarray(np.maximum(1, np.floor(share * (room / share.sum()))), np.int64)

@@ -1,0 +1,26 @@
+"""What tests of the graph partitioners need, and the reason to skip them without it."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.util import find_spec
+
+import pytest
+
+from situate.solvers.scotch_programs import PROGRAMS
+
+_no_metis = find_spec("pymetis") is None
+_no_scotch = not any(map(shutil.which, PROGRAMS))
+MISSING = {"metis": _no_metis, "scotch": _no_scotch, "mincut": _no_scotch}
+"""Whether a method cannot run here."""
+
+needs_metis = pytest.mark.skipif(_no_metis, reason="pymetis is not installed: pip install pymetis")
+needs_scotch = pytest.mark.skipif(
+    _no_scotch, reason="Scotch is not installed: apt-get install scotch"
+)
+PARTITIONERS = [
+    pytest.param("metis", marks=needs_metis),
+    pytest.param("scotch", marks=needs_scotch),
+    pytest.param("mincut", marks=needs_scotch),
+]
+"""The methods, each skipped where it cannot run."""
