@@ -86,6 +86,8 @@ BAD_CLUSTERS = {
     "no TOML": ("name = \n[", "line 1"),
 }
 
+POST = ("--method", "post")
+
 BAD_ARGUMENTS = {
     "an unknown method": (["--method", "hefty"], "'heft'"),
     "an unknown objective": (["--objective", "tim"], "'time'"),
@@ -112,6 +114,31 @@ BAD_ARGUMENTS = {
     "one output for two files": (["--out", "x.svg", "--picture", "x.svg"], "x.svg"),
     "a schedule nobody can write": (["--schedule", "/proc/none/x"], "/proc/none/x"),
     "a picture of unknown kind": (["--picture", "plan.bmp"], ".svg"),
+    "no samples": ([*POST, "--samples", "0"], "--samples"),
+    "fewer than no samples": ([*POST, "--samples", "-5"], "--samples"),
+    "samples without end": ([*POST, "--samples", "9" * 30], "--samples"),
+    "samples for a method that does not learn": (["--samples", "5"], "'auto' does not learn"),
+    "noise for a method that does not learn": (["--noise", "0.1"], "--noise"),
+    "a study for a method that does not learn": (["--study", "x.study"], "--study"),
+    "curves of a method that does not learn": (["--curves", "x.png"], "--curves"),
+    "unknown settings": ([*POST, "--settings", "papr"], "'paper'"),
+    "an unknown grouping": ([*POST, "--grouping", "prefixes"], "'prefix'"),
+    "no groups": ([*POST, "--groups", "0"], "--groups"),
+    "groups of a rule that takes no number": (
+        [*POST, "--grouping", "prefix", "--groups", "4"],
+        "'heavy-edge'",
+    ),
+    "negative noise": ([*POST, "--noise", "-1"], "--noise"),
+    "noise that is no number": ([*POST, "--noise", "nan"], "--noise"),
+    "endless noise": ([*POST, "--noise", "inf"], "--noise"),
+    "a study in a folder that is not there": ([*POST, "--study", "no/x.study"], "no/x.study"),
+    "a study that is a folder": ([*POST, "--study", "."], "'.'"),
+    "a study that is the model": ([*POST, "--study", "diamond.json"], "used twice"),
+    "a study that is none": ([*POST, "--study", "note.txt"], "not a study"),
+    "curves of unknown kind": ([*POST, "--curves", "x.txt"], ".svg"),
+    "curves in a folder that is not there": ([*POST, "--curves", "no/x.png"], "no/x.png"),
+    "a board under a file": ([*POST, "--tensorboard", "diamond.json/x"], "diamond.json/x"),
+    "learning for another objective": ([*POST, "--objective", "memory"], "memory"),
     "a dimension without a size": (["--dim", "batch"], "NAME=SIZE"),
     "a dimension of size zero": (["--dim", "batch=0"], "NAME=SIZE"),
     "a dimension that is no number": (["--dim", "batch=x"], "NAME=SIZE"),
@@ -145,6 +172,7 @@ def assert_refused(run, *words: str) -> None:
 @pytest.fixture
 def before(tmp_path, model, pair):
     """The files there are, to compare with those after the command."""
+    (tmp_path / "note.txt").write_text("once upon a time, and no study\n" * 10)
     return {path: path.read_bytes() for path in tmp_path.iterdir()}
 
 

@@ -7,13 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from situate.cli.compare import best_of
-from situate.errors import SituateError
 from situate.graph import Tensor
+from situate.solvers import LEARNERS
 from situate.writers import situate_json
 from tests.cli.conftest import diamond
 
 QUICK = ("--time-limit", "0.2")
+
+
+def compared(situate, model, pair, *options):
+    """A row a method."""
+    run = situate("compare", model, "--cluster", pair, "--json", *QUICK, *options)
+    assert run.status == 0, run.err
+    return run.json["methods"]
 
 
 def test_a_single_device_is_always_among_them(situate, model, pair):
@@ -65,10 +71,55 @@ def test_unknown_methods_are_refused(situate, model, pair, methods):
     assert run.err.startswith("error: unknown method ")
 
 
+def test_methods_that_learn_are_compared_if_they_are_named(situate, model, pair):
+    assert not {*LEARNERS} & {row["method"] for row in compared(situate, model, pair)}
+    rows = compared(situate, model, pair, "--methods", "post,heft,ppo", "--samples", "24")
+    assert [row["method"] for row in rows] == ["single", "post", "heft", "ppo"]
+
+
+def test_all_that_learn_and_random_measure_as_many_placements(situate, model, pair):
+    options = ("--methods", "post,ppo,random,heft", "--samples", "24")
+    rows = {row["method"]: row for row in compared(situate, model, pair, *options)}
+    assert {rows[name]["evaluations"] for name in ("post", "ppo", "random")} == {24}
+    assert [name for name, row in rows.items() if row["samples"]] == ["post", "ppo"]
+
+
+def test_what_is_amiss_with_a_learner_is_said_before_any_learns(situate, model, pair):
+    options = ("--methods", "post,ppo", "--grouping", "none", "--groups", "3", "--study", "st")
+    run = situate("compare", model, "--cluster", pair, *options)
+    assert (run.status, run.out) == (2, "")
+    assert not Path("st").exists()
+
+
+def test_what_is_amiss_with_another_method_is_said_before_any_learns(situate, model, pair):
+    options = ("--methods", "post,expert", "--study", "st")
+    assert situate("compare", model, "--cluster", pair, *options).status == 2
+    assert not Path("st").exists()
+
+
+def test_every_method_that_learns_keeps_a_study_and_a_run(situate, model, pair):
+    options = ("--methods", "post,ppo,heft", "--study", "st", "--tensorboard", "tb")
+    options += ("--samples", "24")
+    first = compared(situate, model, pair, *options)
+    assert sorted(path.name for path in Path("st").iterdir()) == ["post.study", "ppo.study"]
+    assert sorted(path.name for path in Path("tb").iterdir()) == ["post", "ppo"]
+    again = compared(situate, model, pair, *options)
+    assert [row["samples"] for row in again] == [row["samples"] for row in first]
+
+
+def test_curves_have_a_line_a_method(situate, model, pair):
+    options = ("--methods", "post,random,heft", "--samples", "24", "--curves", "c.svg")
+    compared(situate, model, pair, *options)
+    text = Path("c.svg").read_text()
+    for label in ("post", "random", "heft", "single", "lower bound"):
+        assert f"<!-- {label}  " in text
+
+
+def test_learning_options_need_a_method_that_learns(situate, model, pair):
+    run = situate("compare", model, "--cluster", pair, "--curves", "c.svg")
+    assert (run.status, run.out) == (2, "")
+    assert "--curves: none of the methods learns" in run.err
+
+
 def test_plans_that_do_not_fit_exit_3(situate, model, tight_pair):
     assert situate("compare", model, "--cluster", tight_pair, *QUICK).status == 3
-
-
-def test_nothing_to_compare_is_an_error():
-    with pytest.raises(SituateError, match="no method"):
-        best_of([])

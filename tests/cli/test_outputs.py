@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.cli.outputs import check_outputs, check_picture
+from situate.cli.outputs import check_board, check_folder, check_outputs, check_picture
 from situate.errors import MissingExtra, SituateError
 
 
@@ -46,3 +46,24 @@ def test_a_picture_needs_matplotlib(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"situate\[report\]"):
         check_picture("plan.svg")
+
+
+@pytest.mark.parametrize("folder", [".", "new", "new/and/deep"])
+def test_a_folder_may_have_to_be_made_but_not_yet(tmp_path, monkeypatch, folder):
+    monkeypatch.chdir(tmp_path)
+    check_folder(folder)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("folder", ["file", "file/under", "a\0b", "x" * 5000, "/proc/x"])
+def test_a_folder_that_cannot_be_is_refused(tmp_path, monkeypatch, folder):
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    with pytest.raises(SituateError, match="cannot write into"):
+        check_folder(folder)
+
+
+def test_the_board_needs_tensorboard(tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"situate\[report\]"):
+        check_board(str(tmp_path))

@@ -24,6 +24,7 @@ KEYS = {
     "evaluations",
     "seconds",
     "seed",
+    "samples",
     "rules",
     "unit",
     "graph",

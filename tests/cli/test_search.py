@@ -13,6 +13,8 @@ import pytest
 from situate.plan import Plan
 from situate.solvers import solve
 
+POST = ("--method", "post", "--samples", "36")
+
 
 def interrupted_solve(solve):
     """A solve whose search is interrupted at its first progress."""
@@ -57,6 +59,51 @@ def test_a_comparison_leaves_out_the_methods_that_follow(situate, model, pair, i
     assert "left out" in run.err
 
 
+def test_learning_keeps_what_it_measured_and_says_how_to_go_on(situate, model, pair, monkeypatch):
+    arguments = ("plan", model, "--cluster", pair, *POST, "--study", "s.study", "--json")
+    with monkeypatch.context() as patch:
+        patch.setattr("situate.cli.search.solve", interrupted_solve(solve))
+        run = situate(*arguments)
+    assert run.json["samples"]["count"] == 12
+    assert "interrupted: this is the best plan so far; the same command goes on from 's.study'" in (
+        run.err
+    )
+    resumed = situate(*arguments).json
+    Path("s.study").unlink()
+    assert resumed["samples"] == situate(*arguments).json["samples"]
+
+
+def test_without_a_study_learning_names_the_option(situate, model, pair, interrupt):
+    run = situate("plan", model, "--cluster", pair, *POST)
+    assert "with --study it could go on from there" in run.err
+
+
+def test_a_comparison_keeps_what_a_method_had_learnt(situate, model, pair, monkeypatch):
+    def run(problem, method, **options):
+        chosen = interrupted_solve(solve) if method == "post" else solve
+        return chosen(problem, method, **options)
+
+    monkeypatch.setattr("situate.cli.search.solve", run)
+    options = ("--methods", "post,ppo,heft", "--samples", "36", "--study", "st", "--json")
+    said = situate("compare", model, "--cluster", pair, *options)
+    assert [row["method"] for row in said.json["methods"]] == ["single", "post", "heft"]
+    assert "interrupted during post: " in said.err
+    assert "goes on from 'st'" in said.err
+
+
+def test_a_method_interrupted_before_its_first_plan_costs_no_other_its_own(
+    situate, model, pair, monkeypatch
+):
+    def run(problem, method, **options):
+        if method == "post":
+            os.kill(os.getpid(), signal.SIGINT)
+        return solve(problem, method, **options)
+
+    monkeypatch.setattr("situate.cli.search.solve", run)
+    said = situate("compare", model, "--cluster", pair, "--methods", "heft,post", "--json")
+    assert [row["method"] for row in said.json["methods"]] == ["single", "heft"]
+
+
 def test_before_there_is_a_plan_nothing_is_written(situate, model, pair, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -81,3 +128,14 @@ def test_progress_on_a_terminal_shows_the_best_value(situate, model, pair, monke
     run = situate("plan", model, "--cluster", pair, "--time-limit", "0.1", "--json")
     assert re.search(r"auto: best [34]\.00 s, bound 3\.00 s, [\d,]+ evaluations", run.err)
     assert run.json["feasible"]
+
+
+def test_progress_on_a_terminal_shows_how_a_method_learns(situate, model, pair, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("situate.cli.search.solve", slow_solve(solve))
+    run = situate("plan", model, "--cluster", pair, *POST, "--json")
+    assert re.search(
+        r"post: 36 of 36 samples, best [34]\.00 s, bound 3\.00 s, mean of the last 60 [34]", run.err
+    )

@@ -12,9 +12,11 @@ from rich.console import Console, RenderableType
 
 from situate.cli.terminal import INFEASIBLE, note
 from situate.problem import Problem
+from situate.report.learning import learning_figures
 from situate.report.tables import comparison, over_text, summary
 from situate.result import Result
 from situate.schedule import Schedule
+from situate.solvers import LEARNERS
 
 WIDTH = 160
 """Columns where the answer goes to a file or a pipe."""
@@ -54,6 +56,7 @@ def result_figures(result: Result) -> dict[str, Any]:
         "evaluations": result.evaluations,
         "seconds": result.seconds,
         "seed": result.seed,
+        "samples": learning_figures(result.samples) if result.method in LEARNERS else None,
     }
 
 

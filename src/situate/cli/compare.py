@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from situate.cli.options import (
     Cluster,
+    CurvesFile,
     Dim,
     Evaluations,
+    GroupCount,
+    Grouping,
     Json,
     Model,
+    Noise,
     Objective,
     Optimizer,
     Out,
     Picture,
     Rules,
+    Samples,
     ScheduleFile,
     Seed,
+    Settings,
+    TensorBoard,
     Threads,
     TimeLimit,
 )
-from situate.errors import SituateError
-
-if TYPE_CHECKING:
-    from situate.cli.search import Budget
-    from situate.problem import Problem
-    from situate.result import Result
 
 
 def compare(
     model: Model,
     cluster: Cluster = None,
     methods: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="Methods to compare. Default: all.")
+        str | None,
+        typer.Option(
+            metavar="A,B,C",
+            help="Methods to compare. Default: all that apply, but for those that learn.",
+        ),
     ] = None,
     objective: Objective = "time",
     rules: Rules = None,
@@ -42,73 +47,64 @@ def compare(
     evaluations: Evaluations = None,
     seed: Seed = 0,
     threads: Threads = None,
+    samples: Samples = None,
+    settings: Settings = None,
+    grouping: Grouping = None,
+    groups: GroupCount = None,
+    noise: Noise = None,
+    study: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Keep what methods learn from here, a file a method; the same command then goes "
+            "on from them.",
+        ),
+    ] = None,
     optimizer: Optimizer = None,
     dim: Dim = None,
     out: Out = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
+    curves: CurvesFile = None,
+    tensorboard: TensorBoard = None,
     as_json: Json = False,
 ) -> int:
     """Plan with several methods and show them side by side, a single device always among them.
 
-    --time-limit and --evaluations hold for each method; --out, --picture and --schedule take the
-    best plan.
+    --time-limit and --evaluations hold for each method. With --samples, methods that learn and
+    'random' measure so many placements, however long it takes. --samples to --study, --curves and
+    --tensorboard are for methods that learn; --out, --picture and --schedule take the best plan.
     """
     from situate.cli.answer import fit_status, show_comparison
+    from situate.cli.comparison import best_of, chosen_of, compared
+    from situate.cli.curves import draw_curves
     from situate.cli.inputs import read_problem
-    from situate.cli.outputs import check_outputs, check_picture, write_outputs
+    from situate.cli.lesson import Lesson
+    from situate.cli.outputs import (
+        check_board,
+        check_folder,
+        check_outputs,
+        check_picture,
+        write_outputs,
+    )
     from situate.cli.search import Budget
 
-    chosen = _chosen(methods)
-    check_outputs([model, cluster or ""], [out, picture, schedule])
+    chosen = chosen_of(methods)
+    lesson = Lesson(samples, settings, grouping, groups, noise, study, curves, tensorboard)
+    lesson.check(chosen, objective)
+    check_outputs([model, cluster or ""], [out, picture, schedule, curves])
     check_picture(picture)
+    check_picture(curves, "curves")
+    check_board(tensorboard)
+    check_folder(study)
     problem = read_problem(
         model, cluster, objective=objective, rules=rules, optimizer=optimizer, dim=dim
     )
     budget = Budget(time_limit, evaluations, seed, threads)
-    results = _results(problem, chosen, budget, skip=methods is None)
+    runs = compared(problem, chosen, budget, lesson, skip=methods is None)
+    results = [run.result for run in runs]
     best = best_of(results)
     write_outputs(best, out, picture, schedule)
+    draw_curves(runs, curves)
     show_comparison(results, best, as_json)
     return fit_status(problem, best.schedule)
-
-
-def _chosen(methods: str | None) -> list[str]:
-    """The methods named, or all; `single` comes first."""
-    from situate.cli.inputs import check_method
-    from situate.solvers import METHODS
-
-    names = list(METHODS) if methods is None else [name.strip() for name in methods.split(",")]
-    for name in names:
-        check_method(name)
-    return list(dict.fromkeys(["single", *names]))
-
-
-def _results(problem: Problem, methods: list[str], budget: Budget, skip: bool) -> list[Result]:
-    """One result a method; with `skip`, a method that does not apply is left out with a note.
-
-    Ctrl-C ends the method that runs and leaves out those after it.
-    """
-    from situate.cli.search import interruptible, search
-    from situate.cli.terminal import note
-
-    results = []
-    with interruptible() as interrupt:
-        for method in methods:
-            try:
-                results.append(search(problem, method, budget))
-            except SituateError as error:
-                if not skip and method != "single":
-                    raise
-                note(f"{method}: left out: {error}")
-            if interrupt.came:
-                note("interrupted: the methods that follow are left out")
-                break
-    return results
-
-
-def best_of(results: list[Result]) -> Result:
-    """The best value among plans that fit, else among all; of equals the one on fewest devices."""
-    if not results:
-        raise SituateError("no method applies to this problem")
-    return min(results, key=lambda r: (not r.feasible, r.value, len(r.devices_used)))

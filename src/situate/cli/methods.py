@@ -1,11 +1,34 @@
-"""`situate methods`: the names that --method takes."""
+"""`situate methods`: the names that --method takes, and what each is."""
 
 from __future__ import annotations
 
+NEEDS = {
+    "metis": "pymetis: pip install 'situate[baselines]'",
+    "scotch": "Scotch: apt-get install scotch",
+    "mincut": "Scotch: apt-get install scotch",
+    "spotlight": "PyTorch: pip install 'situate[torch]'",
+    "colocrl": "PyTorch: pip install 'situate[torch]'",
+    "hierarchical": "PyTorch: pip install 'situate[torch]'",
+}
+"""What a method needs besides situate."""
+
 
 def methods() -> None:
-    """List the methods that can plan."""
-    from situate.solvers import METHODS
+    """List the methods that can plan, and what each needs."""
+    from situate.solvers import LEARNERS, METHODS
 
     for name in METHODS:
-        print(name)
+        learns = "learns: " if name in LEARNERS else ""
+        needs = f" (needs {NEEDS[name]})" if name in NEEDS else ""
+        print(f"{name:16}{learns}{_what(METHODS[name])}{needs}")
+
+
+def _what(module: str) -> str:
+    """What the first sentence of a solver's module says of its method, without citations."""
+    import ast
+    import pkgutil
+
+    source = pkgutil.get_data("situate.solvers", f"{module}.py") or b""
+    text = ast.get_docstring(ast.parse(source)) or ""
+    first = " ".join(text.partition("\n\n")[0].split())
+    return first.partition("`: ")[2].partition(" (")[0].rstrip(".")

@@ -14,6 +14,12 @@ def _positive(value: float | None) -> float | None:
     return value
 
 
+def _noise(value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise typer.BadParameter(f"must be finite and not negative, got {value}")
+    return value
+
+
 Model = Annotated[
     str,
     typer.Argument(
@@ -55,6 +61,52 @@ Evaluations = Annotated[
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random choices.")]
 Threads = Annotated[
     int | None, typer.Option(min=1, max=1024, help="Threads to search on. Default: all.")
+]
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=10**9,
+        help="Placements that a method which learns measures; so many for 'random' too. "
+        "Default: 2,400.",
+    ),
+]
+Settings = Annotated[
+    str | None,
+    typer.Option(
+        help="Of a method that learns: paper, its text to the letter, or tuned. Default: tuned."
+    ),
+]
+Grouping = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        help="What a method that learns places as one: none, prefix, colocation, heavy-edge or "
+        "metis. Default: the method's own.",
+    ),
+]
+GroupCount = Annotated[
+    int | None, typer.Option("--groups", min=1, help="Groups that heavy-edge or metis makes.")
+]
+Noise = Annotated[
+    float | None,
+    typer.Option(
+        callback=_noise,
+        help="Standard deviation of the logarithm of simulated measurements that a method learns "
+        "from. Default: 0.",
+    ),
+]
+CurvesFile = Annotated[
+    str | None,
+    typer.Option("--curves", metavar="FILE", help="Draw how methods learnt, as .svg or .png."),
+]
+TensorBoard = Annotated[
+    str | None,
+    typer.Option(
+        "--tensorboard",
+        metavar="FOLDER",
+        help="Write the means, the best and the failures while methods learn, a run a method.",
+    ),
 ]
 Optimizer = Annotated[
     str | None, typer.Option(help="Update of a captured training step, such as sgd or adam.")

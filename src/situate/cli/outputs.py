@@ -31,14 +31,35 @@ def check_outputs(inputs: Iterable[str], outputs: Iterable[str | None]) -> None:
         taken.add(target)
 
 
-def check_picture(path: str | None) -> None:
+def check_picture(path: str | None, what: str = "picture") -> None:
     """Raise unless a picture can be drawn to `path`."""
     if path is None:
         return
     if Path(path).suffix.lower() not in PICTURES:
-        raise SituateError(f"picture {path!r}: its name must end in {' or '.join(PICTURES)}")
+        raise SituateError(f"{what} {path!r}: its name must end in {' or '.join(PICTURES)}")
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtra("matplotlib", "report")
+
+
+def check_board(folder: str | None) -> None:
+    """Raise unless TensorBoard's files can be written into `folder`."""
+    check_folder(folder)
+    if folder is not None and importlib.util.find_spec("tensorboard") is None:
+        raise MissingExtra("tensorboard", "report")
+
+
+def check_folder(path: str | None) -> None:
+    """Raise unless files can be written into the folder, which may have to be made."""
+    if path is None:
+        return
+    try:
+        there = Path(os.path.realpath(path))
+        while not _exists(str(there)):
+            there = there.parent
+        tempfile.TemporaryFile(dir=there).close()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SituateError(f"cannot write into {path!r}: {reason}") from None
 
 
 def _writable(path: str) -> str:

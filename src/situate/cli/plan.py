@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from situate.cli.options import (
     Cluster,
+    CurvesFile,
     Dim,
     Evaluations,
+    GroupCount,
+    Grouping,
     Json,
     Method,
     Model,
+    Noise,
     Objective,
     Optimizer,
     Out,
     Picture,
     Rules,
+    Samples,
     ScheduleFile,
     Seed,
+    Settings,
+    TensorBoard,
     Threads,
     TimeLimit,
 )
@@ -31,33 +42,66 @@ def plan(
     evaluations: Evaluations = None,
     seed: Seed = 0,
     threads: Threads = None,
+    samples: Samples = None,
+    settings: Settings = None,
+    grouping: Grouping = None,
+    groups: GroupCount = None,
+    noise: Noise = None,
+    study: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep what a method learns from here; the same command then goes on from it.",
+        ),
+    ] = None,
     optimizer: Optimizer = None,
     dim: Dim = None,
     out: Out = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
+    curves: CurvesFile = None,
+    tensorboard: TensorBoard = None,
     as_json: Json = False,
 ) -> int:
     """Decide which device runs each op, and in which order.
 
-    Ctrl-C ends the search and keeps the best plan so far.
+    Ctrl-C ends the search and keeps the best plan so far. --samples to --study, --curves and
+    --tensorboard are for methods that learn.
     """
+    from pathlib import Path
+
     from situate.cli.answer import fit_status, show_result
+    from situate.cli.curves import draw_curves
     from situate.cli.inputs import check_method, read_problem
-    from situate.cli.outputs import check_outputs, check_picture, write_outputs
-    from situate.cli.search import Budget, interruptible, search
+    from situate.cli.learning import resumption, run
+    from situate.cli.lesson import Lesson
+    from situate.cli.outputs import (
+        check_board,
+        check_outputs,
+        check_picture,
+        write_outputs,
+    )
+    from situate.cli.search import Budget, interruptible
     from situate.cli.terminal import note
 
     check_method(method)
-    check_outputs([model, cluster or ""], [out, picture, schedule])
+    lesson = Lesson(samples, settings, grouping, groups, noise, study, curves, tensorboard)
+    lesson.check([method], objective)
+    check_outputs([model, cluster or ""], [out, picture, schedule, curves, study])
     check_picture(picture)
+    check_picture(curves, "curves")
+    check_board(tensorboard)
     problem = read_problem(
         model, cluster, objective=objective, rules=rules, optimizer=optimizer, dim=dim
     )
+    budget = lesson.budget(method, [method], Budget(time_limit, evaluations, seed, threads))
+    kept = Path(study) if study else None
     with interruptible() as interrupt:
-        result = search(problem, method, Budget(time_limit, evaluations, seed, threads))
+        found = run(problem, method, budget, lesson, kept)
     if interrupt.came:
-        note("interrupted: this is the best plan so far")
-    write_outputs(result, out, picture, schedule)
-    show_result(result, as_json)
-    return fit_status(problem, result.schedule)
+        how = f"; {resumption(kept)}" if len(found.result.samples) else ""
+        note(f"interrupted: this is the best plan so far{how}")
+    write_outputs(found.result, out, picture, schedule)
+    draw_curves([found], curves)
+    show_result(found.result, as_json)
+    return fit_status(problem, found.result.schedule)

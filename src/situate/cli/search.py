@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
 from situate.cli.terminal import working
+from situate.cli.watch import Watch
 from situate.problem import Problem
-from situate.report.units import value_text
-from situate.result import Progress, Result
+from situate.result import Result
 from situate.solvers import solve
+from situate.solvers.learner import Learning
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,16 @@ class Budget:
     threads: int | None
 
 
-def search(problem: Problem, method: str, budget: Budget) -> Result:
+def search(
+    problem: Problem,
+    method: str,
+    budget: Budget,
+    learning: Learning | None = None,
+    watch: Watch | None = None,
+) -> Result:
     """The best plan `method` finds within `budget`, with progress on a terminal."""
-    with _progress(problem, method) as on_progress:
+    follow = (watch or Watch(problem, method)).progress
+    with working(f"{method}: searching; Ctrl-C keeps the best plan so far") as show:
         return solve(
             problem,
             method,
@@ -35,24 +43,9 @@ def search(problem: Problem, method: str, budget: Budget) -> Result:
             evaluations=budget.evaluations,
             seed=budget.seed,
             threads=budget.threads,
-            on_progress=on_progress,
+            on_progress=lambda progress: show(follow(progress)),
+            learning=learning,
         )
-
-
-@contextmanager
-def _progress(problem: Problem, method: str) -> Iterator[Callable[[Progress], None]]:
-    with working(f"{method}: searching; Ctrl-C keeps the best plan so far") as show:
-        yield lambda progress: show(_progress_text(problem, method, progress))
-
-
-def _progress_text(problem: Problem, method: str, progress: Progress) -> str:
-    value = value_text(progress.value, problem.objective, problem.graph.unit)
-    bound = value_text(progress.lower_bound, problem.objective, problem.graph.unit)
-    state = "" if progress.feasible else ", does not fit yet"
-    return (
-        f"{method}: best {value}{state}, bound {bound}, {progress.evaluations:,} evaluations, "
-        f"{progress.seconds:.0f} s; Ctrl-C keeps it"
-    )
 
 
 @dataclass

@@ -1,0 +1,65 @@
+"""Methods one after the other on one problem."""
+
+from __future__ import annotations
+
+from situate.cli.inputs import check_method
+from situate.cli.learning import Run, check_learners, run
+from situate.cli.lesson import Lesson
+from situate.cli.search import Budget, interruptible
+from situate.cli.terminal import note
+from situate.errors import SituateError
+from situate.problem import Problem
+from situate.result import Result
+from situate.solvers import LEARNERS, METHODS
+
+
+def chosen_of(methods: str | None) -> list[str]:
+    """The methods named, or all that do not learn; `single` comes first."""
+    if methods is None:
+        return [name for name in METHODS if name not in LEARNERS]
+    names = [name.strip() for name in methods.split(",")]
+    for name in names:
+        check_method(name)
+    return list(dict.fromkeys(["single", *names]))
+
+
+def compared(
+    problem: Problem, methods: list[str], budget: Budget, lesson: Lesson, skip: bool
+) -> list[Run]:
+    """One run a method; with `skip`, a method that does not apply is left out with a note.
+
+    Methods that learn come last, so that what is amiss with another is said before they take
+    their time. Ctrl-C ends the method that runs and leaves out those after it.
+    """
+    check_learners(problem, methods, budget, lesson)
+    runs: list[Run] = []
+    with interruptible() as interrupt:
+        for method in sorted(methods, key=lambda method: method in LEARNERS):
+            _add(runs, problem, method, lesson.budget(method, methods, budget), lesson, skip)
+            if interrupt.came:
+                how = f"; the same command goes on from {lesson.study!r}" if lesson.study else ""
+                note(f"interrupted during {method}: the methods that follow are left out{how}")
+                break
+    return sorted(runs, key=lambda run: methods.index(run.result.method))
+
+
+def _add(
+    runs: list[Run], problem: Problem, method: str, budget: Budget, lesson: Lesson, skip: bool
+) -> None:
+    """The run of a method, if it applies and found a plan before Ctrl-C."""
+    try:
+        runs.append(run(problem, method, budget, lesson, lesson.study_of(method)))
+    except SituateError as error:
+        if not skip and method != "single":
+            raise
+        note(f"{method}: left out: {error}")
+    except KeyboardInterrupt:
+        if not runs:
+            raise
+
+
+def best_of(results: list[Result]) -> Result:
+    """The best value among plans that fit, else among all; of equals the one on fewest devices."""
+    if not results:
+        raise SituateError("no method applies to this problem")
+    return min(results, key=lambda r: (not r.feasible, r.value, len(r.devices_used)))

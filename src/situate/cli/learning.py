@@ -1,0 +1,94 @@
+"""One method of a command: searched or taught, followed, and what there is to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+from situate.cli.board import board
+from situate.cli.lesson import Lesson
+from situate.cli.search import Budget, search
+from situate.cli.terminal import note
+from situate.cli.watch import Watch
+from situate.evaluators.measurements import Measurements
+from situate.problem import Problem
+from situate.report.learning import Curve
+from situate.report.text import plural
+from situate.report.units import time_text
+from situate.result import Result
+from situate.solvers import LEARNERS, METHODS
+from situate.solvers.failures import failure_seconds
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a method found, and how it got there."""
+
+    result: Result
+    curve: Curve
+
+
+def run(problem: Problem, method: str, budget: Budget, lesson: Lesson, study: Path | None) -> Run:
+    """The best plan of a method within `budget`.
+
+    Args:
+        study: where its measurements are kept, if it learns.
+    """
+    if method not in LEARNERS:
+        watch = Watch(problem, method)
+        return Run(search(problem, method, budget, watch=watch), watch.curve())
+    watch = Watch(problem, method, budget.evaluations)
+    folder = Path(lesson.tensorboard, method) if lesson.tensorboard else None
+    with board(folder) as write:
+
+        def measured(first: int, measurements: Measurements) -> None:
+            watch.measured(first, measurements)
+            write(first, measurements)
+
+        learning = replace(lesson.learning(study), on_measured=measured)
+        result = search(problem, method, budget, learning, watch)
+    _say_of_failures(result)
+    _say_of_time(result, budget, study)
+    return Run(result, watch.curve())
+
+
+def check_learners(
+    problem: Problem, methods: Sequence[str], budget: Budget, lesson: Lesson
+) -> None:
+    """Make every learner once: what is amiss with one is said before any takes its time."""
+    for method in methods:
+        if method in LEARNERS:
+            learner = import_module(f"situate.solvers.{METHODS[method]}").learner
+            samples = lesson.budget(method, methods, budget).evaluations
+            learner(problem, lesson.learning(), samples, budget.seed)
+
+
+def _say_of_failures(result: Result) -> None:
+    """Some failed; where all did, the driver says so."""
+    failed = int(np.isinf(result.samples).sum())
+    if 0 < failed < len(result.samples):
+        counted = time_text(failure_seconds(result.problem), result.problem.graph.unit)
+        note(
+            f"{result.method}: {failed:,} of {plural(len(result.samples), 'placement')} did not "
+            f"run; each counted as {counted}"
+        )
+
+
+def _say_of_time(result: Result, budget: Budget, study: Path | None) -> None:
+    done, wanted = len(result.samples), budget.evaluations or 0
+    if budget.time_limit is not None and done < wanted and result.seconds >= budget.time_limit:
+        note(
+            f"{result.method}: --time-limit ended it after {done:,} of {wanted:,} samples; "
+            f"{resumption(study)}"
+        )
+
+
+def resumption(study: Path | None) -> str:
+    """How a search that ended early goes on."""
+    if study is None:
+        return "with --study it could go on from there"
+    return f"the same command goes on from {str(study)!r}"

@@ -1,0 +1,98 @@
+"""What a search says of itself while it runs, and how it got on in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from situate.evaluators.measurements import Measurements
+from situate.problem import Problem
+from situate.report.learning import WINDOW, Array, Curve
+from situate.report.units import value_text
+from situate.result import Progress
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+NOTHING = "·"
+SPARKS = 24
+"""Characters of a sparkline at most."""
+
+
+class Watch:
+    """Follows one search.
+
+    Args:
+        problem, method: what is searched, and how.
+        samples: that the search will measure, for a method that learns; else None.
+    """
+
+    def __init__(self, problem: Problem, method: str, samples: int | None = None) -> None:
+        self.problem = problem
+        self.method = method
+        self.samples = samples
+        self._batches: list[Array] = []
+        self._recent = np.empty(0)
+        self._means: list[float] = []
+        self._failed = 0
+        self._best = np.inf
+        self._looked_at = 0
+        self._improvements: list[tuple[int, float]] = []
+
+    def measured(self, first: int, measurements: Measurements) -> None:
+        """Count what was measured."""
+        seconds = measurements.seconds
+        self._batches.append(seconds)
+        self._recent = np.concatenate((self._recent, seconds))[-WINDOW:]
+        ran = self._recent[np.isfinite(self._recent)]
+        self._means.append(float(ran.mean()) if ran.size else np.nan)
+        self._failed += int((~measurements.ok).sum())
+        self._best = min(self._best, float(seconds.min()))
+
+    def progress(self, progress: Progress) -> str:
+        """Count an improvement; one line that says how far the search is."""
+        self._looked_at = progress.evaluations
+        best = self._improvements[-1][1] if self._improvements else np.inf
+        if progress.feasible and progress.value < best:
+            self._improvements.append((progress.evaluations, progress.value))
+        said = (self._learning if self.samples else self._searching)(progress)
+        return f"{self.method}: {said}, {progress.seconds:.0f} s; Ctrl-C keeps it"
+
+    def curve(self) -> Curve:
+        """How it got on."""
+        if self._batches:
+            return Curve.of_samples(self.method, np.concatenate(self._batches))
+        return Curve.of_improvements(self.method, self._looked_at, self._improvements)
+
+    def _searching(self, progress: Progress) -> str:
+        state = "" if progress.feasible else ", does not fit yet"
+        return (
+            f"best {self._text(progress.value)}{state}, bound {self._text(progress.lower_bound)}, "
+            f"{progress.evaluations:,} evaluations"
+        )
+
+    def _learning(self, progress: Progress) -> str:
+        done = sum(map(len, self._batches))
+        mean = self._means[-1] if self._means else np.nan
+        failed = f", {self._failed:,} failed" if self._failed else ""
+        return (
+            f"{done:,} of {self.samples:,} samples, best {self._text(self._best)}, bound "
+            f"{self._text(progress.lower_bound)}, mean of the last {WINDOW} {self._text(mean)} "
+            f"{sparkline(self._means)}{failed}"
+        )
+
+    def _text(self, value: float) -> str:
+        return value_text(value, self.problem.objective, self.problem.graph.unit)
+
+
+def sparkline(values: Sequence[float], width: int = SPARKS) -> str:
+    """Values as a row of at most `width` blocks from the lowest to the highest; a dot where there
+    is none."""
+    at = np.linspace(0, len(values) - 1, min(width, len(values))).astype(int)
+    shown = np.array(values, np.float64)[at]
+    finite = shown[np.isfinite(shown)]
+    low, span = finite.min(initial=np.inf), np.ptp(finite) if finite.size else 0.0
+    return "".join(_block((value - low) / (span or 1.0)) for value in shown)
+
+
+def _block(height: float) -> str:
+    return BLOCKS[round(height * (len(BLOCKS) - 1))] if np.isfinite(height) else NOTHING

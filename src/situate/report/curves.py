@@ -1,0 +1,120 @@
+"""Learning curves as a picture: step time against placements measured, one colour a method."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from situate.errors import MissingExtra, SituateError
+from situate.report.curve_lines import draw_failures, draw_times
+from situate.report.learning import WINDOW, Curve
+from situate.report.text import printable
+from situate.writers.atomic import write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".svg", ".png")
+WIDTH, HEIGHT = 11.0, 5.4
+LEFT, RIGHT, TOP, BETWEEN, BOTTOM = 0.9, 2.5, 0.95, 0.3, 0.6
+"""Inches, as are the two above; right of the axes is the legend."""
+FAILURES = 0.9
+"""Height of the lower axes in inches, which are there if anything failed."""
+DOTS = 144
+INK, PALE, GRID = "#202124", "#5F6368", "#DADCE0"
+
+
+def draw(
+    curves: Sequence[Curve],
+    levels: Mapping[str, float],
+    path: str | Path,
+    title: str = "",
+    unit: str = "s",
+) -> None:
+    """Draw learning curves into an SVG or PNG file, whichever the suffix of `path` says.
+
+    Args:
+        curves: one a method, in the order of their colours.
+        levels: step times that do not depend on samples, by name: horizontal lines.
+        path: of the file.
+        title: what was placed on what.
+        unit: `s`, or empty for graphs without a unit of time.
+
+    Raises:
+        SituateError: another suffix, or `path` cannot be written.
+        MissingExtra: matplotlib is not installed.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise SituateError(f"cannot draw {str(path)!r}: the name must end in .svg or .png")
+    write_bytes(path, render(curves, levels, suffix[1:], title, unit))
+
+
+def render(
+    curves: Sequence[Curve],
+    levels: Mapping[str, float],
+    form: str,
+    title: str = "",
+    unit: str = "s",
+) -> bytes:
+    """The picture as the bytes of an `svg` or `png` file; arguments as those of `draw`.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    figure = _figure(curves, levels, title, unit)
+    stream = io.BytesIO()
+    metadata = {"Date": None} if form == "svg" else {"Software": "situate"}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.savefig(stream, format=form, dpi=DOTS, metadata=metadata)
+    return stream.getvalue()
+
+
+def _figure(curves: Sequence[Curve], levels: Mapping[str, float], title: str, unit: str) -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("matplotlib", "report") from None
+    figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white")
+    failed = any(curve.failed.any() for curve in curves)
+    below = BOTTOM + failed * (FAILURES + BETWEEN)
+    samples = max((len(curve.best) for curve in curves), default=0) or 1
+    lowest = _axes(figure, below, HEIGHT - TOP - below, samples)
+    draw_times(lowest, curves, levels, unit)
+    if failed:
+        lowest.tick_params(labelbottom=False)
+        lowest = _axes(figure, BOTTOM, FAILURES, samples)
+        draw_failures(lowest, curves)
+    lowest.set_xlabel("placements measured", color=PALE, fontsize=9)
+    _headline(figure, title)
+    return figure
+
+
+def _axes(figure: Figure, bottom: float, height: float, samples: int) -> Axes:
+    from matplotlib.ticker import FuncFormatter
+
+    width = (WIDTH - LEFT - RIGHT) / WIDTH
+    axes = figure.add_axes((LEFT / WIDTH, bottom / HEIGHT, width, height / HEIGHT))
+    axes.set_xlim(0, samples)
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(which="both", length=0, labelsize=8.5, colors=PALE)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}"))
+    for side in axes.spines.values():
+        side.set_visible(False)
+    return axes
+
+
+def _headline(figure: Figure, title: str) -> None:
+    x = LEFT / WIDTH
+    said = f"thick: the best so far  ·  thin: mean of those that ran among the last {WINDOW}"
+    figure.text(
+        x, 1 - 0.36 / HEIGHT, printable(title, 90), fontsize=13, fontweight="bold", color=INK,
+        parse_math=False,
+    )  # fmt: skip
+    figure.text(x, 1 - 0.63 / HEIGHT, said, fontsize=9.5, color=PALE)

@@ -1,0 +1,49 @@
+"""Methods one after the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate.cli.comparison import best_of, chosen_of
+from situate.cluster import Cluster, Device, Link
+from situate.errors import SituateError
+from situate.graph import Graph, Op
+from situate.problem import Problem
+from situate.solvers import LEARNERS, METHODS
+from tests.report.outcome import outcome
+
+
+def test_by_default_all_are_compared_but_for_those_that_learn():
+    assert {*chosen_of(None)} == {*METHODS} - {*LEARNERS}
+
+
+def test_a_single_device_comes_first_and_no_method_twice():
+    assert chosen_of("heft, post,heft") == ["single", "heft", "post"]
+
+
+def test_an_unknown_method_is_told_its_nearest():
+    with pytest.raises(SituateError, match="did you mean 'post'"):
+        chosen_of("pots")
+
+
+def test_of_equal_plans_the_one_on_fewest_devices_is_best():
+    ops = (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 0.0}))
+    problem = Problem(Graph("two", ops), Cluster.identical(2))
+    apart, together = outcome(problem, [0, 1]), outcome(problem, [0, 0])
+    assert apart.value == together.value
+    assert best_of([apart, together]) is best_of([together, apart]) is together
+
+
+def test_a_plan_that_fits_is_better_than_one_that_does_not():
+    ops = tuple(Op(name, seconds={"*": 1.0}, persistent=600) for name in "ab")
+    devices = (Device("small", memory=1000), Device("large", memory=2000))
+    cluster = Cluster("two", devices, (Link("*", "*", bandwidth=1e6),))
+    problem = Problem(Graph("two", ops), cluster)
+    wrong, right = outcome(problem, [0, 0]), outcome(problem, [1, 1])
+    assert not wrong.feasible
+    assert best_of([wrong, right]) is right
+
+
+def test_nothing_to_compare_is_an_error():
+    with pytest.raises(SituateError, match="no method"):
+        best_of([])

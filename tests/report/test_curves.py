@@ -1,0 +1,100 @@
+"""Learning curves as a picture."""
+
+from __future__ import annotations
+
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from situate.errors import MissingExtra, SituateError
+from situate.report.curves import draw, render
+from situate.report.learning import Curve
+from tests.report.handmade import HOSTILE
+
+pytest.importorskip("matplotlib")
+
+
+def learnt(name: str = "post", samples: int = 100, failures: int = 0) -> Curve:
+    seconds = 1 + 1 / np.arange(1, samples + 1)
+    seconds[:failures] = np.inf
+    return Curve.of_samples(name, seconds)
+
+
+def svg(curves: list[Curve], levels: dict[str, float] | None = None, **options: str) -> str:
+    image = render(curves, levels or {}, "svg", **options)
+    ElementTree.fromstring(image)
+    return image.decode()
+
+
+def test_svg_and_png_go_by_the_suffix(tmp_path):
+    for name, magic in (("curves.svg", b"<?xml"), ("curves.PNG", b"\x89PNG")):
+        draw([learnt()], {"single": 1.5}, tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(magic)
+
+
+def test_another_suffix_is_an_error_that_names_those_there_are(tmp_path):
+    with pytest.raises(SituateError, match=r"must end in \.svg or \.png"):
+        draw([learnt()], {}, tmp_path / "curves.txt")
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtra, match=r"situate\[report\]"):
+        render([learnt()], {}, "svg")
+
+
+def test_every_method_and_level_is_in_the_legend_with_its_time():
+    text = svg([learnt("post"), learnt("ppo")], {"single": 1.5, "lower bound": 0.8})
+    for label in ("post  1.01 s", "ppo  1.01 s", "single  1.50 s", "lower bound  800 ms"):
+        assert f"<!-- {label} -->" in text
+
+
+def test_failures_have_axes_of_their_own_if_there_are_any():
+    assert "failed [%]" in svg([learnt(failures=5)])
+    assert "failed [%]" not in svg([learnt()])
+
+
+def test_a_method_of_which_nothing_ran_says_so():
+    assert "<!-- post  none ran -->" in svg([learnt(failures=100)], {"single": 1.0})
+
+
+def test_a_graph_without_a_unit_of_time_has_none_here():
+    text = svg([learnt()], unit="")
+    assert "in the graph's own unit" in text
+    assert "[s]" not in text
+
+
+def test_hostile_names_draw_as_they_are():
+    text = svg([learnt(name) for name in HOSTILE], {HOSTILE[0]: 1.0}, title="".join(HOSTILE))
+    assert "<script" not in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seconds", [[0.0], [1e-300, 1e300], [5e-324, 1.0], [np.inf], []])
+def test_any_times_can_be_drawn(seconds):
+    svg([Curve.of_samples("post", np.array(seconds, np.float64))], {"single": 1.0})
+
+
+def test_nothing_to_draw_is_an_empty_picture():
+    svg([])
+
+
+def test_the_same_curves_draw_the_same_pixels():
+    images = [render([learnt(failures=3)], {"single": 1.0}, "png") for _ in range(2)]
+    assert images[0] == images[1]
+
+
+def test_a_million_samples_stay_a_small_picture():
+    curve = Curve("post", np.linspace(2, 1, 10**6), np.linspace(3, 1, 10**6), np.zeros(10**6))
+    assert len(render([curve], {}, "svg")) < 500_000
+
+
+def test_no_global_state_of_matplotlib_changes():
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    svg([learnt()])
+    assert dict(matplotlib.rcParams) == before
