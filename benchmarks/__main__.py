@@ -9,15 +9,27 @@ from benchmarks import child
 
 BENCHMARKS = ("simulator_speed", "startup", "known_optima", "zoo_presets", "peers", "scale")
 
+PAPERS = (
+    "papers.post_table",
+    "papers.hierarchical_table",
+    "papers.spotlight_cifar",
+    "papers.post_curves",
+    "papers.post_timeline",
+    "papers.page",
+)
+"""They take hours, so they run where they are asked for; the last write pictures and the page."""
+
 
 def main() -> None:
-    """Run them; `--stg` and `--doppler` go to known_optima."""
+    """Run them; `--stg` and `--doppler` go to known_optima, `--papers` runs `PAPERS` instead."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stg", metavar="FOLDER", help="the Standard Task Graph set")
     parser.add_argument("--doppler", metavar="FOLDER", help="DOPPLER's graphs")
-    options = parser.parse_args()
-    folders = [f"--{name}={folder}" for name, folder in vars(options).items() if folder]
-    for name in BENCHMARKS:
+    parser.add_argument("--papers", action="store_true", help="the papers' experiments alone")
+    options = vars(parser.parse_args())
+    names = PAPERS if options.pop("papers") else BENCHMARKS
+    folders = [f"--{name}={folder}" for name, folder in options.items() if folder]
+    for name in names:
         arguments = folders if name == "known_optima" else []
         subprocess.run(child.module(f"benchmarks.{name}", *arguments), check=True)
 

@@ -26,6 +26,9 @@ from situate.evaluators.simulator import default_threads
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
 
+WRITTEN = ("benchmarks/results", "docs/images", "docs/papers.md")
+"""What benchmarks write: it may differ from the commit that they are run at."""
+
 Row = Mapping[str, Any]
 """Figures by column: text, numbers, yes or no, or None where there is none."""
 
@@ -55,31 +58,47 @@ def record(
         targets: may be empty.
         options: what the benchmark was run with; folders are left out.
     """
-    rows_of_targets = [asdict(target) for target in targets]
     for title, rows in tables.items():
-        _print(f"{name}: {title}", rows)
-    _print(f"{name}: targets", rows_of_targets)
+        show(f"{name}: {title}", rows)
+    show(f"{name}: targets", [asdict(target) for target in targets])
+    write(RESULTS / f"{name}.json", tables, targets, options=options)
+
+
+def write(
+    path: Path,
+    tables: Mapping[str, Sequence[Row]],
+    targets: Sequence[Target] = (),
+    *,
+    options: argparse.Namespace | None = None,
+) -> None:
+    """Write the file of a benchmark, which is named after it; nothing is printed."""
     content = {
-        "benchmark": name,
+        "benchmark": path.stem,
         "commit": commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "versions": versions(),
         "options": _plain(options),
-        "targets": rows_of_targets,
+        "targets": [asdict(target) for target in targets],
         "tables": tables,
     }
-    RESULTS.mkdir(exist_ok=True)
-    temporary = RESULTS / f"{name}.json.part"
+    path.parent.mkdir(exist_ok=True)
+    temporary = path.with_suffix(".json.part")
     plain = msgspec.json.encode(content, enc_hook=lambda number: number.item())
-    temporary.write_bytes(msgspec.json.format(plain, indent=1) + b"\n")
-    os.replace(temporary, RESULTS / f"{name}.json")
+    temporary.write_bytes(_in_lines(msgspec.json.format(plain, indent=1)) + b"\n")
+    os.replace(temporary, path)
+
+
+def _in_lines(text: bytes) -> bytes:
+    """Lists of numbers on one line each."""
+    numbers = rb"\[\s+((?:(?:null|[-+.\deE]+),?\s+)+)\]"
+    return re.sub(numbers, lambda found: b"[" + b" ".join(found[1].split()) + b"]", text)
 
 
 def commit() -> str:
-    """The commit, with `+dirty` where the working tree differs from it (results aside)."""
+    """The commit, with `+dirty` where the working tree differs from it, `WRITTEN` aside."""
     try:
-        changed = _git("status", "--porcelain", "--", ".", ":!benchmarks/results")
+        changed = _git("status", "--porcelain", "--", ".", *(f":!{path}" for path in WRITTEN))
         return _git("rev-parse", "HEAD") + ("+dirty" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
@@ -140,7 +159,8 @@ def _plain(options: argparse.Namespace | None) -> dict[str, Any]:
     return {key: value for key, value in given.items() if not isinstance(value, Path)}
 
 
-def _print(title: str, rows: Sequence[Row]) -> None:
+def show(title: str, rows: Sequence[Row]) -> None:
+    """Print rows as a table."""
     if not rows:
         return
     table = Table(title=title, title_justify="left")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import situate
 from benchmarks.record import Row, Target, record
+from situate.solvers import LEARNERS
 
 NETWORKS = (
     "inception_v3",
@@ -25,7 +26,7 @@ CLUSTERS = ("k40-4", "k80-2", "unequal-24-12", "rtx4090-2", "a100-pcie-4", "h100
 SAMPLE_SECONDS = 1.0
 """What `random` may take; the other rules make one plan."""
 
-RULES = tuple(method for method in situate.METHODS if method != "auto")
+RULES = tuple(m for m in situate.METHODS if m != "auto" and m not in LEARNERS)
 
 Results = dict[str, situate.Result]
 

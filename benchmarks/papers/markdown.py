@@ -1,0 +1,56 @@
+"""Tables and figures in Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from benchmarks.papers.tables import Spread
+
+NONE = "–"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
+    """A table; the first `words` columns are text, the others figures."""
+    rule = [*["---"] * words, *["---:"] * (len(head) - words)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
+
+
+def published(value: float | None, missing: str = NONE) -> str:
+    """A figure of a paper, with its two decimals."""
+    return missing if value is None else f"{value:.2f}"
+
+
+def seconds(value: float | None) -> str:
+    """A figure of ours: `OOM` where it is infinite."""
+    if value is None or math.isnan(value):
+        return NONE
+    if math.isinf(value):
+        return "OOM"
+    return f"{value:.3f}" if value >= 0.1 else f"{value:.4f}"
+
+
+def spread(found: Spread | None) -> str:
+    """The mean, and from the least to the most where they differ."""
+    if found is None:
+        return NONE
+    low, high = seconds(found.low), seconds(found.high)
+    if low == high:
+        return seconds(found.mean)
+    fitting = f"{seconds(found.mean)} " if math.isfinite(found.mean) else ""
+    return f"{fitting}({low} to {high})"
+
+
+def percent(fraction: float) -> str:
+    """Such as `27.4 %`, with a sign below zero."""
+    return f"{100 * fraction:.1f} %" if math.isfinite(fraction) else NONE
+
+
+def yes(flag: bool) -> str:
+    """Yes or no."""
+    return "yes" if flag else "**no**"
+
+
+def size(count: float) -> str:
+    """Such as `36.1 GB`."""
+    return f"{count / 1e9:.1f} GB"

@@ -1,0 +1,83 @@
+"""Writes docs/papers.md: text from `text/`, every number of ours from benchmarks/results.
+
+A section of which nothing has been measured says how to measure it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from benchmarks.papers import page_hierarchical, page_post, page_timeline
+from benchmarks.record import RESULTS, ROOT
+
+PAGE = ROOT / "docs" / "papers.md"
+TEXT = Path(__file__).parent / "text"
+
+Content = Mapping[str, Any]
+Fill = Callable[[Content], Mapping[str, str]]
+
+SECTIONS: tuple[tuple[str, str, Fill], ...] = (
+    ("post_table", "post_table", page_post.table),
+    ("post_curves", "post_table", page_post.curves),
+    ("post_timeline", "post_timeline", page_timeline.fill),
+    ("hierarchical_table", "hierarchical_table", page_hierarchical.hierarchical),
+    ("spotlight_cifar", "spotlight_cifar", page_hierarchical.spotlight),
+)
+"""Of each section its text, the results that fill it, and what its names stand for."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER")
+    parser.add_argument("--out", type=Path, default=PAGE, metavar="FILE")
+    options = parser.parse_args(arguments)
+    options.out.write_text(page(options.results))
+
+
+def page(results: Path = RESULTS) -> str:
+    """The page from the JSON files of a folder."""
+    parts = [(TEXT / "introduction.md").read_text()]
+    parts += [_section(text, results / f"{name}.json", fill) for text, name, fill in SECTIONS]
+    return "\n".join(parts)
+
+
+def _section(name: str, path: Path, fill: Fill) -> str:
+    text = (TEXT / f"{name}.md").read_text()
+    if not path.is_file():
+        heading = text.partition("\n")[0]
+        return f"{heading}\nNot measured yet: `python -m benchmarks.papers.{path.stem}`.\n"
+    content = json.loads(path.read_bytes())
+    return Template(text).substitute(fill(content), made=_made(content))
+
+
+def _made(content: Content) -> str:
+    """Where the numbers come from."""
+    commit, dirty, _ = content["commit"].partition("+dirty")
+    samples = content["options"]["samples"]
+    return (
+        f"`benchmarks/results/{content['benchmark']}.json`: commit {commit[:12]}{dirty}, "
+        f"{content['date'][:10]}, {_seeds(content)}, {samples:,} samples a run"
+    )
+
+
+def _seeds(content: Content) -> str:
+    """How many each method has been run with, where they differ the least and the most."""
+    runs = content["tables"].get("runs")
+    if runs is None:
+        return f"the best seed of {content['options']['seeds']}"
+    counts = Counter((run["case"], run["method"], run["settings"]) for run in runs).values()
+    low, high = min(counts, default=0), max(counts, default=0)
+    return f"{high} {'seed' if high == 1 else 'seeds'}" if low == high else f"{low} to {high} seeds"
+
+
+if __name__ == "__main__":
+    main()

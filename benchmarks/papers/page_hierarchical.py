@@ -1,0 +1,100 @@
+"""What the page says of the Hierarchical Planner's table and of Spotlight's benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmarks.papers import markdown, published
+from benchmarks.papers.published import TITLES, HierarchicalRow
+from benchmarks.papers.tables import Results
+
+PEAK = 4.29e12
+"""FLOP/s of a Tesla K40, single precision (NVIDIA's datasheet)."""
+
+RULES = ("cpu", "single", "expert", "scotch", "mincut")
+HEAD = ("", "", "CPU", "one GPU", "expert", "Scotch", "MinCut", "planner", "Post", "auto", "bound")
+
+
+def hierarchical(content: Mapping[str, Any]) -> Mapping[str, str]:
+    """Names of text/hierarchical_table.md."""
+    results = Results(content["tables"]["rules"], content["tables"]["runs"])
+    rows = [row for row in published.HIERARCHICAL if _case(row) in results.cases]
+    return {
+        "calibration": _calibration(results, rows),
+        "table": markdown.table(HEAD, _lines(results, rows), 2),
+    }
+
+
+def _case(row: HierarchicalRow) -> str:
+    return f"{row.network}/{row.gpus}"
+
+
+def _calibration(results: Results, rows: Sequence[HierarchicalRow]) -> str:
+    flops = {str(row["case"]): row["flops"] for row in results.rules}
+    lines = [
+        (
+            TITLES[row.network],
+            markdown.published(row.single, "OOM"),
+            markdown.seconds(results.rule(_case(row), "uncalibrated_single")),
+            f"{results.rule(_case(row), 'factor'):.3f}",
+            markdown.seconds(flops[_case(row)] / PEAK),
+        )
+        for row in rows
+    ]
+    return markdown.table(("network", "published", "roofline", "factor", "at the peak"), lines)
+
+
+def _lines(results: Results, rows: Sequence[HierarchicalRow]) -> Iterator[Sequence[str]]:
+    for row in rows:
+        figures = (row.expert, row.scotch, row.mincut, row.hierarchical)
+        yield (
+            f"**{TITLES[row.network]}, {row.gpus}**", "paper", markdown.published(row.cpu),
+            markdown.published(row.single, "OOM"), *map(markdown.published, figures),
+            *[markdown.NONE] * 3,
+        )  # fmt: skip
+        for settings in ("tuned", "paper"):
+            if results.of(_case(row), "hierarchical", settings):
+                yield _ours(results, _case(row), settings)
+
+
+def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
+    rules = [markdown.seconds(results.rule(case, column)) for column in RULES]
+    learnt = [
+        markdown.spread(results.spread(case, "hierarchical", settings)),
+        markdown.spread(results.spread(case, "post", "tuned")),
+        markdown.spread(results.spread(case, "auto", "tuned")),
+    ]
+    bound = markdown.seconds(results.rule(case, "lower_bound"))
+    return "", f"`{settings}`", *rules, *learnt, bound
+
+
+def spotlight(content: Mapping[str, Any]) -> Mapping[str, str]:
+    """Names of text/spotlight_cifar.md."""
+    results = Results(content["tables"]["rules"], content["tables"]["runs"])
+    head = ("", "settings", "best of the first 60", "best", "mean of the last 60")
+    learnt = [
+        (method, f"`{settings}`", *_learnt(results, case, method, settings))
+        for case in results.cases
+        for settings in ("tuned", "paper")
+        for method in ("spotlight", "ppo")
+        if results.of(case, method, settings)
+    ]
+    return {"rules": _rules(results), "table": markdown.table(head, learnt, 2)}
+
+
+def _rules(results: Results) -> str:
+    columns = ("single", "expert", "lower_bound")
+    lines = [
+        (
+            *(markdown.seconds(results.rule(case, column)) for column in columns),
+            markdown.spread(results.spread(case, "auto", "tuned")),
+        )
+        for case in results.cases
+    ]
+    return markdown.table(("one GPU", "expert", "bound", "auto"), lines)
+
+
+def _learnt(results: Results, case: str, method: str, settings: str) -> list[str]:
+    columns = ("first_best", "best", "last_mean")
+    return [markdown.spread(results.spread(case, method, settings, c)) for c in columns]

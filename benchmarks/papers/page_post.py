@@ -1,0 +1,166 @@
+"""What the page says of Post's Table 1 and Fig. 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmarks.papers import checks, markdown, published
+from benchmarks.papers.published import TITLES, PostRow
+from benchmarks.papers.tables import Results
+
+LINK = 10e9
+"""Bytes/s of a link of the K80 presets."""
+
+METHODS = ("policy_gradient", "ppo", "cross_entropy", "post")
+HEAD = ("", "", "one GPU", "expert", "METIS", "policy gradient", "PPO", "cross-entropy", "Post")
+
+
+def table(content: Mapping[str, Any]) -> Mapping[str, str]:
+    """Names of text/post_table.md."""
+    results = Results(content["tables"]["rules"], content["tables"]["runs"])
+    rows = [row for row in published.POST if _case(row) in results.cases]
+    return {
+        "calibration": _calibration(results, rows),
+        "table": markdown.table((*HEAD, "auto", "bound"), _lines(results, rows), 2),
+        "checks": _checks(content["targets"]),
+        "kept": f"{sum(t['met'] for t in content['targets'])} of {len(content['targets'])}",
+        "by_case": _by_case(results, rows),
+        "ruled_out": _ruled_out(results, rows),
+        "metis": _metis(results, rows),
+    }
+
+
+def _case(row: PostRow) -> str:
+    return f"{row.network}/{row.gpus}"
+
+
+def _title(row: PostRow) -> str:
+    return f"{TITLES[row.network]}, {row.gpus}"
+
+
+def _calibration(results: Results, rows: Sequence[PostRow]) -> str:
+    first = {row.network: row for row in reversed(rows)}
+    lines = [
+        (
+            TITLES[network],
+            ", ".join(dict.fromkeys(f"{s:.2f}" for s in published.single_gpu("k80", network)))
+            or "OOM",
+            markdown.seconds(results.rule(_case(row), "uncalibrated_single")),
+            f"{results.rule(_case(row), 'factor'):.3f}",
+        )
+        for network, row in reversed(first.items())
+    ]
+    return markdown.table(("network", "published", "roofline", "factor"), lines)
+
+
+def _lines(results: Results, rows: Sequence[PostRow]) -> Iterator[Sequence[str]]:
+    """Of every case the paper's line and ours."""
+    for row in rows:
+        missing = markdown.NONE
+        yield (
+            f"**{_title(row)}**", "paper", markdown.published(row.single, "OOM"),
+            *map(markdown.published, (row.expert, row.metis, row.policy_gradient)),
+            missing, missing, markdown.published(row.post), missing, missing,
+        )  # fmt: skip
+        for settings in ("tuned", "paper"):
+            if results.of(_case(row), "post", settings):
+                yield _ours(results, _case(row), settings)
+
+
+def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
+    rules = [
+        markdown.seconds(results.rule(case, column)) for column in ("single", "expert", "metis")
+    ]
+    learnt = [markdown.spread(results.spread(case, m, settings)) for m in (*METHODS, "auto")]
+    bound = markdown.seconds(results.rule(case, "lower_bound"))
+    return "", f"`{settings}`", *rules, *learnt, bound
+
+
+def _checks(targets: Sequence[Mapping[str, Any]]) -> str:
+    lines = [(t["what"], t["wanted"], t["measured"], markdown.yes(t["met"])) for t in targets]
+    return markdown.table(("promise", "wanted", "measured", "kept"), lines, 4)
+
+
+def _by_case(results: Results, rows: Sequence[PostRow]) -> str:
+    figures = checks.by_case(results)
+    head = (
+        "", "paper: below one GPU, expert", "ours", "bound allows",
+        "paper: below policy gradient", "ours", "best of the four",
+    )  # fmt: skip
+    lines = [
+        (
+            _title(row),
+            markdown.percent(_paper_below(row)),
+            markdown.percent(figure["below_better"]),
+            markdown.percent(figure["allowed"]),
+            markdown.percent(checks.below(row.post, row.policy_gradient)),
+            markdown.percent(figure["below_policy_gradient"]),
+            markdown.yes(bool(figure["best_of_four"])),
+        )
+        for row in rows
+        if (figure := figures.get(_case(row)))
+    ]
+    return markdown.table(head, lines)
+
+
+def _paper_below(row: PostRow) -> float:
+    better = row.expert if row.single is None else min(row.single, row.expert)
+    return checks.below(row.post, better)
+
+
+def _ruled_out(results: Results, rows: Sequence[PostRow]) -> str:
+    """A sentence for every case in which no placement can do what the paper's did."""
+    found = [
+        f"- {_title(row)} GPUs: the paper's Post is {markdown.percent(wanted)} below; no placement "
+        f"can be more than {markdown.percent(allowed)} below here."
+        for row in rows
+        if (wanted := _paper_below(row)) > (allowed := _allowed(results, _case(row)))
+    ]
+    return "\n".join(found) or "- None: the bound allows the paper's reduction on every row."
+
+
+def _allowed(results: Results, case: str) -> float:
+    return checks.below(results.rule(case, "lower_bound"), results.better(case))
+
+
+def _metis(results: Results, rows: Sequence[PostRow]) -> str:
+    head = ("", "paper: METIS less one GPU [s]", "10 GB/s move in that time", "all tensors")
+    sizes = {str(row["case"]): row["tensor_bytes"] for row in results.rules}
+    lines = [
+        (
+            _title(row),
+            f"{row.metis - row.single:.2f}",
+            markdown.size((row.metis - row.single) * LINK),
+            markdown.size(sizes[_case(row)]),
+        )
+        for row in rows
+        if row.single is not None
+    ]
+    return markdown.table(head, lines)
+
+
+def curves(content: Mapping[str, Any]) -> Mapping[str, str]:
+    """Names of text/post_curves.md."""
+    results = Results(content["tables"]["rules"], content["tables"]["runs"])
+    return {settings: _curves(results, settings) for settings in ("paper", "tuned")}
+
+
+def _curves(results: Results, settings: str) -> str:
+    """Means over all samples and over the last, by method; the lowest in bold."""
+    lines = [
+        (case, what, *_means(results, case, settings, column))
+        for case in (f"{network}/{gpus}" for network, gpus in published.CURVES)
+        if results.of(case, "post", settings)
+        for what, column in (("all", "mean"), ("last 60", "last_mean"), ("best", "best"))
+    ]
+    return markdown.table(("", "samples", *(m.replace("_", " ") for m in METHODS)), lines, 2)
+
+
+def _means(results: Results, case: str, settings: str, column: str) -> list[str]:
+    found = [results.mean(case, method, settings, column) for method in METHODS]
+    least = min(value for value in found if value == value)
+    return [
+        f"**{markdown.seconds(v)}**" if v <= least * (1 + checks.TIE) else markdown.seconds(v)
+        for v in found
+    ]

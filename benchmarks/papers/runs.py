@@ -1,0 +1,124 @@
+"""Runs of methods on cases, several processes at once, and what is kept of each."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.papers.cases import Case
+from benchmarks.record import Row, commit
+from situate.result import Result
+from situate.solvers import LEARNERS, solve
+from situate.solvers.failures import failure_seconds
+from situate.solvers.learner import Learning, Settings
+
+BATCH = 60
+"""Samples that one point of a learning curve stands for, and "the first" and "the last" ones."""
+
+DIGITS = 5
+"""Significant ones that curves keep."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method on one case with one seed; `settings` are of a method that learns."""
+
+    case: Case
+    method: str
+    settings: Settings
+    seed: int
+    samples: int
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What tells the runs of one experiment apart."""
+        return self.case.name, self.method, self.settings, self.seed
+
+    def result(self) -> Result:
+        """What the method finds, on one thread."""
+        return solve(
+            self.case.problem(),
+            self.method,
+            evaluations=self.samples,
+            seed=self.seed,
+            threads=1,
+            learning=Learning(settings=self.settings) if self.method in LEARNERS else None,
+        )
+
+
+def row(run: Run) -> Row:
+    """Run it. Seconds of a step are None where nothing fitted; a failing sample counts in means as
+    it does for the learner."""
+    begin = time.perf_counter()
+    result = run.result()
+    return {
+        "case": run.case.name,
+        "method": run.method,
+        "settings": run.settings,
+        "seed": run.seed,
+        "samples": run.samples,
+        "best": result.value if result.feasible else None,
+        **(_learnt(result) if len(result.samples) else {}),
+        "seconds": round(time.perf_counter() - begin, 2),
+    }
+
+
+def _learnt(result: Result) -> Row:
+    """Figures and curves of the samples, in the order in which they were measured."""
+    samples = result.samples
+    counted = np.where(np.isfinite(samples), samples, failure_seconds(result.problem))
+    ends = range(BATCH, len(samples), BATCH)
+    means = [part.mean() for part in np.split(counted, ends)]
+    bests = np.minimum.accumulate(samples)[[*(end - 1 for end in ends), -1]]
+    return {
+        "first_best": _rounded([samples[:BATCH].min()])[0],
+        "last_mean": float(counted[-BATCH:].mean()),
+        "mean": float(counted.mean()),
+        "failures": int(np.isinf(samples).sum()),
+        "mean_curve": _rounded(means),
+        "best_curve": _rounded(bests),
+    }
+
+
+def _rounded(values: Sequence[float] | NDArray[np.float64]) -> list[float | None]:
+    return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values]
+
+
+def in_processes(runs: Sequence[Run], workers: int) -> Iterator[Row]:
+    """Run them, the rows as they come; one process computes with one thread."""
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
+        futures = [pool.submit(row, run) for run in runs]
+        try:
+            for number, future in enumerate(as_completed(futures), start=1):
+                done = future.result()
+                print(f"{number} of {len(runs)}: {_progress(done)}", flush=True)
+                yield done
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _progress(done: Row) -> str:
+    best = "nothing fits" if done["best"] is None else f"best {done['best']:.4g} s"
+    what = f"{done['case']}, {done['method']} ({done['settings']}), seed {done['seed']}"
+    return f"{what}: {best}, took {done['seconds']:.1f} s"
+
+
+def kept(path: Path, table: str) -> list[dict[str, Any]]:
+    """Rows of an earlier, perhaps interrupted, invocation at this very commit; else none."""
+    if not path.is_file() or (now := commit()).endswith("+dirty"):
+        return []
+    content = json.loads(path.read_bytes())
+    return list(content["tables"].get(table, [])) if content["commit"] == now else []

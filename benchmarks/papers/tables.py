@@ -1,0 +1,70 @@
+"""Results of one experiment as the checks and the page read them."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean, least and most of `count` seeds; infinite where one found nothing that fits."""
+
+    mean: float
+    low: float
+    high: float
+    count: int
+
+
+def spread(values: Sequence[float | None]) -> Spread | None:
+    """None of no values."""
+    known = [math.inf if value is None else value for value in values]
+    return Spread(statistics.fmean(known), min(known), max(known), len(known)) if known else None
+
+
+@dataclass(frozen=True)
+class Results:
+    """Rows of the rules, one a case, and rows of the runs, one a method, settings and seed."""
+
+    rules: Sequence[Mapping[str, Any]]
+    runs: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def read(cls, path: Path) -> Results:
+        """Of a file of benchmarks/results; empty where there is none."""
+        tables = json.loads(path.read_bytes())["tables"] if path.is_file() else {}
+        return cls(tables.get("rules", []), tables.get("runs", []))
+
+    @property
+    def cases(self) -> list[str]:
+        """Names, in order."""
+        return [str(row["case"]) for row in self.rules]
+
+    def rule(self, case: str, column: str) -> float:
+        """Seconds by the rules; infinite where the placement does not fit."""
+        value = next(row[column] for row in self.rules if row["case"] == case)
+        return math.inf if value is None else float(value)
+
+    def better(self, case: str) -> float:
+        """The better of one GPU and the expert."""
+        return min(self.rule(case, "single"), self.rule(case, "expert"))
+
+    def of(self, case: str, method: str, settings: str) -> list[Mapping[str, Any]]:
+        """The runs of a method, by seed; settings do not matter to one that does not learn."""
+        wanted = [r for r in self.runs if r["case"] == case and r["method"] == method]
+        found = [r for r in wanted if r["settings"] == settings or "mean" not in r]
+        return sorted(found, key=lambda run: run["seed"])
+
+    def spread(self, case: str, method: str, settings: str, column: str = "best") -> Spread | None:
+        """Over the seeds; None where there are no runs."""
+        return spread([run.get(column) for run in self.of(case, method, settings)])
+
+    def mean(self, case: str, method: str, settings: str, column: str = "best") -> float:
+        """Over the seeds; NaN where there are no runs."""
+        found = self.spread(case, method, settings, column)
+        return math.nan if found is None else found.mean
