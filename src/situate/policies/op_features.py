@@ -1,0 +1,98 @@
+"""What the Hierarchical Planner reads of an op: type, outputs, connections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+
+Array = NDArray[np.float32]
+Index = NDArray[np.int64]
+
+OUTPUTS = 5
+"""Outputs of an op whose sizes are listed, the largest first, as in the released controller."""
+
+NEIGHBOURS = 5
+"""Inputs, and as many consumers, that a unit is described by; the released controller lists ten
+neighbours in all."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpFeatures:
+    """Of n ops.
+
+    Attributes:
+        kind: (n,) number of the op's type; types are numbered by their first op.
+        kinds: how many types there are.
+        outputs: (n, OUTPUTS + 1) log2(1 + bytes) / 32 of the largest outputs, zeros behind the
+            last, then log2(1 + number of outputs).
+    """
+
+    kind: Index
+    kinds: int
+    outputs: Array
+
+
+def op_features(problem: Problem) -> OpFeatures:
+    """Types and outputs of a problem's ops."""
+    index: dict[str, int] = {}
+    kind = np.array([index.setdefault(op.kind, len(index)) for op in problem.graph.ops], np.int64)
+    return OpFeatures(kind, len(index), _outputs(problem))
+
+
+def _outputs(problem: Problem) -> Array:
+    """Control edges, the tensors behind the graph's own, are connections and no outputs."""
+    own = len(problem.graph.tensors)
+    producer, size = problem.producer[:own].astype(np.int64), problem.size[:own]
+    result = np.zeros((problem.n, OUTPUTS + 1), np.float32)
+    order = np.lexsort((-size, producer))
+    rank = _rank(producer[order], problem.n)
+    listed = order[rank < OUTPUTS]
+    result[producer[listed], rank[rank < OUTPUTS]] = np.log2(1.0 + size[listed]) / 32
+    result[:, OUTPUTS] = np.log2(1.0 + np.bincount(producer, minlength=problem.n))
+    return result
+
+
+def unit_features(problem: Problem, ops: OpFeatures) -> Array:
+    """(u, f) of every unit: the shares of the types among its ops, the mean of their outputs, and
+    where in the graph's order its inputs and its consumers stand."""
+    members = np.bincount(problem.unit, minlength=problem.units)[:, None]
+    kinds = np.zeros((problem.units, ops.kinds), np.float32)
+    np.add.at(kinds, (problem.unit, ops.kind), 1.0)
+    outputs = np.zeros((problem.units, OUTPUTS + 1), np.float32)
+    np.add.at(outputs, problem.unit, ops.outputs)
+    return np.hstack((kinds / members, outputs / members, _connections(problem)), dtype=np.float32)
+
+
+def _connections(problem: Problem) -> Array:
+    """(u, 2 NEIGHBOURS) positions between 0 and 1."""
+    place = np.empty(problem.n)
+    place[np.array(problem.graph.order)] = np.arange(problem.n) / problem.n
+    position = np.ones(problem.units)
+    np.minimum.at(position, problem.unit, place)
+    tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    source = problem.unit[problem.producer[tensor]].astype(np.int64)
+    target = problem.unit[problem.consumers].astype(np.int64)
+    apart = source != target
+    source, target, size = source[apart], target[apart], problem.size[tensor[apart]]
+    inputs = _nearest(target, source, size, position)
+    return np.hstack((inputs, _nearest(source, target, size, position)), dtype=np.float32)
+
+
+def _nearest(unit: Index, other: Index, size: Index, position: NDArray[np.float64]) -> Array:
+    """(u, NEIGHBOURS) positions of those with whom a unit exchanges its largest tensors; the
+    unit's own where it has fewer."""
+    order = np.lexsort((other, -size, unit))
+    rank = _rank(unit[order], len(position))
+    listed = order[rank < NEIGHBOURS]
+    result = np.repeat(position[:, None], NEIGHBOURS, axis=1)
+    result[unit[listed], rank[rank < NEIGHBOURS]] = position[other[listed]]
+    return result.astype(np.float32)
+
+
+def _rank(ordered: Index, count: int) -> Index:
+    """Each entry's number among its equals, in an ascending list of numbers below `count`."""
+    return np.arange(len(ordered)) - np.searchsorted(ordered, np.arange(count))[ordered]

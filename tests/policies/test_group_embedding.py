@@ -1,0 +1,55 @@
+"""Embeddings of sampled groups, on a graph small enough to say them by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.graph import Graph, Op, Tensor
+from situate.policies.group_embedding import SampledGroups
+from situate.policies.op_features import OUTPUTS, op_features
+from situate.problem import Problem
+from tests.solvers.families import devices, layered
+
+KINDS = ("mul", "mul", "add", "mul")
+OPS = tuple(Op(f"op{j}", kind=kind, seconds={"x1": 1.0}) for j, kind in enumerate(KINDS))
+EDGES = Tensor("t0", 0, 255, (1, 2)), Tensor("t1", 1, 3, (3,)), Tensor("t2", 2, 3, (3,))
+PROBLEM = Problem(Graph("small", OPS, EDGES), devices(1, 1))
+
+
+def embedded(group, count=3):
+    groups = SampledGroups(PROBLEM, op_features(PROBLEM), count)
+    rows = groups.embed(np.array(group))
+    assert rows.shape == (count, groups.width)
+    return rows[:, :2], rows[:, 2 : 3 + OUTPUTS], rows[:, 3 + OUTPUTS :]
+
+
+def test_a_group_has_the_shares_of_types_and_the_mean_of_outputs():
+    types, outputs, _ = embedded([0, 0, 0, 1])
+    np.testing.assert_allclose(types, [[2 / 3, 1 / 3], [1, 0], [0, 0]], 1e-6)
+    np.testing.assert_allclose(outputs[0, [0, 1, OUTPUTS]], [12 / 32 / 3, 0, 1], 1e-6)
+    assert (outputs[1:] == 0).all()
+
+
+def test_adjacency_counts_edges_within_and_between_groups():
+    _, _, adjacency = embedded([0, 0, 1, 1])
+    out, into = adjacency[:, :3], adjacency[:, 3:]
+    np.testing.assert_allclose(out, np.array([[1, 2, 0], [0, 1, 0], [0, 0, 0]]) / [[3], [3], [1]])
+    np.testing.assert_allclose(into, np.array([[1, 0, 0], [2, 1, 0], [0, 0, 0]]) / [[3], [3], [1]])
+
+
+def test_ops_in_no_group_count_nowhere():
+    types, _, adjacency = embedded([3, 0, 3, 0])
+    np.testing.assert_allclose(types[0], [1, 0])
+    assert np.count_nonzero(adjacency) == 2
+
+
+def test_renaming_groups_permutes_their_embeddings():
+    problem = Problem(layered(5, 4, 1), devices(1, 1))
+    groups = SampledGroups(problem, op_features(problem), 4)
+    rng = np.random.default_rng(0)
+    group, names = rng.integers(0, 4, 20), rng.permutation(4)
+    before, after = groups.embed(group), groups.embed(names[group])
+    fixed = groups.width - 8
+    both = np.concatenate((names, 4 + names))
+    np.testing.assert_allclose(after[names][:, :fixed], before[:, :fixed], 1e-6)
+    np.testing.assert_allclose(after[names][:, fixed:][:, both], before[:, fixed:], 1e-6)

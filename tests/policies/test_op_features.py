@@ -1,0 +1,55 @@
+"""What is read of ops and of units, on graphs small enough to say it by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.graph import Graph, Op, Tensor
+from situate.policies.op_features import NEIGHBOURS, OUTPUTS, op_features, unit_features
+from situate.problem import Problem
+from tests.solvers.families import chain, devices
+
+
+def op(name, kind="mul", **changes):
+    return Op(name, kind=kind, seconds={"x1": 1.0}, **changes)
+
+
+def problem(ops, tensors):
+    return Problem(Graph("small", tuple(ops), tuple(tensors)), devices(1, 1))
+
+
+def test_types_are_numbered_by_their_first_op():
+    found = op_features(problem([op("a", "mul"), op("b", "add"), op("c", "mul")], []))
+    assert found.kind.tolist() == [0, 1, 0]
+    assert found.kinds == 2
+
+
+def test_an_op_shows_its_largest_outputs_and_how_many_it_has():
+    sizes = [1, 255, 7, 3, 15, 31, 63]
+    tensors = [Tensor(f"t{i}", 0, size) for i, size in enumerate(sizes)]
+    outputs = op_features(problem([op("a"), op("b")], tensors)).outputs
+    np.testing.assert_allclose(outputs[0, :OUTPUTS] * 32, [8, 6, 5, 4, 3])
+    np.testing.assert_allclose(outputs[:, OUTPUTS], [3, 0])
+    assert (outputs[1] == 0).all()
+
+
+def test_control_edges_are_no_outputs():
+    ordered = Graph("small", (op("a"), op("b")), (), ((0, 1),))
+    assert (op_features(Problem(ordered, devices(1, 1))).outputs == 0).all()
+
+
+def test_a_unit_shows_the_mean_of_its_ops():
+    ops = [op("a", "mul", group="g"), op("b", "add", group="g"), op("c", "add")]
+    both = problem(ops, [Tensor("t", 0, 255)])
+    features = unit_features(both, op_features(both))
+    np.testing.assert_allclose(features[0, :4], [0.5, 0.5, 8 / 32 / 2, 0])
+    np.testing.assert_allclose(features[1, :4], [0, 1, 0, 0])
+
+
+def test_connections_are_the_places_of_neighbours_and_one_s_own_where_there_are_none():
+    line = Problem(chain(4), devices(1, 1))
+    places = unit_features(line, op_features(line))[:, -2 * NEIGHBOURS :]
+    inputs, consumers = places[:, :NEIGHBOURS], places[:, NEIGHBOURS:]
+    np.testing.assert_allclose(inputs[:, 0], [0, 0, 0.25, 0.5])
+    np.testing.assert_allclose(consumers[:, 0], [0.25, 0.5, 0.75, 0.75])
+    np.testing.assert_allclose(inputs[:, 1:], np.repeat([[0], [0.25], [0.5], [0.75]], 4, 1))
