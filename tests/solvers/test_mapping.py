@@ -9,7 +9,7 @@ from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
 from situate.solvers import solve
-from situate.solvers.mapping import LARGEST_SUM, SLOWEST, Mapping, whole
+from situate.solvers.mapping import SLOWEST, Mapping
 from tests.oracle.problems import random_problem
 from tests.solvers.families import RULES, apart, chain, devices, families, graph, layered, problem
 from tests.solvers.programs import PARTITIONERS
@@ -88,18 +88,6 @@ def test_the_seed_and_the_threads_change_nothing(family: str, method: str) -> No
     first = solve(problem(family), method, seed=1, threads=1)
     second = solve(problem(family), method, seed=2, threads=2)
     assert np.array_equal(first.placement, second.placement)
-
-
-def test_whole_numbers_keep_proportions_and_their_sum() -> None:
-    values = np.array([0.0, 1.0, 2.0, 4.0])
-    weights = whole(values)
-    assert weights[0] == 1
-    assert weights[1:] / weights[1] == pytest.approx([1, 2, 4], rel=1e-6)
-    assert LARGEST_SUM - 8 < weights.sum() <= LARGEST_SUM
-    assert whole(np.full(3, 2**62)).sum() <= LARGEST_SUM
-    assert whole(np.array([1e300, 1e-300])).tolist() == [LARGEST_SUM - 2, 1]
-    assert whole(np.zeros(3)).tolist() == [1, 1, 1]
-    assert whole(np.ones(5), most=3).tolist() == [1] * 5
 
 
 def test_loads_are_those_of_the_devices_in_question() -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
+from situate.grouping.integer_weights import LARGEST_SUM
 from situate.problem import Problem
-from situate.solvers.mapping import LARGEST_SUM, Mapping
+from situate.solvers.mapping import Mapping
 from situate.solvers.scotch_files import FARTHEST, distances, source_file, target_file
 from tests.solvers.families import apart, chain, devices, layered
 

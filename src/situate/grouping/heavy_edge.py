@@ -61,7 +61,7 @@ class _Contraction:
     def contract(self, count: int, limit: float) -> None:
         """Merge along edges, the heaviest first, into groups of at most `limit` seconds.
 
-        Weights fall as groups grow. An edge's is brought up to date when its turn comes; few are.
+        Weights fall as groups grow: an edge's is brought up to date when its turn comes.
         """
         heap = [self._edge(a, b) for a, b in self._pairs()]
         heapify(heap)

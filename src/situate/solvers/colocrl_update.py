@@ -1,4 +1,7 @@
-"""ColocRL's update: REINFORCE with a moving average for a baseline (Mirhoseini et al., ICML 2017)."""
+"""ColocRL's update: REINFORCE with a moving average for a baseline.
+
+Mirhoseini et al., ICML 2017.
+"""
 
 from __future__ import annotations
 

@@ -12,9 +12,6 @@ from situate.grouping.unit_graph import UnitGraph, unit_graph
 from situate.problem import Problem
 from situate.solvers.search import Placement
 
-LARGEST_SUM = 2**30
-"""What integer weights add up to at most: the partitioners may count in 32 bits, with a sign."""
-
 SLOWEST = 1e-3
 """The least speed of a device, of that of the fastest."""
 
@@ -83,16 +80,3 @@ class Mapping:
             may = np.flatnonzero(allowed[unit])
             device[unit] = may[np.lexsort((self.seconds[unit, may], -shared[may]))[0]]
         return np.asarray(device[self.problem.unit], np.int32)
-
-
-def whole(
-    values: NDArray[np.float64] | NDArray[np.int64], most: int = LARGEST_SUM
-) -> NDArray[np.int64]:
-    """Values of at least 0 in proportion, as integers of at least 1 that sum to at most `most`,
-    or to their number where that is more; all 1 where all are 0."""
-    largest = values.max(initial=0.0)
-    if largest <= 0:
-        return np.ones(len(values), np.int64)
-    share = values / largest
-    room = max(0, most - len(values))
-    return np.asarray(np.maximum(1, np.floor(share * (room / share.sum()))), np.int64)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.solvers.bisection import WeightedGraph, partition
+from situate.grouping.bisection import WeightedGraph, partition
+from situate.grouping.integer_weights import whole
 from situate.solvers.expert import accelerators
-from situate.solvers.mapping import Mapping, whole
+from situate.solvers.mapping import Mapping
 from situate.solvers.search import Search
 
 

@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.solvers.mapping import LARGEST_SUM, Mapping, whole
+from situate.grouping.integer_weights import LARGEST_SUM, whole
+from situate.solvers.mapping import Mapping
 
 FARTHEST = 100
 """The most that one distance of an architecture is of another."""

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from situate.errors import MissingExtra, SituateError
-from situate.solvers.bisection import WeightedGraph, partition
+from situate.grouping.bisection import WeightedGraph, partition
 from tests.solvers.programs import needs_metis
 
 
@@ -74,7 +74,7 @@ def test_nothing_is_printed_when_parts_are_left_empty() -> None:
     """In a process of its own, since C keeps what it prints until the process ends."""
     program = (
         "import numpy as np\n"
-        "from tests.solvers.test_bisection import weighted, partition\n"
+        "from tests.grouping.test_bisection import weighted, partition\n"
         "heavy = weighted(3, {(0, 1): 1, (1, 2): 1}, load=[100, 1, 1])\n"
         "partition(heavy, np.ones(8))\n"
     )

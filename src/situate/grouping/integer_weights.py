@@ -1,0 +1,22 @@
+"""Weights as integers, for partitioners that know no others."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+LARGEST_SUM = 2**30
+"""What integer weights add up to at most: the partitioners may count in 32 bits, with a sign."""
+
+
+def whole(
+    values: NDArray[np.float64] | NDArray[np.int64], most: int = LARGEST_SUM
+) -> NDArray[np.int64]:
+    """Values of at least 0 in proportion, as integers of at least 1 that sum to at most `most`,
+    or to their number where that is more; all 1 where all are 0."""
+    largest = values.max(initial=0.0)
+    if largest <= 0:
+        return np.ones(len(values), np.int64)
+    share = values / largest
+    room = max(0, most - len(values))
+    return np.asarray(np.maximum(1, np.floor(share * (room / share.sum()))), np.int64)
