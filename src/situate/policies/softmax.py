@@ -38,11 +38,11 @@ class Softmax:
         """Devices (k, g) drawn independently; one without any probability is never drawn."""
         p = self.probabilities
         drawn = generator.random((k, p.shape[1]), np.float32)
-        devices = np.zeros(drawn.shape, np.int32)
+        devices = np.zeros(drawn.shape, np.int16)
         for below in p.cumsum(axis=0)[:-1]:
             devices += drawn >= below
         last = len(p) - 1 - (p[::-1] > 0).argmax(axis=0)
-        return np.asarray(np.minimum(devices, last), np.int32)
+        return np.minimum(devices, last.astype(np.int16)).astype(np.int32)
 
     def estimate(self, devices: NDArray[np.int32], epsilon: float) -> None:
         """Take the devices' frequencies (Post, Eq. 10) in samples (k, g), mixed with a uniform
