@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from situate.schedule import Schedule
     from situate.solvers import METHODS, solve
     from situate.solvers.learner import Learning
+    from situate.study import Study
 
 __all__ = [
     "METHODS",
@@ -62,6 +63,7 @@ __all__ = [
     "Schedule",
     "ScheduleError",
     "SituateError",
+    "Study",
     "Tensor",
     "__version__",
     "capture",
@@ -88,6 +90,7 @@ _HOME = {
     "Result": "result",
     "Rules": "problem",
     "Schedule": "schedule",
+    "Study": "study",
     "Tensor": "graph",
     "capture": "readers.torch",
     "find_model": "model",

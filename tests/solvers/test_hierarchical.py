@@ -17,7 +17,7 @@ from situate.problem import Problem
 from situate.solvers.failures import failure_seconds
 from situate.solvers.hierarchical import PAPER, TUNED, chosen, make
 from situate.solvers.learner import Learning
-from tests.solvers.families import apart, devices, families, fork, layered, problem
+from tests.solvers.families import apart, chain, devices, families, layered, problem
 
 SMALL = replace(PAPER, hidden=16, groups=8)
 BOTH = {"paper": SMALL, "tuned": replace(TUNED, hidden=16, groups=8)}
@@ -84,16 +84,16 @@ def test_it_learns_on_every_kind_of_problem(family):
     assert np.isfinite(parameters(learner)).all()
 
 
-def test_tuned_ends_a_fifth_below_the_best_of_its_first_sixty():
-    on = Problem(layered(40, 8, 1), devices(1, 1, 1))
+def test_tuned_ends_a_tenth_below_the_best_of_its_first_sixty():
+    on = Problem(layered(40, 8, 1), devices(1, 1, 1, bandwidth=10))
     seconds = teach(make(on, replace(TUNED, groups=32), 0), 900, on)
-    assert seconds.min() < 0.8 * seconds[:60].min()
+    assert seconds.min() < 0.9 * seconds[:60].min()
 
 
-def test_paper_learns_where_devices_differ():
-    on = Problem(fork(40), devices(1, 4))
-    seconds = teach(make(on, SMALL, 0), 400, on)
-    assert np.median(seconds[-60:]) < 0.8 * np.median(seconds[:60])
+def test_paper_learns_that_a_chain_is_fastest_on_one_device():
+    on = Problem(chain(120), devices(1, 1, 2))
+    seconds = teach(make(on, SMALL, 0), 600, on)
+    assert np.median(seconds[-60:]) < 0.7 * np.median(seconds[:60])
 
 
 @both
@@ -115,7 +115,7 @@ def test_what_a_checkpoint_restores_goes_on_as_if_nothing_had_happened(settings)
 
 def test_a_checkpoint_of_another_shape_is_refused_by_name():
     learner, other = make(PROBLEM, SMALL, 0), make(PROBLEM, replace(SMALL, groups=9), 0)
-    with pytest.raises(SituateError, match="'parameters' is float32 .*another learner's"):
+    with pytest.raises(SituateError, match=r"'parameters' is float32 .*another learner's"):
         learner.restore(other.state())
     with pytest.raises(SituateError, match="lacks 'baseline'"):
         learner.restore({k: v for k, v in learner.state().items() if k != "baseline"})

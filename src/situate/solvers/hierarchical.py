@@ -72,7 +72,7 @@ class HierarchicalSettings:
 PAPER = HierarchicalSettings()
 TUNED = HierarchicalSettings(
     grouping="heavy-edge",
-    trust=8.0,
+    trust=12.0,
     relu=True,
     hidden=64,
     score="general",
@@ -80,7 +80,7 @@ TUNED = HierarchicalSettings(
     tanh_constant=None,
     groupings=4,
     placements=3,
-    learning_rate=3e-3,
+    learning_rate=1e-2,
     noise=0.0,
     normalise=True,
 )
