@@ -44,7 +44,14 @@ def _figures(results: Results, case: str) -> dict[str, float]:
         "below_better": below(post, better),
         "allowed": below(results.rule(case, "lower_bound"), better),
         "below_policy_gradient": below(post, results.mean(case, "policy_gradient", "tuned")),
+        "paper_below_policy_gradient": _paper_below(results, case),
     }
+
+
+def _paper_below(results: Results, case: str) -> float:
+    """Post below the policy gradient, both in the paper's settings."""
+    post, other = (results.mean(case, m, "paper") for m in ("post", "policy_gradient"))
+    return below(post, other)
 
 
 def below(value: float, other: float) -> float:

@@ -86,7 +86,7 @@ def _by_case(results: Results, rows: Sequence[PostRow]) -> str:
     figures = checks.by_case(results)
     head = (
         "", "paper: below one GPU, expert", "ours", "bound allows",
-        "paper: below policy gradient", "ours", "best of the four",
+        "paper: below policy gradient", "ours, `paper`", "ours, `tuned`", "best of the four",
     )  # fmt: skip
     lines = [
         (
@@ -95,6 +95,7 @@ def _by_case(results: Results, rows: Sequence[PostRow]) -> str:
             markdown.percent(figure["below_better"]),
             markdown.percent(figure["allowed"]),
             markdown.percent(checks.below(row.post, row.policy_gradient)),
+            markdown.percent(figure["paper_below_policy_gradient"]),
             markdown.percent(figure["below_policy_gradient"]),
             markdown.yes(bool(figure["best_of_four"])),
         )
