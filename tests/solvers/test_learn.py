@@ -22,12 +22,14 @@ from situate.problem import RULES, Problem
 from situate.result import Result
 from situate.solvers import LEARNERS, solve
 from situate.solvers.learn import learn
-from situate.solvers.learner import Learning
+from situate.solvers.learner import Learning, Settings
 from situate.solvers.search import Search
 from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings
 from situate.study import Study, file
-from tests.solvers.families import chain, devices
+from tests.solvers.families import chain, devices, fork
 from tests.solvers.killed import PROBLEM, SAMPLES, learner, search
+
+SOFTMAX = ("policy_gradient", "ppo", "cross_entropy", "post")
 
 ROOT = Path(__file__).parents[2]
 KILLED = 16
@@ -276,3 +278,33 @@ def test_no_more_is_measured_than_the_budget_allows() -> None:
         searching = Search(roomy, 0.0, None, samples, 0, 1, None)
         learn(searching, "post", learner)
         assert searching.evaluations == samples
+
+
+@pytest.mark.parametrize("method", SOFTMAX)
+@pytest.mark.parametrize("settings", ["tuned", "paper"])
+@pytest.mark.parametrize(
+    "problem",
+    [Problem(fork(8), devices(1)), Problem(chain(1), devices(1, 2)), Problem(chain(1), devices(1))],
+    ids=["one device", "one group", "one of each"],
+)
+def test_where_there_is_little_to_choose_the_best_is_found(
+    method: str, settings: Settings, problem: Problem
+) -> None:
+    result = solve(problem, method, evaluations=130, learning=Learning(settings=settings))
+    assert result.value == result.lower_bound
+
+
+@pytest.mark.parametrize("method", SOFTMAX)
+def test_fewer_samples_than_a_batch_are_a_search_as_well(method: str) -> None:
+    result = solve(Problem(fork(8), devices(1, 1)), method, evaluations=5)
+    assert len(result.samples) == 5
+    assert result.value == result.samples.min()
+
+
+@pytest.mark.parametrize("method", SOFTMAX)
+@pytest.mark.parametrize("noise", [3.0, 1e6])
+def test_noise_that_drowns_everything_crashes_nothing(method: str, noise: float) -> None:
+    problem = Problem(fork(8), devices(1, 1))
+    result = solve(problem, method, evaluations=240, learning=Learning(noise=noise))
+    result.schedule.verify(problem)
+    assert np.isfinite(result.samples).all()

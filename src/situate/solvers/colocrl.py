@@ -1,18 +1,18 @@
-"""`colocrl`: policy gradient of a sequence-to-sequence policy over colocation groups (Mirhoseini et
-al., *Device Placement Optimization with Reinforcement Learning*, ICML 2017)."""
+"""`colocrl`: policy gradient of a sequence-to-sequence policy over colocation groups (A. Mirhoseini
+et al., *Device Placement Optimization with Reinforcement Learning*, ICML 2017)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from situate.grouping import group
 from situate.policies.installed import check_torch
 from situate.policies.shape import Shape
 from situate.problem import Problem
-from situate.solvers.failures import failure_seconds
 from situate.solvers.learn import learn
 from situate.solvers.learner import Learner, Learning
 from situate.solvers.search import Search
+
+PAPER_SHAPE = Shape(hidden=128)
 
 
 @dataclass(frozen=True)
@@ -21,17 +21,21 @@ class ColocSettings:
 
     Attributes:
         shape: of the policy.
+        grouping, groups: what is placed as one, as `situate.grouping.group` takes them.
         K: placements between two updates, one for each worker of a controller.
         repeats: measurements of a placement where measurements are noisy.
         learning_rate: of Adam.
-        clip: largest norm of a gradient.
+        clip: largest norm of a gradient; None for no limit.
         decay: of the moving average that is the baseline.
         late: updates after which placements that fail are left out.
-        normalise: divide what a reward is above the baseline by the batch's standard deviation.
+        normalise: take for a reward how many standard deviations the logarithm of a placement's
+            seconds is above the mean of its batch.
         entropy: weight of the policy's entropy.
     """
 
-    shape: Shape = Shape(hidden=128)
+    shape: Shape = PAPER_SHAPE
+    grouping: str = "colocation"
+    groups: int | None = None
     K: int = 8
     repeats: int = 10
     learning_rate: float = 1e-3
@@ -45,9 +49,11 @@ class ColocSettings:
 PAPER = ColocSettings()
 TUNED = ColocSettings(
     shape=Shape(hidden=128, score="general", aligned=True),
+    grouping="heavy-edge",
+    groups=64,
     K=12,
     repeats=1,
-    learning_rate=1e-2,
+    learning_rate=3e-3,
     normalise=True,
 )
 
@@ -67,22 +73,8 @@ def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Le
 
 
 def make(problem: Problem, learning: Learning, settings: ColocSettings, seed: int) -> Learner:
-    """The learner in any settings."""
+    """The learner in any settings; a grouping asked for goes before theirs."""
     check_torch()
-    from situate.policies.ascent import Ascent
-    from situate.policies.group_policy import GroupPolicy
-    from situate.solvers.colocrl_update import Reinforce
-    from situate.solvers.sequence_learner import SequenceLearner, generator
+    from situate.solvers.colocrl_update import colocrl_learner
 
-    groups = group(problem, learning.grouping or "colocation", learning.groups)
-    policy = GroupPolicy(problem, groups, settings.shape, generator(seed, 0))
-    return SequenceLearner(
-        groups,
-        policy,
-        Ascent(policy, "adam", settings.learning_rate, settings.clip),
-        Reinforce(settings),
-        placements=settings.K,
-        repeats=settings.repeats if learning.noise else 1,
-        failure=failure_seconds(problem),
-        seed=seed,
-    )
+    return colocrl_learner(problem, learning, settings, seed)

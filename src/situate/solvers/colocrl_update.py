@@ -1,7 +1,4 @@
-"""ColocRL's update: REINFORCE with a moving average for a baseline.
-
-Mirhoseini et al., ICML 2017.
-"""
+"""ColocRL's update: REINFORCE with a moving average for a baseline (Mirhoseini et al., 2017)."""
 
 from __future__ import annotations
 
@@ -13,16 +10,21 @@ from torch import Tensor
 from situate.policies.ascent import Ascent
 from situate.policies.entropy import entropy
 from situate.policies.group_policy import GroupPolicy
+from situate.problem import Problem
 from situate.solvers.colocrl import ColocSettings
+from situate.solvers.failures import failure_seconds
+from situate.solvers.learner import Learning
+from situate.solvers.normalised import normalised
+from situate.solvers.sequence_learner import SequenceLearner, generator, grouped
 
 Array = NDArray[np.float64]
 
 
 class Reinforce:
-    """One step along the policy gradient of E[sqrt(time)] after every batch.
+    """One step against the gradient of E[r(P)] after every batch, with r the root of the seconds.
 
     Attributes:
-        numbers: the baseline, and how many updates there were.
+        numbers: the baseline B, zero before there is one, and how many updates there were.
     """
 
     def __init__(self, settings: ColocSettings) -> None:
@@ -38,27 +40,53 @@ class Reinforce:
         ok: NDArray[np.bool_],
     ) -> None:
         """Learn from devices (k, g), their seconds (k,) and whether they ran (k,)."""
-        learnt = ok if self.numbers[1] >= self._settings.late else np.ones(len(times), np.bool_)
+        learnt = ok | (self.numbers[1] < self._settings.late)
+        if learnt.any():
+            gains = torch.from_numpy(self._gains(times[learnt]).astype(np.float32))
+            self._step(policy, ascent, devices[torch.from_numpy(learnt)], gains)
         self.numbers[1] += 1
-        if not learnt.any():
-            return
-        advantage = torch.from_numpy(self._advantage(np.sqrt(times[learnt])).astype(np.float32))
-        devices = devices[torch.from_numpy(learnt)]
-        log_probs = policy.log_probs(devices)
-        of_placement = log_probs.gather(2, devices.unsqueeze(2)).sum((1, 2))
-        objective = (advantage * of_placement).mean()
-        if self._settings.entropy:
-            objective = objective + self._settings.entropy * entropy(log_probs)
-        ascent.step(objective)
 
-    def _advantage(self, rewards: Array) -> Array:
-        """(k,) what the baseline exceeds the rewards by; these are to be made small."""
-        baseline, updates = self.numbers
-        mean = float(rewards.mean())
-        if updates == 1:
-            baseline = mean
-        decay = self._settings.decay
-        self.numbers[0] = decay * baseline + (1 - decay) * mean
-        if self._settings.normalise:
-            return np.asarray((mean - rewards) / max(float(rewards.std()), 1e-9))
-        return np.asarray(baseline - rewards)
+    def _step(self, policy: GroupPolicy, ascent: Ascent, devices: Tensor, gains: Tensor) -> None:
+        log_probs = policy.log_probs(devices)
+        goal = objective(log_probs, devices, gains)
+        if self._settings.entropy:
+            goal = goal + self._settings.entropy * entropy(log_probs)
+        ascent.step(goal)
+
+    def _gains(self, times: Array) -> Array:
+        """(k,) what the baseline is above the reward; the reward is to become small."""
+        rewards = np.sqrt(times)
+        mean, decay = float(rewards.mean()), self._settings.decay
+        before = float(self.numbers[0]) or mean
+        self.numbers[0] = decay * before + (1 - decay) * mean
+        return normalised(times) if self._settings.normalise else before - rewards
+
+
+def objective(log_probs: Tensor, devices: Tensor, gains: Tensor) -> Tensor:
+    """1/K sum_i (B - r(P_i)) log p(P_i), whose gradient is REINFORCE's estimate of -dE[r]/dtheta.
+
+    Args:
+        log_probs: (k, g, d) of every device.
+        devices: (k, g) the placements P.
+        gains: (k,) B - r(P).
+    """
+    of_placements = log_probs.gather(2, devices.unsqueeze(2)).sum((1, 2))
+    return (gains * of_placements).mean()
+
+
+def colocrl_learner(
+    problem: Problem, learning: Learning, settings: ColocSettings, seed: int
+) -> SequenceLearner:
+    """The learner of a problem."""
+    groups = grouped(problem, learning, settings.grouping, settings.groups)
+    policy = GroupPolicy(problem, groups, settings.shape, generator(seed, 0))
+    return SequenceLearner(
+        groups,
+        policy,
+        Ascent(policy, "adam", settings.learning_rate, settings.clip),
+        Reinforce(settings),
+        placements=settings.K,
+        repeats=settings.repeats if learning.noise else 1,
+        failure=failure_seconds(problem),
+        seed=seed,
+    )

@@ -75,7 +75,7 @@ class SoftmaxLearner:
         groups: what is placed as one.
         settings: which updates, and when.
         samples: placements to be measured in all (L).
-        failure: seconds that a failing placement counts as.
+        failure: seconds that a failing placement counts as, and that no placement exceeds.
         seed: of the samples drawn.
     """
 
@@ -111,7 +111,7 @@ class SoftmaxLearner:
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
         """Update as Algorithm 1 does, lines 5 to 13."""
-        times = measurements.times(self._failure)
+        times = np.minimum(measurements.times(self._failure), self._failure)
         devices = self.groups.devices(placements)
         self._n += len(times)
         self._sum += float(times.sum())

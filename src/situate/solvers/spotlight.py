@@ -1,19 +1,19 @@
-"""`spotlight`: proximal policy optimisation of a sequence-to-sequence policy (Gao, Chen and Li,
-*Spotlight: Optimizing Device Placement for Training Deep Neural Networks*, ICML 2018)."""
+"""`spotlight`: proximal policy optimisation of a sequence-to-sequence policy (Y. Gao, L. Chen, B.
+Li, *Spotlight: Optimizing Device Placement for Training Deep Neural Networks*, ICML 2018)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from situate.grouping import group
 from situate.policies.installed import check_torch
 from situate.policies.shape import Shape
 from situate.problem import Problem
-from situate.solvers.failures import failure_seconds
 from situate.solvers.learn import learn
 from situate.solvers.learner import Learner, Learning
 from situate.solvers.search import Search
+
+PAPER_SHAPE = Shape(hidden=64, layers=2)
 
 
 @dataclass(frozen=True)
@@ -22,41 +22,40 @@ class SpotlightSettings:
 
     Attributes:
         shape: of the policy.
+        grouping, groups: what is placed as one, as `situate.grouping.group` takes them.
         K: trials between two updates.
         steps: of ascent in an update.
         ascent: rule of each step.
         learning_rate: of each step.
-        clip: largest norm of a gradient.
-        beta: first weight of the KL penalty.
-        target: divergence that beta is adapted to; None to keep beta.
+        clip: largest norm of a gradient; None for no limit.
+        beta: weight of the KL penalty.
         normalise: take for a reward how many standard deviations the logarithm of a trial's
             seconds is below the mean of its batch.
-        entropy: weight of the policy's entropy.
     """
 
-    shape: Shape = Shape(hidden=64, layers=2)
+    shape: Shape = PAPER_SHAPE
+    grouping: str = "prefix"
+    groups: int | None = None
     K: int = 1
     steps: int = 10
     ascent: Literal["plain", "adam"] = "plain"
     learning_rate: float = 1.0
     clip: float | None = None
     beta: float = 1.0
-    target: float | None = None
     normalise: bool = False
-    entropy: float = 0.0
 
 
 PAPER = SpotlightSettings()
 TUNED = SpotlightSettings(
     shape=Shape(hidden=64, layers=2, score="general", aligned=True),
+    grouping="heavy-edge",
+    groups=64,
     K=12,
     steps=4,
     ascent="adam",
-    learning_rate=3e-3,
+    learning_rate=1e-2,
     clip=1.0,
-    target=0.03,
     normalise=True,
-    entropy=0.0,
 )
 
 
@@ -75,21 +74,8 @@ def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Le
 
 
 def make(problem: Problem, learning: Learning, settings: SpotlightSettings, seed: int) -> Learner:
-    """The learner in any settings."""
+    """The learner in any settings; a grouping asked for goes before theirs."""
     check_torch()
-    from situate.policies.ascent import Ascent
-    from situate.policies.group_policy import GroupPolicy
-    from situate.solvers.sequence_learner import SequenceLearner, generator
-    from situate.solvers.spotlight_update import Proximal
+    from situate.solvers.spotlight_update import spotlight_learner
 
-    groups = group(problem, learning.grouping or "prefix", learning.groups)
-    policy = GroupPolicy(problem, groups, settings.shape, generator(seed, 0))
-    return SequenceLearner(
-        groups,
-        policy,
-        Ascent(policy, settings.ascent, settings.learning_rate, settings.clip),
-        Proximal(settings),
-        placements=settings.K,
-        failure=failure_seconds(problem),
-        seed=seed,
-    )
+    return spotlight_learner(problem, learning, settings, seed)

@@ -8,8 +8,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from situate.policies.ascent import Ascent
-from situate.policies.entropy import divergence, entropy
+from situate.policies.entropy import divergence
 from situate.policies.group_policy import GroupPolicy
+from situate.problem import Problem
+from situate.solvers.failures import failure_seconds
+from situate.solvers.learner import Learning
+from situate.solvers.normalised import normalised
+from situate.solvers.sequence_learner import SequenceLearner, generator, grouped
 from situate.solvers.spotlight import SpotlightSettings
 
 Array = NDArray[np.float64]
@@ -19,12 +24,12 @@ class Proximal:
     """Ascent on G / N (Algorithm 1, lines 17 to 22).
 
     Attributes:
-        numbers: beta; the seconds of all trials so far, added up; how many there were.
+        numbers: the seconds of all trials so far, added up, and how many there were.
     """
 
     def __init__(self, settings: SpotlightSettings) -> None:
         self._settings = settings
-        self.numbers: Array = np.array([settings.beta, 0.0, 0.0])
+        self.numbers: Array = np.zeros(2)
 
     def update(
         self,
@@ -35,38 +40,49 @@ class Proximal:
         ok: NDArray[np.bool_],
     ) -> None:
         """Learn from devices (k, g) and their seconds (k,)."""
-        advantage = torch.from_numpy(self._advantage(times).astype(np.float32))
+        rewards = torch.from_numpy(self._rewards(times).astype(np.float32))
         old: Tensor | None = None
         for _ in range(self._settings.steps):
             new = policy.log_probs(devices)
             old = new.detach() if old is None else old
-            ascent.step(self._objective(new, old, devices, advantage))
-        if self._settings.target is not None and old is not None:
-            with torch.no_grad():
-                self._adapt(
-                    float(divergence(old, policy.log_probs(devices))), self._settings.target
-                )
+            ascent.step(objective(new, old, devices, rewards, self._settings.beta))
 
-    def _advantage(self, times: Array) -> Array:
-        """(k,) the reward R_bar - R, where R_bar is the mean over all trials before these."""
-        _, total, count = self.numbers
-        self.numbers[1:] += float(times.sum()), len(times)
+    def _rewards(self, times: Array) -> Array:
+        """(k,) R_bar - R, where R_bar is the mean of all trials before; or, normalised, relative to
+        these trials alone."""
+        total, count = self.numbers
+        self.numbers += float(times.sum()), len(times)
         if self._settings.normalise:
-            logs = np.log(np.maximum(times, 1e-300))
-            return np.asarray((logs.mean() - logs) / max(float(logs.std()), 1e-6))
+            return normalised(times)
         return np.asarray((total / count if count else times.mean()) - times)
 
-    def _objective(self, new: Tensor, old: Tensor, devices: Tensor, advantage: Tensor) -> Tensor:
-        chosen = devices.unsqueeze(2)
-        ratio = (new.gather(2, chosen) - old.gather(2, chosen)).exp().squeeze(2)
-        gain = (ratio * advantage.unsqueeze(1)).mean() - float(self.numbers[0]) * divergence(
-            old, new
-        )
-        return gain + self._settings.entropy * entropy(new) if self._settings.entropy else gain
 
-    def _adapt(self, diverged: float, target: float) -> None:
-        """Schulman et al., 2017, section 4."""
-        if diverged > 1.5 * target:
-            self.numbers[0] *= 2
-        elif diverged < target / 1.5:
-            self.numbers[0] /= 2
+def objective(new: Tensor, old: Tensor, devices: Tensor, rewards: Tensor, beta: float) -> Tensor:
+    """Mean over k trials and g stages of q'(a) / q(a) (R_bar - R) - beta D_KL(q || q').
+
+    Args:
+        new, old: (k, g, d) logarithms of q' and q.
+        devices: (k, g) the actions a.
+        rewards: (k,) R_bar - R.
+        beta: weight of the penalty.
+    """
+    chosen = devices.unsqueeze(2)
+    ratios = (new.gather(2, chosen) - old.gather(2, chosen)).exp().squeeze(2)
+    return (ratios * rewards.unsqueeze(1)).mean() - beta * divergence(old, new)
+
+
+def spotlight_learner(
+    problem: Problem, learning: Learning, settings: SpotlightSettings, seed: int
+) -> SequenceLearner:
+    """The learner of a problem."""
+    groups = grouped(problem, learning, settings.grouping, settings.groups)
+    policy = GroupPolicy(problem, groups, settings.shape, generator(seed, 0))
+    return SequenceLearner(
+        groups,
+        policy,
+        Ascent(policy, settings.ascent, settings.learning_rate, settings.clip),
+        Proximal(settings),
+        placements=settings.K,
+        failure=failure_seconds(problem),
+        seed=seed,
+    )

@@ -1,0 +1,68 @@
+"""Attention: both scores are their formulas, in blocks or at once, and their gradients are true."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.policies import attention  # noqa: E402
+from situate.policies.attention import Attention  # noqa: E402
+from situate.policies.one_thread import one_thread  # noqa: E402
+
+DRAWS = torch.Generator().manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _quietly():
+    """Threads that wait for one another cost more than these matrices."""
+    with one_thread():
+        yield
+
+
+def made(score, hidden=4, width=3):
+    module = Attention(hidden, score, width).double()
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter, generator=DRAWS)
+    return module
+
+
+def normal(*shape):
+    return torch.randn(shape, generator=DRAWS, dtype=torch.float64)
+
+
+def contexts(module, states, outputs):
+    return module(states, outputs, module.keys(outputs))
+
+
+def test_additive_scores_are_bahdanaus_with_doubled_parameters():
+    module, states, outputs = made("additive"), normal(2, 5, 4), normal(2, 6, 4)
+    keys, queries = module.key(outputs) / 2, module.query(states) / 2
+    tanh = torch.tanh(queries[:, :, None] + keys[:, None])
+    weights = torch.softmax(tanh @ (module.v / 2), 2)
+    torch.testing.assert_close(contexts(module, states, outputs), weights @ outputs)
+
+
+def test_general_scores_are_luongs():
+    module, states, outputs = made("general"), normal(2, 5, 4), normal(2, 6, 4)
+    weights = torch.softmax(states @ (outputs @ module.key.weight.T).transpose(1, 2), 2)
+    torch.testing.assert_close(contexts(module, states, outputs), weights @ outputs)
+
+
+@pytest.mark.parametrize("block", [1, 40, 2**18])
+def test_gradients_are_those_of_finite_differences_in_blocks_of_any_size(block, monkeypatch):
+    monkeypatch.setattr(attention, "BLOCK", block)
+    module = made("additive", width=2)
+    states, outputs = normal(2, 3, 4).requires_grad_(), normal(2, 4, 4).requires_grad_()
+    parameters = tuple(module.parameters())
+    assert torch.autograd.gradcheck(
+        lambda states, outputs, *_: contexts(module, states, outputs),
+        (states, outputs, *parameters),
+    )
+
+
+def test_blocks_change_nothing(monkeypatch):
+    module, states, outputs = made("additive"), normal(2, 5, 4), normal(2, 6, 4)
+    whole = contexts(module, states, outputs)
+    monkeypatch.setattr(attention, "BLOCK", 1)
+    torch.testing.assert_close(contexts(module, states, outputs), whole)

@@ -1,0 +1,21 @@
+"""A missing PyTorch is an error that says what to install."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from situate.errors import MissingExtra
+from situate.policies import installed
+
+
+def test_a_missing_pytorch_is_named_with_its_remedy(monkeypatch):
+    monkeypatch.setattr(installed, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"torch.*pip install 'situate\[torch\]'"):
+        installed.check_torch()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+def test_an_installed_pytorch_is_no_error():
+    installed.check_torch()
