@@ -54,7 +54,7 @@ def test_only_a_gradient_longer_than_the_limit_is_shortened(clip, length):
 def test_a_parameter_that_the_objective_does_not_know_stays():
     module = layer()
     Ascent(module, "adam", 0.1).step(module.weight.sum())
-    assert float(module.bias) == 0.5
+    assert module.bias.item() == 0.5
     assert (module.weight > 0.5).all()
 
 
