@@ -185,7 +185,7 @@ def test_evaluations_alone_set_no_time_limit(monkeypatch: pytest.MonkeyPatch) ->
     ("changes", "message"),
     [
         ({"method": "hefty"}, "unknown method 'hefty'; did you mean 'heft'?"),
-        ({"method": "zzz"}, "unknown method 'zzz'; known: auto, cross_entropy, "),
+        ({"method": "zzz"}, "unknown method 'zzz'; known: auto, colocrl, cross_entropy"),
         ({"time_limit": -1.0}, "time limit must not be negative, got -1.0"),
         ({"time_limit": float("nan")}, "time limit must not be negative, got nan"),
         ({"evaluations": 0}, "evaluations: must be at least 1, got 0"),
