@@ -34,11 +34,11 @@ class Groups:
 
     def expand(self, devices: NDArray[np.int32]) -> NDArray[np.int32]:
         """Placements (k, n) of ops from devices (k, g) of groups."""
-        return np.ascontiguousarray(devices[:, self.of_op], np.int32)
+        return np.ascontiguousarray(devices.take(self.of_op, axis=1), np.int32)
 
     def devices(self, placements: NDArray[np.int32]) -> NDArray[np.int32]:
         """Devices (k, g) of groups from placements (k, n) that `expand` made."""
-        return np.ascontiguousarray(placements[:, self.first], np.int32)
+        return np.ascontiguousarray(placements.take(self.first, axis=1), np.int32)
 
 
 def make_groups(problem: Problem, label_of_unit: Sequence[int] | NDArray[np.int64]) -> Groups:

@@ -13,7 +13,7 @@ from situate.solvers.learn import learn
 from situate.solvers.learner import Learner, Learning
 from situate.solvers.search import Search
 
-PAPER_SHAPE = Shape(hidden=64, layers=2)
+PAPER_SHAPE = Shape(hidden=64, layers=2, width=16)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SpotlightSettings:
 
 PAPER = SpotlightSettings()
 TUNED = SpotlightSettings(
-    shape=Shape(hidden=64, layers=2, score="general", aligned=True),
+    shape=Shape(hidden=48, layers=2, score="general", aligned=True),
     grouping="heavy-edge",
     groups=64,
     K=12,
