@@ -39,7 +39,7 @@ class SpotlightSettings:
     K: int = 1
     steps: int = 10
     ascent: Literal["plain", "adam"] = "plain"
-    learning_rate: float = 1.0
+    learning_rate: float = 0.1
     clip: float | None = None
     beta: float = 1.0
     normalise: bool = False
