@@ -29,7 +29,7 @@ class ColocSettings:
         decay: of the moving average that is the baseline.
         late: updates after which placements that fail are left out.
         normalise: take for a reward how many standard deviations the logarithm of a placement's
-            seconds is above the mean of its batch.
+            seconds is above the mean of its batch, or where all are equal above the baseline.
         entropy: weight of the policy's entropy.
     """
 
@@ -55,6 +55,7 @@ TUNED = ColocSettings(
     repeats=1,
     learning_rate=3e-3,
     normalise=True,
+    entropy=3.0,
 )
 
 

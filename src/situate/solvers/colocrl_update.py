@@ -59,7 +59,11 @@ class Reinforce:
         mean, decay = float(rewards.mean()), self._settings.decay
         before = float(self.numbers[0]) or mean
         self.numbers[0] = decay * before + (1 - decay) * mean
-        return normalised(times) if self._settings.normalise else before - rewards
+        gains = np.asarray(before - rewards)
+        if not self._settings.normalise:
+            return gains
+        relative = normalised(times)
+        return relative if relative.any() else _scaled(gains)
 
 
 def objective(log_probs: Tensor, devices: Tensor, gains: Tensor) -> Tensor:
@@ -72,6 +76,12 @@ def objective(log_probs: Tensor, devices: Tensor, gains: Tensor) -> Tensor:
     """
     of_placements = log_probs.gather(2, devices.unsqueeze(2)).sum((1, 2))
     return (gains * of_placements).mean()
+
+
+def _scaled(gains: Array) -> Array:
+    """Where all times of a batch are equal, as when all fail, only the baseline tells good from
+    bad; a policy that is sure of a failure would otherwise never leave it."""
+    return np.asarray(gains / max(float(np.sqrt(np.square(gains).mean())), 1e-6))
 
 
 def colocrl_learner(
