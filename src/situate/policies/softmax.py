@@ -42,7 +42,8 @@ class Softmax:
         for below in p.cumsum(axis=0)[:-1]:
             devices += drawn >= below
         last = len(p) - 1 - (p[::-1] > 0).argmax(axis=0)
-        return np.asarray(np.minimum(devices, last), np.int32)
+        np.minimum(devices, last.astype(np.int16), out=devices)
+        return devices.astype(np.int32)
 
     def estimate(self, devices: NDArray[np.int32], epsilon: float) -> None:
         """Take the devices' frequencies (Post, Eq. 10) in samples (k, g), mixed with a uniform
