@@ -16,6 +16,7 @@
 #include "anneal.h"
 #include "atomic.h"
 #include "balance.h"
+#include "flags.h"
 #include "list_rules.h"
 #include "problem.h"
 #include "simulator.h"
@@ -315,6 +316,16 @@ auto best_balance(const Balancers& chains, size_t k) {
                          to_numpy(std::vector<int32_t>(chain.best()), {n}));
 }
 
+// Counters in an array that several processes map.
+struct Flags {
+  nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> array;
+
+  uint32_t& at(size_t i) {
+    check(i < array.size(), "no such flag");
+    return array.data()[i];
+  }
+};
+
 }  // namespace
 }  // namespace situate
 
@@ -385,4 +396,23 @@ NB_MODULE(_core, module) {
       .def_prop_ro("evaluations", &Balancers::evaluations);
   module.def("make_balancers", &make_balancers, nb::keep_alive<0, 1>(), "problem"_a, "seed"_a,
              "count"_a, "placement"_a, "line"_a);
+
+  nb::class_<Flags>(module, "Flags")
+      .def(
+          "post", [](Flags& flags, size_t i, uint32_t value) { post(flags.at(i), value); },
+          "index"_a, "value"_a)
+      .def(
+          "wait",
+          [](Flags& flags, size_t i, uint32_t value, double seconds) {
+            const uint32_t& flag = flags.at(i);
+            nb::gil_scoped_release released;
+            return wait(flag, value, seconds);
+          },
+          "index"_a, "value"_a, "seconds"_a);
+  module.def(
+      "make_flags",
+      [](nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> array) {
+        return Flags{std::move(array)};
+      },
+      "array"_a);
 }
