@@ -15,35 +15,47 @@ def find_model(
     optimizer: str | None = None,
     dims: Mapping[str, int] | None = None,
     fresh: bool = False,
+    signed: bool = False,
 ) -> Graph:
     """The graph that `text` names.
 
     Args:
-        text: a file of any readable format; a network of the zoo such as `resnet50`, or
+        text: a file of any readable format, or two as `a.json+b.json` (a PyTorch execution trace
+            and its Kineto trace); a network of the zoo such as `resnet50`, or
             `resnet50:inference`; or `package.module:function`, a function without arguments that
             returns a PyTorch model, its inputs and a loss; with `:inference` behind it without
             backward and update.
         optimizer: the update of a captured training step, such as `sgd` or `adam`.
         dims: sizes of the symbolic dimensions of an ONNX file.
         fresh: capture a network of the zoo anew.
+        signed: with the signatures that measured costs are looked up by, also where a graph
+            without them comes with situate.
 
     Raises:
         ReadError: the file cannot be read.
         SituateError: nothing of that name exists, or it takes no `optimizer` or `dims`.
     """
-    if os.path.exists(text) and not os.path.isdir(text):
+    if (os.path.exists(text) and not os.path.isdir(text)) or _is_pair(text):
         return _read(text, optimizer, dims)
     from situate import zoo
 
     if dims:
         raise SituateError(f"{text}: --dim is for ONNX files")
     if text.partition(":")[0] in zoo.names():
-        return zoo.load(text, optimizer=optimizer, fresh=fresh)
+        return zoo.load(text, optimizer=optimizer, fresh=fresh, signed=signed)
     if re.fullmatch(r"[\w.]+:\w+(:inference)?", text):
         from situate.readers.torch import capture_function
 
         return capture_function(text, optimizer=optimizer)
     raise _unknown(text)
+
+
+def _is_pair(text: str) -> bool:
+    if "+" not in text:
+        return False
+    from situate.readers import pair
+
+    return pair.files(text) is not None
 
 
 def _read(path: str, optimizer: str | None, dims: Mapping[str, int] | None) -> Graph:

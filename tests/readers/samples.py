@@ -7,7 +7,7 @@ from pathlib import Path
 
 from situate.graph import Graph, Op, Tensor
 from situate.writers.situate_json import encode
-from tests.readers import models, test_costgraph, test_doppler, test_pipedream, test_stg
+from tests.readers import models, test_costgraph, test_doppler, test_pipedream, test_stg, traces
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -38,4 +38,6 @@ SAMPLES: dict[str, bytes] = {
     "stg": test_stg.DIAMOND,
     "costgraph": test_costgraph.binary(),
     "onnx": models.convolution(),
+    "execution-trace": traces.execution_trace(*traces.RELU),
+    "chrome-trace": traces.chrome_trace(*traces.KERNELS),
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from situate.errors import GraphError, ReadError, nearest
 from situate.graph import Graph
+from situate.readers import pair
 from situate.readers.contents import contents, graph_name, one_line
 from situate.readers.recognise import READERS, recognise
 
@@ -17,7 +18,7 @@ def read(
     """Read a graph from a file of any known format, gzipped or not.
 
     Args:
-        path: the file.
+        path: the file; `a.json+b.json` for a PyTorch execution trace and its Kineto trace.
         format: a name from `READERS`; by default it is recognised by the file's content.
         dims: what symbolic dimensions of an ONNX file stand for, such as `{"batch": 8}`.
 
@@ -30,6 +31,8 @@ def read(
         MissingExtra: the format needs a package that is not installed.
     """
     try:
+        if files := pair.files(str(path)):
+            return _read_pair(*files, format, dims)
         return _read(Path(path), format, dims)
     except (ReadError, GraphError) as error:
         raise type(error)(one_line(f"{path}: {error}")) from None
@@ -47,3 +50,13 @@ def _read(path: Path, format: str | None, dims: Mapping[str, int] | None) -> Gra
     from situate.readers import onnx
 
     return onnx.read(data, graph_name(path), dims)
+
+
+def _read_pair(
+    first: Path, second: Path, format: str | None, dims: Mapping[str, int] | None
+) -> Graph:
+    if format not in (None, "execution-trace"):
+        raise ReadError(f"a pair of files is an execution-trace, not {format!r}")
+    if dims:
+        raise ReadError("dims are for ONNX files, this is a pair of traces")
+    return pair.read(first, second)

@@ -7,9 +7,11 @@ from typing import Protocol
 from situate.errors import ReadError
 from situate.graph import Graph
 from situate.readers import (
+    chrome_trace,
     costgraph,
     dnn_partitioning,
     doppler,
+    execution_trace,
     onnx,
     pipedream,
     situate_json,
@@ -35,6 +37,8 @@ READERS: dict[str, Reader] = {
     "stg": stg,
     "costgraph": costgraph,
     "onnx": onnx,
+    "execution-trace": execution_trace,
+    "chrome-trace": chrome_trace,
 }
 """All formats of files, by the name that `Graph.source` has."""
 

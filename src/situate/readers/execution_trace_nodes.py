@@ -1,0 +1,210 @@
+"""The nodes of a PyTorch execution trace, in both of its layouts: with fields of their own (schema
+1.0) and with `attrs` (since 1.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import msgspec
+
+from situate.errors import ReadError
+from situate.readers import strict_json
+
+DTYPES = {
+    "float": "float32",
+    "double": "float64",
+    "c10::Half": "float16",
+    "c10::BFloat16": "bfloat16",
+    "unsigned char": "uint8",
+    "signed char": "int8",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "long int": "int64",
+}
+"""Types of elements, from the words of C++ to those of PyTorch."""
+
+MARKER = "[pytorch|profiler|"
+"""What the names of the nodes that stand for process and threads begin with."""
+
+ALLOCATIONS = frozenset(
+    f"aten::{name}"
+    for name in ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+)
+"""Operators whose results nobody has written yet."""
+
+DEEPEST = 8
+"""Lists in lists of tensors: PyTorch has no operators on more than two."""
+
+_TENSOR = re.compile(r"Tensor\(([^()]*(?:\([^()]*\))?)\)")
+
+
+class _Side(msgspec.Struct, frozen=True):
+    """Inputs or outputs since 1.1."""
+
+    values: list[Any] = []
+    shapes: list[Any] = []
+    types: list[str] = []
+
+
+class _Attribute(msgspec.Struct, frozen=True):
+    name: str
+    value: Any = None
+
+
+class _Node(msgspec.Struct, frozen=True):
+    id: int
+    name: str
+    parent: int | None = None
+    ctrl_deps: int | None = None
+    rf_id: int | None = None
+    tid: int | None = None
+    op_schema: str | None = None
+    inputs: list[Any] | _Side = []
+    input_shapes: list[Any] = []
+    input_types: list[str] = []
+    outputs: list[Any] | _Side = []
+    output_shapes: list[Any] = []
+    output_types: list[str] = []
+    attrs: list[_Attribute] = []
+
+
+class _File(msgspec.Struct, frozen=True):
+    schema: str
+    nodes: list[_Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor that a node reads or makes."""
+
+    storage: int
+    """Number of the memory it lies in, which views of one another share. A tensor without one to
+    look at (0 in the file) has its own number, negative."""
+    elements: int
+    size: int
+    """Bytes of its elements."""
+    dtype: str
+    device: str
+    argument: int
+    """Place among the arguments of the node."""
+    entry: int | None
+    """Place in the list that the argument is; None where it is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A call of an operator or an annotation around such."""
+
+    id: int
+    name: str
+    parent: int
+    """Id of the node it ran inside; its own where it ran in none."""
+    thread: int
+    record: int
+    """Number of its record function, by which a Kineto trace names it."""
+    schema: str
+    """PyTorch's declaration of the operator; empty for annotations."""
+    values: list[Any]
+    """The arguments as they stand in the file, as `shapes`."""
+    shapes: list[Any]
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+    @property
+    def is_operator(self) -> bool:
+        return bool(self.schema)
+
+
+def nodes(data: bytes) -> list[Node]:
+    """All nodes in the order in which they began, none before the one it ran inside.
+
+    Raises:
+        ReadError: names the node that is not as it should be.
+    """
+    file = strict_json.decode(data, _File, unique=False)
+    if not file.schema.startswith("1."):
+        raise ReadError(f"schema: must be 1.0 or 1.1, got {file.schema[:40]!r}")
+    found: dict[int, Node] = {}
+    for node in sorted(file.nodes, key=lambda node: node.id):
+        if node.id in found:
+            raise ReadError(f"nodes: two have the id {node.id}")
+        found[node.id] = _node(node, found)
+    return list(found.values())
+
+
+def _node(node: _Node, before: Mapping[int, Node]) -> Node:
+    where = f"node {node.id}"
+    attributes = {attribute.name: attribute.value for attribute in node.attrs}
+    parent = node.parent if node.parent is not None else node.ctrl_deps
+    if parent is None or parent not in before:
+        if parent is not None and parent > node.id:
+            raise ReadError(f"{where}: ran inside node {parent}, which began later")
+        parent = node.id
+    inputs = _side(node.inputs, node.input_shapes, node.input_types)
+    outputs = _side(node.outputs, node.output_shapes, node.output_types)
+    return Node(
+        node.id,
+        node.name,
+        parent,
+        _whole(node.tid, attributes, "tid", where),
+        _whole(node.rf_id, attributes, "rf_id", where),
+        node.op_schema or str(attributes.get("op_schema") or ""),
+        inputs.values,
+        inputs.shapes,
+        tuple(_values(inputs, f"{where}: inputs")),
+        tuple(_values(outputs, f"{where}: outputs")),
+    )
+
+
+def _whole(value: int | None, attributes: Mapping[str, Any], key: str, where: str) -> int:
+    found = attributes.get(key, 0) if value is None else value
+    if not isinstance(found, int):
+        raise ReadError(f"{where}: {key}: must be a whole number, got {str(found)[:40]!r}")
+    return found
+
+
+def _side(side: list[Any] | _Side, shapes: list[Any], types: list[str]) -> _Side:
+    return side if isinstance(side, _Side) else _Side(side, shapes, types)
+
+
+def _values(side: _Side, where: str) -> Iterator[Value]:
+    for argument, (value, kind) in enumerate(zip(side.values, side.types, strict=False)):
+        if "Tensor(" not in kind:
+            continue
+        is_list = kind.startswith("GenericList")
+        dtypes = _TENSOR.findall(kind)
+        for entry, (tensor, dtype) in enumerate(
+            zip_longest(_tensors(value, f"{where}[{argument}]"), dtypes, fillvalue=None)
+        ):
+            if tensor is not None and tensor[3]:
+                yield _value(tensor, dtype or "float", argument, entry if is_list else None)
+
+
+def _value(tensor: Sequence[Any], dtype: str, argument: int, entry: int | None) -> Value:
+    number, storage, _, elements, width, device = tensor[:6]
+    known = DTYPES.get(dtype, dtype.removeprefix("c10::").lower())
+    return Value(storage or -number, elements, elements * width, known, device, argument, entry)
+
+
+def _tensors(value: Any, where: str, depth: int = 0) -> Iterator[list[Any]]:
+    """The tensors of an argument: [tensor, storage, offset, elements, bytes each, device]."""
+    if not isinstance(value, list):
+        return
+    if value and not isinstance(value[0], (list, str)):
+        if not (len(value) >= 6 and all(map(_is_size, value[:5])) and isinstance(value[5], str)):
+            raise ReadError(f"{where}: is no tensor: {str(value)[:60]}")
+        yield value
+        return
+    if depth == DEEPEST:
+        raise ReadError(f"{where}: lists more than {DEEPEST} deep")
+    for entry in value:
+        yield from _tensors(entry, where, depth + 1)
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63

@@ -1,0 +1,165 @@
+"""What PyTorch's profiler (Kineto) puts into a Chrome trace: calls of operators on the CPU and of
+the GPU's runtime, and the kernels that those launch. See docs/formats/chrome-trace.md."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import msgspec
+
+from situate.errors import ReadError
+from situate.readers.chrome_events import MICROSECONDS, Span, Track, decode, spans
+
+CALLS = frozenset({"cpu_op", "user_annotation"})
+"""Categories of what PyTorch's record functions time."""
+
+GPU = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
+
+NO_WORK = frozenset(
+    {"user_annotation", "gpu_user_annotation", "python_function", "Trace", "overhead", "cuda_sync"}
+)
+"""Categories that say what others are part of, or what they wait for."""
+
+
+class _Args(msgspec.Struct, frozen=True):
+    external: int = msgspec.field(name="External id", default=0)
+    correlation: int | None = None
+    record: int | None = msgspec.field(name="Record function id", default=None)
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator or annotation on the CPU. Times are microseconds."""
+
+    name: str
+    track: Track
+    start: float
+    end: float
+    record: int | None
+    """Number of the record function, which an execution trace names too."""
+
+
+@dataclass(frozen=True)
+class _Launches:
+    """What the GPU's runtime was called for on one thread."""
+
+    starts: list[float]
+    """When, in microseconds, ascending."""
+    totals: list[float]
+    """Microseconds on the GPU of the first 0, 1, ... of them."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A Kineto trace, to look up times in. `calls` are in the order in which they began."""
+
+    calls: list[Call]
+    kernels: int
+    _launches: dict[Track, _Launches]
+
+    def cpu_seconds(self, call: Call) -> float:
+        """From its start to its end."""
+        return (call.end - call.start) / MICROSECONDS
+
+    def gpu_seconds(self, call: Call) -> float:
+        """Of all kernels and copies that were launched between its start and its end."""
+        if (launches := self._launches.get(call.track)) is None:
+            return 0.0
+        first, last = (bisect_left(launches.starts, at) for at in (call.start, call.end))
+        return (launches.totals[last] - launches.totals[first]) / MICROSECONDS
+
+
+def wrote(found: Iterable[Span]) -> bool:
+    """Whether there are spans that only Kineto writes."""
+    return any(span.category == "cpu_op" or span.category in GPU for span in found)
+
+
+def work(found: Iterable[Span]) -> list[Span]:
+    """The spans that stand for work."""
+    return [span for span in found if span.category not in NO_WORK]
+
+
+def on_gpu(span: Span) -> bool:
+    """Whether it is a kernel, a copy or a fill."""
+    return span.category in GPU
+
+
+def busy(span: Span) -> float:
+    """Microseconds of work: a synchronisation waits and does none."""
+    return 0.0 if _synchronises(span) else span.own
+
+
+def place(span: Span) -> tuple[float, float, int]:
+    """Where it comes among all spans: by its start, a synchronisation by its end."""
+    if _synchronises(span):
+        return span.end, -math.inf, span.number
+    return span.start, span.start - span.end, span.number
+
+
+def waits(by_track: Mapping[Track, Sequence[Span]]) -> Iterator[tuple[Span, Span]]:
+    """Pairs of what a stream of the GPU ended last before a synchronisation did, and the latter."""
+    streams = [track for track in by_track.values() if any(map(on_gpu, track))]
+    ends = [[span.end for span in stream] for stream in streams]
+    for span in (span for track in by_track.values() for span in track if _synchronises(span)):
+        for stream, its_ends in zip(streams, ends, strict=True):
+            if last := bisect_right(its_ends, span.end):
+                yield stream[last - 1], span
+
+
+def _synchronises(span: Span) -> bool:
+    return _is_runtime(span) and span.name.endswith("Synchronize")
+
+
+def _is_runtime(span: Span) -> bool:
+    return span.category.endswith(("_runtime", "_driver"))
+
+
+def profile(data: bytes) -> Profile:
+    """The calls and the launches of a Kineto trace.
+
+    Raises:
+        ReadError: an event that is not as it should be, or no calls.
+    """
+    found, _ = spans(decode(data))
+    args = {s.number: _args(s) for s in found if s.category in CALLS | GPU or _is_runtime(s)}
+    calls = sorted(
+        (span for span in found if span.category in CALLS),
+        key=lambda span: (args[span.number].external, span.start, -span.end),
+    )
+    if not calls:
+        raise ReadError("is no Kineto trace: no event has the category cpu_op")
+    return Profile(
+        [Call(s.name, s.track, s.start, s.end, args[s.number].record) for s in calls],
+        sum(map(on_gpu, found)),
+        _launches(found, args),
+    )
+
+
+def _args(span: Span) -> _Args:
+    try:
+        return msgspec.json.decode(span.args, type=_Args, strict=False)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ReadError(f"traceEvents[{span.number}].args: {error}") from None
+
+
+def _launches(found: Sequence[Span], args: Mapping[int, _Args]) -> dict[Track, _Launches]:
+    """By thread; a kernel and the call that launched it have the same `correlation`."""
+    spent: dict[int, float] = {}
+    for span in filter(on_gpu, found):
+        if (correlation := args[span.number].correlation) is not None:
+            spent[correlation] = spent.get(correlation, 0.0) + span.end - span.start
+    calls: dict[Track, list[tuple[float, float]]] = {}
+    for span in filter(_is_runtime, found):
+        correlation = args[span.number].correlation
+        if correlation is not None and correlation in spent:
+            calls.setdefault(span.track, []).append((span.start, spent.pop(correlation)))
+    return {track: _by_time(sorted(launches)) for track, launches in calls.items()}
+
+
+def _by_time(launches: Sequence[tuple[float, float]]) -> _Launches:
+    starts = [start for start, _ in launches]
+    return _Launches(starts, list(accumulate((time for _, time in launches), initial=0.0)))

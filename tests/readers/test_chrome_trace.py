@@ -1,0 +1,121 @@
+"""Chrome traces as graphs."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate.errors import GraphError, ReadError
+from situate.readers import chrome_trace
+from situate.readers.contents import contents
+from tests.readers import traces
+from tests.readers.samples import DATA
+from tests.readers.traces import event
+
+
+def graph_of(*events: dict):
+    return chrome_trace.read(traces.chrome_trace(*events), "g")
+
+
+def edges(graph) -> list[tuple[str, str]]:
+    return [(graph.ops[a].name, graph.ops[b].name) for a, b in graph.control]
+
+
+def test_an_op_takes_the_time_that_is_its_own():
+    graph = graph_of(event("a", 0, 10, "x"), event("b", 2, 3, "x"))
+    assert {op.name: op.seconds for op in graph.ops} == {"a": {"*": 7e-6}, "b": {"*": 3e-6}}
+    assert (graph.unit, graph.source, graph.tensors) == ("s", "chrome-trace", ())
+
+
+def test_the_order_of_a_track_is_kept_and_tracks_are_apart():
+    graph = graph_of(event("c", 9, 1), event("a", 0, 2), event("b", 3, 1), event("z", 1, 9, tid=8))
+    assert edges(graph) == [("a", "b"), ("b", "c")]
+
+
+def test_flows_are_edges():
+    start, end = ({"ph": p, "ts": t, "pid": 7, "tid": n} for p, t, n in (("s", 1, 7), ("f", 5, 8)))
+    graph = graph_of(event("a", 0, 2), event("b", 5, 1, tid=8), start, end)
+    assert edges(graph) == [("a", "b")]
+    assert graph.warnings == ()
+
+
+def test_a_flow_against_time_is_left_out():
+    start, end = ({"ph": p, "ts": t, "pid": 7, "tid": n} for p, t, n in (("s", 6, 8), ("f", 7, 7)))
+    graph = graph_of(event("a", 0, 9), event("b", 5, 3, tid=8), start, {**end, "bp": "e"})
+    assert edges(graph) == []
+    assert graph.warnings == ("flows that arrive before they leave are left out: 1",)
+
+
+def test_names_that_repeat_are_told_apart():
+    assert [op.name for op in graph_of(event("a", 0, 1), event("a", 1, 1)).ops] == ["a", "a#2"]
+
+
+def test_a_kernel_follows_its_launch_and_runs_on_accelerators_only():
+    flows = [
+        {"ph": "s", "cat": "ac2g", "id": 50, "pid": 7, "tid": 7, "ts": 12},
+        {"ph": "f", "cat": "ac2g", "id": 50, "pid": 0, "tid": 7, "ts": 15, "bp": "e"},
+    ]
+    graph = graph_of(*traces.KERNELS, *flows)
+    assert ("cudaLaunchKernel", "sgemm") in edges(graph)
+    assert ("sgemm", "clamp") in edges(graph)
+    seconds = {op.name: op.seconds for op in graph.ops}
+    assert seconds["sgemm"] == {"accelerator": 40e-6}
+    assert seconds["aten::linear"] == {"*": 17e-6}
+    assert {op.kind for op in graph.ops} == {"aten.linear", "aten.relu", "cuda_runtime", "kernel"}
+
+
+def test_a_synchronisation_waits_for_the_gpu_and_does_no_work():
+    wait = event("cudaDeviceSynchronize", 50, 30, "cuda_runtime", args={})
+    after = event("aten::add", 90, 5)
+    graph = graph_of(*traces.KERNELS, wait, after)
+    assert ("clamp", "cudaDeviceSynchronize") in edges(graph)
+    assert ("cudaDeviceSynchronize", "aten::add") in edges(graph)
+    assert {op.name: op.seconds for op in graph.ops}["cudaDeviceSynchronize"] == {"*": 0.0}
+
+
+def test_annotations_of_kineto_are_no_work():
+    notes = [event(name, 0, 99, name) for name in ("user_annotation", "python_function", "Trace")]
+    assert len(graph_of(*traces.KERNELS, *notes).ops) == len(traces.KERNELS)
+
+
+def test_a_recorded_trace_counts_every_microsecond_once():
+    """Three steps of a network of linear layers, of 9.2 ms on the GPU each."""
+    data = contents(DATA / "param-et" / "linear_kineto_3_steps.json.gz")
+    graph = chrome_trace.read(data, "linear")
+    on_gpu = sum(op.seconds.get("accelerator", 0) for op in graph.ops)
+    assert on_gpu / 3 == pytest.approx(9.2e-3, rel=0.02)
+    launches = sum(op.kind in ("kernel", "gpu_memset") for op in graph.ops)
+    arrivals = {b for a, b in graph.control if graph.ops[a].kind == "cuda_runtime"}
+    assert len({b for b in arrivals if graph.ops[b].kind in ("kernel", "gpu_memset")}) == launches
+    assert graph.warnings == ()
+
+
+def test_unmatched_events_are_told():
+    graph = graph_of(event("a", 0, 1), {"ph": "B", "name": "b", "ts": 2})
+    assert len(graph.ops) == 1
+    assert graph.warnings == ("events without their beginning or end are left out: 1",)
+
+
+def test_a_trace_without_time_says_so():
+    with pytest.raises(ReadError, match="has no events that take time"):
+        graph_of({"ph": "i", "name": "now", "ts": 1})
+
+
+def test_a_truncated_object_says_so():
+    with pytest.raises(ReadError, match="not valid JSON"):
+        chrome_trace.read(traces.chrome_trace(event("a", 0, 1))[:-5], "g")
+
+
+def test_a_time_too_long_to_plan_with_names_the_op():
+    with pytest.raises(GraphError, match="op 'a': seconds"):
+        graph_of({"ph": "B", "name": "a", "ts": -1e308}, {"ph": "E", "ts": 1e308})
+
+
+def test_many_events_are_read_in_time():
+    """No step of the reader looks at all events for each of them."""
+    events = [event("a", 2 * i, 1, "x", tid=i % 3) for i in range(6_000)]
+    flows = [
+        {"ph": p, "id": i, "ts": 2 * (i + j), "pid": 7, "tid": (i + j) % 3, "bp": "e"}
+        for i in range(4_000)
+        for j, p in enumerate("sf")
+    ]
+    assert len(graph_of(*events, *flows).control) == 6_000 - 3 + 4_000
