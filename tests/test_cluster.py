@@ -136,6 +136,7 @@ def test_two_devices_of_one_name_are_an_error():
         (Device("a", bandwidth=-1.0), "bandwidth: must be positive, got -1"),
         (Device("a", bandwidth=math.nan), "bandwidth: must be positive, got nan"),
         (Device("a", launch=-1e-6), "launch: must be finite and not negative"),
+        (Device("a", threads=0), "threads: must be between 1 and 4096, got 0"),
         (Device("a", launch=math.inf), "launch: must be finite and not negative"),
         (Device("a", flops={"float32": 0.0}), "rate 'float32': must be positive, got 0"),
         (Device("a", flops={"float32": math.inf}), "rate 'float32': must be positive, got inf"),
@@ -252,8 +253,14 @@ def test_the_hash_follows_times_and_memory_and_not_the_name():
         Cluster("c", base.devices, (Link("*", "*", 2e9),)),
         Cluster("c", base.devices, ANY, transfers="blocking"),
         Cluster("c", base.devices, ANY, synchronisation=1e-6),
+        Cluster("c", (Device("a", threads=1), Device("b")), ANY),
     ]
-    assert len({base.hash, *(cluster.hash for cluster in changed)}) == 5
+    assert len({base.hash, *(cluster.hash for cluster in changed)}) == 6
+
+
+def test_a_cluster_without_threads_keeps_the_hash_that_plans_know():
+    known = "ab910c49694826c8b319c330226a27121ddd0688c89f375e20b6c8044dd79136"
+    assert Cluster.preset("k80-4").hash == known
 
 
 @pytest.mark.parametrize("name", Cluster.presets())

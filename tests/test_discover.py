@@ -136,8 +136,41 @@ def test_a_driver_that_fails_is_an_error_and_is_closed(driver, monkeypatch):
     assert driver.open == 0
 
 
-def test_what_was_discovered_reads_back_the_same(driver, tmp_path):
-    cluster = discover.discover()
+def test_a_cpu_as_several_devices_is_shared_evenly(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    monkeypatch.setattr(discover, "_threads", lambda: 7)
+    monkeypatch.setattr(discover, "_memory_bytes", lambda: 900)
+    cluster = discover.discover(cpus=3)
+    assert cluster.names == ["cpu:0", "cpu:1", "cpu:2"]
+    for device in cluster.devices:
+        assert (device.kind, device.threads, device.memory) == ("cpu", 2, 300)
+        assert device.model.endswith("(2 threads)")
+        assert device.flops["float32"] == pytest.approx(1e11 / 3, rel=0.02)
+    assert cluster.bandwidth[0, 2] == 1e10
+
+
+def test_more_cpus_than_threads_have_one_thread_each(monkeypatch):
+    monkeypatch.setattr(discover, "_threads", lambda: 2)
+    (*_, last) = discover.discover(cpus=4).devices
+    assert (last.name, last.threads) == ("cpu:3", 1)
+    assert last.model.endswith("(1 thread)")
+
+
+def test_every_gpu_is_linked_to_every_cpu(driver):
+    cluster = discover.discover(cpus=2)
+    assert cluster.names == ["gpu0", "gpu1", "cpu:0", "cpu:1"]
+    assert cluster.channel[0, 2] == cluster.channel[0, 3] != cluster.channel[1, 2]
+
+
+@pytest.mark.parametrize("cpus", [0, -1, 257])
+def test_an_impossible_number_of_cpus_is_refused(cpus):
+    with pytest.raises(ClusterError, match="cpus: must be between 1 and 256"):
+        discover.discover(cpus)
+
+
+@pytest.mark.parametrize("cpus", [None, 2])
+def test_what_was_discovered_reads_back_the_same(driver, tmp_path, cpus):
+    cluster = discover.discover(cpus)
     (tmp_path / "c.toml").write_text(discover.to_toml(cluster))
     assert Cluster.read(tmp_path / "c.toml") == cluster
 

@@ -163,6 +163,13 @@ def test_the_hash_follows_what_placement_depends_on_and_not_the_name():
     assert len({base.hash, *(graph.hash for graph in changed)}) == 6
 
 
+def test_signatures_are_no_part_of_the_hash():
+    plain = Graph("g", (Op("a"),))
+    signed = Graph("g", (Op("a", signature="aten.relu(f32[8])"),))
+    assert signed.hash == plain.hash
+    assert signed != plain
+
+
 def test_a_graph_cannot_be_changed():
     graph = Graph("g", ops("a"))
     with pytest.raises(AttributeError):

@@ -22,6 +22,12 @@ from situate.graph import BYTES_LIMIT, MachineDevice
 
 PRESETS = Path(__file__).parent / "clusters"
 
+MOST_DEVICES = 256
+"""Largest number of devices of one cluster."""
+
+MOST_THREADS = 4096
+"""Largest number of CPU threads of one device."""
+
 UNITS = {"": 1, "B": 1} | {
     prefix + suffix: base**power
     for power, prefix in enumerate("KMGT", start=1)
@@ -45,6 +51,8 @@ class Device(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds to launch one op."""
     efficiency: dict[str, float] = {}
     """Fraction of the peak that an op class reaches, over the roofline's defaults."""
+    threads: int | None = None
+    """CPU threads its ops use; None: all cores, shared evenly among the cluster's CPU devices."""
 
 
 class Link(
@@ -144,7 +152,8 @@ class Cluster:
     @cached_property
     def hash(self) -> str:
         """SHA-256 of all that times and memory depend on, in hexadecimal."""
-        content = (self.devices, self.links, self.transfers, self.synchronisation)
+        devices = [_said(device) for device in self.devices]
+        content = (devices, self.links, self.transfers, self.synchronisation)
         return hashlib.sha256(msgspec.msgpack.encode(content)).hexdigest()
 
     @cached_property
@@ -243,6 +252,15 @@ class Cluster:
         return cls.preset(text)
 
 
+def _said(device: Device) -> dict[str, Any]:
+    """A device without the threads that nobody chose: it has the hash it had before there were
+    any."""
+    content: dict[str, Any] = msgspec.to_builtins(device)
+    if device.threads is None:
+        del content["threads"]
+    return content
+
+
 def _devices(entry: dict[str, Any], index: int) -> list[Device]:
     """The devices of one [[devices]] entry; `count` repeats it with a number behind the name."""
     where = f"devices[{index}]"
@@ -265,8 +283,8 @@ def _devices(entry: dict[str, Any], index: int) -> list[Device]:
 
 
 def _device_count(count: int) -> int:
-    if not 1 <= count <= 256:
-        raise ClusterError(f"a cluster needs between 1 and 256 devices, got {count}")
+    if not 1 <= count <= MOST_DEVICES:
+        raise ClusterError(f"a cluster needs between 1 and {MOST_DEVICES} devices, got {count}")
     return count
 
 
@@ -289,6 +307,10 @@ def _check_device(device: Device, where: str) -> None:
     if not device.bandwidth > 0:
         raise ClusterError(f"{where}: bandwidth: must be positive, got {device.bandwidth}")
     _check_number(device.launch, f"{where}: launch")
+    if device.threads is not None and not 1 <= device.threads <= MOST_THREADS:
+        raise ClusterError(
+            f"{where}: threads: must be between 1 and {MOST_THREADS}, got {device.threads}"
+        )
     for name, rate in (device.flops | device.efficiency).items():
         if not (math.isfinite(rate) and rate > 0):
             raise ClusterError(f"{where}: rate {name!r}: must be positive, got {rate}")

@@ -7,18 +7,22 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from situate.cluster import Cluster, Device, Link
+from situate.cluster import MOST_DEVICES, Cluster, Device, Link
 from situate.errors import ClusterError
 
 LAUNCH = {"cpu": 4e-6, "gpu": 6e-6}
 """Seconds to launch an op from eager PyTorch; docs/clusters.md has the sources."""
+
+HANDOVER_LATENCY = 60e-6
+"""Seconds until another process sees a tensor in shared memory: a message through a pipe took 48 to
+82 us on a 2-core virtual machine."""
 
 FRAMEWORK_BYTES = 1 << 30
 """GPU memory that a CUDA context and its libraries take."""
@@ -47,19 +51,30 @@ TENSOR_RATE = {
 cores, from the datasheets of V100, RTX 2080 Ti, A100, RTX 3090, RTX 4090, H100, B200, RTX 5090."""
 
 
-def discover() -> Cluster:
-    """This machine as a cluster: the CPU, then one device for every CUDA GPU.
+def discover(cpus: int | None = None) -> Cluster:
+    """This machine as a cluster: one device for every CUDA GPU, then the CPU.
+
+    Args:
+        cpus: describe the CPU as so many devices, `cpu:0` and on, that share its threads, memory
+            and rates evenly.
 
     The CPU's rates are measured for about half a second; a GPU's follow from its clocks, units and
     bus as the driver reports them, and its link from PCIe's generation and width. Without
     nvidia-ml-py or a driver there are no GPUs.
 
     Raises:
-        ClusterError: the driver is there and fails to describe a GPU.
+        ClusterError: the driver is there and fails to describe a GPU, or `cpus` is not positive or
+            too many.
     """
+    if cpus is not None and not 1 <= cpus <= MOST_DEVICES:
+        raise ClusterError(f"cpus: must be between 1 and {MOST_DEVICES}, got {cpus}")
     gpus = _cuda()
-    devices = [*(device for device, _ in gpus), _cpu()]
-    links = [link for device, rate in gpus for link in _host_links(device.name, rate)]
+    cpu = _cpu()
+    hosts = [cpu] if cpus is None else _shares(cpu, cpus)
+    devices = [*(device for device, _ in gpus), *hosts]
+    links = [link for device, rate in gpus for link in _host_links(device.name, hosts, rate)]
+    if len(hosts) > 1:
+        links.append(Link("cpu:*", "cpu:*", cpu.bandwidth / 2, HANDOVER_LATENCY))
     if len(gpus) > 1:
         staged = min(rate for _, rate in gpus)
         links.insert(0, Link("gpu*", "gpu*", staged, COPY_LATENCY, "{from} up", both=False))
@@ -108,7 +123,7 @@ def _cpu() -> Device:
     return Device(
         name="cpu",
         kind="cpu",
-        model=_cpu_model(),
+        model=_cpu_model(_threads()),
         memory=_memory_bytes(),
         flops={"float32": _multiply_rate(np.float32), "float64": _multiply_rate(np.float64)},
         bandwidth=_copy_rate(),
@@ -116,12 +131,27 @@ def _cpu() -> Device:
     )
 
 
-def _cpu_model() -> str:
-    """The processor's name and how many of its threads this process may use."""
-    return f"{_cpu_name()} ({_threads()} threads)"
+def _shares(cpu: Device, count: int) -> list[Device]:
+    """The CPU as `count` devices; no more of them than threads run at full rate together."""
+    threads = max(1, _threads() // count)
+    share = msgspec.structs.replace(
+        cpu,
+        model=_cpu_model(threads),
+        memory=None if cpu.memory is None else cpu.memory // count,
+        flops={dtype: _two_digits(rate / count) for dtype, rate in cpu.flops.items()},
+        bandwidth=_two_digits(cpu.bandwidth / count),
+        threads=threads,
+    )
+    return [msgspec.structs.replace(share, name=f"cpu:{i}") for i in range(count)]
 
 
-def _cpu_name() -> str:
+def _cpu_model(threads: int) -> str:
+    """The processor's name and how many of its threads a device has."""
+    return f"{cpu_name()} ({threads} thread{'s' * (threads != 1)})"
+
+
+def cpu_name() -> str:
+    """What this machine's processor is called."""
     for line in _lines("/proc/cpuinfo"):
         key, _, value = line.partition(":")
         if key.strip() == "model name":
@@ -240,9 +270,8 @@ def _pcie_rate(nvml: Any, handle: Any) -> float:
     return _two_digits(lane * max(width, 1) * PCIE_REACHED)
 
 
-def _host_links(gpu: str, rate: float) -> list[Link]:
-    """Up and down between a GPU and the CPU; what a card sends shares its upstream lanes."""
-    return [
-        Link(gpu, "cpu", rate, COPY_LATENCY, "{from} up", both=False),
-        Link("cpu", gpu, rate, COPY_LATENCY, "{to} down", both=False),
-    ]
+def _host_links(gpu: str, hosts: Sequence[Device], rate: float) -> Iterator[Link]:
+    """Up and down between a GPU and the CPUs; what a card sends shares its upstream lanes."""
+    for host in hosts:
+        yield Link(gpu, host.name, rate, COPY_LATENCY, "{from} up", both=False)
+        yield Link(host.name, gpu, rate, COPY_LATENCY, "{to} down", both=False)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.cluster import Cluster
+from situate.costs.measured import Costs
 from situate.costs.roofline import op_seconds
 from situate.errors import GraphError, SituateError, nearest
 from situate.graph import Graph, Op
@@ -51,7 +52,7 @@ RULES = {
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A graph on a cluster.
+    """A graph on a cluster; `costs` are what ops took where they were measured.
 
     With n ops, d devices and m tensors (the graph's, then one of size zero for every op that
     control edges leave), the arrays are:
@@ -80,6 +81,7 @@ class Problem:
     cluster: Cluster
     objective: Objective = "time"
     rules: Rules = RULES["situate"]
+    costs: Costs | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.rules, str):
@@ -107,7 +109,7 @@ class Problem:
 
     @cached_property
     def seconds(self) -> NDArray[np.float64]:
-        return op_seconds(self.graph, self.cluster)
+        return op_seconds(self.graph, self.cluster, self.costs)
 
     @cached_property
     def _tensors(self) -> tuple[NDArray[np.int64], ...]:

@@ -42,6 +42,7 @@ def _ops(name: str) -> st.SearchStrategy[Op]:
         group=st.none() | TEXTS,
         module=TEXTS,
         phase=st.sampled_from(["", "forward", "backward", "update"]),
+        signature=TEXTS,
     )
 
 

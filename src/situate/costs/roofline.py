@@ -4,36 +4,40 @@ at the fraction of the device's peak that its class reaches (Williams et al., CA
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from situate.cluster import Cluster, Device
-from situate.costs.rates import EFFICIENCY, op_class
+from situate.costs.lookup import Rates, measured_as, rates, seconds_of
+from situate.costs.measured import Costs
+from situate.costs.rates import op_class
 from situate.errors import SituateError
 from situate.graph import Graph, Op
 
 Floats = NDArray[np.float64]
 
 
-def op_seconds(graph: Graph, cluster: Cluster) -> Floats:
+def op_seconds(graph: Graph, cluster: Cluster, costs: Costs | None = None) -> Floats:
     """Seconds of every op on every device, shape (ops, devices); infinite where it cannot run.
 
-    An op's own `seconds` hold where it has them, just as they are. Any other op that does work
-    (has `flops` or `traffic`) takes
+    An op's own `seconds` hold where it has them, just as they are; else what `costs` has measured
+    of ops of its signature. Any other op that does work (has `flops` or `traffic`) takes
 
         launch + max(flops / (peak[dtype] * efficiency), traffic / (bandwidth * efficiency))
 
-    and one that does none (a parameter, an input, a view) takes no time.
+    and one that does none (a parameter, an input, a view) takes no time. `costs` holds fitted
+    efficiencies too; docs/costs.md says which hold where.
 
     Raises:
-        SituateError: an op without seconds of its own meets a device without the rates it needs.
+        SituateError: an op without seconds meets a device without the rates it needs.
     """
-    measured = [j for j, op in enumerate(graph.ops) if op.seconds is not None]
-    estimated = [j for j, op in enumerate(graph.ops) if op.seconds is None]
+    owned = [j for j, op in enumerate(graph.ops) if op.seconds is not None]
+    others = [j for j, op in enumerate(graph.ops) if op.seconds is None]
     seconds = np.empty((len(graph.ops), len(cluster.devices)))
-    seconds[measured] = _own_seconds([graph.ops[j] for j in measured], cluster.devices)
-    seconds[estimated] = _roofline([graph.ops[j] for j in estimated], cluster.devices)
+    seconds[owned] = _own_seconds([graph.ops[j] for j in owned], cluster.devices)
+    seconds[others] = _estimated([graph.ops[j] for j in others], cluster.devices, costs)
     return seconds
 
 
@@ -62,50 +66,63 @@ def _first(table: dict[str, float], keys: Sequence[str]) -> float:
     return next((table[key] for key in keys if key in table), np.inf)
 
 
-def _roofline(ops: Sequence[Op], devices: Sequence[Device]) -> Floats:
-    """Devices of equal rates share a column; ops of equal kind and dtype share a rate."""
-    flops = np.array([op.flops for op in ops], np.float64)
-    traffic = np.array([op.traffic for op in ops], np.float64)
-    index: dict[tuple[str, str], int] = {}
-    sort = np.array([index.setdefault((op.kind, op.dtype), len(index)) for op in ops], np.intp)
+def _estimated(ops: Sequence[Op], devices: Sequence[Device], costs: Costs | None) -> Floats:
+    """Measured seconds, else the roofline's. Devices of equal rates and seconds share a column."""
+    work = _work(ops)
     columns: dict[str, Floats] = {}
     result = np.empty((len(ops), len(devices)))
     for d, device in enumerate(devices):
-        rates = repr((device.flops, device.bandwidth, device.launch, device.efficiency))
-        if rates not in columns:
-            _check_rates(ops, flops, traffic, device)
-            columns[rates] = _column(flops, traffic, sort, list(index), device)
-        result[:, d] = columns[rates]
+        known = measured_as(device, costs) if costs else None
+        own = rates(device, costs)
+        key = repr((own, known and known.name))
+        if key not in columns:
+            columns[key] = _column(ops, work, seconds_of(ops, device, costs), device, own)
+        result[:, d] = columns[key]
     return result
 
 
+class _Work(NamedTuple):
+    """(ops,) arrays; op j is of the kind and dtype `sorts[sort[j]]`."""
+
+    flops: Floats
+    traffic: Floats
+    sort: NDArray[np.intp]
+    sorts: list[tuple[str, str]]
+
+
+def _work(ops: Sequence[Op]) -> _Work:
+    index: dict[tuple[str, str], int] = {}
+    sort = [index.setdefault((op.kind, op.dtype), len(index)) for op in ops]
+    flops = np.array([op.flops for op in ops], np.float64)
+    traffic = np.array([op.traffic for op in ops], np.float64)
+    return _Work(flops, traffic, np.array(sort, np.intp), list(index))
+
+
 def _column(
-    flops: Floats,
-    traffic: Floats,
-    sort: NDArray[np.intp],
-    sorts: Sequence[tuple[str, str]],
-    device: Device,
+    ops: Sequence[Op], work: _Work, measured: Floats, device: Device, known: Rates
 ) -> Floats:
-    """Seconds of the ops, op j of (kind, dtype) `sorts[sort[j]]`, on one device."""
-    efficiency = EFFICIENCY | device.efficiency
-    reached = np.array([efficiency[op_class(kind)] for kind, _ in sorts])[sort]
-    peak = np.array([_peak(device, dtype) for _, dtype in sorts])[sort]
-    busy = np.maximum(flops / peak, traffic / device.bandwidth) / reached
-    return np.where((flops > 0) | (traffic > 0), device.launch + busy, 0.0)
+    """Seconds of the ops on one device; ops of equal kind and dtype share a rate."""
+    busy = (work.flops > 0) | (work.traffic > 0)
+    for j in np.flatnonzero(busy & np.isnan(measured)):
+        _check_rates(ops[int(j)], device, known)
+    reached = np.array([known.reached[op_class(kind)] for kind, _ in work.sorts])
+    peak = np.array([_peak(known, dtype) for _, dtype in work.sorts])[work.sort]
+    arithmetic, memory, launches = reached.reshape(-1, 3).T[:, work.sort]
+    taken = np.maximum(work.flops / peak / arithmetic, work.traffic / known.bandwidth / memory)
+    estimated = np.where(busy, known.launch * launches + taken, 0.0)
+    return np.where(np.isnan(measured), estimated, measured)
 
 
-def _peak(device: Device, dtype: str) -> float:
+def _peak(known: Rates, dtype: str) -> float:
     """FLOP/s in `dtype`, else in float32; a device without either runs no arithmetic."""
-    return device.flops.get(dtype, device.flops.get("float32", np.inf))
+    return known.flops.get(dtype, known.flops.get("float32", np.inf))
 
 
-def _check_rates(ops: Sequence[Op], flops: Floats, traffic: Floats, device: Device) -> None:
-    for j in np.flatnonzero((flops > 0) | (traffic > 0)):
-        op = ops[int(j)]
-        arithmetic = not flops[j] or op.dtype in device.flops or "float32" in device.flops
-        if not arithmetic or not (device.flops or np.isfinite(device.bandwidth)):
-            raise SituateError(
-                f"op {op.name!r} on device {device.name!r}: no seconds and no rate to derive them "
-                "from: plan on a preset or a TOML file that gives the device flops and bandwidth, "
-                "or give the op seconds"
-            )
+def _check_rates(op: Op, device: Device, known: Rates) -> None:
+    arithmetic = not op.flops or op.dtype in known.flops or "float32" in known.flops
+    if not arithmetic or not (known.flops or np.isfinite(known.bandwidth)):
+        raise SituateError(
+            f"op {op.name!r} on device {device.name!r}: no seconds and no rate to derive them "
+            "from: plan on a preset or a TOML file that gives the device flops and bandwidth, "
+            "or give the op seconds"
+        )

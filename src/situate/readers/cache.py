@@ -16,6 +16,10 @@ from situate.version import VERSION
 from situate.writers.situate_json import write
 
 
+CAPTURES = "signed"
+"""Another word whenever the same model is captured as another graph."""
+
+
 def directory() -> Path:
     """`situate` under $XDG_CACHE_HOME, or under ~/.cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "situate"
@@ -37,7 +41,8 @@ def cached(key: Mapping[str, str], capture: Callable[[], Graph]) -> Graph:
 
 
 def _digest(key: Mapping[str, str]) -> str:
-    """The version of situate is part of every key, and so are the lines of the captured step."""
-    content = {**key, "situate": VERSION, "format": str(situate_json.VERSION)}
+    """The versions of situate and of its captures are part of every key."""
+    versions = {"situate": VERSION, "format": str(situate_json.VERSION), "captures": CAPTURES}
+    content = {**key, **versions}
     text = "\0".join(f"{name}={content[name]}" for name in sorted(content))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

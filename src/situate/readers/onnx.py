@@ -63,7 +63,7 @@ def _check_text(message: Any) -> None:
 
 def _check_external(model: Any) -> None:
     """No tensor may keep its data outside the model's folder."""
-    for tensor in _tensors(model.graph, model.functions):
+    for tensor in tensors(model.graph, model.functions):
         for entry in tensor.external_data:
             paths = PurePosixPath(entry.value), PureWindowsPath(entry.value)
             outside = any(p.is_absolute() or p.drive or ".." in p.parts for p in paths)
@@ -74,7 +74,7 @@ def _check_external(model: Any) -> None:
                 )
 
 
-def _tensors(graph: Any, functions: Any = ()) -> Iterator[Any]:
+def tensors(graph: Any, functions: Any = ()) -> Iterator[Any]:
     """All constants of the graph, its bodies and functions."""
     yield from graph.initializer
     for sparse in graph.sparse_initializer:
@@ -84,4 +84,4 @@ def _tensors(graph: Any, functions: Any = ()) -> Iterator[Any]:
         yield from (attribute.t, *attribute.tensors)
         yield from (attribute.sparse_tensor.values, attribute.sparse_tensor.indices)
         for body in (attribute.g, *attribute.graphs):
-            yield from _tensors(body)
+            yield from tensors(body)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
@@ -24,31 +25,74 @@ class Built:
     """A model, the tensors among its inputs, and what to do with them.
 
     Attributes:
+        tensors: of the inputs, in order.
         call: from the model and the tensors to the step's result.
+        separate: the tensors of inputs of the same structure.
+        mode: of the fake tensors.
     """
 
     model: torch.nn.Module
     tensors: tuple[torch.Tensor, ...]
     call: Callable[..., Any]
+    separate: Callable[[object], tuple[torch.Tensor, ...]]
+    mode: FakeTensorMode
 
 
-def built(build: Build, mode: FakeTensorMode, name: str) -> Built:
+def built(build: Build, name: str) -> Built:
     """What `build` returns, on fake tensors; built for real first where it needs values.
 
     Raises:
         SituateError: `build` fails, or does not return a model, its inputs and a loss.
     """
-    mode.__deepcopy__ = lambda memo: mode  # type: ignore[attr-defined]
+    mode = _mode()
     with explained(name, "building the model", called="it is called without arguments"):
         try:
             with mode, _convertible(mode):
-                return _checked(build())
+                return _checked(build(), mode)
         except Exception as error:
             if not _needs_values(error):
                 raise
-            real = _checked(build())
-            tensors = tuple(mode.from_tensor(tensor) for tensor in real.tensors)
-            return Built(_fake(real.model, mode), tensors, real.call)
+            real = _checked(build(), mode)
+            return replace(real, model=_fake(real.model, mode), tensors=_fakes(real.tensors, mode))
+
+
+def from_real(model: object, inputs: object, loss: object, name: str) -> Built:
+    """The same of a model that exists, by way of a copy on fake tensors.
+
+    Raises:
+        SituateError: not a model, its inputs and a loss; or a model that cannot be copied.
+    """
+    mode = _mode()
+    with explained(name, "copying the model onto fake tensors"):
+        real = _checked((model, inputs, loss), mode)
+        copied = copy.deepcopy(real.model, _fake_of(real.model, mode))
+        return replace(real, model=copied, tensors=_fakes(real.tensors, mode))
+
+
+def _mode() -> FakeTensorMode:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    mode = FakeTensorMode()
+    mode.__deepcopy__ = lambda memo: mode  # type: ignore[attr-defined]
+    return mode
+
+
+def _fakes(tensors: tuple[torch.Tensor, ...], mode: FakeTensorMode) -> tuple[torch.Tensor, ...]:
+    return tuple(mode.from_tensor(tensor) for tensor in tensors)
+
+
+def _fake_of(model: torch.nn.Module, mode: FakeTensorMode) -> dict[int, Any]:
+    """By identity, the fake tensor of every tensor that the model's modules hold."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    stores = (
+        store
+        for module in model.modules()
+        for store in (module._parameters, module._buffers, vars(module))
+    )
+    held = (leaf for store in stores for value in store.values() for leaf in tree_leaves(value))
+    return {id(t): mode.from_tensor(t) for t in held if isinstance(t, torch.Tensor)}
 
 
 @contextlib.contextmanager
@@ -77,7 +121,7 @@ def _needs_values(error: Exception) -> bool:
     return type(error).__name__ in types or any(word in str(error) for word in words)
 
 
-def _checked(returned: object) -> Built:
+def _checked(returned: object, mode: FakeTensorMode) -> Built:
     import torch
 
     if not (isinstance(returned, (tuple, list)) and len(returned) == 3):
@@ -87,6 +131,7 @@ def _checked(returned: object) -> Built:
         raise SituateError(f"{RETURNS}; the model is {described(model)}")
     if loss is not None and not callable(loss):
         raise SituateError(f"{RETURNS}; the loss is {described(loss)}")
+    inputs = _arguments(inputs)
     tensors, fill = _separated(inputs)
     if not tensors:
         raise SituateError(f"{RETURNS}; the inputs are {described(inputs)}")
@@ -98,20 +143,40 @@ def _checked(returned: object) -> Built:
             return result(model, **arguments)
         return result(model, *arguments)
 
-    return Built(model, tensors, call)
+    return Built(model, tensors, call, _separator(inputs), mode)
+
+
+def _arguments(inputs: object) -> Any:
+    """A dict of arguments by name, else a tuple or a list of them."""
+    if isinstance(inputs, Mapping):
+        return dict(inputs)
+    return inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+
+
+def _separator(inputs: object) -> Callable[[object], tuple[torch.Tensor, ...]]:
+    """What takes the tensors out of inputs that are structured alike."""
+    import torch
+    from torch.utils._pytree import tree_flatten
+
+    leaves, expected = tree_flatten(inputs)
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def separate(given: object) -> tuple[torch.Tensor, ...]:
+        found, structure = tree_flatten(_arguments(given))
+        if structure != expected or not all(isinstance(found[i], torch.Tensor) for i in places):
+            raise SituateError("the inputs are not structured like those of the captured step")
+        return tuple(found[i] for i in places)
+
+    return separate
 
 
 def _separated(
-    inputs: object,
+    inputs: Any,
 ) -> tuple[tuple[torch.Tensor, ...], Callable[[tuple[torch.Tensor, ...]], Any]]:
     """The tensors in nested inputs, and how to put others in their place."""
     import torch
     from torch.utils._pytree import tree_flatten, tree_unflatten
 
-    if isinstance(inputs, Mapping):
-        inputs = dict(inputs)
-    elif not isinstance(inputs, (tuple, list)):
-        inputs = (inputs,)
     leaves, structure = tree_flatten(inputs)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 

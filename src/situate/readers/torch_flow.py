@@ -54,7 +54,7 @@ class Flow:
 
 def flow(trace: Trace) -> Flow:
     """Follow every view, alias and tied parameter of a trace to the storage behind it."""
-    storage = _storages(trace)
+    storage = storages(trace)
     results, gradients, mutations = _outputs(trace, storage)
     wanted = [*results, *mutations.values(), *(g for gs in gradients.values() for g in gs)]
     reads: dict[fx.Node, tuple[Storage, ...]] = {}
@@ -69,37 +69,38 @@ def flow(trace: Trace) -> Flow:
     return Flow(ops, reads, results, gradients, mutations)
 
 
-def _storages(trace: Trace) -> dict[fx.Node, Storage]:
+def storages(trace: Trace) -> dict[fx.Node, Storage]:
+    """The storage that every node of a trace is in."""
     storage: dict[fx.Node, Storage] = {}
     parameters: dict[str, Storage] = {}
     for node in trace.graph.nodes:
         storage[node] = (node, 0)
         if node.op == "placeholder" and (name := trace.canonical.get(held(node))):
             storage[node] = parameters.setdefault(name, (node, 0))
-        elif node.op == "call_function" and (base := _base(node)) is not None:
-            storage[node] = storage[base]
+        elif node.op == "call_function" and (source := base(node)) is not None:
+            storage[node] = storage[source]
         elif node.target is operator.getitem:
             storage[node] = (node.args[0], node.args[1])
     return storage
 
 
-def _base(node: fx.Node) -> Any:
+def base(node: fx.Node) -> Any:
     """The node whose storage this one shares; None where it has its own."""
     import torch
 
     aten = torch.ops.aten
     source: Any = node.args[0] if node.args else None
     if node.target is operator.getitem:
-        shares = _base(source) is not None
+        shares = base(source) is not None
     elif node.target is aten.clone.default:
-        shares = _is_plain_copy(node, source)
+        shares = is_plain_copy(node, source)
     else:
         copies = (aten._unsafe_view.default, aten.lift_fresh_copy.default)
         shares = node.target in copies or getattr(node.target, "is_view", False)
     return source if shares else None
 
 
-def _is_plain_copy(node: fx.Node, source: fx.Node) -> bool:
+def is_plain_copy(node: fx.Node, source: fx.Node) -> bool:
     """In a functional graph nobody can tell such a copy from the original."""
     copy, original = node.meta["val"], source.meta["val"]
     return bool(copy.stride() == original.stride() and copy.shape == original.shape)
@@ -123,7 +124,7 @@ def _outputs(
     results: list[Storage] = []
     gradients: dict[str, list[Storage]] = {}
     mutations: dict[str, Storage] = {}
-    for node, descriptor in _described_outputs(trace.graph):
+    for node, descriptor in described_outputs(trace.graph):
         match type(descriptor).__name__:
             case "PlainAOTOutput":
                 results.append(storage[node])
@@ -134,7 +135,8 @@ def _outputs(
     return tuple(results), {name: tuple(gs) for name, gs in gradients.items()}, mutations
 
 
-def _described_outputs(graph: fx.Graph) -> Iterator[tuple[fx.Node, Any]]:
+def described_outputs(graph: fx.Graph) -> Iterator[tuple[fx.Node, Any]]:
+    """What the graph returns, each with PyTorch's description of what it stands for."""
     output = graph.output_node()
     nodes: Any = output.args[0]
     for node, descriptor in zip(nodes, output.meta["desc"], strict=True):

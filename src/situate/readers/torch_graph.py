@@ -19,15 +19,24 @@ from situate.readers.torch_updates import buffer_updates, updates
 
 def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:
     """The graph of a step; one without gradients has no updates."""
-    folded, held = torch_buffers.fold(flow(trace))
+    step = to_step(trace, optimizer)
+    return assemble(name, drafts(step), step.flow)
+
+
+def to_step(trace: Trace, optimizer: str) -> Step:
+    """A trace with what flows in it."""
     number = {node: i for i, node in enumerate(trace.graph.nodes)}
-    step = Step(trace, folded, held, number, optimizer)
-    drafts = [*sources(step), *computations(step), *buffer_updates(step), *updates(step)]
-    return _assemble(name, sorted(drafts, key=lambda draft: draft.place), folded)
+    return Step(trace, torch_buffers.fold(flow(trace)), number, optimizer)
 
 
-def _assemble(name: str, drafts: list[Draft], step: Flow) -> Graph:
-    """Number the drafts and join what they write to those that read it."""
+def drafts(step: Step) -> list[Draft]:
+    """What its ops will be made of, in order of execution."""
+    found = [*sources(step), *computations(step), *buffer_updates(step), *updates(step)]
+    return sorted(found, key=lambda draft: draft.place)
+
+
+def assemble(name: str, drafts: list[Draft], step: Flow) -> Graph:
+    """The graph whose ops are the drafts, each joined to those that read what it writes."""
     op_names = unique([draft.op.name for draft in drafts])
     consumers: dict[Storage, list[int]] = {}
     for i, draft in enumerate(drafts):

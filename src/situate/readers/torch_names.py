@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def path(descriptor: object) -> str:
     """The name in the user's model of the parameter or buffer that PyTorch describes, or empty."""
-    return _without_step(str(getattr(descriptor, "target", "")))
+    return path_of(str(getattr(descriptor, "target", "")))
 
 
 def held(node: fx.Node) -> str:
@@ -24,7 +24,7 @@ def module(node: fx.Node) -> str | None:
     if not stack:
         return None
     deepest = str(list(stack.values())[-1][0]).partition("@")[0]
-    return _without_step(deepest) if deepest else "loss"
+    return path_of(deepest) if deepest else "loss"
 
 
 def kind(node: fx.Node) -> str:
@@ -38,6 +38,6 @@ def wanted(module_path: str, kind_name: str) -> str:
     return f"{module_path}/{last}" if module_path else last
 
 
-def _without_step(text: str) -> str:
-    """The model is an attribute, `model`, of the step that is captured."""
+def path_of(text: str) -> str:
+    """The name in the user's model: that is an attribute, `model`, of the step that is captured."""
     return "" if text == "model" else text.removeprefix("model.")

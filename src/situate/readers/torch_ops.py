@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from situate.graph import Op
-from situate.readers import torch_buffers, torch_cost, torch_names
+from situate.readers import torch_buffers, torch_cost, torch_names, torch_signature
 from situate.readers.torch_step import AT, BEFORE, OPTIMIZERS, Draft, Step
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ def sources(step: Step) -> Iterator[Draft]:
         if kind and (is_used or is_held):
             readers = step.flow.readers.get(storage, [node])
             writes = {storage: step.nbytes(storage)} if is_used else {}
-            yield Draft(_source_op(step, node, kind), (step.number[readers[0]], BEFORE), (), writes)
+            place = (step.number[readers[0]], BEFORE)
+            yield Draft(_source_op(step, node, kind), node, place, (), writes)
 
 
 def _source_kind(node: fx.Node) -> str:
@@ -65,8 +66,9 @@ def computations(step: Step) -> Iterator[Draft]:
         written = enumerate(torch_cost.outputs(node.meta["val"]))
         writes = {(node, k): torch_cost.nbytes(value) for k, value in written}
         used = {s: size for s, size in writes.items() if s in step.flow.used}
-        op = _op(node, module, step.held.get(node, 0), sum(writes.values()) - sum(used.values()))
-        yield Draft(op, (step.number[node], AT), step.flow.reads[node], used)
+        unused = sum(writes.values()) - sum(used.values())
+        op = _op(node, module, step.folded.held_bytes(node), unused)
+        yield Draft(op, node, (step.number[node], AT), step.flow.reads[node], used)
 
 
 def _op(node: fx.Node, module: str, persistent: int, workspace: int) -> Op:
@@ -84,4 +86,5 @@ def _op(node: fx.Node, module: str, persistent: int, workspace: int) -> Op:
         workspace=workspace,
         module="" if module == "loss" else module,
         phase="backward" if node.meta.get("partitioner_tag") == "is_backward" else "forward",
+        signature=torch_signature.of_node(node),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from situate.graph import Op
 from situate.readers import torch_cost
+from situate.readers.torch_buffers import Folded
 from situate.readers.torch_flow import Flow, Storage
 from situate.readers.torch_trace import Trace
 
@@ -27,9 +28,11 @@ BEFORE, AT, SUM, UPDATE = range(4)
 
 @dataclass
 class Draft:
-    """An op to be, with what it reads and writes; `place` is its rank in order of execution."""
+    """An op to be, with what it reads and writes: what the node computes, holds or, where its rank
+    in order of execution, `place`, says so, the sum or the update of what the node holds."""
 
     op: Op
+    node: fx.Node
     place: tuple[int, int]
     reads: tuple[Storage, ...] = ()
     writes: dict[Storage, int] = field(default_factory=dict)
@@ -42,15 +45,18 @@ class Step:
     """A trace, what flows in it and how its parameters are updated.
 
     Attributes:
-        held: bytes of the buffers that an op holds.
         number: the nodes in order of execution.
     """
 
     trace: Trace
-    flow: Flow
-    held: dict[fx.Node, int]
+    folded: Folded
     number: dict[fx.Node, int]
     optimizer: str
+
+    @property
+    def flow(self) -> Flow:
+        """What flows in it."""
+        return self.folded.flow
 
     def nbytes(self, storage: Storage) -> int:
         node, index = storage

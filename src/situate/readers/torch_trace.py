@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.readers.torch_build import Build, Built, built, described
 from situate.readers.torch_errors import SHAPES, explained, quiet
+from situate.readers.torch_names import path_of
 
 if TYPE_CHECKING:
     import torch
@@ -28,11 +30,15 @@ class Trace:
         graph: placeholders and outputs carry PyTorch's descriptors in `meta`.
         canonical: for every name of a parameter the one it is called by (tied weights have more).
         trainable: names of parameters that take a gradient.
+        constants: by name, the tensors that are neither parameters nor buffers of the model.
+        restore: from the tensors that the step returns to what the loss or the model returns.
     """
 
     graph: fx.Graph
     canonical: dict[str, str]
     trainable: frozenset[str]
+    constants: dict[str, torch.Tensor]
+    restore: Callable[[list[torch.Tensor]], Any]
 
 
 def trace(build: Build, training: bool, name: str) -> Trace:
@@ -42,25 +48,32 @@ def trace(build: Build, training: bool, name: str) -> Trace:
         SituateError: `build` returns something else, it fails, or what the step does depends on
             the values of a tensor.
     """
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    mode = FakeTensorMode()
     with quiet():
-        what = built(build, mode, name)
-        what.model.train(training)
-        with explained(name, "capturing the step"):
-            graph = _joint(_step(what, training), what.tensors, training, mode)
+        return joint(built(build, name), training, name)
+
+
+def joint(what: Built, training: bool, name: str) -> Trace:
+    """The trace of a step on fake tensors.
+
+    Raises:
+        SituateError: what the step does depends on the values of a tensor.
+    """
+    what.model.train(training)
+    with explained(name, "capturing the step"):
+        step = _step(what, training)
+        graph, constants = _joint(step, what.tensors, training, what.mode)
     named = list(what.model.named_parameters(remove_duplicate=False))
     first: dict[int, str] = {}
     for path, parameter in named:
         first.setdefault(id(parameter), path)
     canonical = {path: first[id(parameter)] for path, parameter in named}
     trainable = frozenset(path for path, parameter in named if parameter.requires_grad)
-    return Trace(graph, canonical, trainable)
+    return Trace(graph, canonical, trainable, constants, step.restore)
 
 
-def _step(what: Built, training: bool) -> torch.nn.Module:
+def _step(what: Built, training: bool) -> Any:
     import torch
+    from torch.utils._pytree import tree_flatten, tree_unflatten
 
     class Step(torch.nn.Module):
         """What is captured: the loss of a training step, else what the model returns."""
@@ -68,6 +81,7 @@ def _step(what: Built, training: bool) -> torch.nn.Module:
         def __init__(self) -> None:
             super().__init__()
             self.model = what.model
+            self.returned: tuple[list[Any], Any] | None = None
 
         def forward(self, *tensors: torch.Tensor) -> Any:
             returned: list[Any] = []
@@ -76,7 +90,19 @@ def _step(what: Built, training: bool) -> torch.nn.Module:
                 value = what.call(self.model, *tensors)
             finally:
                 hook.remove()
-            return _scalar(value) if training else _tensors(returned or [value])
+            if training:
+                return _scalar(value)
+            self.returned = tree_flatten(returned[-1] if returned else value)
+            return _tensors(returned[-1] if returned else value)
+
+        def restore(self, tensors: list[torch.Tensor]) -> Any:
+            if self.returned is None:
+                return tensors[0]
+            leaves, structure = self.returned
+            left = iter(tensors)
+            is_tensor = (isinstance(leaf, torch.Tensor) for leaf in leaves)
+            filled = [next(left) if t else leaf for leaf, t in zip(leaves, is_tensor, strict=True)]
+            return tree_unflatten(filled, structure)
 
     return Step()
 
@@ -104,7 +130,7 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
 
 def _joint(
     step: torch.nn.Module, tensors: tuple[torch.Tensor, ...], training: bool, mode: FakeTensorMode
-) -> fx.Graph:
+) -> tuple[fx.Graph, dict[str, torch.Tensor]]:
     """Export, then trace the exported step together with its gradient (or without one)."""
     import torch
     from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
@@ -126,7 +152,7 @@ def _joint(
         graph: fx.Graph = aot_export_joint_with_descriptors(
             stack, module, tensors
         ).graph_module.graph
-    return graph
+    return graph, {path_of(name): value for name, value in exported.constants.items()}
 
 
 def _is_static(exported: ExportedProgram) -> bool:

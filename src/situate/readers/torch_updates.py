@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from situate.graph import Op
-from situate.readers import torch_buffers, torch_cost, torch_names
+from situate.readers import torch_buffers, torch_cost, torch_names, torch_signature
 from situate.readers.torch_flow import Storage
 from situate.readers.torch_step import OPTIMIZERS, SUM, UPDATE, Draft, Step
 
@@ -21,7 +21,7 @@ def buffer_updates(step: Step) -> Iterator[Draft]:
         if torch_buffers.is_buffer(node) and path in step.flow.mutations:
             new, size = step.flow.mutations[path], step.nbytes((node, 0))
             op = _update_op(path, "copy", size, 0, 2 * size, node)
-            yield Draft(op, _last(step, new, (node, 0)), (new,), overwrites=(node, 0))
+            yield Draft(op, node, _last(step, new, (node, 0)), (new,), overwrites=(node, 0))
 
 
 def updates(step: Step) -> Iterator[Draft]:
@@ -42,12 +42,12 @@ def _update(
         total = (node, 1)
         reads, writes = distinct, {total: size}
         op = _sum_op(path, size, len(gradients), node)
-        yield Draft(op, (place[0], SUM), reads, writes)
+        yield Draft(op, node, (place[0], SUM), reads, writes)
         distinct = (total,)
     states, arithmetic = OPTIMIZERS[step.optimizer]
     count = int(node.meta["val"].numel())
     op = _update_op(path, step.optimizer, size, arithmetic * count, (3 + 2 * states) * size, node)
-    yield Draft(op, place, distinct, overwrites=parameter)
+    yield Draft(op, node, place, distinct, overwrites=parameter)
 
 
 def _last(step: Step, *storages: Storage) -> tuple[int, int]:
@@ -66,6 +66,7 @@ def _update_op(path: str, how: str, size: int, flops: int, traffic: int, node: f
         group=path,
         module=path.rpartition(".")[0],
         phase="update",
+        signature=torch_signature.call(f"update.{how}", (node.meta["val"],)),
     )
 
 
@@ -77,4 +78,5 @@ def _sum_op(path: str, size: int, count: int, node: fx.Node) -> Op:
         dtype=torch_cost.dtype([], node.meta["val"]),
         module=path.rpartition(".")[0],
         phase="backward",
+        signature=torch_signature.call("aten.add", (node.meta["val"],) * count),
     )

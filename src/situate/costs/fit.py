@@ -1,0 +1,97 @@
+"""Fit the roofline to measured ops: what each op class reaches of a device's two peaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.costs.measured import Efficiency, MeasuredDevice, Timing
+from situate.costs.rates import op_class
+from situate.graph import Op
+
+Floats = NDArray[np.float64]
+
+ROUNDS = 20
+"""At most so often ops change sides of the roofline; they settle after a few."""
+
+LAUNCHES = tuple(2.0 ** (k / 2) for k in range(15))
+"""What starting an op is tried as, in launches."""
+
+WORSE = 1.1
+"""Errors this close are about the same, and so are times."""
+
+
+class _Sample(NamedTuple):
+    """Seconds of an op: at either peak, and as measured."""
+
+    arithmetic: float
+    memory: float
+    seconds: float
+
+
+def efficiencies(ops: Iterable[Op], device: MeasuredDevice) -> dict[str, Efficiency]:
+    """By op class, from the device's `seconds`, peaks and `launch`; without the classes of which
+    nothing was measured that takes longer than a launch.
+
+    An op is bound by arithmetic or by memory; each side's efficiency is the median of its ops, so
+    that half of them are faster and half slower, and no outlier moves it. Launches are as few as
+    leave about the least median error, in factors.
+    """
+    distinct = {op.signature: op for op in ops if op.signature in device.seconds}
+    by_class: dict[str, list[_Sample]] = {}
+    for op in distinct.values():
+        sample = _sample(op, device, device.seconds)
+        if sample.seconds > 0 and max(sample[:2]) > 0:
+            by_class.setdefault(op_class(op.kind), []).append(sample)
+    fits = {name: _fit(np.array(samples).T, device.launch) for name, samples in by_class.items()}
+    return {name: fit for name, fit in sorted(fits.items()) if fit is not None}
+
+
+def _sample(op: Op, device: MeasuredDevice, seconds: Mapping[str, Timing]) -> _Sample:
+    peak = device.flops.get(op.dtype, device.flops.get("float32", np.inf))
+    bandwidth = np.inf if device.bandwidth is None else device.bandwidth
+    return _Sample(op.flops / peak, op.traffic / bandwidth, seconds[op.signature].median)
+
+
+def _fit(samples: Floats, launch: float) -> Efficiency | None:
+    """From (3, ops) samples: with the fewest launches that leave about the least error."""
+    fits = [_with_launches(samples, launch, launches) for launches in LAUNCHES]
+    found = [fit for fit in fits if fit is not None]
+    least = min((fit.error for fit in found), default=0.0)
+    return next((fit for fit in found if fit.error <= least**WORSE * WORSE), None)
+
+
+def _with_launches(samples: Floats, launch: float, launches: float) -> Efficiency | None:
+    """Fitted to the ops that take longer than it takes to start them, its error that of all; None
+    where there is none."""
+    at_peak, seconds, start = samples[:2], samples[2], launch * launches
+    long = seconds > WORSE * start
+    if not long.any():
+        return None
+    efficiency = _reached(at_peak[:, long], seconds[long] - start)
+    predicted = start + (at_peak / efficiency[:, None]).max(axis=0)
+    error = float(np.exp(np.median(np.abs(np.log(predicted / seconds)))))
+    arithmetic, memory = efficiency.tolist()
+    return Efficiency(arithmetic, memory, launches, len(seconds), error)
+
+
+def _reached(at_peak: Floats, seconds: Floats) -> Floats:
+    """(2,) fractions of the peaks, from (2, ops) seconds at either peak and measured ones."""
+    reached = at_peak / seconds
+    efficiency = np.full(2, np.median(reached.max(axis=0)))
+    side = np.full(len(seconds), -1)
+    for _ in range(ROUNDS):
+        before, side = side, (at_peak / efficiency[:, None]).argmax(axis=0)
+        if np.array_equal(side, before):
+            break
+        efficiency = _medians(reached, side)
+    return efficiency
+
+
+def _medians(reached: Floats, side: NDArray[np.intp]) -> Floats:
+    """Of each side's own ops; a side without any is taken to reach what the other does."""
+    medians = [np.median(reached[i, side == i]) if (side == i).any() else 0.0 for i in (0, 1)]
+    return np.array([median or max(medians) for median in medians])

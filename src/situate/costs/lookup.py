@@ -1,0 +1,79 @@
+"""Which of the measured devices stands for a device, and what it says of an op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.cluster import Device
+from situate.costs.measured import Costs, MeasuredDevice
+from situate.costs.rates import EFFICIENCY
+from situate.graph import Graph, Op
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What the roofline derives the seconds of an op on one device from.
+
+    Attributes:
+        flops: peak FLOP/s by dtype.
+        bandwidth: peak bytes/s.
+        launch: seconds of a launch.
+        reached: by op class, the fractions of both peaks, and the launches it takes to start.
+    """
+
+    flops: dict[str, float]
+    bandwidth: float
+    launch: float
+    reached: dict[str, tuple[float, float, float]]
+
+
+def measured_as(device: Device, costs: Costs) -> MeasuredDevice | None:
+    """The measured device of the same name, else model, else kind; none that is known to be
+    another model or to have another number of threads."""
+    like = [known for known in costs.devices if known.is_like(device)]
+    named = [known for known in like if known.name == device.name]
+    modelled = [known for known in like if known.model and known.model == device.model]
+    return next(iter((*named, *modelled, *like)), None)
+
+
+def seconds_of(ops: Sequence[Op], device: Device, costs: Costs | None) -> NDArray[np.float64]:
+    """(ops,) measured seconds on a device; NaN where there are none."""
+    known = measured_as(device, costs) if costs else None
+    seconds = known.seconds if known else {}
+    found = (seconds.get(op.signature) if op.signature else None for op in ops)
+    return np.array([timing.median if timing else np.nan for timing in found], np.float64)
+
+
+def coverage(graph: Graph, device: Device, costs: Costs) -> tuple[int, int]:
+    """Of the ops that work and have no seconds of their own, how many were measured on a device,
+    and how many there are."""
+    working = [op for op in graph.ops if op.seconds is None and (op.flops or op.traffic)]
+    return int(np.isfinite(seconds_of(working, device, costs)).sum()), len(working)
+
+
+def rates(device: Device, costs: Costs | None) -> Rates:
+    """Of the measured device that stands for this one; else the device's own, at the efficiencies
+    that it states itself, that were fitted on a device of its kind (no more than its peaks), or
+    that are the defaults."""
+    reached = {name: (fraction, fraction, 1.0) for name, fraction in EFFICIENCY.items()}
+    known = measured_as(device, costs) if costs else None
+    if known is not None and known.efficiency:
+        bandwidth = device.bandwidth if known.bandwidth is None else known.bandwidth
+        flops = known.flops or device.flops
+        return Rates(flops, bandwidth, known.launch, reached | _fitted(known))
+    kin = (d for d in (costs.devices if costs else ()) if d.kind == device.kind and d.efficiency)
+    reached |= {
+        name: (min(1.0, arithmetic), min(1.0, memory), launches)
+        for name, (arithmetic, memory, launches) in _fitted(next(kin, None)).items()
+    }
+    reached |= {name: (fraction, fraction, 1.0) for name, fraction in device.efficiency.items()}
+    return Rates(device.flops, device.bandwidth, device.launch, reached)
+
+
+def _fitted(known: MeasuredDevice | None) -> dict[str, tuple[float, float, float]]:
+    fitted = known.efficiency if known else {}
+    return {name: (fit.arithmetic, fit.memory, fit.launches) for name, fit in fitted.items()}

@@ -1,0 +1,148 @@
+"""Measured costs: the file that holds what ops took on the devices of a machine."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from situate.cluster import Device
+from situate.costs.rates import EFFICIENCY
+from situate.errors import ReadError, nearest
+
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Seconds of an op: median, and what the lowest and highest quarter of `count` runs end at (or
+    the median, where it lies outside)."""
+
+    median: Seconds
+    low: Seconds
+    high: Seconds
+    count: Count
+
+
+class Efficiency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What ops of one class reach of a device's peaks, fitted to those that were measured."""
+
+    arithmetic: Positive
+    """Fraction of the peak FLOP/s."""
+    memory: Positive
+    """Fraction of the bandwidth."""
+    launches: Positive
+    """How many launches it takes to start an op."""
+    ops: Count
+    """Distinct ops it was fitted to."""
+    error: Annotated[float, msgspec.Meta(ge=1)]
+    """Half of them took between 1 / error and error times what the fit gives."""
+
+
+class MeasuredDevice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A device and what was measured on it."""
+
+    name: str
+    kind: str
+    model: str = ""
+    threads: int | None = None
+    flops: dict[str, Positive] = {}
+    """Peak FLOP/s by dtype that the efficiencies are fractions of."""
+    bandwidth: Positive | None = None
+    """Peak bytes/s, likewise."""
+    launch: Seconds = 0.0
+    """Seconds of an op that does next to nothing."""
+    seconds: dict[str, Timing] = {}
+    """By signature, while no other device works."""
+    efficiency: dict[str, Efficiency] = {}
+    """By op class."""
+    contention: dict[str, Annotated[float, msgspec.Meta(ge=1)]] = {}
+    """By op class, how many times longer ops take while all other devices work too."""
+    wall: Annotated[float, msgspec.Meta(ge=1)] = 1.0
+    """Seconds that steps took on the wall for each second counted: above 1 where other programs
+    ran."""
+
+    def is_like(self, device: Device) -> bool:
+        """Whether the device may be this one: nothing that both state differs."""
+        models = self.model in ("", device.model) or not device.model
+        threads = None in (self.threads, device.threads) or self.threads == device.threads
+        return self.kind == device.kind and models and threads
+
+
+class MeasuredLink(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename={"source": "from", "target": "to"},
+):
+    """How a tensor gets from one device to another: `latency + bytes / bandwidth` seconds."""
+
+    source: str
+    target: str
+    latency: Seconds
+    bandwidth: Positive
+
+
+class Costs(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag="situate-costs"
+):
+    """What ops and transfers took on one machine. See docs/cost-format.md."""
+
+    machine: str
+    date: str
+    """ISO 8601."""
+    versions: dict[str, str]
+    """Of situate, torch and Python."""
+    devices: list[MeasuredDevice]
+    links: list[MeasuredLink] = []
+    synchronisation: Seconds = 0.0
+    """Seconds that a tensor pays to cross devices, beside its link."""
+    version: int = 1
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of what seconds are looked up in and derived from, in hexadecimal."""
+        return hashlib.sha256(msgspec.msgpack.encode(self.devices)).hexdigest()
+
+    def write(self, path: str | Path) -> None:
+        """Write the costs as JSON; the file is complete or not there.
+
+        Raises:
+            SituateError: the path cannot be written.
+        """
+        from situate.writers.atomic import write_bytes
+        from situate.writers.json_bytes import json_bytes
+
+        write_bytes(path, json_bytes(self))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Costs:
+        """Read a cost file.
+
+        Raises:
+            ReadError: no such file, or not one of costs; names the file and the field.
+        """
+        from situate.readers.strict_json import decode
+
+        try:
+            costs = decode(Path(path).read_bytes(), cls)
+            _check(costs)
+        except ReadError as error:
+            raise ReadError(f"{path}: not a cost file: {error}") from None
+        except (OSError, ValueError) as error:
+            raise ReadError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        return costs
+
+
+def _check(costs: Costs) -> None:
+    if costs.version != 1:
+        raise ReadError(f"version {costs.version}; this situate reads version 1")
+    names = [device.name for device in costs.devices]
+    for i, device in enumerate(costs.devices):
+        if names.index(device.name) < i:
+            raise ReadError(f"devices[{i}].name: two devices are called {device.name!r}")
+        for name in (device.efficiency.keys() | device.contention.keys()) - EFFICIENCY.keys():
+            raise ReadError(f"devices[{i}]: unknown op class {name!r}{nearest(name, EFFICIENCY)}")
