@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from situate.cluster import Cluster
+from situate.costs.measured import Costs, MeasuredDevice, Timing
 from situate.errors import PlanError, SituateError
 from situate.graph import Graph, Op
 from situate.plan import Plan
@@ -83,6 +84,30 @@ def test_a_plan_under_other_rules_is_refused() -> None:
     _rejected(
         "was made for rules 'situate', not for this 'regal'", lambda: _plan().schedule(problem)
     )
+
+
+def _measured(seconds: float) -> Costs:
+    timing = Timing(seconds, seconds, seconds, 1)
+    return Costs("here", "today", {}, [MeasuredDevice("d0", "any", seconds={"op": timing})])
+
+
+def test_a_plan_with_other_costs_is_refused() -> None:
+    plan = _plan(_problem(costs=_measured(1.0)))
+    plan.schedule(_problem(costs=_measured(1.0)))
+    for costs in (_measured(2.0), None):
+        problem = _problem(costs=costs)
+        message = r"made with other measured costs: give those \(--costs\) or plan again"
+        _rejected(message, lambda problem=problem: plan.schedule(problem))
+    problem = _problem(costs=_measured(1.0))
+    _rejected("with no measured costs: leave them out", lambda: _plan().schedule(problem))
+
+
+def test_a_file_from_before_there_were_costs_reads_as_one_without(tmp_path: Path) -> None:
+    plan = _plan()
+    content = json.loads(msgspec.json.encode(plan))
+    del content["costs_hash"]
+    (tmp_path / "plan.json").write_text(json.dumps(content))
+    assert Plan.read(tmp_path / "plan.json") == plan
 
 
 @pytest.mark.parametrize(

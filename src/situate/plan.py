@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.costs.measured import Costs
 from situate.decoding import decode
 from situate.errors import PlanError, ReadError, nearest
 from situate.problem import Objective, Problem
 from situate.schedule import Schedule
 from situate.version import VERSION
+
+if TYPE_CHECKING:
+    import torch
+
+    from situate.cluster import Cluster
+    from situate.runtime.step import PlacedStep
 
 
 class Plan(
@@ -23,7 +31,8 @@ class Plan(
 
     `placement` maps op names to device names, the most urgent op first: its order is the priority
     that `decoder` turns into a schedule. Times are in the graph's `unit`, sizes in bytes. The
-    hashes name the graph and the cluster that the plan was made for.
+    hashes name the graph, the cluster and the measured costs that the plan was made for; that of
+    the costs is empty where there were none.
     """
 
     graph: str
@@ -44,6 +53,7 @@ class Plan(
     makespan: float | None
     peak_memory: dict[str, int]
     placement: dict[str, str]
+    costs_hash: str = ""
     version: int = 1
     made_by: str = f"situate {VERSION}"
 
@@ -80,8 +90,8 @@ class Plan(
         """The schedule this plan stands for.
 
         Raises:
-            PlanError: the plan was made for another graph or cluster, or under other rules; it
-                names an op or a device that there is not, or an op where it must not run.
+            PlanError: the plan was made for another graph or cluster, with other costs or under
+                other rules; it an op or a device that there is not, or an op where it must not run.
         """
         self._check(problem)
         index = {op.name: j for j, op in enumerate(problem.graph.ops)}
@@ -100,6 +110,59 @@ class Plan(
         _check_units(problem, placement)
         return decode(problem, placement, order, self.decoder)
 
+    def compile(
+        self,
+        model: torch.nn.Module,
+        inputs: Any = None,
+        loss: Callable[..., Any] | None = None,
+        *,
+        optimizer: torch.optim.Optimizer | None = None,
+        cluster: Cluster | None = None,
+        costs: Costs | None = None,
+        seed: int = 0,
+        keep: bool = True,
+    ) -> PlacedStep:
+        """The step of a model that runs on this machine's devices as the plan says.
+
+            step = plan.compile(model, (images, labels), loss, optimizer=optimizer)
+            for images, labels in batches:
+                print(step(images, labels))
+
+        What it returns is called in place of `loss(model, *inputs)`, `backward()` and
+        `optimizer.step()`, or of the model where the plan is for inference.
+
+        Args:
+            model: is moved into memory that the devices share, and trained there.
+            inputs, loss: as the model was captured; by default those of the network or function
+                that the plan is for.
+            optimizer: `torch.optim.SGD`, `Adam` or `AdamW`; by default the planned one with
+                PyTorch's defaults. A schedule may change its learning rate between steps.
+            cluster: what was planned for; by default the preset of that name, else this machine.
+            costs: what was planned with.
+            seed: of dropout and the like, which do not depend on the placement.
+            keep: copy what a step is about to change, so that one that fails is undone.
+
+        Raises:
+            PlanError: the plan is for another model, cluster or costs, or for devices that are not
+                here.
+            SituateError: a model that cannot be captured, or an optimizer that is not supported.
+        """
+        from situate.runtime.compile import compile_plan
+
+        return compile_plan(
+            self, model, inputs, loss, optimizer, cluster, costs, seed=seed, keep=keep
+        )
+
+    def check_costs(self, costs: Costs | None) -> None:
+        """
+        Raises:
+            PlanError: the plan was made with other costs.
+        """
+        if self.costs_hash != (costs.hash if costs else ""):
+            found = "other measured costs" if self.costs_hash else "no measured costs"
+            remedy = "give those (--costs)" if self.costs_hash else "leave them out"
+            raise PlanError(f"the plan was made with {found}: {remedy} or plan again")
+
     def _check(self, problem: Problem) -> None:
         for what, ours, theirs, name in (
             ("graph", self.graph_hash, problem.graph.hash, problem.graph.name),
@@ -108,6 +171,7 @@ class Plan(
         ):
             if ours != theirs:
                 raise PlanError(_another(what, getattr(self, what), name))
+        self.check_costs(problem.costs)
         if self.decoder == "calls" and problem.transfers != "atomic":
             raise PlanError(f"decoder 'calls' is not for rules {problem.rules.name!r}: plan again")
 

@@ -17,13 +17,17 @@ from situate.zoo.networks import Network, network
 GRAPHS = Path(__file__).parent / "graphs"
 
 
-def load(name: str, optimizer: str | None = None, fresh: bool = False) -> Graph:
+def load(
+    name: str, optimizer: str | None = None, fresh: bool = False, signed: bool = False
+) -> Graph:
     """The graph of a network, such as `resnet50` (a training step) or `resnet50:inference`.
 
     Args:
         name: one of `names()`, perhaps with `:inference` behind it.
         optimizer: what updates the parameters; by default what docs/zoo.md says.
         fresh: capture anew, whatever comes with situate or lies in the cache.
+        signed: with signatures, which graphs that come with situate lack: from the cache, else
+            captured.
 
     Raises:
         MissingExtra: the graph does not come with situate and PyTorch, or transformers where the
@@ -36,7 +40,7 @@ def load(name: str, optimizer: str | None = None, fresh: bool = False) -> Graph:
         if not training:
             raise SituateError(f"{name}: inference has no update: leave the optimizer out")
     path = packaged(name)
-    if not fresh and path.is_file() and optimizer in (None, found.optimizer):
+    if not (fresh or signed) and path.is_file() and optimizer in (None, found.optimizer):
         return situate_json.read(contents(path), name)
     check_installed(*found.packages)
     update = optimizer or found.optimizer

@@ -1,0 +1,97 @@
+"""Ties the user's model and optimiser to the memory in which the devices work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from situate.errors import SituateError
+from situate.runtime.program import Program
+from situate.runtime.source import Names
+from situate.runtime.state import Entry
+
+if TYPE_CHECKING:
+    import torch
+
+
+def state_values(program: Program, names: Names, model: torch.nn.Module) -> list[torch.Tensor]:
+    """By number, the tensors of the model that a program names.
+
+    Raises:
+        SituateError: the model has none of that name, or one of another shape.
+    """
+    return [_value(program, path, model) for path in names.state]
+
+
+def _value(program: Program, path: str, model: torch.nn.Module) -> torch.Tensor:
+    import torch
+
+    found: object = model
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    if found is None:
+        found = getattr(program.step.trace.constants.get(path), "constant", None)
+    if not isinstance(found, torch.Tensor):
+        raise SituateError(f"the model has no tensor {path!r}: register it as a buffer")
+    return found
+
+
+class Bindings:
+    """The tensors of a model and what its optimiser keeps, as views of the devices' memory.
+
+    Attributes:
+        groups: by number of a parameter that is updated, the optimiser's group it is in.
+
+    Raises:
+        SituateError: the optimiser leaves out a parameter that the step updates.
+    """
+
+    def __init__(
+        self,
+        tensors: Sequence[torch.Tensor],
+        names: Names,
+        optimizer: torch.optim.Optimizer | None,
+        state: Sequence[Entry],
+        updated: Iterable[int],
+    ) -> None:
+        self._optimizer, self._state = optimizer, state
+        self._tensors = list(zip(tensors, (entry.value for entry in state), strict=True))
+        self.groups: dict[int, int] = {}
+        if optimizer is not None:
+            self._group(list(names.state), optimizer, updated)
+        self.refresh()
+
+    def _group(
+        self, paths: Sequence[str], optimizer: torch.optim.Optimizer, updated: Iterable[int]
+    ) -> None:
+        of = {id(p): i for i, group in enumerate(optimizer.param_groups) for p in group["params"]}
+        for number in updated:
+            if (group := of.get(id(self._tensors[number][0]))) is None:
+                raise SituateError(
+                    f"the optimizer leaves out parameter {paths[number]!r}, which the step updates:"
+                    " freeze it before planning, or give it to the optimizer"
+                )
+            self.groups[number] = group
+
+    def refresh(self) -> None:
+        """Take what was put in place of a view since, such as by `optimizer.load_state_dict`."""
+        for tensor, view in self._tensors:
+            if tensor.data_ptr() != view.data_ptr():
+                view.copy_(tensor.detach())
+                tensor.data = view
+        for number in self.groups:
+            self._refresh_kept(number)
+
+    def _refresh_kept(self, number: int) -> None:
+        assert self._optimizer is not None
+        entry = self._state[number]
+        given = self._optimizer.state[self._tensors[number][0]]
+        kept = (
+            {**entry.moments, "step": entry.count} if "exp_avg" in entry.moments else entry.moments
+        )
+        for name, view in kept.items():
+            tensor = given.get(name)
+            if tensor is not view:
+                if tensor is not None:
+                    view.copy_(tensor)
+                given[name] = view

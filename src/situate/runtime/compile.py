@@ -1,0 +1,115 @@
+"""From a plan and a model to the step that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from situate import discover, zoo
+from situate.cluster import Cluster
+from situate.costs.measured import Costs
+from situate.errors import PlanError
+from situate.plan import Plan
+from situate.problem import Problem, find_rules
+from situate.readers.torch import INFERENCE
+from situate.readers.torch_function import current_directory, find_function
+from situate.readers.torch_step import OPTIMIZERS
+from situate.runtime import optimizers
+from situate.runtime.hardware import RealDevice, check_here, real_devices
+from situate.runtime.placed import PlacedProgram, order_of, place
+from situate.runtime.program import Program, capture_program
+from situate.runtime.step import PlacedStep
+from situate.schedule import Schedule
+
+if TYPE_CHECKING:
+    import torch
+
+Built = tuple[Any, Any, Callable[..., Any] | None]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan that is ready to run: what is predicted of it, and what its devices do."""
+
+    problem: Problem
+    schedule: Schedule
+    placed: PlacedProgram
+    devices: list[RealDevice]
+
+
+def build_planned(plan: Plan) -> Built:
+    """Model, inputs and loss of the network or function that a plan was made for.
+
+    Raises:
+        PlanError: the plan was made for something else.
+    """
+    name = plan.graph.removesuffix(INFERENCE)
+    if name in zoo.names():
+        return zoo.build(name)
+    if ":" not in name:
+        raise PlanError(
+            f"the plan was made for {plan.graph!r}, which builds no model: give the inputs and the "
+            "loss that it was captured with"
+        )
+    with current_directory():
+        function, _ = find_function(name)
+        built: Built = function()
+    return built
+
+
+def compile_plan(
+    plan: Plan,
+    model: torch.nn.Module,
+    inputs: Any,
+    loss: Callable[..., Any] | None,
+    optimizer: torch.optim.Optimizer | None,
+    cluster: Cluster | None,
+    costs: Costs | None,
+    *,
+    seed: int,
+    keep: bool,
+) -> PlacedStep:
+    """See `Plan.compile`."""
+    if inputs is None:
+        _, inputs, loss = build_planned(plan)
+    training = not plan.graph.endswith(INFERENCE)
+    kind = optimizers.kind_of(optimizer) if optimizer else optimizer_of(plan)
+    program = capture_program(
+        model, inputs, loss, training=training, optimizer=kind, name=plan.graph
+    )
+    prepared = prepare(plan, program, cluster or machine_of(plan), costs)
+    if training and optimizer is None:
+        optimizer = optimizers.default(kind, list(model.parameters()))
+    return PlacedStep(prepared.placed, model, optimizer, prepared.devices, seed=seed, keep=keep)
+
+
+def prepare(plan: Plan, program: Program, cluster: Cluster, costs: Costs | None) -> Prepared:
+    """Cut a program along a plan.
+
+    Raises:
+        PlanError: the plan is for another graph, cluster or costs, or for devices that are not
+            here.
+    """
+    if plan.decoder == "calls":
+        raise PlanError(f"a plan under rules {plan.rules!r} is not run: plan with --rules situate")
+    problem = Problem(program.graph, cluster, plan.objective, find_rules(plan.rules), costs)
+    schedule = plan.schedule(problem)
+    order = order_of(schedule, program.graph.order)
+    placed = place(program, schedule.placement, order, problem.d)
+    devices = real_devices(cluster)
+    check_here([devices[d] for d in placed.used], cluster)
+    return Prepared(problem, schedule, placed, devices)
+
+
+def machine_of(plan: Plan) -> Cluster:
+    """The cluster that a plan names, else this machine."""
+    if plan.cluster in Cluster.presets() or plan.cluster.startswith("identical:"):
+        return Cluster.find(plan.cluster)
+    return discover.discover()
+
+
+def optimizer_of(plan: Plan) -> str:
+    """The kind of the updates that a plan places; `sgd` where it has none."""
+    kinds = {op.rpartition("/")[2] for op in plan.placement}
+    return next((kind for kind in OPTIMIZERS if kind in kinds), "sgd")

@@ -1,0 +1,164 @@
+"""One device at work: its source compiled and bound to kernels, state, channels and updates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from situate.runtime.channels import Channels
+from situate.runtime.optimizers import Hyperparameters
+from situate.runtime.seeds import seed_of
+from situate.runtime.state import Entry
+from situate.runtime.update import Update
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one device has to do; it can be sent to another process.
+
+    Attributes:
+        text: the step as a Python function, see `situate.runtime.source`.
+        timed: the same, with the clock read before and after each op.
+        kernels, constants: what the text calls `f0`, `f1`, ... and `c0`, `c1`, ...
+        updates: by number of a parameter that is updated here, the group it is in.
+        optimizer: the kind of optimiser.
+        channels, seeds: how many of each the program has.
+        seed: of the random numbers.
+    """
+
+    text: str
+    timed: str
+    kernels: tuple[str, ...]
+    constants: tuple[Any, ...]
+    updates: dict[int, int]
+    optimizer: str
+    channels: int
+    seeds: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a device says of a step; times are of the machine's monotonic clock.
+
+    Attributes:
+        start, end: when it began and ended.
+        waited: seconds it waited for tensors of other devices.
+        began, ended: by op, where each was timed.
+    """
+
+    start: float
+    end: float
+    waited: float
+    began: dict[int, float]
+    ended: dict[int, float]
+
+
+class Device:
+    """Runs its share of every step.
+
+    Args:
+        state: the tensors of the model, by number.
+        said: by group, the hyperparameters of the updates.
+        results: where the results of the step go.
+    """
+
+    def __init__(
+        self,
+        share: Share,
+        state: Sequence[Entry],
+        channels: Channels,
+        said: Sequence[Hyperparameters],
+        results: Sequence[Callable[[torch.Tensor], object]],
+        device: torch.device,
+    ) -> None:
+        import torch
+
+        self._share, self._state, self._channels = share, state, channels
+        self._updates = {
+            k: Update(share.optimizer, state[k], said[group]) for k, group in share.updates.items()
+        }
+        self._began: dict[int, float] = {}
+        self._ended: dict[int, float] = {}
+        self._names: dict[str, Any] = {
+            "now": time.perf_counter,
+            "began": self._began,
+            "ended": self._ended,
+            "one": torch.ones((), device=device),
+        }
+        self._names |= {f"f{k}": _kernel(name) for k, name in enumerate(share.kernels)}
+        self._names |= {f"c{k}": _on(value, device) for k, value in enumerate(share.constants)}
+        self._names |= {f"p{k}": entry.value for k, entry in enumerate(state)}
+        self._names |= {f"take{k}": channels.taker(k) for k in range(share.channels)}
+        self._names |= {f"send{k}": channels.sender(k) for k in range(share.channels)}
+        self._names |= {f"done{k}": done for k, done in enumerate(results)}
+        self._names |= {f"seed{k}": self._seeder(k) for k in range(share.seeds)}
+        self._names |= {f"keep{k}": self._keeper(k) for k in range(len(state))}
+        self._names |= {f"update{k}": self._updater(k) for k in share.updates}
+        self._step = _compiled(share.text, self._names)
+        self._timed: Callable[[], None] | None = None
+
+    def tell(self, said: Sequence[Hyperparameters]) -> None:
+        """Update with other hyperparameters from now on."""
+        for number, update in self._updates.items():
+            update.tell(said[self._share.updates[number]])
+
+    def run(self, step: int, inputs: Sequence[torch.Tensor], timed: bool = False) -> Ran:
+        """Step number `step`; the first is 1."""
+        import torch
+
+        self._channels.step, self._channels.waited = step, 0.0
+        self._names |= {f"x{k}": tensor for k, tensor in enumerate(inputs)}
+        function = self._step
+        if timed:
+            self._timed = function = self._timed or _compiled(self._share.timed, self._names)
+        with torch.inference_mode():
+            start = time.perf_counter()
+            function()
+            end = time.perf_counter()
+        return Ran(start, end, self._channels.waited, dict(self._began), dict(self._ended))
+
+    def _seeder(self, number: int) -> Callable[[], None]:
+        import torch
+
+        def seed() -> None:
+            torch.manual_seed(seed_of(self._share.seed, self._channels.step, number))
+
+        return seed
+
+    def _keeper(self, number: int) -> Callable[[], None]:
+        entry = self._state[number]
+        return lambda: entry.keep(self._channels.step)
+
+    def _updater(self, number: int) -> Callable[[torch.Tensor], None]:
+        update = self._updates[number]
+        return lambda gradient: update(gradient, self._channels.step)
+
+
+def _kernel(name: str) -> Callable[..., Any]:
+    """The operator of a qualified name such as `aten::add.Tensor`."""
+    import torch
+
+    namespace, _, rest = name.partition("::")
+    packet, _, overload = rest.partition(".")
+    operator = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
+    kernel: Callable[..., Any] = operator._op
+    return kernel
+
+
+def _on(value: object, device: torch.device) -> object:
+    """A constant argument, where it is a device this one."""
+    import torch
+
+    return device if isinstance(value, torch.device) else value
+
+
+def _compiled(text: str, names: dict[str, Any]) -> Callable[[], None]:
+    exec(compile(text, "<placed step>", "exec"), names)
+    step: Callable[[], None] = names["step"]
+    return step

@@ -1,0 +1,151 @@
+"""Whether a placed step computes what the unplaced one does."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from situate.errors import SituateError
+from situate.readers.torch_errors import explained
+from situate.runtime.measure import arguments, finite_loss
+from situate.runtime.threads import threads as using
+from situate.runtime.unplaced import Unplaced, leaves
+
+if TYPE_CHECKING:
+    import torch
+
+    from situate.runtime.step import PlacedStep
+
+STEPS = 3
+"""Steps that are compared; the second is the first to read what a step has updated."""
+
+MakeOptimizer = Callable[["list[torch.nn.Parameter]"], "torch.optim.Optimizer"]
+MakeStep = Callable[["torch.nn.Module", "torch.optim.Optimizer | None"], "PlacedStep"]
+
+
+@dataclass(frozen=True)
+class Equality:
+    """How far a placed step is from the unplaced one.
+
+    A difference is the largest |a - b| / max(1, |a|) of the numbers of a tensor, a being the
+    unplaced step's; infinite where only one of both is a number.
+
+    Attributes:
+        returned: by step, the difference of what it returned: the loss, or what the model infers.
+        state: by name, the difference of each parameter and buffer after the last step.
+        changed: how many of those the steps changed.
+        losses: of the unplaced steps; none for inference.
+    """
+
+    returned: tuple[float, ...]
+    state: dict[str, float]
+    changed: int
+    losses: tuple[float, ...]
+
+    @property
+    def loss_difference(self) -> float:
+        """The largest difference of what a step returned."""
+        return max(self.returned)
+
+    @property
+    def worst_step(self) -> int:
+        """The first step that returned what differs most; steps count from 1."""
+        return self.returned.index(self.loss_difference) + 1
+
+    @property
+    def parameter_difference(self) -> float:
+        """The largest difference of a parameter or buffer; 0 where there is none."""
+        return max(self.state.values(), default=0.0)
+
+    @property
+    def name(self) -> str:
+        """Of the parameter or buffer that differs most; empty where none differs."""
+        worst = max(self.state, key=self.state.__getitem__, default="")
+        return worst if self.parameter_difference > 0 else ""
+
+    def within(self, tolerance: float) -> bool:
+        """Whether no difference exceeds it; 0 asks for equal numbers."""
+        return max(self.loss_difference, self.parameter_difference) <= tolerance
+
+
+def compare(
+    model: torch.nn.Module,
+    inputs: Any,
+    loss: Callable[..., Any] | None,
+    optimizer: MakeOptimizer | None,
+    step: MakeStep,
+    *,
+    steps: int = STEPS,
+    seed: int = 0,
+    threads: int | None = None,
+    name: str = "model",
+) -> Equality:
+    """Run unplaced and placed steps from the same state on the same inputs.
+
+    The unplaced ones run first, on a copy; while the placed ones run, its parameters and buffers
+    are all that is held twice.
+
+    Args:
+        model: is trained by the placed step.
+        inputs: a tuple or a dict by name.
+        loss: as in `situate.capture`.
+        optimizer: makes one of parameters; None compares inference.
+        step: makes the placed step of a model and its optimiser; it is closed in the end.
+        seed: of the random draws; the placed step has the same.
+        threads: that the unplaced step's kernels may use; None leaves them as they are.
+        name: what errors call the model.
+
+    Raises:
+        NotFinite: the loss of an unplaced step is infinite or no number.
+        SituateError: the model cannot be copied, or a step fails.
+    """
+    if steps < 1:
+        raise SituateError(f"steps: must be positive, got {steps}")
+    with explained(name, "copying the model"):
+        copied = copy.deepcopy(model)
+    with explained(name, "running the unplaced step"), using(threads):
+        made = optimizer(list(copied.parameters())) if optimizer else None
+        unplaced = Unplaced(copied, inputs, loss, made, seed=seed, name=name)
+        expected = [unplaced() for _ in range(steps)]
+    del made, unplaced
+    losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
+    changed = sum(difference > 0 for difference in _differences(copied, model).values())
+    with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed:
+        returned = [_largest(found, leaves(placed(*arguments(inputs)))) for found in expected]
+    return Equality(tuple(returned), _differences(copied, model), changed, tuple(losses))
+
+
+def difference(one: torch.Tensor, other: torch.Tensor) -> float:
+    """The largest |one - other| / max(1, |one|) of two tensors of one shape; see `Equality`."""
+    import torch
+
+    one, other = one.detach().cpu(), other.detach().cpu()
+    if torch.equal(one, other):
+        return 0.0
+    one, other = _doubles(one), _doubles(other)
+    same = (one == other) | (one.isnan() & other.isnan())
+    off = (one - other).abs() / one.abs().clamp(min=1.0)
+    return float(off.nan_to_num(nan=math.inf, posinf=math.inf).masked_fill(same, 0.0).max())
+
+
+def _doubles(tensor: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    return (torch.view_as_real(tensor) if tensor.is_complex() else tensor).double()
+
+
+def _largest(ones: list[torch.Tensor], others: list[torch.Tensor]) -> float:
+    return max(difference(one, other) for one, other in zip(ones, others, strict=True))
+
+
+def _differences(one: torch.nn.Module, other: torch.nn.Module) -> dict[str, float]:
+    """By name, of the parameters and buffers of two copies of a model."""
+    ours, theirs = _state(one), _state(other)
+    return {name: difference(ours[name], theirs[name]) for name in ours}
+
+
+def _state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {**dict(model.named_parameters()), **dict(model.named_buffers())}

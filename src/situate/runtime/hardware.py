@@ -1,0 +1,54 @@
+"""Which real device stands for a device of a cluster."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from situate.cluster import Cluster
+from situate.errors import SituateError
+
+
+@dataclass(frozen=True)
+class RealDevice:
+    """What runs a device's share.
+
+    Attributes:
+        name: the cluster's word for it.
+        torch: PyTorch's.
+        threads: that its kernels may use; None leaves them as they are.
+    """
+
+    name: str
+    torch: str
+    threads: int | None
+
+
+def real_devices(cluster: Cluster) -> list[RealDevice]:
+    """Of every device of a cluster: CPU devices share the cores, GPU number i is `cuda:i`."""
+    cpus = sum(device.kind == "cpu" for device in cluster.devices)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    even = max(1, (cores or 1) // cpus) if cpus > 1 else None
+    found, gpus = [], 0
+    for device in cluster.devices:
+        if device.kind == "cpu":
+            found.append(RealDevice(device.name, "cpu", device.threads or even))
+        else:
+            found.append(RealDevice(device.name, f"cuda:{gpus}", 1))
+            gpus += 1
+    return found
+
+
+def check_here(devices: list[RealDevice], cluster: Cluster) -> None:
+    """Raises SituateError for the first device that this machine does not have."""
+    import torch
+
+    for device in devices:
+        if device.torch == "cpu":
+            continue
+        if int(device.torch.partition(":")[2]) >= torch.cuda.device_count():
+            raise SituateError(
+                f"device {device.name!r} of cluster {cluster.name!r} would be {device.torch}; "
+                f"this machine has {torch.cuda.device_count()} CUDA devices: plan for the cluster "
+                "that 'situate cluster discover' describes"
+            )

@@ -1,0 +1,148 @@
+"""Times steps as the placement papers do: of 11 the first is dropped, the others are averaged
+(Post, section 4)."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.errors import SituateError
+from situate.runtime.device import Ran
+from situate.runtime.team import StepFailed
+
+STEPS = 11
+"""Steps of a measurement, the one that is dropped among them."""
+
+
+class NotFinite(StepFailed):
+    """A loss that is infinite or no number."""
+
+    outcome = "nan"
+
+
+class Step(Protocol):
+    """A placed step, as far as it is measured."""
+
+    ran: list[Ran]
+
+    def __call__(self, *inputs: Any, timed: bool = False) -> Any:
+        """Run it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What steps took, by the clock of the process that calls them.
+
+    Attributes:
+        first: seconds of the first step, which starts what runs the devices and fills caches.
+        seconds: of every step after it.
+        ran: of those, what each device that is used says.
+        losses: of all steps; none where a step returns anything but one number.
+    """
+
+    first: float
+    seconds: tuple[float, ...]
+    ran: tuple[tuple[Ran, ...], ...]
+    losses: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Seconds of a step."""
+        return statistics.fmean(self.seconds)
+
+    @property
+    def median(self) -> float:
+        """Seconds of a step."""
+        return statistics.median(self.seconds)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the seconds of a step; 0 of a single one."""
+        return statistics.stdev(self.seconds) if len(self.seconds) > 1 else 0.0
+
+    @property
+    def busy(self) -> tuple[float, ...]:
+        """By device that is used, the mean seconds of a step in which it did not wait."""
+        return self._mean(lambda ran: ran.end - ran.start - ran.waited)
+
+    @property
+    def waited(self) -> tuple[float, ...]:
+        """By device that is used, the mean seconds of a step that it waited for other devices."""
+        return self._mean(lambda ran: ran.waited)
+
+    def _mean(self, of: Callable[[Ran], float]) -> tuple[float, ...]:
+        return tuple(statistics.fmean(map(of, device)) for device in zip(*self.ran, strict=True))
+
+
+def measure(
+    step: Step, inputs: Any, steps: int = STEPS, on_step: Callable[[int], object] | None = None
+) -> Measured:
+    """Run a step several times on the same inputs.
+
+    Args:
+        inputs: a tuple of what the step takes, or a dict of it by name.
+        steps: how many, the first included, which is dropped.
+        on_step: is told the number of each step before it runs; the first is 1.
+
+    Raises:
+        NotFinite: the loss of a step is infinite or no number.
+        StepFailed: a step did not end.
+        SituateError: fewer than two steps.
+    """
+    if steps < 2:
+        raise SituateError(f"steps: the first is dropped, so 2 are the least, got {steps}")
+    seconds, ran, losses = [], [], []
+    for number in range(1, steps + 1):
+        if on_step is not None:
+            on_step(number)
+        began = time.perf_counter()
+        returned = step(*arguments(inputs))
+        seconds.append(time.perf_counter() - began)
+        ran.append(tuple(step.ran))
+        losses += finite_loss(returned, number)
+    return Measured(seconds[0], tuple(seconds[1:]), tuple(ran[1:]), tuple(losses))
+
+
+def arguments(inputs: Any) -> tuple[Any, ...]:
+    """What a step is called with: inputs by name are one argument."""
+    return (inputs,) if isinstance(inputs, Mapping) else tuple(inputs)
+
+
+def finite_loss(returned: Any, number: int) -> list[float]:
+    """The loss that step `number` returned; none if that is anything but one number.
+
+    Raises:
+        NotFinite: it is infinite or no number.
+    """
+    import torch
+
+    if not isinstance(returned, torch.Tensor) or returned.numel() != 1:
+        return []
+    loss = float(returned)
+    if not math.isfinite(loss):
+        raise NotFinite(
+            f"the loss of step {number} is {loss}: build the model with smaller inputs or weights"
+        )
+    return [loss]
+
+
+def timeline(ran: Sequence[Ran], ops: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """When each op of a timed step began and ended.
+
+    Returns:
+        (ops,) seconds since the first device began, each; NaN for an op that no device timed.
+    """
+    start, end = np.full(ops, np.nan), np.full(ops, np.nan)
+    origin = min(device.start for device in ran)
+    for device in ran:
+        for op, began in device.began.items():
+            start[op], end[op] = began - origin, device.ended[op] - origin
+    return start, end

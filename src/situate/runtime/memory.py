@@ -1,0 +1,80 @@
+"""One block of memory that several processes map, and where tensors lie in it."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+ALIGNMENT = 64
+"""Bytes: PyTorch's own, so that kernels take the same paths."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor lies in a block."""
+
+    offset: int
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+
+    def view(self, raw: torch.Tensor) -> torch.Tensor:
+        """The tensor, in a block of bytes."""
+        count = extent(self.size, self.stride)
+        flat = raw[self.offset : self.offset + count * self.dtype.itemsize].view(self.dtype)
+        return flat.as_strided(self.size, self.stride)
+
+
+class Layout:
+    """Places tensors one behind the other."""
+
+    def __init__(self) -> None:
+        self.nbytes = 0
+
+    def place(self, size: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype) -> Place:
+        """A place for a tensor of these sizes and strides."""
+        place = Place(self.nbytes, tuple(size), tuple(stride), dtype)
+        taken = extent(size, stride) * dtype.itemsize
+        self.nbytes += -(-taken // ALIGNMENT) * ALIGNMENT
+        return place
+
+    def like(self, tensor: torch.Tensor) -> Place:
+        """A place for a tensor such as this one."""
+        return self.place(tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype)
+
+    def dense(self, tensor: torch.Tensor) -> Place:
+        """A place for a tensor such as this one; one with gaps or repeats becomes contiguous."""
+        if extent(tuple(tensor.shape), tensor.stride()) == tensor.numel():
+            return self.like(tensor)
+        return self.like(tensor.new_empty(tensor.shape, device="meta"))
+
+
+def extent(size: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    """Elements from the first to the last of a tensor."""
+    if 0 in size:
+        return 0
+    return 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+
+
+def anonymous_file(nbytes: int) -> int:
+    """The descriptor of a file in memory that has no name: it is gone with the last process."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("situate")
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, max(nbytes, 1))
+    return descriptor
+
+
+def mapped(descriptor: int) -> torch.Tensor:
+    """The bytes of a file in memory; whatever views them keeps them mapped."""
+    import torch
+
+    return torch.frombuffer(mmap.mmap(descriptor, 0), dtype=torch.uint8)

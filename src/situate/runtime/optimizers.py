@@ -1,0 +1,74 @@
+"""The optimisers a placed step can run: PyTorch's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from situate.errors import SituateError
+from situate.readers.torch_step import OPTIMIZERS
+
+if TYPE_CHECKING:
+    import torch
+
+Hyperparameters = dict[str, Any]
+
+MOMENTS: dict[str, tuple[str, ...]] = {
+    "sgd": (),
+    "momentum": ("momentum_buffer",),
+    "adam": ("exp_avg", "exp_avg_sq"),
+    "adamw": ("exp_avg", "exp_avg_sq"),
+}
+"""What an optimiser keeps of a parameter, as large as it; Adam's count their steps, too."""
+
+_OFF = ("amsgrad", "capturable", "differentiable", "fused", "dampening")
+"""Options that would keep other state, or compute otherwise, than what was captured."""
+
+
+def default(kind: str, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
+    """PyTorch's optimiser of that kind with its own defaults; momentum is 0.9."""
+    import torch
+
+    if kind == "momentum":
+        return torch.optim.SGD(parameters, momentum=0.9)
+    if kind == "sgd":
+        return torch.optim.SGD(parameters)
+    return torch.optim.Adam(parameters) if kind == "adam" else torch.optim.AdamW(parameters)
+
+
+def kind_of(optimizer: torch.optim.Optimizer) -> str:
+    """One of `OPTIMIZERS`.
+
+    Raises:
+        SituateError: another optimiser, or one with options that a placed step does not have.
+    """
+    import torch
+
+    kinds = {torch.optim.Adam: "adam", torch.optim.AdamW: "adamw", torch.optim.SGD: "sgd"}
+    name = type(optimizer).__name__
+    if type(optimizer) not in kinds:
+        raise SituateError(
+            f"optimizer {name}: a placed step runs torch.optim's SGD, Adam and AdamW: plan with "
+            f"--optimizer {', '.join(OPTIMIZERS)} and give one of those"
+        )
+    for group in optimizer.param_groups:
+        if on := [option for option in _OFF if group.get(option)]:
+            raise SituateError(f"optimizer {name}: leave {on[0]} out: a placed step has it not")
+    momenta = {bool(group.get("momentum")) for group in optimizer.param_groups}
+    if len(momenta) > 1:
+        raise SituateError(f"optimizer {name}: give all groups momentum, or none")
+    return "momentum" if momenta == {True} else kinds[type(optimizer)]
+
+
+def hyperparameters(optimizer: torch.optim.Optimizer) -> list[Hyperparameters]:
+    """What every group of parameters says now."""
+    return [
+        {key: _number(value) for key, value in group.items() if key != "params"}
+        | {"foreach": False}
+        for group in optimizer.param_groups
+    ]
+
+
+def _number(value: Any) -> Any:
+    import torch
+
+    return value.item() if isinstance(value, torch.Tensor) else value

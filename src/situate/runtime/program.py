@@ -1,0 +1,112 @@
+"""A captured step as a program: what every op of its graph executes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from situate.graph import Graph
+from situate.readers.torch import check_installed, check_optimizer
+from situate.readers.torch_build import from_real
+from situate.readers.torch_errors import explained, quiet
+from situate.readers.torch_flow import described_outputs
+from situate.readers.torch_graph import assemble, drafts, to_step
+from situate.readers.torch_names import path
+from situate.readers.torch_step import Step
+from situate.readers.torch_trace import Trace, joint
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+
+
+@dataclass(frozen=True)
+class Program:
+    """A step that can be executed op by op.
+
+    Attributes:
+        graph: what is planned.
+        step: the trace, and what flows in it.
+        nodes: (ops,) what an op of the graph computes, holds or updates.
+        results: the nodes whose values the step returns: the loss, or what the model returns.
+        gradients: by parameter, the nodes of its gradients, one for each of the names it goes by.
+        mutations: by buffer, the node of its new value.
+        training: it has gradients and updates.
+        optimizer: the update of its parameters.
+        separate: from inputs, structured as the captured ones, to the tensors among them.
+        restore: from the results to what the loss or the model returns.
+    """
+
+    graph: Graph
+    step: Step
+    nodes: tuple[fx.Node, ...]
+    results: tuple[fx.Node, ...]
+    gradients: dict[str, tuple[fx.Node, ...]]
+    mutations: dict[str, fx.Node]
+    training: bool
+    optimizer: str
+    separate: Callable[[object], tuple[torch.Tensor, ...]]
+    restore: Callable[[list[torch.Tensor]], Any]
+
+    @property
+    def inputs(self) -> list[fx.Node]:
+        """The nodes of the tensors that the step is given, in order."""
+        kinds = {node: type(node.meta.get("desc")).__name__ for node in self.step.number}
+        return [node for node, kind in kinds.items() if kind == "PlainAOTInput"]
+
+
+def capture_program(
+    model: torch.nn.Module,
+    inputs: object,
+    loss: Callable[..., Any] | None,
+    *,
+    training: bool = True,
+    optimizer: str = "sgd",
+    name: str = "model",
+) -> Program:
+    """Capture the step of a real model, which is left as it is.
+
+    Args and errors are those of `situate.capture`, whose graph the program has.
+    """
+    check_optimizer(optimizer)
+    check_installed()
+    with quiet(), explained(name, "capturing the step"):
+        real = from_real(model, inputs, loss, name)
+        captured = joint(real, training, name)
+        step = to_step(captured, optimizer)
+        made = drafts(step)
+        graph = assemble(name, made, step.flow)
+    results, gradients, mutations = _outputs(captured)
+    nodes = tuple(draft.node for draft in made)
+    return Program(
+        graph,
+        step,
+        nodes,
+        results,
+        gradients,
+        mutations,
+        training,
+        optimizer,
+        real.separate,
+        captured.restore,
+    )
+
+
+def _outputs(
+    trace: Trace,
+) -> tuple[tuple[fx.Node, ...], dict[str, tuple[fx.Node, ...]], dict[str, fx.Node]]:
+    """The nodes of results, of gradients by parameter, and of new values by buffer."""
+    results: list[fx.Node] = []
+    gradients: dict[str, tuple[fx.Node, ...]] = {}
+    mutations: dict[str, fx.Node] = {}
+    for node, descriptor in described_outputs(trace.graph):
+        match type(descriptor).__name__:
+            case "PlainAOTOutput":
+                results.append(node)
+            case "GradAOTOutput" if (name := path(descriptor.grad_of)) in trace.trainable:
+                canonical = trace.canonical[name]
+                gradients[canonical] = (*gradients.get(canonical, ()), node)
+            case "InputMutationAOTOutput" if name := path(descriptor.mutated_input):
+                mutations[name] = node
+    return tuple(results), gradients, mutations

@@ -1,0 +1,51 @@
+"""Random numbers that do not depend on the placement: every draw has a seed of its own, of the
+step's number and of its rank among the draws of the unplaced step."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+
+def seed_of(seed: int, step: int, draw: int) -> int:
+    """A seed below 2^63 for draw number `draw` of step number `step`."""
+    digest = hashlib.blake2b(f"{seed} {step} {draw}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+@contextlib.contextmanager
+def kept_generator() -> Iterator[None]:
+    """Leave PyTorch's own generator as it was."""
+    import torch
+
+    before = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before)
+
+
+def seeded(seed: int, step: int) -> TorchDispatchMode:
+    """A mode in which an unplaced step draws what step number `step` of a placed one draws."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Seeded(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        def __init__(self) -> None:
+            super().__init__()  # type: ignore[no-untyped-call]
+            self.draws = 0
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            if torch.Tag.nondeterministic_seeded in func.tags:
+                torch.manual_seed(seed_of(seed, step, self.draws))
+                self.draws += 1
+            return func(*args, **(kwargs or {}))
+
+    return Seeded()

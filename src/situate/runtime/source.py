@@ -1,0 +1,285 @@
+"""A device's share of a program as straight-line Python: no interpreter between two kernels.
+
+Every op is a block of lines. Names that are not local to the step stand for what the worker binds
+to them: `f3` a kernel, `c2` a constant, `p5` state, `x0` an input, `take4`, `send4` a channel,
+`update7` an update, `seed2` a seed, `done0` a result.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from situate.readers.torch_flow import Storage, base, is_plain_copy
+from situate.readers.torch_names import held
+from situate.runtime.lines import OUTSIDE, Line, straightened
+from situate.runtime.overwriting import in_place
+from situate.runtime.program import Program
+from situate.runtime.roles import Roles
+
+if TYPE_CHECKING:
+    from torch import fx
+    from torch._ops import OpOverload
+
+
+@dataclass
+class Block:
+    """The lines of an op: what it waits for, what it computes, what it sends on."""
+
+    op: int | None
+    takes: list[Line] = field(default_factory=list)
+    body: list[Line] = field(default_factory=list)
+    sends: list[Line] = field(default_factory=list)
+
+    def lines(self, timed: bool) -> list[Line]:
+        """All of them; `timed` reads the clock before and after what it computes."""
+        if not timed or self.op is None:
+            return [*self.takes, *self.body, *self.sends]
+        began, ended = Line(f"began[{self.op}] = now()"), Line(f"ended[{self.op}] = now()")
+        return [*self.takes, began, *self.body, ended, *self.sends]
+
+
+@dataclass
+class Names:
+    """What the worker binds; the values are the same for every device.
+
+    Attributes:
+        kernels: qualified names of operators, such as `aten::add.Tensor`.
+        constants: by type and text, arguments that are no literals, each with its number.
+        state: parameters, buffers and constants of the model, by path.
+        seeds: nodes that draw random numbers, in the order of the unplaced step.
+        channels: the storages that cross devices.
+    """
+
+    kernels: dict[str, int] = field(default_factory=dict)
+    constants: dict[str, tuple[int, object]] = field(default_factory=dict)
+    state: dict[str, int] = field(default_factory=dict)
+    seeds: dict[fx.Node, int] = field(default_factory=dict)
+    channels: dict[Storage, int] = field(default_factory=dict)
+
+
+class DeviceSource:
+    """Writes the blocks of one device, op by op in the order of execution."""
+
+    def __init__(self, roles: Roles, names: Names, here: frozenset[int]) -> None:
+        self.blocks: list[Block] = []
+        self.received: set[int] = set()
+        self._roles, self._names, self._here = roles, names, here
+        self._program: Program = roles.program
+        self._locals: dict[fx.Node | Storage, str] = {}
+        self._memory: dict[str, str] = {}
+        self._block = Block(None)
+        self._count = 0
+
+    def write(self, op: int) -> None:
+        """The block of one op."""
+        self._block = Block(op)
+        node = self._program.nodes[op]
+        match self._roles.of(op):
+            case "compute":
+                self._compute(node)
+            case "sum":
+                self._sum(node)
+            case "update":
+                self._update(node)
+            case "copy":
+                self._copy(node, self._program.mutations[held(node)])
+            case _:
+                pass
+        self.blocks.append(self._block)
+
+    def write_results(self) -> None:
+        """A last block, of the results that are made here."""
+        self._block = Block(None)
+        for k, node in enumerate(self._program.results):
+            if self._roles.owner[self._roles.storage[node]] in self._here:
+                self._add(f"done{k}({self._value(node)})")
+        self.blocks.append(self._block)
+
+    def send(self, storage: Storage) -> None:
+        """Let the block that makes a storage send it, too."""
+        op = self._roles.owner[storage]
+        block = next(block for block in self.blocks if block.op == op)
+        self._block = block
+        block.sends.append(Line(f"send{self._names.channels[storage]}({self._stored(storage)})"))
+
+    def text(self, timed: bool) -> str:
+        """The step as a Python function, each local name deleted after its last use.
+
+        Args:
+            timed: let `began[op]` and `ended[op]` be the clock before and after each op.
+        """
+        lines = [line for block in self.blocks for line in block.lines(timed)]
+        body = "\n    ".join(straightened(lines, self._memory) or ["pass"])
+        return f"def step():\n    {body}\n"
+
+    def _add(self, text: str) -> None:
+        self._block.body.append(Line(text))
+
+    def _compute(self, node: fx.Node) -> None:
+        self._call(node)
+        folded = self._program.step.folded
+        for counter in folded.counters.get(node, ()):
+            self._call(counter)
+        for buffer in folded.held.get(node, ()):
+            if (new := self._program.mutations.get(held(buffer))) is not None:
+                self._copy(buffer, new)
+
+    def _call(self, node: fx.Node) -> None:
+        """The lines that make the storages of a node."""
+        import torch
+
+        if torch.Tag.nondeterministic_seeded in _operator(node).tags:
+            seed = self._names.seeds[node]
+            self._add(f"seed{seed}()")
+        values = node.meta["val"]
+        if isinstance(values, (list, tuple)):
+            call = self._text(node)
+            wanted = self._roles.wanted
+            made = [
+                self._new((node, k)) if (node, k) in wanted else "_" for k in range(len(values))
+            ]
+            self._add(f"{', '.join(made)}, = {call}")
+            if "_" in made:
+                self._add("del _")
+            return
+        call, over = self._text(node), tuple(self._in_place(node))
+        name = self._new((node, 0))
+        instead = tuple((old, f"{name} = {text}") for old, text in over)
+        self._block.body.append(Line(f"{name} = {call}", instead))
+
+    def _in_place(self, node: fx.Node) -> Iterator[tuple[str, str]]:
+        """The local names that a node may overwrite with its result, each with the call."""
+        for first, other in in_place(node):
+            given = [self._argument(first), *(self._argument(o) for o in other)]
+            yield given[0], f"{self._kernel(_name_in_place(node))}({', '.join(given)})"
+
+    def _sum(self, node: fx.Node) -> None:
+        """Gradients of tied names, added one to the other."""
+        first, *others = (self._value(g) for g in self._program.gradients[held(node)])
+        add = self._kernel("aten::add.Tensor")
+        for other in others:
+            first = f"{add}({first}, {other})"
+        self._add(f"{self._new((node, 1))} = {first}")
+
+    def _update(self, node: fx.Node) -> None:
+        gradients = self._program.gradients[held(node)]
+        many = len(gradients) > 1
+        gradient = self._stored((node, 1)) if many else self._value(gradients[0])
+        self._add(f"update{self._state(node)}({gradient})")
+
+    def _copy(self, buffer: fx.Node, new: fx.Node) -> None:
+        self._add(f"keep{self._state(buffer)}()")
+        self._add(f"p{self._state(buffer)}.copy_({self._value(new)})")
+
+    def _value(self, node: fx.Node) -> str:
+        """The name of what holds a node's value here; views are made where they are read."""
+        if node in self._locals:
+            return self._locals[node]
+        source = base(node) if node.op == "call_function" else None
+        if source is None:
+            return self._stored(self._roles.storage[node])
+        if _is_itself(node, source):
+            return self._value(source)
+        seen = self._value(source)
+        text = self._text(node)
+        name = self._new(node)
+        self._memory[name] = self._memory.get(seen, OUTSIDE)
+        self._add(f"{name} = {text}")
+        return name
+
+    def _stored(self, storage: Storage) -> str:
+        """The name of what holds a storage here, which is received where it is not made here."""
+        if storage in self._locals:
+            return self._locals[storage]
+        node, op = storage[0], self._roles.owner[storage]
+        role = self._roles.of(op) if node.op != "call_function" else "compute"
+        if role == "input":
+            return f"x{node.meta['desc'].idx}"
+        if role == "tangent":
+            return "one"
+        if op in self._here and node.op != "call_function" and not storage[1]:
+            return f"p{self._state(node)}"
+        channel = self._names.channels.setdefault(storage, len(self._names.channels))
+        self.received.add(channel)
+        name = self._new(storage)
+        self._memory[name] = OUTSIDE
+        self._block.takes.append(Line(f"{name} = take{channel}()"))
+        return name
+
+    def _state(self, node: fx.Node) -> int:
+        path = held(node)
+        path = self._program.step.trace.canonical.get(path, path)
+        return self._names.state.setdefault(path, len(self._names.state))
+
+    def _new(self, value: fx.Node | Storage) -> str:
+        name = self._locals[value] = f"v{self._count}"
+        self._memory[name] = name
+        self._count += 1
+        return name
+
+    def _text(self, node: fx.Node) -> str:
+        """A call."""
+        if node.target is operator.getitem:
+            return f"{self._value(node.args[0])}[{node.args[1]}]"  # type: ignore[arg-type]
+        kernel = self._kernel(_name(node))
+        given = [self._argument(argument) for argument in _arguments(node)]
+        given += [f"{name}={self._argument(value)}" for name, value in node.kwargs.items()]
+        return f"{kernel}({', '.join(given)})"
+
+    def _kernel(self, name: str) -> str:
+        kernels = self._names.kernels
+        return f"f{kernels.setdefault(name, len(kernels))}"
+
+    def _argument(self, value: Any) -> str:
+        from torch import fx
+
+        if isinstance(value, fx.Node):
+            return self._value(value)
+        if isinstance(value, (list, tuple)):
+            return f"[{', '.join(self._argument(entry) for entry in value)}]"
+        if value is None or type(value) in (bool, int, str):
+            return repr(value)
+        if type(value) is float and math.isfinite(value):
+            return repr(value)
+        constants = self._names.constants
+        key = f"{type(value).__name__} {value!r}"
+        return f"c{constants.setdefault(key, (len(constants), value))[0]}"
+
+
+def _operator(node: fx.Node) -> OpOverload:
+    return cast("OpOverload", node.target)
+
+
+def _name(node: fx.Node) -> str:
+    """Qualified, such as `aten::add.Tensor`."""
+    return str(_operator(node).name())  # type: ignore[no-untyped-call]
+
+
+def _name_in_place(node: fx.Node) -> str:
+    """Such as `aten::add_.Tensor`."""
+    packet, dot, overload = _name(node).partition(".")
+    return f"{packet}_{dot}{overload}"
+
+
+def _is_itself(node: fx.Node, source: fx.Node) -> bool:
+    """Whether a view shows exactly what its source does, so that no call is needed."""
+    import torch
+
+    aten = torch.ops.aten
+    if node.target in (aten.detach.default, aten.alias.default):
+        return True
+    return node.target is aten.clone.default and is_plain_copy(node, source)
+
+
+def _arguments(node: fx.Node) -> Sequence[Any]:
+    """Batch-norm's backward is handed running statistics, and looks at them only where it does
+    not train."""
+    import torch
+
+    if node.target is torch.ops.aten.native_batch_norm_backward.default and node.args[7]:
+        return [*node.args[:3], None, None, *node.args[5:]]
+    return node.args

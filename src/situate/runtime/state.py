@@ -1,0 +1,111 @@
+"""The state of a model in one block of memory: parameters, buffers, what the optimiser keeps, and
+a copy of what a step changes, from which a step that fails is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.runtime.memory import Layout, Place
+from situate.runtime.optimizers import MOMENTS
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class EntryPlaces:
+    """Where a tensor of the model lies, and what belongs to it.
+
+    Attributes:
+        parts: the tensor, and the moments that the optimiser keeps of it, by name.
+        copies: of the parts; none of what no step changes.
+        count: steps that have updated it; its copy.
+        mark: the step that last began to copy, and the elements it has copied.
+    """
+
+    parts: dict[str, Place]
+    copies: tuple[Place, ...]
+    count: Place
+    count_copy: Place
+    mark: Place
+
+
+def lay_out(
+    layout: Layout,
+    tensors: Sequence[torch.Tensor],
+    updated: Mapping[int, str],
+    changed: frozenset[int],
+) -> list[EntryPlaces]:
+    """Places for the state of a step.
+
+    Args:
+        tensors: of the model, by number.
+        updated: by number of a parameter that the step updates, the kind of its optimiser.
+        changed: numbers of what a step that fails must undo.
+    """
+    import torch
+
+    found = []
+    for number, tensor in enumerate(tensors):
+        moments = MOMENTS[updated[number]] if number in updated else ()
+        parts = {name: layout.dense(tensor) for name in ("value", *moments)}
+        copies = tuple(layout.dense(tensor) for _ in (parts if number in changed else ()))
+        count, count_copy = (layout.place((), (), torch.float32) for _ in range(2))
+        mark = layout.place((2,), (1,), torch.int64)
+        found.append(EntryPlaces(parts, copies, count, count_copy, mark))
+    return found
+
+
+class Entry:
+    """A tensor of the model and what belongs to it, see `EntryPlaces`."""
+
+    def __init__(self, places: EntryPlaces, raw: torch.Tensor) -> None:
+        self.moments = {
+            name: place.view(raw) for name, place in places.parts.items() if name != "value"
+        }
+        self.parts = (places.parts["value"].view(raw), *self.moments.values())
+        self.copies = tuple(place.view(raw) for place in places.copies)
+        self.count = places.count.view(raw)
+        self._count_copy = places.count_copy.view(raw)
+        self._mark: NDArray[np.int64] = places.mark.view(raw).numpy()
+
+    @property
+    def value(self) -> torch.Tensor:
+        """The tensor."""
+        return self.parts[0]
+
+    def begin(self, step: int) -> None:
+        """Nothing is copied yet in step number `step`."""
+        self._count_copy.copy_(self.count)
+        self._mark[1] = 0
+        self._mark[0] = step
+
+    def copied(self, elements: int) -> None:
+        """The first elements of every part are copied: they may be changed."""
+        self._mark[1] = elements
+
+    def keep(self, step: int) -> None:
+        """Copy everything, before step number `step` changes it."""
+        self.begin(step)
+        for copy, part in zip(self.copies, self.parts, strict=False):
+            copy.copy_(part)
+        self.copied(self.value.numel())
+
+    def undo(self, step: int) -> None:
+        """Be as before step number `step`."""
+        if self._mark[0] != step or not self.copies:
+            return
+        elements = int(self._mark[1])
+        for copy, part in zip(self.copies, self.parts, strict=True):
+            flat(part)[:elements].copy_(flat(copy)[:elements])
+        self.count.copy_(self._count_copy)
+
+
+def flat(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements of a dense tensor, as they lie in memory."""
+    return tensor.as_strided((tensor.numel(),), (1,))

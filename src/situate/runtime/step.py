@@ -1,0 +1,197 @@
+"""A step that runs where a plan says, called like the step that it replaces."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from situate import _core
+from situate.errors import SituateError
+from situate.runtime.bindings import Bindings, state_values
+from situate.runtime.device import Ran, Share
+from situate.runtime.hardware import RealDevice
+from situate.runtime.memory import Layout, anonymous_file, mapped
+from situate.runtime.optimizers import Hyperparameters, hyperparameters
+from situate.runtime.placed import PlacedProgram
+from situate.runtime.state import Entry, lay_out
+from situate.runtime.team import Here, Processes, Team
+from situate.runtime.worker import Common, Hello, Run
+
+if TYPE_CHECKING:
+    import torch
+
+StartTeam = Callable[[Sequence[str], Sequence[Hello], int, _core.Flags], Team]
+"""Starts a process for every device, see `Processes`."""
+
+
+class PlacedStep:
+    """A training step, or a model that infers, on the devices of a plan.
+
+    Called with the model's inputs (and targets), it does what `loss(model, *inputs)`, `backward()`
+    and `optimizer.step()` do, and returns the loss; for inference it returns what the model does.
+    The model that was given holds the parameters at all times: save and load its state dict.
+
+    A call that fails raises `SituateError` and leaves the model as it was after the last finished
+    step; so does Ctrl-C. Use it as a context manager, or close it, to end its processes.
+
+    Args:
+        start: starts the devices, each in a process of its own also where there is only one.
+
+    Attributes:
+        model: the model that is trained.
+        optimizer: what updates it; its hyperparameters can be changed between steps.
+        ran: what each device that is used says of the last step.
+    """
+
+    def __init__(
+        self,
+        placed: PlacedProgram,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer | None,
+        devices: Sequence[RealDevice],
+        *,
+        seed: int = 0,
+        keep: bool = True,
+        start: StartTeam | None = None,
+    ) -> None:
+        self.model, self.optimizer = model, optimizer
+        self._start = start
+        self.ran: list[Ran] = []
+        self._placed, self._seed = placed, seed
+        program = placed.program
+        self._used = [(d, devices[d]) for d in placed.used]
+        self._tensors = state_values(program, placed.names, model)
+        numbers = placed.names.state
+        self._updated = {numbers[path]: program.optimizer for path in program.gradients}
+        self._lay_out(keep)
+        self._bindings = Bindings(
+            self._tensors, placed.names, optimizer, self._state, self._updated
+        )
+        self._said: list[Hyperparameters] = []
+        self._step = 0
+        self._team: Team | None = None
+
+    def __call__(self, *inputs: Any, timed: bool = False) -> Any:
+        """Run the step.
+
+        Args:
+            inputs: as the model and its loss take them.
+            timed: keep when each op began and ended, in `ran`.
+
+        Raises:
+            SituateError: inputs of other shapes than were captured, or a device that failed.
+        """
+        self._put(inputs)
+        self._bindings.refresh()
+        said = hyperparameters(self.optimizer) if self.optimizer else []
+        team = self._team = self._team or self._started(said)
+        order = Run(self._step + 1, timed, None if said == self._said else said)
+        self._step, self._said = self._step + 1, said
+        try:
+            self.ran = team.run(order)
+        except BaseException:
+            for entry in self._state:
+                entry.undo(self._step)
+            self.close()
+            raise
+        return self._placed.program.restore([result.clone() for result in self._results])
+
+    def close(self) -> None:
+        """End the processes; the next call starts new ones."""
+        if self._team is not None:
+            self._team.close()
+        self._team = None
+
+    def __enter__(self) -> PlacedStep:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.close()
+
+    def _lay_out(self, keep: bool) -> None:
+        import torch
+
+        layout, placed = Layout(), self._placed
+        program = placed.program
+        overwritten = {k for path, k in placed.names.state.items() if path in program.mutations}
+        changed = frozenset({*self._updated, *overwritten} if keep else ())
+        places = lay_out(layout, self._tensors, self._updated, changed)
+        slots = [layout.place(c.size, c.stride, c.dtype) for c in placed.channels]
+        nodes = program.inputs
+        inputs = [layout.like(node.meta["val"]) for node in nodes]
+        results = [layout.like(node.meta["val"]) for node in program.results]
+        flags = layout.place((len(slots) + 1,), (1,), torch.int32)
+        self._common = Common(places, flags, tuple(slots), tuple(inputs), tuple(results))
+        apart = len(self._used) > 1 or self._start is not None
+        self._block = anonymous_file(layout.nbytes) if apart else None
+        if self._block is None:
+            self._raw = torch.zeros(layout.nbytes, dtype=torch.uint8)
+        else:
+            self._raw = mapped(self._block)
+            weakref.finalize(self, os.close, self._block)
+        self._inputs = [place.view(self._raw) for place in inputs]
+        self._results = [place.view(self._raw) for place in results]
+        self._flags = _core.make_flags(flags.view(self._raw).numpy().view("uint32"))
+        self._state = [Entry(place, self._raw) for place in places]
+
+    def _put(self, given: tuple[Any, ...]) -> None:
+        """Copy the inputs to where the devices read them."""
+        for k, (tensor, place) in enumerate(
+            zip(self._tensors_of(given), self._inputs, strict=True)
+        ):
+            if tensor.shape != place.shape or tensor.dtype != place.dtype:
+                raise SituateError(
+                    f"input {k} is {_described(tensor)}, the step was captured with "
+                    f"{_described(place)}: give such batches, or capture and plan for this one"
+                )
+            place.copy_(tensor)
+
+    def _tensors_of(self, given: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
+        inputs = given[0] if len(given) == 1 and isinstance(given[0], Mapping) else given
+        return self._placed.program.separate(inputs)
+
+    def _started(self, said: list[Hyperparameters]) -> Team:
+        hellos = [self._hello(d, device, said) for d, device in self._used]
+        self._said = said
+        if self._block is None:
+            (_, device), *_ = self._used
+            return Here(device.name, hellos[0], self._raw, device.threads)
+        names = [device.name for _, device in self._used]
+        return (self._start or Processes)(names, hellos, self._block, self._flags)
+
+    def _hello(self, d: int, device: RealDevice, said: list[Hyperparameters]) -> Hello:
+        import torch
+
+        placed, names = self._placed, self._placed.names
+        home = {names.state[path]: where for path, where in placed.home.items()}
+        groups = self._bindings.groups
+        share = Share(
+            placed.sources[d].text(timed=False),
+            placed.sources[d].text(timed=True),
+            tuple(names.kernels),
+            tuple(value for _, value in names.constants.values()),
+            {k: groups[k] for k in self._updated if home[k] == d},
+            placed.program.optimizer,
+            len(placed.channels),
+            len(names.seeds),
+            self._seed,
+        )
+        threads = device.threads or torch.get_num_threads()
+        return Hello(self._common, share, device.torch, threads, said)
+
+
+def _described(tensor: torch.Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"

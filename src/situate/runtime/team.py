@@ -1,0 +1,222 @@
+"""The devices of a placed step: in this process where one works alone, else a process each."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from situate import _core
+from situate.errors import SituateError
+from situate.runtime.channels import ABORT
+from situate.runtime.device import Ran
+from situate.runtime.seeds import kept_generator
+from situate.runtime.worker import Failed, Hello, Run, Work
+
+if TYPE_CHECKING:
+    import torch
+
+GRACE = 5.0
+"""Seconds that workers have to give a step up before they are killed."""
+
+START_WORKER = "import sys; from situate.runtime.worker import main; main(*map(int, sys.argv[1:]))"
+"""What a worker executes."""
+
+START = 120.0
+"""Seconds that a worker has to start."""
+
+
+class StepFailed(SituateError):
+    """A step that no device has ended; the model is as after the step before.
+
+    Attributes:
+        outcome: one of `situate.evaluators.measurements.OUTCOMES`.
+    """
+
+    outcome = "crash"
+
+
+class OutOfMemory(StepFailed):
+    """A device ran out of memory."""
+
+    outcome = "out_of_memory"
+
+
+class Team(Protocol):
+    """Devices that run a step together."""
+
+    def run(self, order: Run) -> list[Ran]:
+        """What each device says of a step.
+
+        Raises:
+            StepFailed: names the device; nothing runs any more.
+        """
+        ...
+
+    def close(self) -> None:
+        """End all that runs."""
+        ...
+
+
+class Here:
+    """The one device of a step, in this process."""
+
+    def __init__(self, name: str, hello: Hello, raw: torch.Tensor, threads: int | None) -> None:
+        self._name, self._work, self._threads = name, Work(hello, raw), threads
+
+    def run(self, order: Run) -> list[Ran]:
+        with _threads(self._threads), kept_generator():
+            said = self._work.run(order)
+        if isinstance(said, Failed):
+            raise failure(self._name, said, order.step)
+        return [said]
+
+    def close(self) -> None:
+        """Nothing runs between steps."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process and what it is reached by."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    connection: Connection
+
+
+class Processes:
+    """A process for every device.
+
+    Args:
+        names: of the devices.
+        hellos: what each is told first.
+        block: descriptor of the common memory.
+        flags: in it.
+    """
+
+    def __init__(
+        self, names: Sequence[str], hellos: Sequence[Hello], block: int, flags: _core.Flags
+    ) -> None:
+        self._flags = flags
+        self._workers = []
+        try:
+            for name, hello in zip(names, hellos, strict=True):
+                self._workers.append(_started(name, hello, block))
+            self._answers(0, START)
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, order: Run) -> list[Ran]:
+        for worker in self._workers:
+            with contextlib.suppress(BrokenPipeError):
+                worker.connection.send(order)
+        try:
+            return self._answers(order.step, None)
+        except BaseException:
+            self._give_up(order.step)
+            raise
+
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.connection.close()
+        for worker in self._workers:
+            worker.process.kill()
+            worker.process.wait()
+        self._workers = []
+
+    def _answers(self, step: int, limit: float | None) -> list[Ran]:
+        """One answer of every worker, in their order."""
+        found: dict[Connection, Ran] = {}
+        while missing := [w for w in self._workers if w.connection not in found]:
+            ready = wait([worker.connection for worker in missing], limit)
+            if not ready:
+                raise StepFailed(f"device {missing[0].name!r}: its worker did not start")
+            for worker in (w for w in missing if w.connection in ready):
+                found[worker.connection] = _answer(worker, step)
+        return [found[worker.connection] for worker in self._workers]
+
+    def _give_up(self, step: int) -> None:
+        """Let the others stop waiting; whoever does not answer is killed, and so are all."""
+        self._flags.post(ABORT, step)
+        for worker in self._workers:
+            try:
+                while worker.connection.poll(GRACE):
+                    said = worker.connection.recv()
+                    if isinstance(said, (Failed, Ran)):
+                        break
+                else:
+                    break
+            except (EOFError, OSError):
+                break
+        self.close()
+
+
+def _answer(worker: Worker, step: int) -> Ran:
+    try:
+        said = worker.connection.recv()
+    except (EOFError, ConnectionResetError):
+        code = worker.process.wait()
+        how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+        raise StepFailed(
+            f"device {worker.name!r}: its worker ended in step {step} ({how}); the model is as "
+            f"after step {max(step - 1, 0)}, and the next step starts new workers"
+        ) from None
+    if isinstance(said, Failed):
+        raise failure(worker.name, said, step)
+    ran: Ran = said
+    return ran
+
+
+def failure(name: str, failed: Failed, step: int) -> StepFailed:
+    """What a device's failure is to the user."""
+    words = failed.text.strip().splitlines()[0] if failed.text.strip() else failed.reason
+    if failed.reason == "out_of_memory":
+        return OutOfMemory(
+            f"device {name!r}: out of memory in step {step} ({words}); the model is as after step "
+            f"{step - 1}: plan with less memory for this device"
+        )
+    return StepFailed(
+        f"device {name!r}: step {step} failed: {words}; the model is as after step {step - 1}"
+    )
+
+
+def _started(name: str, hello: Hello, block: int) -> Worker:
+    ours, theirs = multiprocessing.Pipe()
+    source = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
+    threads = {"OMP_NUM_THREADS": str(hello.threads), "MKL_NUM_THREADS": str(hello.threads)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", START_WORKER, str(theirs.fileno()), str(block)],
+        pass_fds=(theirs.fileno(), block),
+        env={**os.environ, **threads, "PYTHONPATH": path, "SITUATE_DEVICE": name},
+        stdin=subprocess.DEVNULL,
+    )
+    theirs.close()
+    worker = Worker(name, process, ours)
+    ours.send(hello)
+    return worker
+
+
+@contextlib.contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """Let kernels use so many threads, where a number is given."""
+    import torch
+
+    before = torch.get_num_threads()
+    if count is None or count == before:
+        yield
+        return
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

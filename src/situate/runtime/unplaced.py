@@ -1,0 +1,76 @@
+"""A step without a placement, as PyTorch runs it: what a placed step is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from situate.readers.torch_build import from_real
+from situate.runtime.seeds import kept_generator, seeded
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Unplaced:
+    """Steps of a model on the same inputs, drawing what a placed step of that seed draws.
+
+    Args:
+        inputs: a tuple or a dict by name.
+        loss: as in `situate.capture`.
+        optimizer: of the model's parameters; None infers.
+
+    Raises:
+        SituateError: not a model, its inputs and a loss.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        inputs: Any,
+        loss: Callable[..., Any] | None,
+        optimizer: torch.optim.Optimizer | None,
+        *,
+        seed: int = 0,
+        name: str = "model",
+    ) -> None:
+        built = from_real(model, inputs, loss, name)
+        self._model, self._call = model, built.call
+        self._tensors = built.separate(inputs)
+        self._optimizer, self._seed, self._step = optimizer, seed, 0
+        model.train(optimizer is not None)
+
+    def __call__(self) -> list[torch.Tensor]:
+        """Run the next step: the loss, or the tensors that the model returns."""
+        self._step += 1
+        # A step may overwrite its inputs, of which a placed one has a copy.
+        tensors = [tensor.clone() for tensor in self._tensors]
+        with kept_generator(), seeded(self._seed, self._step):
+            if self._optimizer is None:
+                return self._infer(tensors)
+            loss = self._call(self._model, *tensors)
+            loss.backward()
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        return [loss.detach().clone()]
+
+    def _infer(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        """What the model returns, of which the call may make a loss."""
+        import torch
+
+        returned: list[Any] = []
+        hook = self._model.register_forward_hook(lambda *given: returned.append(given[-1]))
+        try:
+            with torch.inference_mode():
+                value = self._call(self._model, *tensors)
+        finally:
+            hook.remove()
+        return [tensor.clone() for tensor in leaves(returned[-1] if returned else value)]
+
+
+def leaves(value: Any) -> list[torch.Tensor]:
+    """The tensors in what a step returns."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]

@@ -1,0 +1,116 @@
+"""The update of one parameter by PyTorch's own functions, piece by piece: what is copied before it
+changes is then still in the cache when it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from situate.runtime.optimizers import Hyperparameters
+from situate.runtime.state import Entry, flat
+
+if TYPE_CHECKING:
+    import torch
+
+PIECE = 2**15
+"""Elements: the five tensors of an Adam update and the copies of three fit in a level-2 cache."""
+
+Tensors = Sequence["torch.Tensor"]
+Apply = Callable[[Tensors, "torch.Tensor", "torch.Tensor", Hyperparameters], None]
+"""From a parameter and its moments, its gradient and the count of steps before, in place."""
+
+
+class Update:
+    """The update of one parameter.
+
+    Args:
+        kind: one of `situate.readers.torch_step.OPTIMIZERS`.
+        entry: the parameter and what is kept of it.
+        said: the hyperparameters.
+    """
+
+    def __init__(self, kind: str, entry: Entry, said: Hyperparameters) -> None:
+        import torch
+
+        self._entry, self._said, self._apply = entry, said, _APPLY[kind]
+        self._parts = _cut(entry.parts)
+        self._copies = _cut(entry.copies) or [()] * len(self._parts)
+        self._count = torch.zeros(())
+
+    def tell(self, said: Hyperparameters) -> None:
+        """Go on with other hyperparameters."""
+        self._said = said
+
+    def __call__(self, gradient: torch.Tensor, step: int) -> None:
+        """Update in step number `step`, which `Entry.undo` can undo at any point."""
+        entry = self._entry
+        entry.begin(step)
+        pieces = zip(self._parts, self._copies, _cut([self._like(gradient)]), strict=True)
+        for k, (parts, copies, (part,)) in enumerate(pieces, start=1):
+            for copy, old in zip(copies, parts, strict=False):
+                copy.copy_(old)
+            entry.copied(k * PIECE)
+            self._count.copy_(entry.count)
+            self._apply(parts, part, self._count, self._said)
+        entry.count.copy_(self._count)
+
+    def _like(self, gradient: torch.Tensor) -> torch.Tensor:
+        """The gradient, laid out as the parameter is."""
+        import torch
+
+        parameter = self._entry.parts[0]
+        if gradient.stride() == parameter.stride():
+            return gradient
+        return torch.empty_like(parameter).copy_(gradient)
+
+
+def _cut(tensors: Tensors) -> list[tuple[torch.Tensor, ...]]:
+    import torch
+
+    return list(zip(*(torch.split(flat(tensor), PIECE) for tensor in tensors), strict=True))
+
+
+def _sgd(
+    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, said: Hyperparameters
+) -> None:
+    from torch.optim.sgd import sgd
+
+    momenta: list[torch.Tensor | None] = [*parts[1:]] or [None]
+    options = {name: said[name] for name in ("lr", "momentum", "weight_decay", "maximize")}
+    sgd(
+        [parts[0]],
+        [gradient],
+        momenta,
+        foreach=False,
+        dampening=0.0,
+        nesterov=said["nesterov"],
+        **options,
+    )
+    count += 1
+
+
+def _adam(
+    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, said: Hyperparameters
+) -> None:
+    from torch.optim.adam import adam
+
+    parameter, average, square = ([part] for part in parts)
+    adam(parameter, [gradient], average, square, [], [count], **_adam_options(said))
+
+
+def _adamw(
+    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, said: Hyperparameters
+) -> None:
+    from torch.optim.adamw import adamw
+
+    parameter, average, square = ([part] for part in parts)
+    adamw(parameter, [gradient], average, square, [], [count], **_adam_options(said))
+
+
+def _adam_options(said: Hyperparameters) -> Hyperparameters:
+    beta1, beta2 = said["betas"]
+    options = {name: said[name] for name in ("lr", "weight_decay", "eps", "maximize")}
+    return {"foreach": False, "amsgrad": False, "beta1": beta1, "beta2": beta2, **options}
+
+
+_APPLY: dict[str, Apply] = {"sgd": _sgd, "momentum": _sgd, "adam": _adam, "adamw": _adamw}

@@ -1,0 +1,150 @@
+"""The process of one device: it maps the common memory, and runs its share when it is told to."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+from situate.runtime.device import Share
+from situate.runtime.memory import Place
+from situate.runtime.optimizers import Hyperparameters
+from situate.runtime.state import EntryPlaces
+
+if TYPE_CHECKING:
+    import torch
+
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Common:
+    """Where the devices of a placed step find what they share in the one block of memory."""
+
+    state: list[EntryPlaces]
+    flags: Place
+    slots: tuple[Place, ...]
+    inputs: tuple[Place, ...]
+    results: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class Hello:
+    """What a worker is told first.
+
+    Attributes:
+        device: PyTorch's name of it.
+        threads: that its kernels may use.
+        said: by group, the hyperparameters of the updates.
+    """
+
+    common: Common
+    share: Share
+    device: str
+    threads: int
+    said: list[Hyperparameters]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One step. `said` is None where the hyperparameters are as before."""
+
+    step: int
+    timed: bool
+    said: list[Hyperparameters] | None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Why a device did not end a step: `out_of_memory`, `aborted` or `error`, and the error."""
+
+    reason: str
+    text: str
+
+
+def main(connection: int, block: int) -> None:
+    """Serve the process at the other end until it hangs up.
+
+    Args:
+        connection: descriptor of a socket.
+        block: descriptor of the common memory.
+    """
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import torch
+
+    from situate.runtime.memory import mapped
+
+    parent = Connection(connection)
+    hello: Hello = parent.recv()
+    torch.set_num_threads(hello.threads)
+    work = Work(hello, mapped(block))
+    parent.send("ready")
+    while True:
+        try:
+            parent.send(work.run(parent.recv()))
+        except (EOFError, BrokenPipeError):
+            return
+
+
+class Work:
+    """A device in a process of its own."""
+
+    def __init__(self, hello: Hello, raw: torch.Tensor) -> None:
+        import torch
+
+        from situate import _core
+        from situate.runtime.allocator import keep_freed_memory
+        from situate.runtime.channels import Channels
+        from situate.runtime.device import Device
+        from situate.runtime.state import Entry
+
+        keep_freed_memory()
+        device, common = torch.device(hello.device), hello.common
+        flags = _core.make_flags(common.flags.view(raw).numpy().view("uint32"))
+        slots = [place.view(raw) for place in common.slots]
+        self._inputs = [place.view(raw) for place in common.inputs]
+        results = [_writer(place.view(raw)) for place in common.results]
+        channels = Channels(flags, slots, device)
+        state = [Entry(places, raw) for places in common.state]
+        self._device = Device(hello.share, state, channels, hello.said, results, device)
+
+    def run(self, order: Run) -> Any:
+        """What the device says of a step, or why it failed."""
+        import torch
+
+        from situate.runtime.channels import Aborted
+
+        try:
+            if order.said is not None:
+                self._device.tell(order.said)
+            return self._device.run(order.step, self._inputs, order.timed)
+        except Aborted:
+            return Failed("aborted", "")
+        except torch.OutOfMemoryError as error:
+            return Failed("out_of_memory", str(error))
+        except Exception as error:
+            return Failed(_reason(error), f"{type(error).__name__}: {error}")
+
+
+def _writer(place: torch.Tensor) -> Callable[[torch.Tensor], object]:
+    return lambda value: place.copy_(value)
+
+
+def _reason(error: Exception) -> str:
+    memory = isinstance(error, MemoryError) or "can't allocate memory" in str(error)
+    return "out_of_memory" if memory else "error"
+
+
+def die_with_parent() -> None:
+    """Linux kills a worker whose parent was killed; elsewhere it ends at the next word."""
+    if sys.platform == "linux":
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            sys.exit(1)
