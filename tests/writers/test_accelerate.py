@@ -1,17 +1,23 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import warnings
 from pathlib import Path
+from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 
 from situate.cluster import Cluster, Device, Link
 from situate.errors import PlanError, SituateError
 from situate.graph import Graph, Op
 from situate.problem import Problem
-from situate.writers.accelerate import device_map, split_modules, write
+from situate.readers.torch import capture
+from situate.writers.accelerate import device_map, moved_modules, write
 from tests.report.handmade import chain, schedule
+from tests.writers.fake_devices import run_on_fake_devices
 
 
 def problem_of(held: dict[str, int], kinds: tuple[str, ...] = ("gpu", "gpu")) -> Problem:
@@ -53,8 +59,8 @@ def test_a_split_module_goes_where_most_bytes_are_and_is_named(tmp_path: Path) -
     problem = problem_of({"a#w": 1, "a#v": 9, "b": 1})
     plan = schedule(problem, [0, 1, 0])
     assert device_map(problem, plan) == {"a": 1, "b": 0}
-    assert split_modules(problem, plan) == ["a"]
-    with pytest.warns(UserWarning, match=r"splits 1 module over devices \(a\)"):
+    assert moved_modules(problem, plan, device_map(problem, plan)) == ["a"]
+    with pytest.warns(UserWarning, match=r"differs from the plan in 1 module \(a\)"):
         write(problem, plan, tmp_path / "map.json")
     assert json.loads((tmp_path / "map.json").read_bytes()) == {"a": 1, "b": 0}
 
@@ -77,28 +83,116 @@ def test_an_unwritable_path_is_an_error(tmp_path: Path) -> None:
         write(chain(1), schedule(chain(1), [0]), tmp_path / "missing" / "map.json")
 
 
-def test_accelerate_takes_the_map_of_a_model() -> None:
-    """Every parameter is covered, each by the place the plan gave its module, and it runs."""
+def network() -> tuple[Any, Any]:
+    """A small language model with residual blocks, batch norm's buffers, a buffer and a parameter
+    of its own, and an output layer tied to the embedding; and its input."""
     torch = pytest.importorskip("torch")
-    accelerate = pytest.importorskip("accelerate")
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up, self.norm, self.down = nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Linear(16, 8)
+
+        def forward(self, x: Any) -> Any:
+            return x + self.down(self.norm(self.up(x)).relu())
+
+    class Body(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words, self.places = nn.Embedding(11, 8), nn.Embedding(5, 8)
+            self.register_buffer("numbers", torch.arange(5))
+            self.register_buffer("counter", torch.zeros(1), persistent=False)
+            self.layers = nn.ModuleList(Block() for _ in range(4))
+
+        def forward(self, tokens: Any) -> Any:
+            x = (self.words(tokens) + self.places(self.numbers)).sum(1)
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.drop = Body(), nn.Dropout()
+            self.head = nn.Linear(8, 11, bias=False)
+            self.head.weight = self.body.words.weight
+
+        def forward(self, tokens: Any) -> Any:
+            return self.head(self.drop(self.body(tokens)))
+
+    torch.manual_seed(0)
+    return Model().eval(), torch.randint(11, (3, 5))
+
+
+@pytest.fixture(scope="module")
+def captured() -> Graph:
+    """The network's training step; every op takes a second."""
+    model, tokens = network()
+    graph = capture(lambda: (model, (tokens,), lambda m, t: m(t).sum()), name="network")
+    ops = tuple(msgspec.structs.replace(op, seconds={"*": 1.0}) for op in graph.ops)
+    return dataclasses.replace(graph, ops=ops)
+
+
+def planned(graph: Graph, devices: int, seed: int) -> dict[str, int | str]:
+    """The map of a plan that places parameters and ops at random."""
+    gpus = tuple(Device(f"gpu{i}") for i in range(devices))
+    problem = Problem(graph, Cluster("c", gpus, (Link("*", "*", 1.0),)))
+    of_unit = np.random.default_rng(seed).integers(devices, size=problem.units)
+    return mapped(problem, of_unit[problem.unit].tolist())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_plan_gives_a_map_that_covers_the_model_and_runs(captured: Graph, seed: int) -> None:
+    """No module gets inputs from two devices, and no parameter or buffer is without a place."""
+    pytest.importorskip("accelerate")
     from accelerate.utils import check_device_map
 
-    def block() -> object:
-        return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
+    model, tokens = network()
+    found = planned(captured, 3, seed)
+    assert len(set(found.values())) > 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_device_map(model, dict(found))
+    assert run_on_fake_devices(model, found, tokens).shape == (3, 11)
 
-    model = torch.nn.Sequential(block(), torch.nn.ReLU(), block(), torch.nn.Linear(4, 2))
-    sizes: dict[str, int] = {}
-    for name, parameter in model.named_parameters():
-        module = name.rpartition(".")[0]
-        sizes[module] = sizes.get(module, 0) + parameter.nbytes
-    problem = problem_of(sizes, ("cpu", "gpu"))
-    found = mapped(problem, [0, 0, 0, 1, 1])
-    assert found == {"0": "cpu", "2.0": "cpu", "2.1": 0, "3": 0}
-    check_device_map(model, found)
 
-    on_this_machine = dict.fromkeys(found, "cpu")
-    placed = accelerate.dispatch_model(model, on_this_machine, force_hooks=True)
-    assert placed(torch.ones(3, 4)).shape == (3, 2)
+def test_a_map_that_splits_a_residual_block_does_not_run() -> None:
+    """What the test above relies on."""
+    pytest.importorskip("accelerate")
+    model, tokens = network()
+    split = {"body": 0, "body.layers.1.down": 1, "drop": 0, "head": 0}
+    with pytest.raises(RuntimeError, match="same device"):
+        run_on_fake_devices(model, split, tokens)
+
+
+def test_tied_parameters_share_a_device(captured: Graph) -> None:
+    maps = [planned(captured, 3, seed) for seed in range(4)]
+    assert len({place_of(found, "head") for found in maps}) > 1
+    assert all(place_of(found, "head") == place_of(found, "body.words") for found in maps)
+
+
+def place_of(found: dict[str, int | str], module: str) -> int | str:
+    """The place of the nearest path above."""
+    parts = module.split(".")
+    paths = [".".join(parts[:i]) for i in range(len(parts), -1, -1)]
+    return next(found[path] for path in paths if path in found)
+
+
+def test_the_dispatched_model_computes_the_same(captured: Graph, tmp_path: Path) -> None:
+    """On the CPU and the disk, which every machine has; accelerate cannot have tied parameters on
+    the disk."""
+    torch = pytest.importorskip("torch")
+    accelerate = pytest.importorskip("accelerate")
+    model, tokens = network()
+    expected = model(tokens)
+    placed = planned(captured, 2, 0)
+    tied = place_of(placed, "head")
+    found = {path: "cpu" if place == tied else "disk" for path, place in placed.items()}
+    assert set(found.values()) == {"cpu", "disk"}
+    dispatched = accelerate.dispatch_model(model, found, offload_dir=str(tmp_path))
+    assert any(parameter.device.type == "meta" for parameter in dispatched.parameters())
+    assert torch.equal(dispatched(tokens), expected)
 
 
 def test_accelerate_refuses_a_map_that_misses_a_module() -> None:

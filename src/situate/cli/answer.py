@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -12,6 +13,8 @@ from rich.console import Console, RenderableType
 
 from situate.cli.terminal import INFEASIBLE, note
 from situate.problem import Problem
+from situate.report.forecast import Forecast, forecast
+from situate.report.forecast_table import forecast_table
 from situate.report.learning import learning_figures
 from situate.report.tables import comparison, over_text, summary
 from situate.result import Result
@@ -49,6 +52,7 @@ def result_figures(result: Result) -> dict[str, Any]:
         "gap": result.gap,
         "feasible": result.feasible,
         "makespan": result.makespan,
+        "measured": result.measured,
         "throughput": result.throughput,
         "peak_memory": result.peak_memory,
         "overflow": _overflow(problem, result.schedule),
@@ -72,6 +76,36 @@ def show_result(result: Result, as_json: bool) -> None:
         print_json(result_figures(result))
     else:
         print_table(summary(result))
+
+
+def show_forecast(result: Result, as_json: bool) -> None:
+    """What a plan will need and take."""
+    told = forecast(result.problem, result.schedule, result.method)
+    if as_json:
+        print_json(forecast_figures(told))
+    else:
+        print_table(forecast_table(told))
+
+
+def forecast_figures(told: Forecast) -> dict[str, Any]:
+    """A forecast: times in the graph's unit, sizes in bytes."""
+    return {
+        "graph": told.graph,
+        "cluster": told.cluster,
+        "method": told.method,
+        "unit": told.unit,
+        "makespan": told.makespan,
+        "low": told.bar.low,
+        "high": told.bar.high,
+        "period": told.period,
+        "sources": told.bar.shares,
+        "fits": told.fits,
+        "devices": {
+            device.name: asdict(device.content)
+            | {"peak": device.peak, "limit": device.limit, "fits": device.fits}
+            for device in told.devices
+        },
+    }
 
 
 def show_comparison(results: Sequence[Result], best: Result, as_json: bool) -> None:

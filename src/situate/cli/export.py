@@ -6,21 +6,31 @@ from typing import Annotated
 
 import typer
 
-from situate.cli.options import Cluster, Dim, Model, Optimizer
+from situate.cli.options import Cluster, Costs, Dim, Model, Optimizer
 
-TARGETS = ("perfetto", "accelerate", "dot")
+TARGETS = (
+    "perfetto",
+    "accelerate",
+    "torchtitan",
+    "vllm",
+    "llamacpp",
+    "megatron",
+    "onnxruntime",
+    "dot",
+)
 
 
 def export(
     model: Model,
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="A file that 'plan --out' wrote.")],
-    to: Annotated[str, typer.Option(help="perfetto, accelerate or dot.")],
+    to: Annotated[str, typer.Option(help=f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}.")],
     out: Annotated[str, typer.Option(metavar="FILE", help="The file to write.")],
     cluster: Cluster = None,
+    costs: Costs = None,
     optimizer: Optimizer = None,
     dim: Dim = None,
 ) -> None:
-    """Write a plan as a Perfetto trace, an accelerate device map or a Graphviz graph."""
+    """Write a plan for another tool: a trace, a device map, the stages of a pipeline, a drawing."""
     import importlib
 
     from situate.cli.inputs import check_name, read_planned
@@ -28,7 +38,8 @@ def export(
     from situate.cli.terminal import note
 
     check_name(to, TARGETS, "target")
-    check_outputs([model, plan, cluster or ""], [out])
-    problem, schedule = read_planned(model, plan, cluster, optimizer, dim)
-    importlib.import_module(f"situate.writers.{to}").write(problem, schedule, out)
+    check_outputs([model, plan, cluster or "", costs or ""], [out])
+    problem, schedule = read_planned(model, plan, cluster, optimizer, dim, costs)
+    source = {"model": model} if to == "onnxruntime" else {}
+    importlib.import_module(f"situate.writers.{to}").write(problem, schedule, out, **source)
     note(f"wrote {out}")

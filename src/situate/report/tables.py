@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Literal
 
 from rich.console import Group, RenderableType
@@ -46,6 +47,7 @@ def summary(result: Result) -> RenderableType:
     problem, unit = result.problem, result.problem.graph.unit
     rows: list[tuple[str, str]] = [
         (OBJECTIVES[problem.objective], value_text(result.value, problem.objective, unit)),
+        *[("measured", measured_text(result))] * (result.measured is not None),
         ("lower bound", value_text(result.lower_bound, problem.objective, unit)),
         ("gap", share_text(result.gap)),
         *[("makespan", time_text(result.makespan, unit))] * (problem.objective != "time"),
@@ -61,6 +63,17 @@ def summary(result: Result) -> RenderableType:
         grid.add_row(Text(label, "dim"), Text(printable(value), "bold red" if bad else ""))
     heading = f"{problem.graph.name} on {problem.cluster.name}"
     return Group(Text(printable(heading), "bold"), grid, Text(), memory(problem, result.schedule))
+
+
+def measured_text(result: Result) -> str:
+    """`580 ms, 4.9 % less than predicted`; empty where nothing was measured."""
+    if result.measured is None:
+        return ""
+    text = time_text(result.measured, result.problem.graph.unit)
+    if not (isfinite(result.measured) and result.makespan > 0):
+        return text
+    off = result.measured / result.makespan - 1
+    return f"{text}, {share_text(abs(off))} {'more' if off > 0 else 'less'} than predicted"
 
 
 def over_text(problem: Problem, schedule: Schedule) -> str:
@@ -99,10 +112,11 @@ def comparison(results: Sequence[Result]) -> RenderableType:
     Raises:
         ValueError: there are no results.
     """
-    ranked = sorted(results, key=lambda r: (not r.feasible, r.value, len(r.devices_used)))
+    ranked = sorted(results, key=lambda r: (not r.feasible, r.judged, len(r.devices_used)))
     problem = ranked[0].problem
     columns = f"method|{OBJECTIVES[problem.objective]}|gap|peak memory|devices|fits|search"
-    made = table("", columns, (1, 2, 3, 4, 6))
+    run = any(result.measured is not None for result in ranked)
+    made = table("", columns + "|measured" * run, (1, 2, 3, 4, 6))
     for result in ranked:
         _method_row(made, result, best=result is ranked[0] and result.feasible)
     bound = max(result.lower_bound for result in ranked)
@@ -122,6 +136,7 @@ def _method_row(made: Table, result: Result, best: bool) -> None:
         str(len(result.devices_used)),
         Text(printable(fits), "" if result.feasible else "red"),
         f"{result.seconds:.2f} s",
+        *[measured_text(result)] * (result.measured is not None),
         style="bold green" if best else "",
     )
 
@@ -141,7 +156,7 @@ def verdict(ranked: Sequence[Result]) -> str:
     if not alone:
         return f"Best: {best.method}. No single device was found to hold it."
     device = printable(alone[0].devices_used[0])
-    ratio = alone[0].value / best.value if best.value else 1.0
+    ratio = alone[0].judged / best.judged if best.judged else 1.0
     if ratio < WORTH_ANOTHER_DEVICE:
         return f"One device is as good: {device} alone is within {ratio - 1:.1%} of the best plan."
     word = "smaller" if best.problem.objective == "memory" else "faster"

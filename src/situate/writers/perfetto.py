@@ -30,12 +30,35 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
         MissingExtra: the perfetto package is not installed.
         SituateError: `path` cannot be written, or the step takes longer than a trace can say.
     """
+    _check_clock(problem, schedule)
+    write_bytes(path, _Trace(problem, schedule).serialized())
+
+
+def write_beside(
+    problem: Problem,
+    schedule: Schedule,
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    path: str | Path,
+) -> None:
+    """Write a trace of two processes, `measured` and `predicted`, with a track a device each.
+
+    Args:
+        start, end: (n,) measured seconds of each op; NaN for those that were not timed.
+
+    Raises:
+        MissingExtra, SituateError: as `write`.
+    """
+    _check_clock(problem, schedule)
+    write_bytes(path, _Trace(problem, schedule).beside(start, end))
+
+
+def _check_clock(problem: Problem, schedule: Schedule) -> None:
     if schedule.makespan * NANOSECONDS[problem.graph.unit] >= 2**63:
         raise SituateError(
             f"the step takes {schedule.makespan:g} {problem.graph.unit}, more nanoseconds than a "
             "trace can count"
         )
-    write_bytes(path, _Trace(problem, schedule).serialized())
 
 
 class _Trace:
@@ -51,27 +74,44 @@ class _Trace:
         devices = self._track("devices")
         channels = self._track("channels")
         memory = self._track("memory")
-        self._devices(devices)
+        self._devices(devices, self.schedule.start, self.schedule.end, self._sent())
         self._channels(channels)
         self._memory(memory)
         data: bytes = self.builder.serialize()
         return data
 
-    def _devices(self, parent: int) -> None:
+    def beside(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> bytes:
+        self._devices(self._process("measured"), start, end, {})
+        predicted = self._process("predicted")
+        self._devices(predicted, self.schedule.start, self.schedule.end, self._sent())
+        self._channels(predicted)
+        self._memory(predicted)
+        data: bytes = self.builder.serialize()
+        return data
+
+    def _sent(self) -> dict[int, list[int]]:
+        """By op, the transfers of what it makes."""
         sent: dict[int, list[int]] = {}
         for k, tensor in enumerate(self.schedule.tensor.tolist()):
             sent.setdefault(int(self.problem.producer[tensor]), []).append(k)
-        names = self.problem.cluster.names
-        for device, name in enumerate(names):
-            ops = np.flatnonzero(self.schedule.placement == device)
-            for lane in _lanes(ops, self.schedule.start, self.schedule.end):
+        return sent
+
+    def _devices(
+        self,
+        parent: int,
+        start: NDArray[np.float64],
+        end: NDArray[np.float64],
+        sent: dict[int, list[int]],
+    ) -> None:
+        for device, name in enumerate(self.problem.cluster.names):
+            ops = np.flatnonzero((self.schedule.placement == device) & ~np.isnan(start))
+            for lane in _lanes(ops, start, end):
                 track = self._track(name, parent)
                 for op in lane:
-                    self._op(track, op, sent.get(op, []))
+                    self._op(track, op, float(start[op]), float(end[op]), sent.get(op, []))
 
-    def _op(self, track: int, op: int, sent: list[int]) -> None:
+    def _op(self, track: int, op: int, start: float, end: float, sent: list[int]) -> None:
         node = self.problem.graph.ops[op]
-        start, end = float(self.schedule.start[op]), float(self.schedule.end[op])
         details = {"kind": node.kind, "module": node.module, "phase": node.phase}
         self._slice(track, node.name, start, end, node.phase or "op", details, sent)
 
@@ -138,6 +178,13 @@ class _Trace:
         descriptor.uuid, descriptor.name = self.tracks, printable(name)
         if parent:
             descriptor.parent_uuid = parent
+        return self.tracks
+
+    def _process(self, name: str) -> int:
+        self.tracks += 1
+        descriptor = self.builder.add_packet().track_descriptor
+        descriptor.uuid, descriptor.name = self.tracks, name
+        descriptor.process.pid, descriptor.process.process_name = self.tracks, name
         return self.tracks
 
     def _counter(self, name: str, parent: int) -> int:

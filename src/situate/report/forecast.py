@@ -1,0 +1,172 @@
+"""What a plan will need and take, told before there is hardware to run it on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from situate.problem import UNLIMITED, Problem
+from situate.report.computing import check_times
+from situate.report.error_bar import ErrorBar, error_bar
+from situate.report.residency import PERSISTENT, WORKSPACE, Residency, residency
+from situate.schedule import Schedule
+
+CAPTURED = ("pytorch", "onnx")
+"""Formats in which all that is held for the whole step is known for what it is."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """Bytes in a device's memory at one instant, by what they are for.
+
+    Attributes:
+        weights: parameters and buffers, where they live.
+        optimiser: what the optimiser keeps of each parameter.
+        held: bytes held for the whole step of which the graph does not say what they are.
+        gradients: tensors of the backward pass that an update reads.
+        activations: all other tensors on the device that made them.
+        received: copies of tensors that other devices made.
+        workspace: what running ops need besides.
+    """
+
+    weights: int = 0
+    optimiser: int = 0
+    held: int = 0
+    gradients: int = 0
+    activations: int = 0
+    received: int = 0
+    workspace: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return sum(getattr(self, part.name) for part in fields(self))
+
+
+@dataclass(frozen=True)
+class DeviceForecast:
+    """What a device's memory holds when it is first at its fullest.
+
+    Attributes:
+        ops: how many run there.
+        content: adds up to `peak`.
+        peak, limit: bytes; limit None is unlimited.
+        peak_time: in the graph's unit.
+    """
+
+    name: str
+    ops: int
+    content: Content
+    peak: int
+    limit: int | None
+    peak_time: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether the peak is within the limit."""
+        return self.limit is None or self.peak <= self.limit
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A plan's step; times in the graph's unit, sizes in bytes."""
+
+    graph: str
+    cluster: str
+    unit: str
+    method: str
+    makespan: float
+    bar: ErrorBar
+    """Around the makespan."""
+    period: float | None
+    """Between steps in steady pipelined operation; None unless that is the objective."""
+    devices: tuple[DeviceForecast, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether every device's peak is within its limit."""
+        return all(device.fits for device in self.devices)
+
+
+def forecast(problem: Problem, schedule: Schedule, method: str = "") -> Forecast:
+    """The memory of every device and the time of a step.
+
+    Raises:
+        ScheduleError: its ops wait for one another, so that it never ends.
+    """
+    check_times(schedule)
+    memory, parts = residency(problem, schedule), _Parts(problem, schedule)
+    return Forecast(
+        problem.graph.name,
+        problem.cluster.name,
+        problem.graph.unit,
+        method,
+        float(schedule.makespan),
+        error_bar(problem, schedule),
+        schedule.period(problem) if problem.objective == "throughput" else None,
+        tuple(_device(problem, schedule, memory, parts, e) for e in range(problem.d)),
+    )
+
+
+def _device(
+    problem: Problem, schedule: Schedule, memory: Residency, parts: _Parts, device: int
+) -> DeviceForecast:
+    capacity = int(problem.capacity[device])
+    content, time = Content(), 0.0
+    instants, use = memory.use(device)
+    if len(use):
+        fullest = int(np.argmax(use))
+        content = parts.content(memory, device, float(instants[fullest]))
+        time = float(memory.time(instants[[fullest]])[0])
+    return DeviceForecast(
+        problem.cluster.names[device],
+        int((schedule.placement == device).sum()),
+        content,
+        int(schedule.peak[device]),
+        None if capacity >= UNLIMITED else capacity,
+        time,
+    )
+
+
+class _Parts:
+    """Sorts what lies in memory by what it is for."""
+
+    def __init__(self, problem: Problem, schedule: Schedule) -> None:
+        self.home = schedule.placement[problem.producer]
+        ops = problem.graph.ops
+        self.gradient = np.zeros(len(problem.size), bool)
+        self.parameter: dict[int, int] = {}
+        for index, tensor in enumerate(problem.graph.tensors):
+            readers = any(ops[consumer].phase == "update" for consumer in tensor.consumers)
+            self.gradient[index] = readers and ops[tensor.producer].phase == "backward"
+            if tensor.resident and ops[tensor.producer].kind == "parameter":
+                known = self.parameter.get(tensor.producer, 0)
+                self.parameter[tensor.producer] = known + tensor.size
+        self.known = problem.graph.source in CAPTURED
+
+    def content(self, memory: Residency, device: int, instant: float) -> Content:
+        """What lies on `device` at `instant`."""
+        found: dict[str, int] = {}
+        for interval in memory.at(device, instant).tolist():
+            for part, size in self._parts(memory, interval, device).items():
+                found[part] = found.get(part, 0) + size
+        return Content(**found)
+
+    def _parts(self, memory: Residency, interval: int, device: int) -> dict[str, int]:
+        kind, index = int(memory.kind[interval]), int(memory.index[interval])
+        size = int(memory.size[interval])
+        if kind == PERSISTENT:
+            return self._persistent(index, size)
+        if kind == WORKSPACE:
+            return {"workspace": size}
+        if self.home[index] != device:
+            return {"received": size}
+        return {"gradients" if self.gradient[index] else "activations": size}
+
+    def _persistent(self, op: int, size: int) -> dict[str, int]:
+        """What a parameter holds beyond its own size is its optimiser's."""
+        if op in self.parameter:
+            weight = min(size, self.parameter[op])
+            return {"weights": weight, "optimiser": size - weight}
+        return {"weights" if self.known else "held": size}

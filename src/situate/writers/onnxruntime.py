@@ -1,0 +1,137 @@
+"""ONNX Runtime: a layer annotation a node, and the setting that gives each to a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from situate.errors import MissingExtra, PlanError, SituateError
+from situate.problem import Problem
+from situate.readers.contents import contents
+from situate.readers.onnx import tensors
+from situate.schedule import Schedule
+from situate.writers.atomic import write_bytes
+from situate.writers.json_bytes import json_bytes
+from situate.writers.places import places
+
+ANNOTATION = "layer_ann"
+"""Key of a node's annotation among its metadata."""
+
+SETTING = "session.layer_assignment_settings"
+"""The session option that maps annotations to devices."""
+
+DESIGNATORS = ("cpu", "gpu", "npu", "fpga")
+"""Kinds of devices that ONNX Runtime has a word for; any other is an `accelerator`."""
+
+
+def write(
+    problem: Problem, schedule: Schedule, path: str | Path, model: str | Path | None = None
+) -> None:
+    """Write the model with its nodes annotated where `path` ends in `.onnx`, else JSON.
+
+    The copy has the setting among its metadata and its weights where they were: external data stays
+    in the files it is in.
+
+    Args:
+        model: the ONNX file that the graph was read from.
+
+    Raises:
+        PlanError: the graph is none of ONNX, or the plan uses two devices of one kind.
+        SituateError: `model` is no ONNX file, its weights could not be found beside the copy, or
+            `path` cannot be written.
+        MissingExtra: onnx is not installed.
+    """
+    names, setting = layer_annotations(problem, schedule)
+    if Path(path).suffix.lower() == ".onnx":
+        data = _annotated(problem, names, setting, Path(path), model)
+    else:
+        data = json_bytes({SETTING: setting, ANNOTATION: names})
+    write_bytes(path, data)
+
+
+def layer_annotations(problem: Problem, schedule: Schedule) -> tuple[dict[str, str], str]:
+    """The annotation of every node by its op's name, and the setting for all of them.
+
+    Raises:
+        PlanError: the graph is none of ONNX, or the plan uses two devices of one kind.
+    """
+    nodes = [j for j, op in enumerate(problem.graph.ops) if op.kind.startswith("onnx.")]
+    if not nodes:
+        raise PlanError(
+            f"graph {problem.graph.name!r} was not read from ONNX, and its nodes are what ONNX "
+            "Runtime places: plan the .onnx file"
+        )
+    ops, placement = problem.graph.ops, schedule.placement.tolist()
+    devices = _designators(problem, {placement[j] for j in nodes})
+    names = {ops[j].name: f"situate-{devices[placement[j]]}" for j in nodes}
+    return names, "; ".join(f"{device}(=situate-{device})" for device in devices.values())
+
+
+def _designators(problem: Problem, devices: set[int]) -> dict[int, str]:
+    """What ONNX Runtime calls the devices that a plan uses: `cpu`, `gpu`, `gpu:1`."""
+    cluster, numbers = problem.cluster, places(problem.cluster)
+    used: dict[str, int] = {}
+    for device in sorted(devices):
+        kind = cluster.devices[device].kind
+        word = kind if kind in DESIGNATORS else "accelerator"
+        if used.setdefault(word, device) != device:
+            names = f"{cluster.names[used[word]]!r} and {cluster.names[device]!r}"
+            raise PlanError(
+                f"the plan uses {names}, and a session of ONNX Runtime has one {word} device: plan "
+                "on a cluster with one device of each kind"
+            )
+    return {
+        device: f"gpu:{numbers[device]}" if word == "gpu" and numbers[device] else word
+        for word, device in used.items()
+    }
+
+
+def _annotated(
+    problem: Problem, names: Mapping[str, str], setting: str, path: Path, source: str | Path | None
+) -> bytes:
+    """The model of `source` with an annotation at every node that the plan places."""
+    model = _load(source)
+    if _is_external(model) and path.resolve().parent != Path(str(source)).resolve().parent:
+        raise SituateError(
+            f"cannot write {str(path)!r}: the model's weights lie in files beside {str(source)!r}: "
+            "write into its folder"
+        )
+    maker = {
+        tensor.name: problem.graph.ops[tensor.producer].name for tensor in problem.graph.tensors
+    }
+    for node in model.graph.node:
+        made = (maker[value] for value in node.output if value in maker)
+        op = next(made, node.name or next(iter(node.output), ""))
+        if op in names:
+            _set(node.metadata_props, ANNOTATION, names[op])
+    _set(model.metadata_props, SETTING, setting)
+    return bytes(model.SerializeToString())
+
+
+def _load(source: str | Path | None) -> Any:
+    """The model as the graph's reader sees it, without weights that lie elsewhere."""
+    try:
+        import onnx
+        import onnx.inliner
+        from google.protobuf.message import DecodeError
+    except ImportError:
+        raise MissingExtra("onnx", "onnx") from None
+    if source is None or not Path(source).is_file():
+        raise SituateError(f"{source}: is no ONNX file, and only one can be annotated: write JSON")
+    try:
+        model = onnx.load_model_from_string(contents(Path(source)))
+    except DecodeError:
+        raise SituateError(f"{source}: is no ONNX file: write the annotations as JSON") from None
+    return onnx.inliner.inline_local_functions(model) if model.functions else model
+
+
+def _is_external(model: Any) -> bool:
+    return any(tensor.external_data for tensor in tensors(model.graph, model.functions))
+
+
+def _set(properties: Any, key: str, value: str) -> None:
+    """Give one entry of a list of keys and values its value."""
+    entry = next((entry for entry in properties if entry.key == key), None)
+    entry = properties.add(key=key) if entry is None else entry
+    entry.value = value

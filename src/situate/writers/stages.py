@@ -1,0 +1,114 @@
+"""The stages of a pipeline: runs of layers, one an accelerator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from situate.errors import PlanError
+from situate.problem import Problem
+from situate.report.text import plural, printable
+from situate.schedule import Schedule
+from situate.writers.layers import Layers, Part, layers
+from situate.writers.places import places
+
+REMEDY = "plan it with --method topological, or, for a network of the zoo, with --method expert"
+"""What makes plans of stages in one piece."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """A pipeline.
+
+    Attributes:
+        layers: the network.
+        counts: layers of each stage.
+        names: the device of each stage.
+        environment: numbers the accelerators in the order of the stages.
+    """
+
+    layers: Layers
+    counts: tuple[int, ...]
+    names: tuple[str, ...]
+    environment: dict[str, str]
+
+
+def stages(problem: Problem, schedule: Schedule) -> Stages:
+    """The pipeline of a plan; warns of what the plan puts elsewhere than the pipeline does.
+
+    Raises:
+        PlanError: the graph names no list of layers, a layer is on no accelerator, or the layers
+            of a device are not in one piece.
+    """
+    network, numbers = layers(problem, schedule), places(problem.cluster)
+    ranks = []
+    for part in network.parts:
+        if not isinstance(number := numbers[part.device], int):
+            raise PlanError(
+                f"layer {part.path!r} is on {problem.cluster.names[part.device]!r}, and a stage of "
+                "this target is an accelerator: plan on a cluster of accelerators"
+            )
+        ranks.append(number)
+    pieces = runs(problem, network.parts)
+    warn_of_ends(problem, network.before, pieces[0][0], "first")
+    warn_of_ends(problem, network.after, pieces[-1][0], "last")
+    warn_of_splits(network)
+    return Stages(
+        network,
+        tuple(count for _, count in pieces),
+        tuple(problem.cluster.names[device] for device, _ in pieces),
+        visible(list(dict.fromkeys(ranks))),
+    )
+
+
+def runs(problem: Problem, parts: Sequence[Part]) -> list[tuple[int, int]]:
+    """Device and number of layers of each stage.
+
+    Raises:
+        PlanError: a device's layers are not in one piece.
+    """
+    found: list[tuple[int, int]] = []
+    for part in parts:
+        if found and found[-1][0] == part.device:
+            found[-1] = (part.device, found[-1][1] + 1)
+        elif part.device in (device for device, _ in found):
+            here, before = (problem.cluster.names[d] for d in (part.device, found[-1][0]))
+            raise PlanError(
+                f"layer {part.path!r} goes back to {here!r} after layers on {before!r}: a pipeline "
+                f"has the layers of a device in one piece: {REMEDY}"
+            )
+        else:
+            found.append((part.device, 1))
+    return found
+
+
+def visible(ranks: Sequence[int]) -> dict[str, str]:
+    """The environment that numbers accelerators in this order; empty where they are so already."""
+    if list(ranks) == list(range(len(ranks))):
+        return {}
+    return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, ranks))}
+
+
+def warn_of_ends(problem: Problem, beside: Sequence[Part], device: int, stage: str) -> None:
+    """Warn of modules beside the layers that are not on the device of the stage they go to."""
+    moved = [part for part in beside if part.device != device]
+    if moved:
+        names = ", ".join(printable(part.path, 60) for part in moved[:3])
+        there = printable(problem.cluster.names[moved[0].device], 40)
+        warnings.warn(
+            f"the {stage} stage takes what the plan puts elsewhere: {names} (on {there})",
+            stacklevel=3,
+        )
+
+
+def warn_of_splits(network: Layers) -> None:
+    """Warn of modules that the plan splits over devices."""
+    if names := network.split:
+        shown = ", ".join(printable(name, 60) for name in names[:3])
+        more = ", ..." if len(names) > 3 else ""
+        warnings.warn(
+            f"layers go whole, but the plan splits {plural(len(names), 'module')} over devices "
+            f"({shown}{more}): each goes where most of its bytes are",
+            stacklevel=3,
+        )

@@ -1,0 +1,138 @@
+"""Where whole modules go, so that a model which is split between them still runs.
+
+accelerate brings a module's arguments to the device of the module and leaves its results there.
+What a module does itself with the results of others, such as adding a residual, needs all of them
+on one device; so does a module that reads the parameters of another, such as a tied one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from situate.graph import Op
+from situate.problem import Problem
+from situate.schedule import Schedule
+
+Weight = dict[int, float]
+"""Bytes or seconds by device."""
+
+
+def homes(problem: Problem, schedule: Schedule) -> dict[str, int]:
+    """Device index by module path: of all modules with parameters, and of all without modules in
+    them that take part in the forward pass.
+
+    A module goes where the plan holds most bytes of its own parameters, or without any where most
+    of its forward pass runs. Modules whose results could then not be combined go together.
+    """
+    return _Homes(problem, schedule).settled()
+
+
+class _Homes:
+    """Homes in the making: paths, joined where they must share a device."""
+
+    def __init__(self, problem: Problem, schedule: Schedule) -> None:
+        self.ops, self.order = problem.graph.ops, problem.graph.order
+        self.leader: dict[str, str] = {}
+        self.held: dict[str, Weight] = defaultdict(lambda: defaultdict(float))
+        self.seconds: dict[str, Weight] = defaultdict(lambda: defaultdict(float))
+        self.inputs: list[list[int]] = [[] for _ in self.ops]
+        for tensor in problem.graph.tensors:
+            for consumer in tensor.consumers:
+                self.inputs[consumer].append(tensor.producer)
+        inner = {path for op in self.ops for path in parents(op.module)}
+        for j, device in enumerate(schedule.placement.tolist()):
+            op = self.ops[j]
+            if op.persistent:
+                self.held[op.module][device] += op.persistent
+            if op.persistent or (op.module not in inner and op.module and runs(op)):
+                self.leader.setdefault(op.module, op.module)
+                self.seconds[op.module][device] += float(problem.seconds[j, device])
+        self.inside = self._inside()
+
+    def settled(self) -> dict[str, int]:
+        """Join until every op finds what it reads on one device."""
+        joined = True
+        while joined:
+            joined = self._pass()
+        return {path: self.device(path) for path in self.leader}
+
+    def device(self, path: str) -> int:
+        first = self._first(path)
+        weight = self.held[first] or self.seconds[first]
+        return max(weight, key=lambda d: (weight[d], -d))
+
+    def _first(self, path: str) -> str:
+        while self.leader[path] != path:
+            path = self.leader[path]
+        return path
+
+    def _inside(self) -> list[bool]:
+        """Whether what an op makes goes into a module: what follows the last one is the loss."""
+        found = [bool(op.module) for op in self.ops]
+        for j in reversed(self.order):
+            if found[j] and runs(self.ops[j]):
+                for source in self.inputs[j]:
+                    found[source] = True
+        return found
+
+    def _pass(self) -> bool:
+        """Follow the forward pass once; whether anything had to be joined."""
+        at: list[str | None] = [None] * len(self.ops)
+        joined = False
+        for j in self.order:
+            op = self.ops[j]
+            if op.kind in ("parameter", "buffer"):
+                at[j] = self._home(op.module)
+            elif runs(op) and self.inside[j]:
+                here = self._home(op.module)
+                paths = [path for k in self.inputs[j] if (path := self._met(k, at[k], here))]
+                at[j] = here if here is not None else next(iter(paths), None)
+                joined |= self._agree(op.module, here, paths)
+        return joined
+
+    def _home(self, module: str) -> str | None:
+        """The innermost module with a home that holds `module`."""
+        return next((p for p in (module, *reversed(parents(module))) if p in self.leader), None)
+
+    def _met(self, source: int, at: str | None, here: str | None) -> str | None:
+        """Where an op in `here` finds what `source` made; None where it is brought to it."""
+        op = self.ops[source]
+        if op.kind == "buffer" or (op.kind != "parameter" and here is not None):
+            return at if here is not None and at is not None and below(at, here) else None
+        return at
+
+    def _agree(self, module: str, here: str | None, paths: list[str]) -> bool:
+        """See to it that `paths`, and `here`, are on one device; whether they were not."""
+        among = paths if here is None else [here, *paths]
+        if len({self.device(path) for path in among}) <= 1:
+            return False
+        if here is None and not all(below(path, module) for path in among):
+            self.leader[module] = module
+            among = [path for path in self.leader if path == module or below(path, module)]
+        self._join(among)
+        return True
+
+    def _join(self, paths: Iterable[str]) -> None:
+        first, *others = dict.fromkeys(self._first(path) for path in paths)
+        for other in others:
+            self.leader[other] = first
+            for weights in (self.held, self.seconds):
+                for device, weight in weights[other].items():
+                    weights[first][device] += weight
+
+
+def runs(op: Op) -> bool:
+    """Whether an op is part of the forward pass."""
+    return op.phase in ("", "forward") and op.kind not in ("parameter", "buffer", "input")
+
+
+def parents(module: str) -> list[str]:
+    """`""`, `a` for `a.b`: from the outermost."""
+    parts = module.split(".") if module else []
+    return [".".join(parts[:i]) for i in range(len(parts))]
+
+
+def below(path: str, module: str) -> bool:
+    """Whether `path` is inside of `module`."""
+    return path != module and (not module or path.startswith(f"{module}."))

@@ -1,0 +1,116 @@
+"""How far a step may be from its prediction."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from situate.cluster import Cluster, Device, Link
+from situate.costs.measured import Costs, Efficiency, MeasuredDevice, Timing
+from situate.graph import Graph, Op, Tensor
+from situate.problem import Problem
+from situate.report.error_bar import ROOFLINE_OP, ROOFLINE_STEP, WIDER, error_bar
+from tests.report.handmade import chain, schedule
+
+GPU = Device("gpu", flops={"float32": 1e9}, bandwidth=1e9)
+
+
+def problem(*ops: Op, costs: Costs | None = None, devices: tuple[Device, ...] = (GPU,)) -> Problem:
+    """The ops in a chain with 1,000 bytes between them, a second on a link."""
+    tensors = tuple(Tensor(f"t{i}", i, 1000, (i + 1,)) for i in range(len(ops) - 1))
+    cluster = Cluster("c", devices, (Link("*", "*", 1e3),))
+    return Problem(Graph("g", ops, tensors), cluster, costs=costs)
+
+
+def work(name: str, flops: int = 10**9, kind: str = "aten.mm", signature: str = "") -> Op:
+    return Op(name, kind, flops=flops, signature=signature)
+
+
+def measured(timing: Timing | None = None, error: float | None = None) -> Costs:
+    """Costs of the GPU: of the signature `s`, and of products by a fit."""
+    seconds = {} if timing is None else {"s": timing}
+    fit = {} if error is None else {"matmul": Efficiency(0.5, 0.5, 1.0, 9, error)}
+    device = MeasuredDevice("gpu", "gpu", seconds=seconds, efficiency=fit)
+    return Costs("here", "2026-01-01", {}, [device])
+
+
+def test_times_that_the_graph_brings_have_no_error():
+    step = chain()
+    bar = error_bar(step, schedule(step, [0, 1, 0]))
+    assert bar.low == bar.high == pytest.approx(5.0)
+    assert bar.shares == {"graph": 1.0}
+
+
+def test_an_op_alone_has_the_whole_range_of_the_roofline_and_its_common_error():
+    step = problem(work("a"))
+    plan = schedule(step, [0])
+    bar = error_bar(step, plan)
+    low, high = (math.hypot(math.log(side), math.log(ROOFLINE_STEP)) for side in ROOFLINE_OP)
+    assert bar.low == pytest.approx(plan.makespan * math.exp(-low))
+    assert bar.high == pytest.approx(plan.makespan * math.exp(high))
+    assert bar.shares == {"roofline": 1.0}
+
+
+def test_ops_alike_err_alike_and_others_on_their_own():
+    alike = problem(*(work(f"op{i}") for i in range(8)))
+    unlike = problem(*(work(f"op{i}", 10**9 + i) for i in range(8)))
+    alone = problem(work("a"))
+    ratios = []
+    for step in (alone, alike, unlike):
+        plan = schedule(step, [0] * step.n)
+        ratios.append(error_bar(step, plan).high / plan.makespan)
+    assert ratios[0] == pytest.approx(ratios[1])
+    assert ROOFLINE_STEP < ratios[2] < 0.5 * ratios[1]
+
+
+def test_a_measured_ops_range_is_that_of_its_runs():
+    step = problem(work("a", signature="s"), costs=measured(Timing(2.0, 1.9, 2.2, 9)))
+    bar = error_bar(step, schedule(step, [0]))
+    assert bar.low == pytest.approx(2.0 * 0.95**WIDER)
+    assert bar.high == pytest.approx(2.0 * 1.1**WIDER)
+    assert bar.shares == {"measured": 1.0}
+
+
+def test_a_time_that_the_clock_could_not_tell_gives_a_finite_range():
+    step = problem(work("a", signature="s"), costs=measured(Timing(1e-9, 0.0, 1e-9, 9)))
+    assert 0 < error_bar(step, schedule(step, [0])).low < 1e-9
+
+
+def test_a_fitted_class_has_the_range_of_its_fit():
+    step = problem(work("a"), work("b", kind="aten.relu"), costs=measured(error=1.2))
+    plan = schedule(step, [0, 0])
+    bar = error_bar(step, plan)
+    assert bar.shares.keys() == {"fitted", "roofline"}
+    assert sum(bar.shares.values()) == pytest.approx(1.0)
+    only = problem(work("a"), costs=measured(error=1.2))
+    plan = schedule(only, [0])
+    assert error_bar(only, plan).high == pytest.approx(plan.makespan * 1.2**WIDER)
+
+
+def test_transfers_count_as_they_are():
+    devices = (GPU, Device("other", flops={"float32": 1e9}, bandwidth=1e9))
+    here, apart = problem(work("a"), work("b")), problem(work("a"), work("b"), devices=devices)
+    bars = error_bar(here, schedule(here, [0, 0])), error_bar(apart, schedule(apart, [0, 0]))
+    assert bars[0] == bars[1]
+    moved = error_bar(apart, schedule(apart, [0, 1]))
+    assert moved.low > bars[1].low + 1.0 - 1e-9
+    assert moved.high > 1.0
+
+
+def test_a_step_that_computes_nothing_has_no_range():
+    step = problem(Op("a"))
+    bar = error_bar(step, schedule(step, [0]))
+    assert (bar.low, bar.high, bar.shares) == (0.0, 0.0, {})
+
+
+def test_the_rooflines_figures_are_those_of_the_page_on_costs():
+    """Inception-V3's step is the worst of four."""
+    page = (Path(__file__).parents[2] / "docs" / "costs.md").read_text()
+    assert f"less than {ROOFLINE_OP[0]} times, a tenth more than {ROOFLINE_OP[1]} times" in page
+    steps = re.findall(r"\| K80 \| (\d\.\d+).*\| (\d\.\d+) \|", page)
+    ratios = [float(took) / float(predicted) for took, predicted in steps]
+    assert len(ratios) == 4
+    assert round(max(ratios), 2) == ROOFLINE_STEP

@@ -1,0 +1,93 @@
+"""What lies in memory at the peak, by what it is for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate import zoo
+from situate.cluster import Cluster, Device, Link
+from situate.decoding import decode
+from situate.errors import ScheduleError
+from situate.graph import Graph, Op, Tensor
+from situate.problem import Problem
+from situate.report.forecast import Content, forecast
+from tests.report.handmade import chain, schedule
+
+
+def step(source: str = "pytorch", memory: int | None = None, **problem: str) -> Problem:
+    """A parameter of 100 bytes with 200 of state, a layer with a buffer of 7, its gradient of 90,
+    an update; gradient and update take workspace."""
+    one = {"*": 1.0}
+    ops = (
+        Op("w", "parameter", seconds={"*": 0.0}, persistent=300, phase="forward"),
+        Op("layer", seconds=one, persistent=7, phase="forward"),
+        Op("grad", seconds=one, workspace=3, phase="backward"),
+        Op("w/adam", "update.adam", seconds=one, workspace=5, phase="update"),
+    )
+    tensors = (
+        Tensor("w:0", 0, 100, (1,), resident=True),
+        Tensor("out", 1, 50, (2,)),
+        Tensor("grad:0", 2, 90, (3,)),
+    )
+    devices = tuple(Device(name, memory=memory) for name in ("a", "b"))
+    cluster = Cluster("c", devices, (Link("*", "*", 1e3),))
+    return Problem(Graph("g", ops, tensors, source=source), cluster, **problem)  # type: ignore[arg-type]
+
+
+def test_the_parts_of_a_training_step():
+    problem = step()
+    (a, b) = forecast(problem, schedule(problem, [0, 0, 0, 0])).devices
+    assert a.content == Content(
+        weights=107, optimiser=200, gradients=90, activations=50, workspace=3
+    )
+    assert (a.peak, a.ops, a.peak_time) == (450, 4, 1.0)
+    assert b.content == Content()
+
+
+def test_copies_of_what_others_made_are_received():
+    problem = step()
+    (a, b) = forecast(problem, schedule(problem, [0, 1, 0, 0])).devices
+    assert b.content == Content(weights=7, activations=50, received=100)
+    assert a.content == Content(weights=100, optimiser=200, gradients=90, received=50, workspace=3)
+
+
+def test_what_a_graph_does_not_tell_is_held():
+    problem = step(source="dnn-partitioning")
+    content = forecast(problem, schedule(problem, [0, 0, 0, 0])).devices[0].content
+    assert (content.weights, content.optimiser, content.held) == (100, 200, 7)
+
+
+@pytest.mark.parametrize("rules", ["situate", "regal", "dnn-partitioning"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_parts_add_up_to_the_schedules_peak(rules: str, seed: int):
+    """Of a whole training step, whatever the rule of memory."""
+    from situate.problem import find_rules
+
+    graph = zoo.load("cifar_cnn")
+    problem = Problem(graph, Cluster.preset("k80-2"), rules=find_rules(rules))
+    of_unit = np.random.default_rng(seed).integers(problem.d, size=problem.units)
+    placement = of_unit[problem.unit].astype(np.int32)
+    order = np.array(graph.order, np.int32)
+    decoder = "calls" if problem.transfers == "atomic" else "eager"
+    plan = decode(problem, placement, order, decoder)  # type: ignore[arg-type]
+    if not np.isfinite(plan.makespan):
+        with pytest.raises(ScheduleError):
+            forecast(problem, plan)
+        return
+    told = forecast(problem, plan)
+    assert [device.content.total for device in told.devices] == plan.peak.tolist()
+    assert [device.peak for device in told.devices] == plan.peak.tolist()
+
+
+def test_whether_it_fits():
+    tight, roomy = step(memory=449), step(memory=450)
+    assert not forecast(tight, schedule(tight, [0] * 4)).fits
+    assert forecast(roomy, schedule(roomy, [0] * 4)).fits
+    assert forecast(step(), schedule(step(), [0] * 4)).devices[0].limit is None
+
+
+def test_the_period_is_told_where_it_is_the_objective():
+    problem = step(objective="throughput")
+    assert forecast(problem, schedule(problem, [0] * 4)).period == 3.0
+    assert forecast(chain(), schedule(chain(), [0] * 3)).period is None

@@ -1,0 +1,66 @@
+"""A forecast as text."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from situate.problem import Problem
+from situate.report.forecast import forecast
+from situate.report.forecast_table import forecast_table
+from tests.report.handmade import HOSTILE, chain, schedule
+from tests.report.test_error_bar import problem, work
+from tests.report.test_forecast import step
+
+
+def text(made: Problem, placement: list[int], method: str = "") -> str:
+    console = Console(width=160, record=True, file=io.StringIO())
+    console.print(forecast_table(forecast(made, schedule(made, placement), method)))
+    return console.export_text()
+
+
+def row(shown: str, name: str) -> list[str]:
+    return next(line.split() for line in shown.splitlines() if line.split()[:1] == [name])
+
+
+def test_every_part_of_memory_is_shown():
+    shown = text(step(), [0] * 4)
+    head = next(line for line in shown.splitlines() if "weights" in line)
+    assert head.split() == [
+        *("device", "weights", "gradients", "optimiser", "activations", "received"),
+        *("workspace", "peak", "limit", "used", "fits"),
+    ]
+    assert " ".join(row(shown, "a")) == "a 107 B 90 B 200 B 50 B 0 B 3 B 450 B none yes"
+    assert "1 more" in shown
+    assert "It fits." in shown
+
+
+def test_what_is_not_known_has_a_column_of_its_own():
+    assert "held all step" in text(step(source="stg"), [0] * 4)
+    assert "held all step" not in text(step(), [0] * 4)
+
+
+def test_too_little_memory_is_said():
+    shown = text(step(memory=400), [0] * 4)
+    assert row(shown, "a")[-1] == "no"
+    assert "It does not fit: a by 50 B too much." in shown
+
+
+def test_times_of_the_graph_have_no_range():
+    shown = text(chain(), [0] * 3, "single")
+    assert "step 3.00 s (single)\n" in shown
+    assert "taken as they are" in shown
+
+
+def test_the_range_says_where_it_comes_from():
+    shown = text(problem(work("a")), [0])
+    assert "; eight times of ten between " in shown
+    assert "100.0 % from the roofline alone" in shown
+    assert "0.11 to 6.3 times" in shown
+    assert "docs/costs.md" in shown
+
+
+def test_hostile_names_have_no_effect():
+    shown = text(chain(device_names=HOSTILE[:2]), [0, 1, 0])
+    assert "two\\nlines" in shown

@@ -1,0 +1,97 @@
+"""Layers are found by their module paths."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate.errors import PlanError
+from situate.graph import Graph
+from situate.problem import Problem
+from situate.writers.layers import layers
+from tests.report.handmade import schedule
+from tests.writers.layered import network, placed
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("layers", "layers"),
+        ("model.layers", "model.layers"),
+        ("transformer.h", "transformer.h"),
+        ("encoder.layer", "encoder.layer"),
+        ("encoder.block", "encoder.block"),
+        ("blocks", "blocks"),
+        ("model/layers", "model.layers"),
+    ],
+)
+def test_lists_of_layers_are_recognised(path: str, found: str):
+    separator = "/" if "/" in path else "."
+    problem = network([f"{path}{separator}{i}{separator}mlp" for i in range(3)])
+    network_layers = layers(problem, schedule(problem, [0, 1, 1]))
+    assert network_layers.path == found
+    assert [part.path for part in network_layers.parts] == [f"{found}.{i}" for i in range(3)]
+    assert [part.device for part in network_layers.parts] == [0, 1, 1]
+
+
+def test_modules_beside_the_layers_come_before_or_after_them():
+    found = layers(*placed([0, 0, 0, 0, 1, 1, 1, 2, 2]))
+    assert [(part.path, part.device) for part in found.before] == [("model.embed_tokens", 0)]
+    assert [(part.path, part.device) for part in found.after] == [("model.norm", 2), ("lm_head", 2)]
+    assert found.split == []
+
+
+def test_a_layer_goes_where_most_of_its_bytes_are():
+    paths = ("layers.0.attention", "layers.0.mlp", "layers.1")
+    problem = network(paths, persistent=(4, 8, 8))
+    found = layers(problem, schedule(problem, [0, 1, 1]))
+    assert [part.device for part in found.parts] == [1, 1]
+    assert found.split == ["layers.0"]
+
+
+def test_a_layer_without_bytes_goes_where_it_runs():
+    problem = network(("layers.0#a", "layers.0#b", "layers.0#c"), persistent=(0, 0, 0))
+    assert layers(problem, schedule(problem, [0, 1, 1])).parts[0].device == 1
+
+
+def test_inner_lists_belong_to_their_layer():
+    paths = [f"layers.{i}.mlp.experts.{j}" for i in range(2) for j in range(2)]
+    problem = network((*paths, "layers.0.attention", "layers.1.attention"))
+    found = layers(problem, schedule(problem, [1, 1, 1, 1, 0, 0]))
+    assert len(found.parts) == 2
+    assert found.experts == {0: 1, 1: 1}
+
+
+def test_a_shared_expert_is_no_expert():
+    problem = network(("layers.0.mlp.shared_experts.up", "layers.0.mlp.gate"))
+    assert layers(problem, schedule(problem, [0, 0])).experts == {}
+
+
+def test_a_network_without_layers_is_refused():
+    problem = network(("layer1.0.conv", "fc"))
+    with pytest.raises(PlanError, match=r"names no layers.*layers\.N"):
+        layers(problem, schedule(problem, [0, 0]))
+
+
+def test_two_lists_of_layers_are_refused():
+    problem = network(("encoder.block.0", "decoder.block.0"))
+    with pytest.raises(PlanError, match=r"2 lists of layers \(decoder\.block, encoder\.block\)"):
+        layers(problem, schedule(problem, [0, 0]))
+
+
+def test_a_missing_layer_is_refused():
+    problem = network(("layers.0", "layers.999999999"))
+    with pytest.raises(PlanError, match="a layer 999999999, but no op of layer 1"):
+        layers(problem, schedule(problem, [0, 0]))
+
+
+def test_the_backward_pass_decides_nothing():
+    problem = network(("layers.0", "layers.1"))
+    backward = [
+        type(op)(f"{op.name}/back{k}", seconds={"*": 1.0}, module=op.module, phase="backward")
+        for op in problem.graph.ops
+        for k in range(5)
+    ]
+    graph = Graph("net", (*problem.graph.ops, *backward))
+    problem = Problem(graph, problem.cluster)
+    found = layers(problem, schedule(problem, [0, 1, *[2] * 10]))
+    assert [part.device for part in found.parts] == [0, 1]

@@ -1,0 +1,106 @@
+"""llama.cpp's options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from situate.errors import PlanError
+from situate.writers.llamacpp import CPU, ending, overrides, shares, write
+from tests.report.handmade import schedule
+from tests.writers.layered import network, placed
+
+
+def taken(options: Sequence[str], layers: int) -> list[int]:
+    """The GPU that llama.cpp gives to each layer and to the output, as its loader's source does:
+    the last `-ngl` of them go to the first GPU whose cumulated share exceeds theirs."""
+    values = dict(zip(options[::2], options[1::2], strict=True))
+    on_gpus = min(int(values["-ngl"]), layers + 1)
+    begin = layers + 1 - on_gpus
+    split = [int(part) for part in values.get("-ts", "1").split(",")]
+    bounds = [sum(split[: i + 1]) / sum(split) for i in range(len(split))]
+    places = [CPU] * begin
+    for layer in range(begin, layers + 1):
+        share = (layer - begin) / on_gpus
+        places.append(next(i for i, bound in enumerate(bounds) if bound > share))
+    return places
+
+
+@pytest.mark.parametrize(
+    "homes",
+    [
+        [0] * 5,
+        [0, 0, 0, 1, 1, 2],
+        [CPU, CPU, 0, 0, 1],
+        [*[0] * 11, *[1] * 7, *[2] * 13, *[3]],
+        [*[CPU] * 3, *[0] * 29, *[1] * 17, *[2] * 31],
+    ],
+)
+def test_every_layer_goes_where_it_should_and_the_output_with_the_last(homes: list[int]):
+    found = taken(shares(homes, max(homes) + 1), len(homes))
+    assert found == [*homes, homes[-1]]
+
+
+def test_all_layers_on_the_cpu():
+    assert shares([CPU] * 4, 0) == ["-ngl", "0"]
+    assert overrides([CPU] * 4, {}) == []
+
+
+def test_layers_on_the_cpu_behind_others_go_by_name():
+    homes = [CPU, 0, CPU, 1, CPU]
+    assert taken(shares(homes, 2), 5) == [CPU, 0, 0, 1, 1, 1]
+    assert overrides(homes, {}) == ["-ot", r"blk\.(2|4)\.=CPU"]
+
+
+def test_experts_go_by_name_before_layers():
+    found = overrides([0, 0, CPU, 0], {0: CPU, 1: 0, 2: 1, 3: CPU})
+    assert found == [
+        *("-ot", r"blk\.(0|3)\.ffn_.*_exps=CPU"),
+        *("-ot", r"blk\.(2)\.ffn_.*_exps=CUDA1"),
+        *("-ot", r"blk\.(2)\.=CPU"),
+    ]
+
+
+def test_patterns_match_their_layers_tensors_alone():
+    pattern = overrides([0] * 11, {1: CPU})[1].removesuffix("=CPU")
+    assert re.search(pattern, "blk.1.ffn_gate_exps.weight")
+    assert not re.search(pattern, "blk.10.ffn_gate_exps.weight")
+    assert not re.search(pattern, "blk.1.ffn_gate_shexp.weight")
+
+
+@pytest.mark.parametrize(
+    ("homes", "output", "options"),
+    [
+        ([0, 1], [1], []),
+        ([0, 1], [], []),
+        ([CPU, CPU], [0], []),
+        ([0, CPU], [0], []),
+        ([0, CPU], [CPU], ["-ot", "^output=CPU"]),
+        ([0, 1], [0], ["-ot", "^output=CUDA0"]),
+    ],
+)
+def test_an_output_that_is_not_with_the_last_gpus_layers_goes_by_name(
+    homes: list[int], output: list[int], options: list[str]
+):
+    assert ending(homes, output) == options
+
+
+def test_a_plan_as_a_script(tmp_path: Path):
+    paths = [f"layers.{i}.{part}" for i in range(4) for part in ("attention", "mlp.experts.0")]
+    problem = network(paths, kinds=("cpu", "gpu", "gpu"), persistent=[9, 8] * 4)
+    with pytest.warns(UserWarning, match="splits 2 modules"):
+        write(problem, schedule(problem, [2, 2, 2, 0, 1, 1, 1, 0]), tmp_path / "run.sh")
+    assert (tmp_path / "run.sh").read_text().splitlines() == [
+        "#!/bin/sh",
+        "# net on c: gpu2, gpu1",
+        "export CUDA_VISIBLE_DEVICES=1,0",
+        r"""exec "$@" -ngl 5 -sm layer -ts 2,3 -ot 'blk\.(1|3)\.ffn_.*_exps=CPU'""",
+    ]
+
+
+def test_a_gpu_that_comes_back_is_refused(tmp_path: Path):
+    with pytest.raises(PlanError, match="goes back to 'gpu0'"):
+        write(*placed([0, 0, 0, 1, 0, 0, 0, 0, 0]), tmp_path / "run.sh")

@@ -1,0 +1,56 @@
+"""A plan's layers as stages of a pipeline."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from situate.errors import PlanError
+from situate.writers.stages import stages
+from tests.report.handmade import schedule
+from tests.writers.layered import network, placed
+
+
+def test_stages_are_runs_of_layers():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = stages(*placed([0, 0, 0, 0, 1, 1, 2, 2, 2]))
+    assert found.counts == (3, 2, 1)
+    assert found.names == ("gpu0", "gpu1", "gpu2")
+    assert found.environment == {}
+
+
+def test_devices_in_another_order_are_numbered_anew():
+    found = stages(*placed([2, 2, 2, 0, 0, 0, 0, 0, 0]))
+    assert found.counts == (2, 4)
+    assert found.environment == {"CUDA_VISIBLE_DEVICES": "2,0"}
+
+
+def test_a_device_that_comes_back_is_refused_with_the_layer_and_the_remedy():
+    with pytest.raises(PlanError, match=r"'model\.layers\.3' goes back to 'gpu0'.*topological"):
+        stages(*placed([0, 0, 0, 1, 0, 0, 0, 0, 0]))
+
+
+def test_a_stage_on_a_cpu_is_refused():
+    with pytest.raises(PlanError, match=r"'model\.layers\.4' is on 'cpu1'"):
+        stages(*placed([0, 0, 0, 0, 0, 1, 1, 1, 1], kinds=("gpu", "cpu")))
+
+
+@pytest.mark.parametrize(
+    ("devices", "warning"),
+    [
+        ([1, 0, 0, 0, 1, 1, 1, 1, 1], r"first stage takes.*model\.embed_tokens \(on gpu1\)"),
+        ([0, 0, 0, 0, 1, 1, 1, 0, 1], r"last stage takes.*model\.norm \(on gpu0\)"),
+    ],
+)
+def test_what_is_elsewhere_than_its_stage_is_said(devices: list[int], warning: str):
+    problem, plan = placed(devices)
+    with pytest.warns(UserWarning, match=warning):
+        stages(problem, plan)
+
+
+def test_a_layer_that_is_split_is_said():
+    problem = network(("layers.0.a", "layers.0.b", "layers.1"))
+    with pytest.warns(UserWarning, match=r"splits 1 module over devices \(layers\.0\)"):
+        stages(problem, schedule(problem, [0, 1, 1]))

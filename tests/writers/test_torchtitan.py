@@ -1,0 +1,49 @@
+"""torchtitan's modules of each stage."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from situate.writers.torchtitan import write
+from tests.report.handmade import HOSTILE, schedule
+from tests.writers.layered import network, placed
+
+
+def written(problem: Any, plan: Any, folder: Path) -> dict[str, Any]:
+    write(problem, plan, folder / "stages.toml")
+    parallelism: dict[str, Any] = tomllib.loads((folder / "stages.toml").read_text())["parallelism"]
+    return parallelism
+
+
+def test_a_model_of_transformers_gets_torchtitans_names(tmp_path: Path):
+    assert written(*placed([0, 0, 0, 0, 0, 1, 1, 1, 1]), tmp_path) == {
+        "pipeline_parallel_degree": 2,
+        "module_fqns_per_model_part": [
+            ["tok_embeddings", "layers.0", "layers.1", "layers.2", "layers.3"],
+            ["layers.4", "layers.5", "norm", "output"],
+        ],
+    }
+
+
+def test_other_models_keep_their_names(tmp_path: Path):
+    problem = network(("tok", "layers.0", "layers.1", "out.norm", "out.head"))
+    found = written(problem, schedule(problem, [0, 0, 1, 1, 1]), tmp_path)
+    assert found["module_fqns_per_model_part"] == [["tok", "layers.0"], ["layers.1", "out"]]
+
+
+def test_every_module_is_in_one_stage(tmp_path: Path):
+    problem, plan = placed([0, 0, 0, 1, 1, 2, 2, 2, 2])
+    stages = written(problem, plan, tmp_path)["module_fqns_per_model_part"]
+    names = [name for stage in stages for name in stage]
+    assert len(names) == len(set(names)) == problem.n
+
+
+def test_hostile_names_are_kept(tmp_path: Path):
+    names = [name.replace(".", "") for name in (*HOSTILE, "\x7f")]
+    problem = network((*names, "layers.0"))
+    stages = written(problem, schedule(problem, [0] * problem.n), tmp_path)
+    assert stages["module_fqns_per_model_part"] == [
+        [name.replace("/", ".").split(".")[0] for name in names] + ["layers.0"]
+    ]

@@ -1,0 +1,123 @@
+"""Modules whose results meet go together."""
+
+from __future__ import annotations
+
+from situate.cluster import Cluster, Device, Link
+from situate.graph import Graph, Op, Tensor
+from situate.problem import Problem
+from situate.writers.whole_modules import below, homes, parents
+from tests.report.handmade import schedule
+
+
+class Net:
+    """A graph in the making: ops with their module, device and what they read."""
+
+    def __init__(self) -> None:
+        self.ops: list[Op] = []
+        self.devices: list[int] = []
+        self.reads: dict[int, list[int]] = {}
+
+    def op(self, module: str, device: int, *reads: int, **fields: object) -> int:
+        """Add an op of a second; its number."""
+        number = len(self.ops)
+        made = {"seconds": {"*": 1.0}, "phase": "forward"} | fields
+        self.ops.append(Op(f"op{number}", module=module, **made))  # type: ignore[arg-type]
+        self.devices.append(device)
+        for source in reads:
+            self.reads.setdefault(source, []).append(number)
+        return number
+
+    def parameter(self, module: str, device: int, size: int = 10, kind: str = "parameter") -> int:
+        """Add a parameter or a buffer; its number."""
+        return self.op(module, device, kind=kind, persistent=size)
+
+    def linear(self, module: str, device: int, *reads: int, size: int = 10) -> int:
+        """Add a module with a parameter; the number of its result."""
+        return self.op(module, device, self.parameter(module, device, size), *reads)
+
+    def homes(self) -> dict[str, int]:
+        tensors = tuple(Tensor(f"t{j}", j, 8, tuple(to)) for j, to in self.reads.items())
+        graph = Graph("g", tuple(self.ops), tensors)
+        devices = tuple(Device(f"gpu{i}") for i in range(3))
+        problem = Problem(graph, Cluster("c", devices, (Link("*", "*", 8.0),)))
+        return homes(problem, schedule(problem, self.devices))
+
+
+def test_modules_in_a_row_go_where_the_plan_has_them():
+    net = Net()
+    net.linear("c", 0, net.linear("b", 2, net.linear("a", 1)))
+    assert net.homes() == {"a": 1, "b": 2, "c": 0}
+
+
+def test_what_a_module_adds_to_its_own_input_makes_it_whole():
+    net = Net()
+    x = net.linear("first", 0)
+    net.op("block", 1, x, net.linear("block.b", 2, net.linear("block.a", 1, x), size=30))
+    assert net.homes() == {"first": 0, "block.a": 2, "block.b": 2, "block": 2}
+
+
+def test_what_a_module_adds_of_its_parts_brings_those_together():
+    """And leaves what follows them where it is."""
+    net = Net()
+    words, places = net.linear("body.words", 0, size=30), net.linear("body.places", 1)
+    net.linear("body.layer", 2, net.op("body", 0, words, places))
+    assert net.homes() == {"body.words": 0, "body.places": 0, "body.layer": 2}
+
+
+def test_residuals_of_the_outermost_module_bring_its_parts_together():
+    net = Net()
+    x = net.linear("a", 0, size=30)
+    net.linear("head", 2, net.op("", 1, x, net.linear("b", 1, x)))
+    assert net.homes() == {"a": 0, "b": 0, "head": 2}
+
+
+def test_the_loss_joins_nothing():
+    net = Net()
+    x = net.linear("body", 0)
+    net.op("", 0, net.linear("one", 1, x), net.linear("two", 2, x))
+    assert net.homes() == {"body": 0, "one": 1, "two": 2}
+
+
+def test_modules_that_read_one_parameter_share_a_device():
+    net = Net()
+    shared = net.parameter("words", 1)
+    net.op("head", 2, shared, net.linear("body", 0, net.op("words", 1, shared)))
+    assert net.homes() == {"words": 1, "head": 1, "body": 0}
+
+
+def test_a_buffer_that_is_handed_around_joins_nothing():
+    net = Net()
+    angles = net.parameter("", 0, kind="buffer")
+    net.linear("b", 2, angles, net.linear("a", 1, angles))
+    assert net.homes() == {"": 0, "a": 1, "b": 2}
+
+
+def test_modules_without_parameters_go_where_they_run():
+    net = Net()
+    x = net.linear("a", 0)
+    net.op("drop", 1, x, seconds={"*": 0.0})
+    assert net.homes() == {"a": 0, "drop": 1}
+
+
+def test_joined_modules_without_parameters_follow_their_seconds():
+    net = Net()
+    first = net.op("body.a", 1, seconds={"*": 0.0})
+    second = net.op("body.b", 2)
+    net.op("next", 0, net.op("body", 0, first, second))
+    assert net.homes() == {"body.a": 2, "body.b": 2, "next": 0}
+
+
+def test_the_backward_pass_joins_nothing():
+    net = Net()
+    a, b = net.linear("block.a", 0), net.linear("block.b", 1)
+    net.op("block", 2, a, b, phase="backward")
+    assert net.homes() == {"block.a": 0, "block.b": 1}
+
+
+def test_paths():
+    assert parents("a.b.c") == ["", "a", "a.b"]
+    assert parents("") == []
+    assert below("a.b", "a")
+    assert below("a", "")
+    assert not below("ab", "a")
+    assert not below("a", "a")
