@@ -30,7 +30,8 @@ def _value(program: Program, path: str, model: torch.nn.Module) -> torch.Tensor:
     for name in path.split("."):
         found = getattr(found, name, None)
     if found is None:
-        found = getattr(program.step.trace.constants.get(path), "constant", None)
+        constant = program.step.trace.constants.get(path)
+        found = getattr(constant, "constant", constant)
     if not isinstance(found, torch.Tensor):
         raise SituateError(f"the model has no tensor {path!r}: register it as a buffer")
     return found

@@ -50,6 +50,7 @@ class Ran:
         start, end: when it began and ended.
         waited: seconds it waited for tensors of other devices.
         began, ended: by op, where each was timed.
+        peak: bytes that PyTorch had allocated at most, beyond those at the start, where measured.
     """
 
     start: float
@@ -57,6 +58,7 @@ class Ran:
     waited: float
     began: dict[int, float]
     ended: dict[int, float]
+    peak: int | None = None
 
 
 class Device:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 _LOCAL = re.compile(r"\bv\d+\b")
@@ -25,17 +25,25 @@ class Line:
     over: tuple[tuple[str, str], ...] = ()
 
 
-def straightened(lines: Sequence[Line], memory: Mapping[str, str]) -> list[str]:
+def local_names(text: str) -> list[str]:
+    """The local names in a line."""
+    return _LOCAL.findall(text)
+
+
+def straightened(
+    lines: Sequence[Line], memory: Mapping[str, str], outside: Collection[str]
+) -> list[str]:
     """The lines, each followed by the deletion of the local names that none after it reads.
 
     Args:
         memory: by local name, the name of the memory it is in; views share their source's.
+        outside: memory that a step must not overwrite.
     """
     found: list[str] = []
     later: set[str] = set()
     for line in reversed(lines):
-        text = _chosen(line, {memory[name] for name in later}, memory)
-        last = set(_LOCAL.findall(text)) - later
+        text = _chosen(line, {memory[name] for name in later} | set(outside), memory)
+        last = set(local_names(text)) - later
         if last:
             found.append(f"del {', '.join(sorted(last))}")
             later |= last
@@ -43,8 +51,8 @@ def straightened(lines: Sequence[Line], memory: Mapping[str, str]) -> list[str]:
     return found[::-1]
 
 
-def _chosen(line: Line, read_later: set[str], memory: Mapping[str, str]) -> str:
+def _chosen(line: Line, taken: set[str], memory: Mapping[str, str]) -> str:
     for name, text in line.over:
-        if memory.get(name, OUTSIDE) not in read_later | {OUTSIDE}:
+        if memory.get(name, OUTSIDE) not in taken:
             return text
     return line.text

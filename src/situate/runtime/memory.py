@@ -5,7 +5,8 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ class Layout:
     def like(self, tensor: torch.Tensor) -> Place:
         """A place for a tensor such as this one."""
         return self.place(tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype)
+
+    def block(self, places: Sequence[Place], nbytes: int) -> list[Place]:
+        """Places for what lies at these in a block of so many bytes."""
+        begin = self.nbytes
+        self.nbytes += -(-nbytes // ALIGNMENT) * ALIGNMENT
+        return [replace(place, offset=begin + place.offset) for place in places]
 
     def dense(self, tensor: torch.Tensor) -> Place:
         """A place for a tensor such as this one; one with gaps or repeats becomes contiguous."""

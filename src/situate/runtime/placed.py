@@ -11,30 +11,15 @@ from numpy.typing import NDArray
 
 from situate.readers.torch_flow import Storage
 from situate.readers.torch_names import held
+from situate.runtime.memory import Place, extent
 from situate.runtime.program import Program
 from situate.runtime.roles import Roles
+from situate.runtime.slots import Crossing, offsets, ran_before
 from situate.runtime.source import DeviceSource, Names
 from situate.schedule import Schedule
 
 if TYPE_CHECKING:
     import torch
-
-
-@dataclass(frozen=True)
-class Channel:
-    """One tensor that crosses; who receives it reads it where the sender wrote it.
-
-    Attributes:
-        size, stride, dtype: of the tensor.
-        source: the device that sends.
-        targets: the devices that receive.
-    """
-
-    size: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: torch.dtype
-    source: int
-    targets: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -44,15 +29,20 @@ class PlacedProgram:
     Attributes:
         names: what the sources refer to.
         sources: by device.
-        channels: as `names` numbers them.
+        channels: one for each tensor that crosses, as `names` numbers them, in a block of memory
+            that all devices map: who receives reads where the sender wrote.
+        channel_bytes: of that block, by receiving device.
         home: by path of a parameter or buffer, the device that holds it.
+        inputs: by input of the step, the device that it belongs to.
     """
 
     program: Program
     names: Names
     sources: tuple[DeviceSource, ...]
-    channels: tuple[Channel, ...]
+    channels: tuple[Place, ...]
+    channel_bytes: tuple[int, ...]
     home: dict[str, int]
+    inputs: tuple[int, ...]
 
     @property
     def used(self) -> list[int]:
@@ -83,14 +73,12 @@ def place(
         sources[placement[op]].write(op)
     for source in sources:
         source.write_results()
-    channels = [
-        _channel(storage, int(placement[roles.owner[storage]]), k, sources)
-        for storage, k in names.channels.items()
-    ]
     for storage in names.channels:
         sources[placement[roles.owner[storage]]].send(storage)
+    channels, nbytes = _channels(roles, names, sources, placement, order)
     homes = _homes(roles, names, placement)
-    return PlacedProgram(program, names, tuple(sources), tuple(channels), homes)
+    given = tuple(int(placement[roles.owner.get((node, 0), 0)]) for node in program.inputs)
+    return PlacedProgram(program, names, tuple(sources), channels, tuple(nbytes), homes, given)
 
 
 def order_of(schedule: Schedule, topological: Sequence[int]) -> list[int]:
@@ -100,15 +88,44 @@ def order_of(schedule: Schedule, topological: Sequence[int]) -> list[int]:
     return [int(op) for op in np.lexsort((rank, schedule.start))]
 
 
-def _channel(
-    storage: Storage, source: int, number: int, sources: Sequence[DeviceSource]
-) -> Channel:
+def _channels(
+    roles: Roles,
+    names: Names,
+    sources: Sequence[DeviceSource],
+    placement: NDArray[np.int32],
+    order: Sequence[int],
+) -> tuple[tuple[Place, ...], list[int]]:
+    """Where every tensor that crosses lies, and the bytes of all by receiving device."""
+    received = [source.received() for source in sources]
+    values = [_value(storage) for storage in names.channels]
+    owners = [roles.owner[storage] for storage in names.channels]
+    senders: dict[int, list[int]] = {}
+    for k, owner in enumerate(owners):
+        for op in (op for found in received for op in found.get(k, ([], 0))[0]):
+            senders.setdefault(op, []).append(owner)
+    clock = ran_before(placement, order, senders)
+    crossings = [
+        Crossing(
+            extent(tuple(value.shape), value.stride()) * value.dtype.itemsize,
+            owner,
+            {d: found[k][1] for d, found in enumerate(received) if k in found},
+        )
+        for k, (owner, value) in enumerate(zip(owners, values, strict=True))
+    ]
+    begin, nbytes = offsets(crossings, order, clock)
+    places = (
+        Place(offset, tuple(value.shape), tuple(value.stride()), value.dtype)
+        for offset, value in zip(begin, values, strict=True)
+    )
+    return tuple(places), nbytes
+
+
+def _value(storage: Storage) -> torch.Tensor:
+    """The fake tensor of a storage: an output of a node, or what a placeholder holds."""
     node, k = storage
-    value = node.meta["val"]
-    value = value[k] if k and isinstance(value, (list, tuple)) else value
-    value = value[0] if isinstance(value, (list, tuple)) else value
-    targets = tuple(d for d, device in enumerate(sources) if number in device.received)
-    return Channel(tuple(value.shape), tuple(value.stride()), value.dtype, source, targets)
+    values = node.meta["val"]
+    value: torch.Tensor = values[k] if isinstance(values, (list, tuple)) else values
+    return value
 
 
 def _homes(roles: Roles, names: Names, placement: NDArray[np.int32]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from situate.readers.torch_flow import Storage, base, is_plain_copy
 from situate.readers.torch_names import held
-from situate.runtime.lines import OUTSIDE, Line, straightened
+from situate.runtime.lines import OUTSIDE, Line, local_names, straightened
 from situate.runtime.overwriting import in_place
 from situate.runtime.program import Program
 from situate.runtime.roles import Roles
@@ -66,11 +66,12 @@ class DeviceSource:
 
     def __init__(self, roles: Roles, names: Names, here: frozenset[int]) -> None:
         self.blocks: list[Block] = []
-        self.received: set[int] = set()
         self._roles, self._names, self._here = roles, names, here
         self._program: Program = roles.program
         self._locals: dict[fx.Node | Storage, str] = {}
         self._memory: dict[str, str] = {}
+        self._outside = {OUTSIDE}
+        self._received: dict[str, int] = {}
         self._block = Block(None)
         self._count = 0
 
@@ -113,8 +114,21 @@ class DeviceSource:
             timed: let `began[op]` and `ended[op]` be the clock before and after each op.
         """
         lines = [line for block in self.blocks for line in block.lines(timed)]
-        body = "\n    ".join(straightened(lines, self._memory) or ["pass"])
+        body = "\n    ".join(straightened(lines, self._memory, self._outside) or ["pass"])
         return f"def step():\n    {body}\n"
+
+    def received(self) -> dict[int, tuple[list[int], int]]:
+        """By channel, the ops that wait for it, and how many blocks have run when it has been read
+        for the last time."""
+        waiting: dict[int, list[int]] = {}
+        last: dict[int, int] = {}
+        for i, block in enumerate(self.blocks, start=1):
+            for name in {n for line in block.lines(timed=False) for n in local_names(line.text)}:
+                if (channel := self._received.get(self._memory[name])) is not None:
+                    last[channel] = i
+                    if name in self._received and block.op is not None:
+                        waiting.setdefault(channel, []).append(block.op)
+        return {channel: (waiting.get(channel, []), i) for channel, i in last.items()}
 
     def _add(self, text: str) -> None:
         self._block.body.append(Line(text))
@@ -204,9 +218,9 @@ class DeviceSource:
         if op in self._here and node.op != "call_function" and not storage[1]:
             return f"p{self._state(node)}"
         channel = self._names.channels.setdefault(storage, len(self._names.channels))
-        self.received.add(channel)
         name = self._new(storage)
-        self._memory[name] = OUTSIDE
+        self._outside.add(name)
+        self._received[name] = channel
         self._block.takes.append(Line(f"{name} = take{channel}()"))
         return name
 

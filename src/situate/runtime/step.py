@@ -80,16 +80,19 @@ class PlacedStep:
 
         Args:
             inputs: as the model and its loss take them.
-            timed: keep when each op began and ended, in `ran`.
+            timed: keep in `ran` when each op began and ended.
 
         Raises:
             SituateError: inputs of other shapes than were captured, or a device that failed.
         """
+        return self._run(inputs, timed=timed)
+
+    def _run(self, inputs: tuple[Any, ...], timed: bool = False, memory: bool = False) -> Any:
         self._put(inputs)
         self._bindings.refresh()
         said = hyperparameters(self.optimizer) if self.optimizer else []
         team = self._team = self._team or self._started(said)
-        order = Run(self._step + 1, timed, None if said == self._said else said)
+        order = Run(self._step + 1, timed, None if said == self._said else said, memory)
         self._step, self._said = self._step + 1, said
         try:
             self.ran = team.run(order)
@@ -99,6 +102,26 @@ class PlacedStep:
             self.close()
             raise
         return self._placed.program.restore([result.clone() for result in self._results])
+
+    def memory(self, *inputs: Any) -> list[int]:
+        """Run the step and measure the largest bytes in use, of each device that is used: its
+        parameters, buffers and what the optimiser keeps, its inputs, the room for what it receives,
+        and what PyTorch allocated. Copies that a failing step is undone from are not counted.
+
+        Raises:
+            SituateError: as a call.
+        """
+        self._run(inputs, memory=True)
+        home = self._placed.home
+        found = []
+        for (d, _), ran in zip(self._used, self.ran, strict=True):
+            state = (self._state[self._placed.names.state[p]] for p in home if home[p] == d)
+            held = sum(part.nbytes for entry in state for part in entry.parts)
+            received = (*self._placed.channel_bytes, *[0] * (d + 1))[d]
+            given = zip(self._placed.inputs, self._inputs, strict=True)
+            at_input = sum(tensor.nbytes for where, tensor in given if where == d)
+            found.append(held + received + at_input + (ran.peak or 0))
+        return found
 
     def close(self) -> None:
         """End the processes; the next call starts new ones."""
@@ -129,7 +152,7 @@ class PlacedStep:
         overwritten = {k for path, k in placed.names.state.items() if path in program.mutations}
         changed = frozenset({*self._updated, *overwritten} if keep else ())
         places = lay_out(layout, self._tensors, self._updated, changed)
-        slots = [layout.place(c.size, c.stride, c.dtype) for c in placed.channels]
+        slots = layout.block(placed.channels, sum(placed.channel_bytes))
         nodes = program.inputs
         inputs = [layout.like(node.meta["val"]) for node in nodes]
         results = [layout.like(node.meta["val"]) for node in program.results]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from situate.runtime.allocated import with_peak
 from situate.runtime.device import Share
 from situate.runtime.memory import Place
 from situate.runtime.optimizers import Hyperparameters
@@ -57,6 +58,7 @@ class Run:
     step: int
     timed: bool
     said: list[Hyperparameters] | None
+    memory: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,8 @@ class Work:
         try:
             if order.said is not None:
                 self._device.tell(order.said)
+            if order.memory:
+                return with_peak(lambda: self._device.run(order.step, self._inputs))
             return self._device.run(order.step, self._inputs, order.timed)
         except Aborted:
             return Failed("aborted", "")
