@@ -27,6 +27,7 @@ from situate.version import VERSION as __version__
 if TYPE_CHECKING:
     from situate import zoo
     from situate.cluster import Cluster, Device, Link
+    from situate.costs.measured import Costs
     from situate.graph import Graph, MachineDevice, Op, Tensor
     from situate.model import find_model
     from situate.plan import Plan
@@ -45,6 +46,7 @@ __all__ = [
     "RULES",
     "Cluster",
     "ClusterError",
+    "Costs",
     "Device",
     "Graph",
     "GraphError",
@@ -78,6 +80,7 @@ _HOME = {
     "OBJECTIVES": "problem",
     "RULES": "problem",
     "Cluster": "cluster",
+    "Costs": "costs.measured",
     "Device": "cluster",
     "Graph": "graph",
     "Learning": "solvers.learner",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from situate.cli.inputs import read_model
-from situate.graph import Graph
+from situate.costs.measured import Costs, MeasuredDevice, Timing
+from situate.graph import Graph, Op
+from situate.writers import situate_json
 from tests.cli.conftest import diamond
 
 
@@ -20,3 +24,58 @@ def test_what_a_users_function_prints_stays_out_of_the_answer(
     read_model("mine:step")
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "downloading\n")
+
+
+@pytest.fixture
+def signed(tmp_path: Path) -> str:
+    """Four independent ops that work, and one that does not."""
+    ops = tuple(Op(n, "aten.mm", flops=8, signature=f"mm {n}") for n in "abcd")
+    situate_json.write(Graph("signed", (*ops, Op("e"))), tmp_path / "signed.json")
+    return "signed.json"
+
+
+@pytest.fixture
+def costs(tmp_path: Path) -> str:
+    """An hour each for a, b, c and d on a GPU."""
+    hour = {f"mm {n}": Timing(3600.0, 3600.0, 3600.0, 1) for n in "abcd"}
+    Costs("here", "today", {}, [MeasuredDevice("gpu0", "gpu", seconds=hour)]).write(
+        tmp_path / "costs.json"
+    )
+    return "costs.json"
+
+
+def test_costs_are_what_ops_take(situate, signed, costs, pair):
+    run = situate("plan", signed, "--cluster", pair, "--costs", costs, "--time-limit", 1, "--json")
+    assert run.json["value"] == 7200.0
+    assert "costs:" not in run.err
+
+
+def test_ops_that_were_not_measured_are_counted(situate, signed, costs):
+    content = Path(costs).read_text().replace("mm d", "mm z")
+    Path(costs).write_text(content)
+    run = situate("plan", signed, "--cluster", "k80-2", "--costs", costs, "--evaluations", 1)
+    assert "costs: 1 of 4 ops were measured" not in run.err
+    assert "costs: 1 of 4 ops were not measured on gpu0, gpu1" in run.err
+
+
+def test_a_device_of_which_nothing_was_measured_is_named(situate, signed, costs):
+    run = situate("plan", signed, "--cluster", "k80-2", "--costs", costs, "--evaluations", 1)
+    assert "costs: no op was measured on cpu" in run.err
+
+
+def test_a_plan_made_with_costs_needs_them_again(situate, signed, costs, pair):
+    cluster = "--cluster", pair
+    situate("plan", signed, *cluster, "--costs", costs, "--evaluations", 9, "--out", "p.json")
+    for command in (["explain"], ["export", "--to", "dot", "--out", "p.dot"]):
+        name, *options = command
+        without = situate(name, signed, "p.json", *cluster, *options)
+        assert without.status == 2
+        assert "made with other measured costs: give those (--costs)" in without.err
+        assert situate(name, signed, "p.json", *cluster, "--costs", costs, *options).status == 0
+
+
+def test_costs_are_read_before_the_model_and_never_overwritten(situate, signed, costs, pair):
+    run = situate("plan", "no_such", "--cluster", pair, "--costs", "none.json")
+    assert (run.status, run.err) == (2, "error: none.json: No such file or directory\n")
+    assert situate("plan", signed, "--cluster", pair, "--costs", costs, "--out", costs).status == 2
+    assert Costs.read(costs).machine == "here"

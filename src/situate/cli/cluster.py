@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from situate.cli.options import Json
+from situate.cli.options import Cpus, Json
 
 if TYPE_CHECKING:
     from situate.cluster import Cluster
@@ -54,6 +54,7 @@ def discover(
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write it here instead of to stdout.")
     ] = None,
+    cpus: Cpus = None,
 ) -> None:
     """Describe this machine as a cluster file."""
     from situate import discover as machine
@@ -63,7 +64,7 @@ def discover(
 
     check_outputs([], [out])
     with working("measuring this machine"):
-        text = machine.to_toml(machine.discover())
+        text = machine.to_toml(machine.discover(cpus))
     if out is None:
         print(text, end="")
         return

@@ -12,6 +12,8 @@ import numpy as np
 from situate import zoo
 from situate.cli.terminal import note, working
 from situate.cluster import Cluster
+from situate.costs.lookup import coverage, measured_as
+from situate.costs.measured import Costs
 from situate.errors import PlanError, SituateError, nearest
 from situate.graph import Graph
 from situate.model import find_model
@@ -25,14 +27,16 @@ def read_model(
     optimizer: str | None = None,
     dim: Sequence[str] | None = None,
     fresh: bool = False,
+    signed: bool = False,
 ) -> Graph:
-    """The graph, after its reader's warnings; `dim` as typed, such as `batch=8`.
+    """The graph, after its reader's warnings; `dim` as typed, such as `batch=8`, `fresh` and
+    `signed` as `find_model` takes them.
 
     What a user's function prints goes to stderr: stdout is for the answer.
     """
     dims = dict(_dim(text) for text in dim or ())
     with working(f"reading {model}"), redirect_stdout(sys.stderr):
-        graph = find_model(model, optimizer, dims, fresh)
+        graph = find_model(model, optimizer, dims, fresh, signed)
     for warning in graph.warnings:
         note(f"warning: {warning}")
     return graph
@@ -53,18 +57,22 @@ def read_problem(
     rules: str | None = None,
     optimizer: str | None = None,
     dim: Sequence[str] | None = None,
+    costs: str | None = None,
 ) -> Problem:
     """The problem; what is cheap to check is checked before the model is read."""
     goal = _objective(objective)
     chosen = None if cluster is None else Cluster.find(cluster)
+    measured = None if costs is None else Costs.read(costs)
     if rules is not None:
         find_rules(rules)
-    graph = read_model(model, optimizer, dim)
+    graph = read_model(model, optimizer, dim, signed=measured is not None)
     chosen = chosen or _own_machine(graph)
     _check_unit(graph, chosen)
     if graph.rules != (rules or "situate"):
         _say_rules(graph, rules)
-    return Problem(graph, chosen, goal, find_rules(rules or graph.rules))
+    if measured is not None:
+        _say_costs(graph, chosen, measured)
+    return Problem(graph, chosen, goal, find_rules(rules or graph.rules), measured)
 
 
 def check_method(name: str) -> None:
@@ -112,12 +120,31 @@ def _say_rules(graph: Graph, rules: str | None) -> None:
         note(f"rules: {rules}, not those of the {graph.source} format ({graph.rules})")
 
 
+def _say_costs(graph: Graph, cluster: Cluster, costs: Costs) -> None:
+    """What the costs leave to the roofline."""
+    missing: dict[str, list[str]] = {}
+    of_sort: dict[str, tuple[int, int]] = {}
+    for device in cluster.devices:
+        known_as = measured_as(device, costs)
+        sort = known_as.name if known_as else ""
+        if sort not in of_sort:
+            of_sort[sort] = coverage(graph, device, costs)
+        known, working = of_sort[sort]
+        if known < working:
+            what = f"{working - known} of {working} ops were not" if known else "no op was"
+            missing.setdefault(f"costs: {what} measured on", []).append(device.name)
+    for what, names in missing.items():
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        note(f"{what} {', '.join(names[:3])}{more}: their times are estimates")
+
+
 def read_planned(
     model: str,
     plan: str,
     cluster: str | None,
     optimizer: str | None = None,
     dim: Sequence[str] | None = None,
+    costs: str | None = None,
 ) -> tuple[Problem, Schedule]:
     """A plan's problem, and the schedule that the plan stands for on it.
 
@@ -125,13 +152,15 @@ def read_planned(
     machine of the model's own file.
     """
     read = Plan.read(plan)
+    read.check_costs(None if costs is None else Costs.read(costs))
     problem = read_problem(
         model,
-        cluster or _named_cluster(read),
+        cluster or named_cluster(read),
         objective=read.objective,
         rules=read.rules,
         optimizer=optimizer,
         dim=dim,
+        costs=costs,
     )
     return problem, read.schedule(problem)
 
@@ -149,7 +178,7 @@ def model_and_plan(model: str, plan: str | None) -> tuple[str, str | None]:
     return graph, model
 
 
-def _named_cluster(plan: Plan) -> str | None:
+def named_cluster(plan: Plan) -> str | None:
     """The plan's cluster, where its name is all that is needed to find it."""
     found = plan.cluster in Cluster.presets() or plan.cluster.startswith("identical:")
     return plan.cluster if found else None

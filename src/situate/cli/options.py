@@ -28,12 +28,38 @@ Model = Annotated[
         "inception_v3:inference), or package.module:function returning a model, inputs and loss.",
     ),
 ]
+Runnable = Annotated[
+    str,
+    typer.Argument(
+        metavar="[MODEL]",
+        help="What the plan was made for, where the plan does not name it: a network of the zoo, "
+        "or package.module:function returning a model, inputs and loss.",
+    ),
+]
+PlanFile = Annotated[
+    str | None, typer.Argument(metavar="PLAN", help="A file that 'plan --out' wrote.")
+]
 Cluster = Annotated[
     str | None,
     typer.Option(
         metavar="NAME|FILE|identical:N",
         help="A preset, a TOML file, or N equal devices; 'situate cluster list' shows the "
         "presets. Default: the machine that the model's own file brings.",
+    ),
+]
+Cpus = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=256,
+        metavar="N",
+        help="Describe the CPU as N devices, cpu:0 and on, that share its threads and memory.",
+    ),
+]
+Costs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="What ops took where they were measured: 'situate profile' writes it."
     ),
 ]
 Objective = Annotated[str, typer.Option(help="time, memory or throughput.")]
@@ -96,6 +122,20 @@ Noise = Annotated[
         "from. Default: 0.",
     ),
 ]
+Evaluator = Annotated[
+    str | None,
+    typer.Option(
+        help="What a method that learns measures placements with: simulator, or hardware, which "
+        "runs them on this machine. Default: simulator."
+    ),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        callback=_positive,
+        help="Seconds after which a placement that runs on hardware has failed. Default: 60.",
+    ),
+]
 CurvesFile = Annotated[
     str | None,
     typer.Option("--curves", metavar="FILE", help="Draw how methods learnt, as .svg or .png."),
@@ -125,6 +165,14 @@ ScheduleFile = Annotated[
         "--schedule",
         metavar="FILE",
         help="Write every op and transfer with its devices, start and end, as JSON.",
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Print what each device's memory will hold and how long a step will take, with the "
+        "error of that, instead of the search's figures.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]

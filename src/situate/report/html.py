@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
-from situate.report.tables import OBJECTIVES, over_text
+from situate.report.tables import OBJECTIVES, measured_text, over_text
 from situate.report.text import plural, printable
 from situate.report.units import share_text, size_text, value_text
 
@@ -36,6 +36,7 @@ def _rows(result: Result) -> list[tuple[str, str]]:
     peaks = zip(problem.cluster.names, result.schedule.peak.tolist(), strict=True)
     return [
         (OBJECTIVES[objective], value_text(result.value, objective, unit)),
+        *[("measured", measured_text(result))] * (result.measured is not None),
         ("lower bound", value_text(result.lower_bound, objective, unit)),
         ("gap", share_text(result.gap)),
         ("fits in memory", "yes" if result.feasible else over_text(problem, result.schedule)),

@@ -1,0 +1,91 @@
+"""`situate profile`: what the ops of a model take on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from situate.cli.options import Cpus, Json, Optimizer
+
+if TYPE_CHECKING:
+    from situate.cluster import Cluster
+
+
+DISTURBED = 1.15
+"""Seconds on the wall for each one counted above which a machine is too busy for predictions."""
+
+
+def profile(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="A network of the zoo (such as resnet50, or resnet50:inference), or "
+            "package.module:function returning a model, inputs and loss.",
+        ),
+    ],
+    out: Annotated[str, typer.Option(metavar="FILE", help="Write the costs, as JSON.")],
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Devices of this machine. Default: those that it is found to have."
+        ),
+    ] = None,
+    cpus: Cpus = None,
+    cluster_out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write the cluster with measured links, as TOML."),
+    ] = None,
+    optimizer: Optimizer = None,
+    as_json: Json = False,
+) -> None:
+    """Measure a model's ops on the devices of this machine, and tensors between them.
+
+    Plan with what it writes: --costs for the ops, --cluster for the links. The model runs for real,
+    once on every device, so it must fit in memory as often.
+    """
+    from situate.cli.answer import print_json, print_table
+    from situate.cli.outputs import check_outputs
+    from situate.cli.terminal import note, working
+    from situate.discover import to_toml
+    from situate.profiling.measured_cluster import measured_cluster
+    from situate.profiling.profile import profile as measure
+    from situate.report.costs import costs_table, step_seconds
+    from situate.writers.atomic import write_bytes
+
+    check_outputs([model, cluster or ""], [out, cluster_out])
+    chosen = _devices(cluster, cpus)
+    with working(f"measuring {model}"):
+        found = measure(model, chosen, optimizer)
+    found.costs.write(out)
+    if cluster_out is not None:
+        write_bytes(cluster_out, to_toml(measured_cluster(chosen, found.costs)).encode())
+    for path in filter(None, (out, cluster_out)):
+        note(f"wrote {path}")
+    for device in found.costs.devices:
+        if device.wall > DISTURBED:
+            note(
+                f"warning: while {device.name} was measured, other programs made its steps "
+                f"{device.wall:.1f} times as long; they are not counted"
+            )
+    if as_json:
+        devices = {d.name: step_seconds(d, found.graph) for d in found.costs.devices}
+        print_json({"graph": found.graph.name, "hash": found.graph.hash, "devices": devices})
+    else:
+        print_table(costs_table(found.costs, found.graph))
+
+
+def _devices(cluster: str | None, cpus: int | None) -> Cluster:
+    """Those of this machine that are measured."""
+    from situate.cli.terminal import working
+    from situate.cluster import Cluster
+    from situate.discover import discover
+    from situate.errors import SituateError
+
+    if cluster is not None and cpus is not None:
+        raise SituateError("--cpus describes this machine anew: leave --cluster out")
+    if cluster is not None:
+        return Cluster.find(cluster)
+    with working("looking at this machine"):
+        return discover(cpus)

@@ -1,0 +1,64 @@
+"""Steps that take minutes: their distinct ops one by one, instead of all ops in place."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+from situate.cluster import Cluster, Device
+from situate.costs.measured import Timing
+from situate.costs.roofline import op_seconds
+from situate.errors import SituateError
+from situate.graph import Graph
+from situate.profiling import texts
+from situate.profiling.replay import Call, replayed
+from situate.runtime.hardware import RealDevice
+from situate.runtime.program import Program
+
+LONG = 60.0
+"""Seconds of a step above which ops are run alone, if that is quicker."""
+
+QUICKER = 0.4
+"""Fraction of a step that its distinct ops take at most for that."""
+
+
+def is_long(graph: Graph, device: Device) -> bool:
+    """Whether to run the distinct ops of a step alone, by the roofline's estimates."""
+    try:
+        seconds = op_seconds(graph, Cluster("here", (device,)))[:, 0].tolist()
+    except SituateError:
+        return False
+    distinct = {op.signature: s for op, s in zip(graph.ops, seconds, strict=True)}
+    step = float(sum(seconds))
+    return step > LONG and sum(distinct.values()) < QUICKER * step
+
+
+def seconds_alone(program: Program, real: RealDevice) -> dict[str, Timing]:
+    """By signature, in this process, on as many threads as the device has."""
+    import torch
+
+    clock = texts.clock(real.threads)
+    with _threads(real.threads):
+        return replayed(program, torch.device("cpu"), lambda call, n: _watched(call, n, clock))
+
+
+def _watched(call: Call, count: int, clock: str) -> list[float]:
+    now, seconds = getattr(time, clock), []
+    for _ in range(count):
+        began = now()
+        call()
+        seconds.append(now() - began)
+    return seconds
+
+
+@contextlib.contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

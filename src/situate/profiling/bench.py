@@ -1,0 +1,135 @@
+"""What every process of a crew is given: the whole step, the round trips, and memory of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from situate.profiling import texts
+from situate.profiling.pairs import ONES, RoundTrip
+from situate.profiling.subject import Subject
+from situate.profiling.texts import Marks
+from situate.runtime import optimizers
+from situate.runtime.bindings import state_values
+from situate.runtime.device import Share
+from situate.runtime.hardware import RealDevice
+from situate.runtime.memory import Layout, Place, anonymous_file, mapped
+from situate.runtime.placed import place
+from situate.runtime.state import Entry, lay_out
+from situate.runtime.worker import Common, Hello
+
+if TYPE_CHECKING:
+    pass
+
+
+class Bench:
+    """Lays out and fills one block of memory for all devices of a crew.
+
+    Attributes:
+        block: its descriptor.
+        hellos: what to tell every device. Its timed step runs all ops of the program; its plain
+            step what `texts.plain` says.
+        marks: the numbers under which that is timed.
+    """
+
+    def __init__(
+        self, subject: Subject, devices: Sequence[RealDevice], trips: Sequence[RoundTrip]
+    ) -> None:
+        program = subject.program
+        here = np.zeros(len(program.graph.ops), np.int32)
+        self._subject, self._trips = subject, trips
+        self.marks = Marks(len(program.graph.ops), len(trips))
+        self._placed = place(program, here, program.graph.order, 1)
+        self._tensors = state_values(program, self._placed.names, subject.model)
+        layout = Layout()
+        commons = self._commons(layout, len(devices))
+        self.block = anonymous_file(layout.nbytes)
+        self._fill(commons)
+        self.hellos = [
+            Hello(common, self._share(i, device), device.torch, _threads(device), self._said())
+            for i, (common, device) in enumerate(zip(commons, devices, strict=True))
+        ]
+
+    def close(self) -> None:
+        """Let the memory go, once every process has mapped it."""
+        os.close(self.block)
+
+    def _commons(self, layout: Layout, count: int) -> list[Common]:
+        import torch
+
+        program = self._subject.program
+        by_size = {
+            size: layout.place((size // 4,), (1,), torch.float32)
+            for size in dict.fromkeys(trip.size for trip in self._trips)
+        }
+        slots = tuple(by_size[trip.size] for trip in self._trips for _ in range(2))
+        flags = layout.place((len(slots) + 1,), (1,), torch.int32)
+        return [
+            Common(
+                lay_out(layout, self._tensors, self._updated(), self._changed()),
+                flags,
+                slots,
+                _like(layout, program.inputs),
+                _like(layout, program.results),
+            )
+            for _ in range(count)
+        ]
+
+    def _fill(self, commons: Sequence[Common]) -> None:
+        raw = mapped(self.block)
+        for common in commons:
+            for places, value in zip(common.state, self._tensors, strict=True):
+                Entry(places, raw).value.copy_(value.detach())
+            for where, value in zip(common.inputs, self._subject.inputs, strict=True):
+                where.view(raw).copy_(value)
+
+    def _share(self, number: int, device: RealDevice) -> Share:
+        placed, program = self._placed, self._subject.program
+        names = placed.names
+        kernels = (*names.kernels, ONES)
+        clock = texts.clock(device.threads)
+        return Share(
+            texts.plain(self._trips, number, len(kernels) - 1, self.marks, clock),
+            texts.timed(placed.sources[0].text(timed=True), clock),
+            kernels,
+            tuple(value for _, value in names.constants.values()),
+            dict.fromkeys(self._updated(), 0),
+            program.optimizer,
+            2 * len(self._trips),
+            len(names.seeds),
+            0,
+        )
+
+    def _updated(self) -> dict[int, str]:
+        """By number of a parameter that the step updates, the kind of its optimiser."""
+        program = self._subject.program
+        state = self._placed.names.state
+        return {k: program.optimizer for path, k in state.items() if path in program.gradients}
+
+    def _changed(self) -> frozenset[int]:
+        """Numbers of what a placed step copies before it changes it."""
+        state = self._placed.names.state
+        overwritten = {k for path, k in state.items() if path in self._subject.program.mutations}
+        return frozenset({*self._updated(), *overwritten})
+
+    def _said(self) -> list[optimizers.Hyperparameters]:
+        """Of a learning rate of zero: however often a step is measured, its numbers stay."""
+        program = self._subject.program
+        if not program.training:
+            return []
+        updated = [p for p in self._subject.model.parameters() if p.requires_grad]
+        said = optimizers.hyperparameters(optimizers.default(program.optimizer, updated))
+        return [group | {"lr": 0.0} for group in said]
+
+
+def _threads(device: RealDevice) -> int:
+    import torch
+
+    return device.threads or torch.get_num_threads()
+
+
+def _like(layout: Layout, nodes: Sequence[Any]) -> tuple[Place, ...]:
+    return tuple(layout.like(node.meta["val"]) for node in nodes)

@@ -1,0 +1,139 @@
+"""The processes that measure: one a device, as in a placed step, each told alone what to run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from multiprocessing import Pipe, reduction
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+
+from situate.errors import SituateError
+from situate.runtime.device import Ran
+from situate.runtime.hardware import RealDevice
+from situate.runtime.worker import Failed, Hello, Run, main
+
+START = "import sys; from situate.profiling.crew import serve; serve(int(sys.argv[1]))"
+"""What a process executes: it loads PyTorch while its parent still captures the model."""
+
+
+def serve(connection: int) -> None:
+    """Load PyTorch, take the descriptor of the common memory, then be a worker.
+
+    Args:
+        connection: descriptor of a socket.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import torch  # noqa: F401 - so that it is there when work comes
+
+    with Connection(os.dup(connection)) as parent:
+        try:
+            block = reduction.recv_handle(parent)
+        except (EOFError, OSError, RuntimeError):
+            return
+    main(connection, block)
+
+
+class Crew:
+    """A process for each of several devices; a context manager that ends them."""
+
+    def __init__(self, devices: Sequence[RealDevice]) -> None:
+        self._names = [device.name for device in devices]
+        self._connections: list[Connection] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._step = 0
+        for device in devices:
+            self._start(device.threads)
+
+    def _start(self, threads: int | None) -> None:
+        ours, theirs = Pipe()
+        path = os.pathsep.join(filter(None, (_source(), os.environ.get("PYTHONPATH"))))
+        names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+        count = {} if threads is None else dict.fromkeys(names, str(threads))
+        process = subprocess.Popen(
+            [sys.executable, "-c", START, str(theirs.fileno())],
+            pass_fds=(theirs.fileno(),),
+            env={**os.environ, **count, "PYTHONPATH": path},
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+        self._connections.append(ours)
+        self._processes.append(process)
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for connection in self._connections:
+            connection.close()
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes, by device."""
+        return [process.pid for process in self._processes]
+
+    def assign(self, hellos: Sequence[Hello], block: int) -> None:
+        """Tell every process what it can run.
+
+        Args:
+            block: descriptor of the common memory.
+
+        Raises:
+            SituateError: a process ended.
+        """
+        for i, hello in enumerate(hellos):
+            try:
+                reduction.send_handle(self._connections[i], block, self._processes[i].pid)
+                self._connections[i].send(hello)
+            except OSError:
+                raise self._ended(i) from None
+        for i in range(len(hellos)):
+            self._answer(i)
+
+    def run(self, members: Iterable[int], timed: bool) -> dict[int, Ran]:
+        """One step of these devices at once, by device.
+
+        Raises:
+            SituateError: the step failed on one of them; the others may still run.
+        """
+        self._step += 1
+        chosen = list(members)
+        for i in chosen:
+            self._connections[i].send(Run(self._step, timed, None))
+        found = {}
+        for i in chosen:
+            said = self._answer(i)
+            if isinstance(said, Failed):
+                raise SituateError(f"device {self._names[i]!r}: {said.reason}: {said.text}")
+            assert isinstance(said, Ran)
+            found[i] = said
+        return found
+
+    def _answer(self, i: int) -> object:
+        try:
+            said: object = self._connections[i].recv()
+        except (EOFError, ConnectionResetError):
+            raise self._ended(i) from None
+        return said
+
+    def _ended(self, i: int) -> SituateError:
+        code = self._processes[i].wait()
+        how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+        return SituateError(f"device {self._names[i]!r}: its process ended ({how})")
+
+
+def _source() -> str:
+    """The folder that this package is imported from."""
+    return str(Path(__file__).parents[2])

@@ -1,0 +1,75 @@
+"""CUDA devices: ops one by one between events, and copies from and to other devices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from situate.cluster import Device
+from situate.costs.fit import efficiencies
+from situate.costs.measured import MeasuredDevice, MeasuredLink
+from situate.profiling.pairs import SIZES, link_of
+from situate.profiling.replay import Call, replayed
+from situate.profiling.texts import MANY, median
+from situate.runtime.hardware import RealDevice
+from situate.runtime.program import Program
+
+COPIES = 7
+"""How often a tensor of each size is copied."""
+
+
+def measured(program: Program, device: Device, real: RealDevice) -> MeasuredDevice:
+    """What the ops of a program take on a CUDA device, each for itself: the time between two
+    events on its stream, so that launches which the device waits for count and others do not."""
+    import torch
+
+    here = torch.device(real.torch)
+    with torch.cuda.device(here):
+        seconds = replayed(program, here, between_events)
+        ones = median(between_events(lambda: torch.ones(1, device=here), MANY))
+    known = MeasuredDevice(
+        name=device.name,
+        kind=device.kind,
+        model=device.model,
+        flops=device.flops,
+        bandwidth=device.bandwidth if math.isfinite(device.bandwidth) else None,
+        launch=ones,
+        seconds=seconds,
+    )
+    return msgspec.structs.replace(known, efficiency=efficiencies(program.graph.ops, known))
+
+
+def between_events(call: Call, count: int) -> list[float]:
+    """A stopwatch on the current CUDA stream."""
+    import torch
+
+    event: Callable[..., torch.cuda.Event] = torch.cuda.Event
+    pairs = [(event(enable_timing=True), event(enable_timing=True)) for _ in range(count)]
+    for began, ended in pairs:
+        began.record()
+        call()
+        ended.record()
+    torch.cuda.synchronize()
+    return [began.elapsed_time(ended) / 1e3 for began, ended in pairs]
+
+
+def links(devices: Sequence[RealDevice]) -> Iterator[MeasuredLink]:
+    """Of every ordered pair of devices of which one is a CUDA device."""
+    for source in devices:
+        for target in devices:
+            if source.torch != target.torch and "cuda" in source.torch + target.torch:
+                seconds = [_copy_seconds(source.torch, target.torch, size) for size in SIZES]
+                yield MeasuredLink(source.name, target.name, *link_of(seconds))
+
+
+def _copy_seconds(source: str, target: str, size: int) -> float:
+    """Until a copied tensor is there; host memory is pinned."""
+    import torch
+
+    given = torch.ones(size, dtype=torch.uint8, device=source, pin_memory=source == "cpu")
+    taken = torch.empty(size, dtype=torch.uint8, device=target, pin_memory=target == "cpu")
+    stream = torch.device(source if "cuda" in source else target)
+    with torch.cuda.device(stream):
+        return median(between_events(lambda: taken.copy_(given, non_blocking=True), COPIES))

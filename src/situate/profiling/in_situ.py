@@ -1,0 +1,146 @@
+"""CPU devices: the whole step, op by op, in the processes that a placed step has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from situate.cluster import Device
+from situate.costs.fit import efficiencies
+from situate.costs.measured import MeasuredDevice, MeasuredLink, Timing
+from situate.graph import Graph
+from situate.profiling.alone import is_long, seconds_alone
+from situate.profiling.bench import Bench
+from situate.profiling.crew import Crew
+from situate.profiling.pairs import RoundTrip, links, round_trips
+from situate.profiling.subject import Subject
+from situate.profiling.texts import median, seconds_of_many
+from situate.profiling.timings import contention, timings
+from situate.runtime.device import Ran
+from situate.runtime.hardware import RealDevice
+
+BUDGET = 1.5
+"""Seconds that steps of one kind, alone or together, are repeated for."""
+
+MOST = 20
+"""Steps of one kind at most."""
+
+LONG = 4.0
+"""Seconds of a step above which one of a kind is enough."""
+
+LAPS = 13
+"""How often the round trips are run; the first time is to warm up."""
+
+Step = Mapping[int, Ran]
+"""What every device that took part says of a step."""
+
+
+class InSitu:
+    """Measures on the devices of a crew as it is made: round trips between all of them, steps of
+    all together, which warm them up too, and steps of one device of each sort alone. Of a step that
+    takes long it measures the distinct ops instead, and nothing together.
+
+    Args:
+        devices, reals: of the crew, as the cluster describes them and as they are.
+
+    Raises:
+        SituateError: the step failed on a device.
+    """
+
+    def __init__(
+        self, crew: Crew, subject: Subject, devices: Sequence[Device], reals: Sequence[RealDevice]
+    ) -> None:
+        self._devices, self._reals = devices, reals
+        self._graph: Graph = subject.program.graph
+        self._trips = round_trips(len(devices))
+        bench = Bench(subject, reals, self._trips)
+        self._marks = bench.marks
+        crew.assign(bench.hellos, bench.block)
+        bench.close()
+        everyone, sorts = range(len(devices)), of_each_sort(devices)
+        self._laps = [crew.run(everyone, timed=False) for _ in range(LAPS)][1:]
+        self._together: list[Step] = []
+        self._steps: dict[int, list[Step]] = {}
+        if any(is_long(self._graph, devices[i]) for i in sorts):
+            self._alone = {i: seconds_alone(subject.program, reals[i]) for i in sorts}
+        else:
+            self._run_steps(crew, everyone, sorts)
+            self._alone = {i: self._timings(self._steps[i], i) for i in sorts}
+
+    def _run_steps(self, crew: Crew, everyone: Sequence[int], sorts: Sequence[int]) -> None:
+        self._together = [crew.run(everyone, timed=True)]
+        self._steps = {i: _repeated(crew, [i]) for i in sorts}
+        if len(everyone) > 1 and _longest(self._together[0]) < LONG:
+            self._together = _repeated(crew, everyone)
+
+    def measured(self) -> list[MeasuredDevice]:
+        """One device of each sort."""
+        return [self._device(i) for i in self._alone]
+
+    def links(self) -> tuple[list[MeasuredLink], float]:
+        """Between all devices, and the synchronisation."""
+        seconds = [self._there_and_back(trip) for trip in self._trips]
+        return links(self._trips, seconds, [device.name for device in self._devices])
+
+    def _device(self, i: int) -> MeasuredDevice:
+        device, alone = self._devices[i], self._alone[i]
+        known = MeasuredDevice(
+            name=device.name,
+            kind=device.kind,
+            model=device.model,
+            threads=self._reals[i].threads,
+            flops=device.flops,
+            bandwidth=device.bandwidth if math.isfinite(device.bandwidth) else None,
+            launch=seconds_of_many(self._laps, i, self._marks.launches),
+            wall=self._wall(i),
+            seconds=alone,
+            contention=self._contention(i),
+        )
+        return msgspec.structs.replace(known, efficiency=efficiencies(self._graph.ops, known))
+
+    def _timings(self, steps: Sequence[Step], i: int) -> dict[str, Timing]:
+        look = seconds_of_many(self._laps, i, self._marks.looks)
+        return timings(self._graph, [step[i] for step in steps], look)
+
+    def _contention(self, i: int) -> dict[str, float]:
+        if len(self._devices) == 1 or not self._together:
+            return {}
+        return contention(self._graph, self._alone[i], self._timings(self._together, i))
+
+    def _wall(self, i: int) -> float:
+        """Seconds of a step on the wall for each second of its ops."""
+        alone = self._alone[i]
+        counted = sum(alone[op.signature].median for op in self._graph.ops if op.signature)
+        if i not in self._steps or counted <= 0:
+            return 1.0
+        taken = median([step[i].end - step[i].start for step in self._steps[i]])
+        return max(1.0, taken / counted)
+
+    def _there_and_back(self, trip: RoundTrip) -> float:
+        """The lower quartile: two devices wait for each other on the clock on the wall, which
+        other programs hold up."""
+        op = self._marks.trip(trip.number)
+        ran = [lap[trip.first] for lap in self._laps]
+        return sorted(r.ended[op] - r.began[op] for r in ran)[len(ran) // 4]
+
+
+def of_each_sort(devices: Sequence[Device]) -> list[int]:
+    """The first of all devices of the same kind, model and threads."""
+    sorts: dict[tuple[str, str, int | None], int] = {}
+    for i, device in enumerate(devices):
+        sorts.setdefault((device.kind, device.model, device.threads), i)
+    return list(sorts.values())
+
+
+def _repeated(crew: Crew, members: Sequence[int]) -> list[Step]:
+    """Steps of these devices for `BUDGET` seconds, and at least two unless they are long."""
+    steps: list[Step] = [crew.run(members, timed=True)]
+    taken = _longest(steps[0])
+    count = min(MOST, max(1 + (taken < LONG), int(BUDGET / max(taken, 1e-9))))
+    return steps + [crew.run(members, timed=True) for _ in range(count - 1)]
+
+
+def _longest(step: Step) -> float:
+    return max(ran.end - ran.start for ran in step.values())

@@ -1,0 +1,80 @@
+"""Between two devices: a tensor of every size goes there and back."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from situate.costs.measured import MeasuredLink
+
+SIZES = (64, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
+"""Bytes of the tensors that go to and fro: from next to none to more than most caches hold."""
+
+ONES = "aten::ones"
+"""The kernel that makes them."""
+
+FASTEST = 1e12
+"""Bytes/s, where the larger tensors were no slower than the smallest."""
+
+
+@dataclass(frozen=True)
+class RoundTrip:
+    """From `first` to `second` and back; the two channels are `2 * number` and one more."""
+
+    number: int
+    first: int
+    second: int
+    size: int
+
+
+def round_trips(devices: int) -> list[RoundTrip]:
+    """Of all pairs and sizes, in the order in which they run."""
+    pairs = itertools.combinations(range(devices), 2)
+    trips = [(a, b, size) for a, b in pairs for size in SIZES]
+    return [RoundTrip(number, *trip) for number, trip in enumerate(trips)]
+
+
+def lines(trip: RoundTrip, device: int, kernel: int, op: int) -> Iterator[str]:
+    """What a device executes of a round trip, as source of a placed step.
+
+    Args:
+        kernel: number of the kernel `ONES`.
+        op: the number under which it is timed.
+    """
+    there, back = 2 * trip.number, 2 * trip.number + 1
+    if device == trip.first:
+        yield f"v = f{kernel}([{trip.size // 4}])"
+        yield f"began[{op}] = now(); send{there}(v); v = take{back}(); ended[{op}] = now()"
+    elif device == trip.second:
+        yield f"v = take{there}(); send{back}(v)"
+
+
+def links(
+    trips: Sequence[RoundTrip], seconds: Sequence[float], names: Sequence[str]
+) -> tuple[list[MeasuredLink], float]:
+    """Both links of every pair, and the seconds of the fastest smallest tensor, which all tensors
+    pay: the synchronisation. A link's latency is what its own smallest tensor takes beside that.
+
+    Args:
+        seconds: by trip, there and back.
+    """
+    one_way: dict[tuple[int, int], list[float]] = {}
+    for trip, both in zip(trips, seconds, strict=True):
+        one_way.setdefault((trip.first, trip.second), []).append(both / 2)
+    synchronisation = min((sizes[0] for sizes in one_way.values()), default=0.0)
+    found = []
+    for (a, b), sizes in one_way.items():
+        latency, rate = link_of(sizes)
+        for i, j in ((a, b), (b, a)):
+            found.append(MeasuredLink(names[i], names[j], latency - synchronisation, rate))
+    return found, synchronisation
+
+
+def link_of(seconds: Sequence[float]) -> tuple[float, float]:
+    """Latency and bytes/s, from the seconds that a tensor of each of `SIZES` takes one way. The
+    rate is that of all but the smallest together, beside their latency: the large ones decide,
+    since in a step no cache holds what is sent."""
+    latency, *others = seconds
+    beside = sum(s - latency for s in others)
+    return latency, min(FASTEST, sum(SIZES[1:]) / beside) if beside > 0 else FASTEST

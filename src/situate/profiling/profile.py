@@ -1,0 +1,97 @@
+"""Measure a model's ops on the devices of this machine, and tensors between them."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from situate.cluster import Cluster, Device
+from situate.costs.measured import Costs, MeasuredDevice, MeasuredLink
+from situate.errors import SituateError
+from situate.graph import Graph
+from situate.profiling import cuda
+from situate.profiling.crew import Crew
+from situate.profiling.in_situ import InSitu, of_each_sort
+from situate.profiling.subject import Subject, find_subject
+from situate.readers.torch import check_installed
+from situate.runtime.hardware import RealDevice, check_here, real_devices
+from situate.version import VERSION
+
+MOST_PROCESSES = 32
+"""CPU devices that are measured at once: each holds a copy of the model."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What was measured, and the graph of the step that it was measured of."""
+
+    costs: Costs
+    graph: Graph
+
+
+def profile(model: str, cluster: Cluster, optimizer: str | None = None) -> Profile:
+    """What the ops of a model take on the devices of this machine, and tensors between them.
+
+    A process for each CPU device runs the whole step, op by op: all of them together, which shows
+    how much they slow one another down, and one device of each sort alone. On a CUDA device each
+    distinct op runs by itself on made-up tensors.
+
+    Args:
+        model: a network of the zoo or `package.module:function`, with or without `:inference`.
+        cluster: devices of this machine; of those with the same kind, model and threads the first
+            is measured and stands for all.
+        optimizer: the update of the training step.
+
+    Raises:
+        MissingExtra: PyTorch is not installed.
+        SituateError: the model cannot be built, captured or run; a device is not there.
+    """
+    check_installed()
+    devices = list(zip(cluster.devices, real_devices(cluster), strict=True))
+    cpus = [(device, real) for device, real in devices if real.torch == "cpu"]
+    others = [(device, real) for device, real in devices if real.torch != "cpu"]
+    if len(cpus) > MOST_PROCESSES:
+        raise SituateError(
+            f"cluster {cluster.name!r} has {len(cpus)} CPU devices; at most {MOST_PROCESSES} can "
+            "be measured"
+        )
+    if others:
+        check_here([real for _, real in others], cluster)
+    subject, measured, links, synchronisation = _on_cpus(model, optimizer, cpus)
+    for i in of_each_sort([device for device, _ in others]):
+        measured.append(cuda.measured(subject.program, *others[i]))
+    links += cuda.links([real for _, real in devices]) if others else []
+    costs = Costs(
+        machine=platform.node() or "this-machine",
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        versions=_versions(),
+        devices=measured,
+        links=links,
+        synchronisation=synchronisation,
+    )
+    return Profile(costs, subject.program.graph)
+
+
+def _on_cpus(
+    model: str, optimizer: str | None, cpus: Iterable[tuple[Device, RealDevice]]
+) -> tuple[Subject, list[MeasuredDevice], list[MeasuredLink], float]:
+    """The model, which is captured while the processes start, and what they measure."""
+    pairs = list(cpus)
+    with Crew([real for _, real in pairs]) as crew:
+        subject = find_subject(model, optimizer)
+        if not pairs:
+            return subject, [], [], 0.0
+        found = InSitu(crew, subject, [d for d, _ in pairs], [real for _, real in pairs])
+    return subject, found.measured(), *found.links()
+
+
+def _versions() -> dict[str, str]:
+    import torch
+
+    return {
+        "situate": VERSION,
+        "torch": str(torch.__version__),
+        "python": platform.python_version(),
+    }

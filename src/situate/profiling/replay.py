@@ -1,0 +1,123 @@
+"""Ops one by one on made-up tensors: for devices on which no placed step runs yet."""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from situate.costs.measured import Timing
+from situate.runtime.memory import extent
+from situate.runtime.optimizers import default
+from situate.runtime.program import Program
+from situate.runtime.roles import Roles
+
+if TYPE_CHECKING:
+    import torch
+
+Call = Callable[[], object]
+Stopwatch = Callable[[Call, int], list[float]]
+"""Seconds of each of so many calls."""
+
+RUNS = 9
+"""Calls of an op that are timed."""
+
+BUDGET = 0.1
+"""Seconds that an op is timed for, and at least once."""
+
+
+def replayed(program: Program, device: torch.device, stopwatch: Stopwatch) -> dict[str, Timing]:
+    """By signature, each distinct op of a program run on its own, after a call to warm up; without
+    those that cannot run on the device, such as what PyTorch has for CPUs only."""
+    import torch
+
+    roles, found = Roles(program), dict[str, Timing]()
+    with torch.inference_mode():
+        for op, what in enumerate(program.graph.ops):
+            if what.signature and what.signature not in found:
+                with contextlib.suppress(RuntimeError):
+                    found[what.signature] = _timing(_call(program, roles, op, device), stopwatch)
+    return found
+
+
+def _timing(call: Call, stopwatch: Stopwatch) -> Timing:
+    (first,) = stopwatch(call, 1)
+    count = max(1, min(RUNS, int(BUDGET / max(first, 1e-9))))
+    seconds = sorted(stopwatch(call, count))
+    quartile = len(seconds) // 4
+    return Timing(
+        statistics.median_low(seconds), seconds[quartile], seconds[-1 - quartile], len(seconds)
+    )
+
+
+def _call(program: Program, roles: Roles, op: int, device: torch.device) -> Call:
+    """What an op does, on made-up tensors."""
+    import torch
+
+    node = program.nodes[op]
+    value = node.meta["val"]
+    match roles.of(op):
+        case "update":
+            return _update(program.optimizer, value, device)
+        case "copy":
+            target, source = made(value, device), made(value, device)
+            return lambda: target.copy_(source)
+        case "sum":
+            parts = [made(value, device) for _ in program.gradients[_path(program, op)]]
+            return lambda: _sum(parts)
+    arguments = torch.fx.map_arg((node.args, node.kwargs), lambda n: _like(n.meta["val"], device))
+    args, kwargs = _moved(arguments, device)
+    kernel: Any = node.target
+    return lambda: kernel(*args, **kwargs)
+
+
+def _path(program: Program, op: int) -> str:
+    return program.graph.ops[op].name.rpartition("/")[0]
+
+
+def _sum(parts: list[torch.Tensor]) -> torch.Tensor:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def _update(kind: str, parameter: torch.Tensor, device: torch.device) -> Call:
+    import torch
+
+    value = torch.nn.Parameter(made(parameter, device), requires_grad=False)
+    value.grad = made(parameter, device)
+    optimizer = default(kind, [value])
+    optimizer.param_groups[0] |= {"lr": 0.0, "foreach": False}
+    return optimizer.step
+
+
+def _like(value: Any, device: torch.device) -> Any:
+    """Made-up tensors in place of fake ones."""
+    import torch
+
+    if isinstance(value, (list, tuple)):
+        return [_like(entry, device) for entry in value]
+    return made(value, device) if isinstance(value, torch.Tensor) else value
+
+
+def _moved(arguments: Any, device: torch.device) -> Any:
+    """Arguments that name a device name this one."""
+    import torch
+    from torch.utils._pytree import tree_map
+
+    return tree_map(lambda v: device if isinstance(v, torch.device) else v, arguments)
+
+
+def made(fake: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A tensor of the same shape, strides and dtype: of numbers between 0.1 and 1, which no op
+    minds, or of zeros, which index any table. What lies on top of one another in the original,
+    such as an expanded dimension, does so here."""
+    import torch
+
+    size, stride = tuple(fake.shape), tuple(fake.stride())
+    base = torch.zeros(max(1, extent(size, stride)), dtype=fake.dtype, device=device)
+    if fake.is_floating_point():
+        base.uniform_(0.1, 1.0)
+    return base.as_strided(size, stride)

@@ -1,0 +1,82 @@
+"""The PyTorch model that is measured: built for real, and captured as a program."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from situate import zoo
+from situate.errors import SituateError, nearest
+from situate.readers.torch import INFERENCE, check_installed, check_optimizer
+from situate.readers.torch_build import RETURNS, Build, described
+from situate.readers.torch_errors import explained
+from situate.readers.torch_function import current_directory, find_function
+from situate.runtime.program import Program, capture_program
+from situate.zoo.networks import network
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, inputs for it, and its step.
+
+    Attributes:
+        inputs: the tensors among the inputs, in order.
+        program: what the step executes.
+    """
+
+    model: torch.nn.Module
+    inputs: tuple[torch.Tensor, ...]
+    program: Program
+
+
+def find_subject(text: str, optimizer: str | None = None) -> Subject:
+    """What a network of the zoo or `package.module:function` builds, `:inference` behind it for
+    the forward pass alone.
+
+    Raises:
+        MissingExtra: PyTorch is not installed.
+        SituateError: `text` names neither, it takes no optimizer, or building or capturing fails.
+    """
+    training = not text.endswith(INFERENCE)
+    if not training and optimizer is not None:
+        raise SituateError(f"{text}: inference has no update: leave the optimizer out")
+    check_optimizer(optimizer or "sgd")
+    base = text.removesuffix(INFERENCE)
+    if base in zoo.names():
+        found, _ = network(base)
+        check_installed(*found.packages)
+        return _subject(text, found.build, training, optimizer or found.optimizer)
+    if not re.fullmatch(r"[\w.]+:\w+", base):
+        raise SituateError(
+            f"{text!r} is no PyTorch model that could run: give a network of the zoo or "
+            f"package.module:function{nearest(base, zoo.names())}"
+        )
+    check_installed()
+    with current_directory():
+        function, _ = find_function(base)
+        return _subject(text, function, training, optimizer or "sgd")
+
+
+def _subject(name: str, build: Build, training: bool, optimizer: str) -> Subject:
+    called = "it is called without arguments"
+    with contextlib.redirect_stdout(sys.stderr):
+        with explained(name, "building the model", called=called):
+            model, inputs, loss = _three(build())
+        program = capture_program(
+            model, inputs, loss, training=training, optimizer=optimizer, name=name
+        )
+    return Subject(model, program.separate(inputs), program)
+
+
+def _three(returned: Any) -> tuple[torch.nn.Module, Any, Callable[..., Any] | None]:
+    if not (isinstance(returned, (tuple, list)) and len(returned) == 3):
+        raise SituateError(f"{RETURNS}; got {described(returned)}")
+    model, inputs, loss = returned
+    return model, inputs, loss

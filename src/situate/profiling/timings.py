@@ -1,0 +1,51 @@
+"""From when ops began and ended to what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from situate.costs.measured import Timing
+from situate.costs.rates import op_class
+from situate.graph import Graph
+from situate.profiling.texts import median
+from situate.runtime.device import Ran
+
+
+def timings(graph: Graph, steps: Sequence[Ran], look: float) -> dict[str, Timing]:
+    """By signature, from several runs of a whole step; `look` is what a look at the clock takes.
+
+    An op takes its median over the steps (of an even number the lower one), a signature the mean of
+    its ops: what disturbs a step now and then is left out, and the sum over all ops is that of the
+    step.
+    """
+    ops = [op for op in steps[0].began if op < len(graph.ops)]
+    of_op = {op: [max(0.0, s.ended[op] - s.began[op] - look) for s in steps] for op in ops}
+    by_signature: dict[str, list[int]] = {}
+    for op in ops:
+        if signature := graph.ops[op].signature:
+            by_signature.setdefault(signature, []).append(op)
+    return {name: _timing([of_op[op] for op in ops]) for name, ops in by_signature.items()}
+
+
+def _timing(ops: Sequence[list[float]]) -> Timing:
+    medians = [median(seconds) for seconds in ops]
+    every = np.concatenate(ops)
+    low, high = np.quantile(every, (0.25, 0.75)).tolist()
+    mean = float(np.mean(medians))
+    return Timing(mean, min(low, mean), max(high, mean), len(every))
+
+
+def contention(
+    graph: Graph, alone: Mapping[str, Timing], together: Mapping[str, Timing]
+) -> dict[str, float]:
+    """By op class, how many times longer a step's ops take together than alone; never below 1,
+    which only noise goes."""
+    sums: dict[str, list[float]] = {}
+    for op in graph.ops:
+        if op.signature in alone and op.signature in together:
+            both = sums.setdefault(op_class(op.kind), [0.0, 0.0])
+            both[0] += alone[op.signature].median
+            both[1] += together[op.signature].median
+    return {name: max(1.0, b / a) for name, (a, b) in sorted(sums.items()) if a > 0}

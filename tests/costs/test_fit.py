@@ -1,0 +1,74 @@
+"""Fitted efficiencies give back what made the measurements, outliers or not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate.costs.fit import efficiencies
+from situate.costs.measured import MeasuredDevice, Timing
+from situate.graph import Op
+
+PEAK, BANDWIDTH, LAUNCH = 1e11, 1e10, 5e-6
+
+
+def device(seconds: dict[str, float]) -> MeasuredDevice:
+    timings = {name: Timing(s, s, s, 1) for name, s in seconds.items()}
+    return MeasuredDevice("d", "cpu", "", 1, {"float32": PEAK}, BANDWIDTH, LAUNCH, timings)
+
+
+def products(count: int = 40) -> list[Op]:
+    """Half bound by arithmetic, half by memory."""
+    sizes = np.logspace(6, 9, count).astype(int).tolist()
+    return [
+        Op(
+            f"op{i}",
+            "aten.mm",
+            flops=n if i % 2 else 1,
+            traffic=1 if i % 2 else n,
+            signature=f"{i}",
+        )
+        for i, n in enumerate(sizes)
+    ]
+
+
+def taken(op: Op, arithmetic: float, memory: float) -> float:
+    work = op.flops / (PEAK * arithmetic), op.traffic / (BANDWIDTH * memory)
+    return LAUNCH + max(work)
+
+
+def test_both_sides_of_the_roofline_are_found():
+    ops = products()
+    fit = efficiencies(ops, device({op.signature: taken(op, 0.6, 0.2) for op in ops}))["matmul"]
+    assert (fit.arithmetic, fit.memory) == pytest.approx((0.6, 0.2))
+    assert fit.ops == 40
+    assert fit.error == pytest.approx(1.0)
+
+
+def test_a_quarter_of_wild_outliers_moves_nothing_far():
+    ops = products()
+    seconds = {op.signature: taken(op, 0.6, 0.2) for op in ops}
+    seconds |= {op.signature: seconds[op.signature] * 1000 for op in ops[::4]}
+    fit = efficiencies(ops, device(seconds))["matmul"]
+    assert fit.arithmetic == pytest.approx(0.6)
+    assert fit.memory == pytest.approx(0.2, rel=0.5)
+
+
+def test_a_side_without_ops_reaches_what_the_other_does():
+    op = Op("a", "aten.relu", traffic=10**9, signature="a")
+    fit = efficiencies([op], device({"a": LAUNCH + 0.2}))["elementwise"]
+    assert fit.arithmetic == fit.memory == pytest.approx(0.5)
+
+
+def test_an_op_counts_once_however_often_it_is_there():
+    ops = [Op(f"op{i}", "aten.relu", traffic=10**9, signature="a") for i in range(5)]
+    assert efficiencies(ops, device({"a": 1.0}))["elementwise"].ops == 1
+
+
+def test_what_was_not_measured_or_takes_no_longer_than_a_launch_gives_no_class():
+    ops = [
+        Op("a", "aten.relu", traffic=10**9, signature="a"),
+        Op("b", "aten.mm", flops=10**9, signature="b"),
+        Op("c", "aten.convolution", signature="c"),
+    ]
+    assert efficiencies(ops, device({"b": LAUNCH, "c": 1.0})) == {}

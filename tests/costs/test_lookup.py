@@ -1,0 +1,136 @@
+"""Which measured device stands for a device."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from situate.cluster import Cluster, Device, Link
+from situate.costs.lookup import coverage, measured_as, rates
+from situate.costs.measured import Costs, Efficiency, MeasuredDevice, Timing
+from situate.costs.rates import EFFICIENCY
+from situate.costs.roofline import op_seconds
+from situate.errors import SituateError
+from situate.graph import Graph, Op
+
+RELU = "aten.relu(f32[8])"
+
+
+def took(seconds: float) -> dict[str, Timing]:
+    return {RELU: Timing(seconds, seconds, seconds, 1)}
+
+
+CPU = MeasuredDevice("cpu:0", "cpu", "Xeon", 1, seconds=took(1.0))
+K80 = MeasuredDevice(
+    "gpu0", "gpu", "K80", None, {"float32": 4e12}, 1e11, 1e-5, took(2.0),
+    {"convolution": Efficiency(0.25, 0.5, 2.0, 3, 1.1)},
+)  # fmt: skip
+COSTS = Costs("here", "today", {}, [CPU, K80, MeasuredDevice("gpu1", "gpu", seconds=took(3.0))])
+
+
+def known(device: Device) -> str | None:
+    found = measured_as(device, COSTS)
+    return found and found.name
+
+
+@pytest.mark.parametrize(
+    ("device", "name"),
+    [
+        (Device("gpu0", model="K80"), "gpu0"),
+        (Device("gpu1", model="K80"), "gpu1"),
+        (Device("gpu7", model="K80"), "gpu0"),
+        (Device("gpu7"), "gpu0"),
+        (Device("gpu0", model="H100"), "gpu1"),
+        (Device("cpu:0", kind="cpu", model="Xeon", threads=1), "cpu:0"),
+        (Device("cpu:1", kind="cpu", model="Xeon", threads=1), "cpu:0"),
+        (Device("cpu:1", kind="cpu"), "cpu:0"),
+        (Device("cpu:0", kind="cpu", model="Xeon", threads=2), None),
+        (Device("cpu:0", kind="cpu", model="Opteron"), None),
+        (Device("cpu:0", kind="tpu"), None),
+    ],
+)
+def test_by_name_then_model_then_kind_but_never_one_known_to_differ(device, name):
+    assert known(device) == name
+
+
+def seconds(op: Op, *devices: Device, costs: Costs | None = COSTS) -> list[float]:
+    cluster = Cluster("c", devices, (Link("*", "*", 1e9),))
+    return op_seconds(Graph("g", (op,)), cluster, costs)[0].tolist()
+
+
+def test_measured_seconds_hold_as_they_are():
+    op = Op("a", "aten.relu", traffic=10**9, signature=RELU)
+    assert seconds(op, Device("cpu:0", kind="cpu"), Device("gpu0", model="K80")) == [1.0, 2.0]
+
+
+def test_own_seconds_come_before_measured_ones():
+    op = Op("a", seconds={"*": 0.5}, signature=RELU)
+    assert seconds(op, Device("cpu:0", kind="cpu")) == [0.5]
+
+
+def test_an_op_that_was_not_measured_runs_at_the_measured_devices_fitted_rates():
+    op = Op("a", "aten.convolution", flops=10**12, traffic=8, signature="other")
+    ops_device = Device("gpu0", model="K80", flops={"float32": 1.0}, bandwidth=1.0)
+    assert seconds(op, ops_device) == pytest.approx([2e-5 + 1.0])
+    moving = Op("a", "aten.convolution", traffic=10**11)
+    assert seconds(moving, ops_device) == pytest.approx([2e-5 + 2.0])
+
+
+def test_a_device_one_does_not_have_reaches_what_its_kind_does_of_its_own_peaks():
+    costs = Costs("here", "today", {}, [K80])
+    op = Op("a", "aten.convolution", flops=10**12)
+    other = Device("gpu0", model="H100", flops={"float32": 1e13}, launch=1e-6)
+    assert seconds(op, other, costs=costs) == pytest.approx([2e-6 + 0.4])
+    stated = Device("gpu0", model="H100", flops={"float32": 1e13}, efficiency={"convolution": 1.0})
+    assert seconds(op, stated, costs=costs) == pytest.approx([0.1])
+    cpu = Device("cpu", kind="cpu", flops={"float32": 1e13})
+    assert seconds(op, cpu, costs=costs) == pytest.approx([0.1 / EFFICIENCY["convolution"]])
+
+
+def test_no_other_device_reaches_more_than_its_peak():
+    fast = {"convolution": Efficiency(3.0, 2.0, 1.0, 3, 1.1)}
+    costs = Costs("here", "today", {}, [MeasuredDevice("a", "gpu", "K80", efficiency=fast)])
+    assert rates(Device("b", model="H100"), costs).reached["convolution"] == (1.0, 1.0, 1.0)
+    assert rates(Device("b", model="K80"), costs).reached["convolution"] == (3.0, 2.0, 1.0)
+
+
+def test_without_costs_the_rates_are_the_devices_own():
+    device = Device(
+        "d", flops={"float32": 1.0}, bandwidth=2.0, launch=3.0, efficiency={"matmul": 4}
+    )
+    known = rates(device, None)
+    assert (known.flops, known.bandwidth, known.launch) == ({"float32": 1.0}, 2.0, 3.0)
+    assert known.reached["matmul"] == (4, 4, 1)
+    assert known.reached["convolution"] == (*[EFFICIENCY["convolution"]] * 2, 1)
+
+
+def test_a_device_without_rates_runs_what_was_measured_on_it_and_nothing_else():
+    device = Device("gpu1")
+    assert seconds(Op("a", "aten.relu", traffic=8, signature=RELU), device) == [3.0]
+    with pytest.raises(SituateError, match="op 'a' on device 'gpu1': no seconds and no rate"):
+        seconds(Op("a", "aten.relu", traffic=8, signature="other"), device)
+
+
+def test_equal_devices_that_were_measured_apart_keep_apart():
+    gpus = Device("gpu0", model="K80"), Device("gpu1", model="K80")
+    assert seconds(Op("a", traffic=8, signature=RELU), *gpus) == [2.0, 3.0]
+
+
+def test_coverage_counts_ops_that_work_and_have_no_seconds():
+    ops = (
+        Op("a", traffic=8, signature=RELU),
+        Op("b", traffic=8, signature="other"),
+        Op("c", flops=8),
+        Op("d"),
+        Op("e", traffic=8, seconds={"*": 1.0}),
+    )
+    graph = Graph("g", ops)
+    assert coverage(graph, Device("cpu:0", kind="cpu"), COSTS) == (1, 3)
+    assert coverage(graph, Device("t", kind="tpu"), COSTS) == (0, 3)
+
+
+def test_no_measured_time_is_ever_infinite():
+    assert np.isfinite(seconds(Op("a", traffic=8, signature=RELU), Device("gpu1"))).all()
+    assert math.isinf(seconds(Op("a", seconds={}, signature=RELU), Device("gpu1"))[0])

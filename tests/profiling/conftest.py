@@ -1,0 +1,19 @@
+"""What the tests share: a small model, captured once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from situate.profiling.subject import Subject
+
+
+@pytest.fixture(scope="session")
+def subject() -> Subject:
+    """A training step with Adam."""
+    pytest.importorskip("torch")
+    from situate.profiling.subject import find_subject
+
+    return find_subject("tests.profiling.models:mlp", "adam")

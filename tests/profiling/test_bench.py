@@ -1,0 +1,64 @@
+"""What every process is given."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.profiling.bench import Bench  # noqa: E402
+from situate.profiling.pairs import SIZES, round_trips  # noqa: E402
+from situate.profiling.subject import Subject  # noqa: E402
+from situate.runtime.hardware import RealDevice  # noqa: E402
+from situate.runtime.memory import mapped  # noqa: E402
+from situate.runtime.state import Entry  # noqa: E402
+
+DEVICES = [RealDevice("a", "cpu", 1), RealDevice("b", "cpu", 2)]
+
+
+@pytest.fixture
+def bench(subject: Subject) -> Bench:
+    return Bench(subject, DEVICES, round_trips(2))
+
+
+def test_every_device_has_the_model_and_the_inputs_in_memory_of_its_own(
+    bench: Bench, subject: Subject
+) -> None:
+    raw = mapped(bench.block)
+    starts = set()
+    for hello in bench.hellos:
+        values = [Entry(places, raw).value for places in hello.common.state]
+        for parameter in subject.model.parameters():
+            assert any(torch.equal(parameter, v) for v in values if v.shape == parameter.shape)
+        for place, given in zip(hello.common.inputs, subject.inputs, strict=True):
+            assert torch.equal(place.view(raw), given)
+        starts.add(hello.common.inputs[0].offset)
+    assert len(starts) == len(DEVICES)
+
+
+def test_channels_and_flags_are_common(bench: Bench) -> None:
+    first, second = (hello.common for hello in bench.hellos)
+    assert first.slots == second.slots
+    assert first.flags == second.flags
+    assert len(first.slots) == 2 * len(SIZES)
+
+
+def test_threads_and_clocks_follow_the_device(bench: Bench) -> None:
+    assert [hello.threads for hello in bench.hellos] == [1, 2]
+    clocks = ["thread_time" in hello.share.timed for hello in bench.hellos]
+    assert clocks == [True, False]
+
+
+def test_measuring_does_not_train(bench: Bench) -> None:
+    assert [group["lr"] for hello in bench.hellos for group in hello.said] == [0.0, 0.0]
+
+
+def test_the_block_goes_with_the_bench(subject: Subject) -> None:
+    bench = Bench(subject, DEVICES, [])
+    block = bench.block
+    os.fstat(block)
+    bench.close()
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(block)

@@ -1,0 +1,36 @@
+"""CUDA devices; without one there is little to see."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.cluster import Device  # noqa: E402
+from situate.profiling import cuda  # noqa: E402
+from situate.profiling.subject import Subject  # noqa: E402
+from situate.runtime.hardware import RealDevice  # noqa: E402
+
+CPUS = [RealDevice("cpu:0", "cpu", 1), RealDevice("cpu:1", "cpu", 1)]
+GPU = RealDevice("gpu0", "cuda:0", 1)
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+def test_pairs_of_cpus_are_left_to_their_processes() -> None:
+    assert list(cuda.links(CPUS)) == []
+
+
+@needs_gpu
+def test_every_op_of_a_step_is_timed(subject: Subject) -> None:
+    found = cuda.measured(subject.program, Device("gpu0", flops={"float32": 1e13}), GPU)
+    signatures = {op.signature for op in subject.program.graph.ops if op.signature}
+    assert found.seconds.keys() == signatures
+    assert found.launch > 0
+
+
+@needs_gpu
+def test_copies_are_links_in_both_directions() -> None:
+    links = list(cuda.links([CPUS[0], GPU]))
+    assert [(link.source, link.target) for link in links] == [("cpu:0", "gpu0"), ("gpu0", "cpu:0")]
+    assert all(link.bandwidth > 1e8 for link in links)

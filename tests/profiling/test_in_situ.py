@@ -1,0 +1,71 @@
+"""What a crew measures of a whole step."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+pytest.importorskip("torch")
+
+from situate.cluster import Device
+from situate.costs.rates import op_class
+from situate.profiling import in_situ
+from situate.profiling.crew import Crew
+from situate.profiling.in_situ import InSitu, of_each_sort
+from situate.profiling.subject import Subject
+from situate.runtime.hardware import RealDevice
+
+CPU = Device("a", "cpu", "Xeon", flops={"float32": 1e10}, bandwidth=1e10, threads=1)
+
+
+def test_of_equal_devices_the_first_stands_for_all() -> None:
+    other = Device("c", "cpu", "Xeon", threads=2)
+    assert of_each_sort([CPU, Device("b", "cpu", "Xeon", threads=1), other]) == [0, 2]
+
+
+@pytest.fixture(scope="module")
+def found(subject: Subject) -> InSitu:
+    devices = [CPU, Device("b", "cpu", "Xeon", threads=1)]
+    reals = [RealDevice(device.name, "cpu", 1) for device in devices]
+    with pytest.MonkeyPatch.context() as patch, Crew(reals) as crew:
+        patch.setattr(in_situ, "BUDGET", 0.05)
+        return InSitu(crew, subject, devices, reals)
+
+
+def test_every_signature_is_timed_on_one_device_of_each_sort(
+    found: InSitu, subject: Subject
+) -> None:
+    (device,) = found.measured()
+    ops = subject.program.graph.ops
+    assert (device.name, device.threads, device.flops) == ("a", 1, {"float32": 1e10})
+    assert device.seconds.keys() == {op.signature for op in ops if op.signature}
+    assert all(0 <= t.low <= t.high for t in device.seconds.values())
+    assert 0 < device.launch < 1e-2
+
+
+def test_classes_are_fitted_and_compared_with_others_at_work(
+    found: InSitu, subject: Subject
+) -> None:
+    (device,) = found.measured()
+    classes = {op_class(op.kind) for op in subject.program.graph.ops if op.signature}
+    assert device.contention.keys() <= classes
+    assert {"matmul", "update"} <= device.efficiency.keys() <= classes
+    assert all(factor >= 1 for factor in device.contention.values())
+
+
+def test_both_directions_are_links(found: InSitu) -> None:
+    links, synchronisation = found.links()
+    assert {(link.source, link.target) for link in links} == {("a", "b"), ("b", "a")}
+    assert all(0 < link.bandwidth < math.inf for link in links)
+    assert 0 < synchronisation < 1
+
+
+def test_a_long_step_is_measured_op_by_op_and_never_together(subject: Subject) -> None:
+    reals = [RealDevice("a", "cpu", 1), RealDevice("b", "cpu", 1)]
+    devices = [CPU, Device("b", "cpu", "Xeon", threads=1)]
+    with pytest.MonkeyPatch.context() as patch, Crew(reals) as crew:
+        patch.setattr(in_situ, "is_long", lambda graph, device: True)
+        (device,) = InSitu(crew, subject, devices, reals).measured()
+    assert device.seconds.keys() == {op.signature for op in subject.program.graph.ops} - {""}
+    assert (device.contention, device.wall) == ({}, 1.0)

@@ -1,0 +1,64 @@
+"""A model's costs, and that plans can be made with them."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+from situate.cluster import Cluster, Device, Link
+from situate.costs.lookup import coverage
+from situate.costs.measured import Costs
+from situate.errors import SituateError
+from situate.problem import Problem
+from situate.profiling import in_situ
+from situate.profiling.measured_cluster import measured_cluster
+from situate.profiling.profile import Profile, profile
+from situate.solvers import solve
+
+ANY = (Link("*", "*", 1e9),)
+PAIR = Cluster("here", tuple(Device(f"cpu:{i}", "cpu", "Xeon", threads=1) for i in range(2)), ANY)
+
+
+@pytest.fixture(scope="module")
+def measured() -> Profile:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_situ, "BUDGET", 0.05)
+        return profile("tests.profiling.models:tied", PAIR, "momentum")
+
+
+def test_a_plan_is_made_with_what_was_measured_alone(measured: Profile) -> None:
+    graph, costs = measured.graph, measured.costs
+    for device in PAIR.devices:
+        known, working = coverage(graph, device, costs)
+        assert known == working > 0
+    problem = Problem(graph, measured_cluster(PAIR, costs), costs=costs)
+    taken = sum(costs.devices[0].seconds[op.signature].median for op in graph.ops if op.signature)
+    assert problem.seconds[:, 0].sum() == pytest.approx(taken)
+    assert solve(problem, "single").makespan == pytest.approx(taken)
+
+
+def test_the_file_says_where_when_and_by_what(measured: Profile, tmp_path) -> None:
+    measured.costs.write(tmp_path / "costs.json")
+    costs = Costs.read(tmp_path / "costs.json")
+    assert costs == measured.costs
+    assert costs.machine
+    assert costs.versions.keys() == {"situate", "torch", "python"}
+    assert len(costs.links) == 2
+
+
+def test_a_device_that_this_machine_has_not_is_named() -> None:
+    gpus = Cluster("gpus", tuple(Device(f"gpu{i}") for i in range(99)), ANY)
+    with pytest.raises(SituateError, match="device 'gpu"):
+        profile("tests.profiling.models:mlp", gpus)
+
+
+def test_too_many_devices_are_refused_before_anything_starts() -> None:
+    many = Cluster("many", tuple(Device(f"cpu:{i}", "cpu") for i in range(33)), ANY)
+    with pytest.raises(SituateError, match="has 33 CPU devices; at most 32"):
+        profile("no.such:model", many)
+
+
+def test_a_model_that_cannot_be_built_ends_the_processes() -> None:
+    with pytest.raises(SituateError, match="no weights here"):
+        profile("tests.profiling.models:broken", PAIR)

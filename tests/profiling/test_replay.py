@@ -1,0 +1,79 @@
+"""Every op of a step runs by itself on made-up tensors."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.profiling.replay import made, replayed  # noqa: E402
+from situate.profiling.subject import find_subject  # noqa: E402
+
+CPU = torch.device("cpu")
+
+
+def once(call, count):
+    """A stopwatch that says that all calls take a second."""
+    call()
+    return [1.0] * count
+
+
+@pytest.mark.parametrize(
+    ("name", "optimizer"), [("mlp", "adamw"), ("tied", "momentum"), ("tied:inference", None)]
+)
+def test_every_signature_of_a_step_runs(name: str, optimizer: str | None) -> None:
+    program = find_subject(f"tests.profiling.models:{name}", optimizer).program
+    found = replayed(program, CPU, once)
+    assert found.keys() == {op.signature for op in program.graph.ops if op.signature}
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.empty(3, 4),
+        torch.empty(3, 4).t(),
+        torch.empty(4).expand(3, 4),
+        torch.empty(0, 4),
+        torch.empty((), dtype=torch.int64),
+        torch.empty(6, dtype=torch.bool)[::2],
+    ],
+)
+def test_a_made_up_tensor_is_laid_out_like_the_original(tensor: torch.Tensor) -> None:
+    copy = made(tensor, CPU)
+    assert (copy.shape, copy.stride(), copy.dtype) == (tensor.shape, tensor.stride(), tensor.dtype)
+
+
+def test_made_up_numbers_are_ones_that_no_op_minds() -> None:
+    assert 0.1 <= float(made(torch.empty(100), CPU).min()) <= 1.0
+    assert int(made(torch.empty(100, dtype=torch.int64), CPU).max()) == 0
+
+
+def test_an_op_that_cannot_run_there_has_no_seconds() -> None:
+    def stopwatch(call, count):
+        calls.append(count)
+        if len(calls) == 1:
+            raise NotImplementedError("not on this device")
+        return [1.0] * count
+
+    calls: list[int] = []
+    program = find_subject("tests.profiling.models:mlp:inference").program
+    first, *others = [op.signature for op in program.graph.ops if op.signature]
+    assert replayed(program, CPU, stopwatch).keys() == set(others)
+    assert first not in others
+
+
+def test_a_long_op_is_run_once_more_and_a_short_one_often() -> None:
+    def stopwatch(seconds: float):
+        def watch(call, count):
+            counts.append(count)
+            return [seconds] * count
+
+        return watch
+
+    program = find_subject("tests.profiling.models:mlp:inference").program
+    counts: list[int] = []
+    replayed(program, CPU, stopwatch(1.0))
+    assert set(counts) == {1}
+    counts.clear()
+    replayed(program, CPU, stopwatch(1e-6))
+    assert max(counts) > 1

@@ -1,0 +1,62 @@
+"""What ops take, from when they began and ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate.costs.measured import Timing
+from situate.graph import Graph, Op
+from situate.profiling.timings import contention, timings
+from situate.runtime.device import Ran
+
+GRAPH = Graph(
+    "g",
+    (
+        Op("x", "input"),
+        Op("a", "aten.mm", signature="mm"),
+        Op("b", "aten.mm", signature="mm"),
+        Op("c", "aten.relu", signature="relu"),
+    ),
+)
+
+
+def step(*seconds: float) -> Ran:
+    """Ops 0 to 3 took so long, and number 4, behind the graph's, a day."""
+    ended = {op: 100.0 + s for op, s in enumerate((*seconds, 86400.0))}
+    return Ran(0.0, 1.0, 0.0, dict.fromkeys(ended, 100.0), ended)
+
+
+def test_a_signature_takes_the_mean_of_its_ops_medians() -> None:
+    steps = [step(0, 1, 3, 5), step(0, 2, 4, 6), step(0, 900, 900, 900)]
+    found = timings(GRAPH, steps, 0.0)
+    assert found.keys() == {"mm", "relu"}
+    assert (found["mm"].median, found["relu"].median) == (3.0, 6.0)
+    assert found["mm"].count == 6
+    assert found["mm"].low < 3.0 < found["mm"].high
+
+
+def test_the_sum_over_all_ops_is_that_of_the_step() -> None:
+    found = timings(GRAPH, [step(0, 1, 3, 5)], 0.0)
+    assert sum(found[op.signature].median for op in GRAPH.ops if op.signature) == 9.0
+
+
+def test_the_clock_itself_is_taken_off_and_nothing_takes_less_than_nothing() -> None:
+    found = timings(GRAPH, [step(0, 1, 3, 0.1)], 0.5)
+    assert (found["mm"].median, found["relu"].median) == (1.5, 0.0)
+
+
+def took(seconds: float) -> Timing:
+    return Timing(seconds, seconds, seconds, 1)
+
+
+def test_contention_is_a_ratio_of_sums_by_class() -> None:
+    alone = {"mm": took(1.0), "relu": took(2.0)}
+    together = {"mm": took(1.5), "relu": took(1.0)}
+    assert contention(GRAPH, alone, together) == {
+        "matmul": pytest.approx(1.5),
+        "elementwise": 1.0,
+    }
+
+
+def test_a_class_that_takes_no_time_has_no_contention() -> None:
+    assert contention(GRAPH, {"mm": took(0.0)}, {"mm": took(1.0)}) == {}
