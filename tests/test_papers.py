@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.papers import checks, page, published
+from benchmarks.papers import checks, page, page_hierarchical, published
 from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.tables import Results, spread
 
@@ -80,6 +80,24 @@ def test_a_seed_that_found_nothing_that_fits_makes_the_mean_infinite():
     found = spread([1.0, None])
     assert found is not None
     assert (found.low, found.mean) == (1.0, math.inf)
+
+
+def test_the_page_names_the_rows_in_which_seeds_of_the_planner_failed_often():
+    names = ("flops", "uncalibrated_single", "factor", "lower_bound", *page_hierarchical.RULES)
+    run = {
+        "case": "nmt4/4",
+        "method": "hierarchical",
+        "settings": "tuned",
+        "best": 1.0,
+        "mean": 1.0,
+    }
+    runs = [
+        {**run, "seed": 0, "samples": 4, "failures": 3},
+        {**run, "seed": 1, "samples": 4, "failures": 0},
+    ]
+    tables = {"rules": [{"case": "nmt4/4", **dict.fromkeys(names, 1.0)}], "runs": runs}
+    text = page_hierarchical.hierarchical({"tables": tables})["failing"]
+    assert text == "- NMT, 4 layers, 4 GPUs: 1 of 2 (`tuned`): 75.0 % of the samples."
 
 
 def test_every_network_has_a_title():

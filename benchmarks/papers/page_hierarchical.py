@@ -7,12 +7,14 @@ from typing import Any
 
 from benchmarks.papers import markdown, published
 from benchmarks.papers.published import TITLES, HierarchicalRow
-from benchmarks.papers.tables import Results
+from benchmarks.papers.tables import Results, Spread
 
 PEAK = 4.29e12
 """FLOP/s of a Tesla K40, single precision (NVIDIA's datasheet)."""
 
 RULES = ("cpu", "single", "expert", "scotch", "mincut")
+SETTINGS = ("tuned", "paper")
+MANY = 0.1
 HEAD = ("", "", "CPU", "one GPU", "expert", "Scotch", "MinCut", "planner", "Post", "auto", "bound")
 
 
@@ -23,6 +25,8 @@ def hierarchical(content: Mapping[str, Any]) -> Mapping[str, str]:
     return {
         "calibration": _calibration(results, rows),
         "table": markdown.table(HEAD, _lines(results, rows), 2),
+        "paper": f"{sum(_in_paper(results, row) is not None for row in rows)} of the {len(rows)}",
+        "failing": "\n".join(_failing(results, rows)),
     }
 
 
@@ -53,9 +57,14 @@ def _lines(results: Results, rows: Sequence[HierarchicalRow]) -> Iterator[Sequen
             markdown.published(row.single, "OOM"), *map(markdown.published, figures),
             *[markdown.NONE] * 3,
         )  # fmt: skip
-        for settings in ("tuned", "paper"):
-            if results.of(_case(row), "hierarchical", settings):
-                yield _ours(results, _case(row), settings)
+        yield _ours(results, _case(row), "tuned")
+        if found := _in_paper(results, row):
+            planner, before, after = markdown.spread(found), len(RULES), len(HEAD) - 3 - len(RULES)
+            yield "", "`paper`", *[markdown.NONE] * before, planner, *[markdown.NONE] * after
+
+
+def _in_paper(results: Results, row: HierarchicalRow) -> Spread | None:
+    return results.spread(_case(row), "hierarchical", "paper")
 
 
 def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
@@ -69,6 +78,20 @@ def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
     return "", f"`{settings}`", *rules, *learnt, bound
 
 
+def _failing(results: Results, rows: Sequence[HierarchicalRow]) -> Iterator[str]:
+    """Of the planner, the rows that have seeds of which more than `MANY` of the samples failed."""
+    for row in rows:
+        for settings in SETTINGS:
+            runs = results.of(_case(row), "hierarchical", settings)
+            shares = [run["failures"] / run["samples"] for run in runs]
+            many = [markdown.percent(share) for share in shares if share > MANY]
+            if many:
+                found = (
+                    f"{len(many)} of {len(runs)} (`{settings}`): {', '.join(many)} of the samples"
+                )
+                yield f"- {TITLES[row.network]}, {row.gpus} GPUs: {found}."
+
+
 def spotlight(content: Mapping[str, Any]) -> Mapping[str, str]:
     """Names of text/spotlight_cifar.md."""
     results = Results(content["tables"]["rules"], content["tables"]["runs"])
@@ -76,7 +99,7 @@ def spotlight(content: Mapping[str, Any]) -> Mapping[str, str]:
     learnt = [
         (method, f"`{settings}`", *_learnt(results, case, method, settings))
         for case in results.cases
-        for settings in ("tuned", "paper")
+        for settings in SETTINGS
         for method in ("spotlight", "ppo")
         if results.of(case, method, settings)
     ]

@@ -1,0 +1,68 @@
+"""The searches for `tuned` settings: candidates are what they say, scores are hand-made ones."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import partial
+
+import pytest
+
+from benchmarks import tune_sequence, tune_softmax, tuning
+
+EASY, HARD = ("vit", "k80-4"), ("gpt2", "k80-4")
+FOUND = {
+    "post tuned": {EASY: [(1.0, 2.0), (3.0, 4.0)], HARD: [(6.0, 6.0), (6.0, 6.0)]},
+    "post groups 64": {EASY: [(3.0, 3.0), (3.0, 3.0)], HARD: [(5.0, 5.0), (5.0, 7.0)]},
+}
+
+
+def test_a_score_is_the_mean_of_per_cents_above_the_best_mean_of_a_candidates_seeds():
+    tuned, groups = tuning.scores(FOUND)
+    assert tuned["best, % above"] == pytest.approx((0 + 20) / 2)
+    assert tuned["last 60, % above"] == pytest.approx((50 + 20) / 2)
+    assert tuned["gpt2 k80-4"] == pytest.approx(20)
+    assert groups["best, % above"] == pytest.approx((50 + 0) / 2)
+
+
+def test_the_standard_error_of_a_score_comes_from_what_differs_between_seeds():
+    (row,) = tune_sequence.methods({"post tuned": FOUND["post tuned"]})
+    deviation = 100 * 2**0.5 / 2
+    assert row["standard error"] == pytest.approx((deviation**2 / 2 / 2**2) ** 0.5)
+
+
+def test_the_target_names_the_best_candidate_and_is_missed_where_tuned_is_far_above_it():
+    (row,) = tune_sequence.methods({**FOUND, "post tuned": {**FOUND["post tuned"], EASY: [(9, 9)]}})
+    target = tune_sequence.target(row)
+    assert "post groups 64" in target.what
+    assert not target.met
+
+
+def test_a_trial_gives_its_best_time_and_the_mean_of_its_last_60_and_the_same_every_time():
+    settings = tune_softmax.candidates()["post tuned"]
+    make = partial(tune_softmax.learner, settings=settings)
+    trial = tuning.Trial("post tuned", make, ("branching 4", "k80-2"), seed=0, samples=120)
+    best, last = tuning.learn(trial)
+    assert 0 < best < last
+    assert tuning.learn(trial) == (best, last)
+
+
+@pytest.mark.parametrize("name", [*tune_sequence.candidates()])
+def test_every_candidate_of_the_sequence_models_differs_from_tuned_as_it_says(name):
+    found = tune_sequence.candidates()
+    tuned = found[f"{name.split()[0]} tuned"]
+    differing = [
+        f.name for f in fields(tuned) if getattr(found[name], f.name) != getattr(tuned, f.name)
+    ]
+    if name.endswith(" tuned"):
+        assert differing == []
+    elif " paper" in name:
+        assert {"learning_rate", "normalise"} <= set(differing)
+    else:
+        assert len(differing) == 1
+
+
+def test_softmax_candidates_have_names_of_their_own_and_differ():
+    found = tune_softmax.candidates()
+    assert len({(name.split()[0], repr(settings)) for name, settings in found.items()}) == len(
+        found
+    )
