@@ -29,7 +29,7 @@ def test_every_device_has_the_model_and_the_inputs_in_memory_of_its_own(
     raw = mapped(bench.block)
     starts = set()
     for hello in bench.hellos:
-        values = [Entry(places, raw).value for places in hello.common.state]
+        values = [Entry.at(places, raw).value for places in hello.common.state]
         for parameter in subject.model.parameters():
             assert any(torch.equal(parameter, v) for v in values if v.shape == parameter.shape)
         for place, given in zip(hello.common.inputs, subject.inputs, strict=True):

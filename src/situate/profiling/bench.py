@@ -82,7 +82,7 @@ class Bench:
         raw = mapped(self.block)
         for common in commons:
             for places, value in zip(common.state, self._tensors, strict=True):
-                Entry(places, raw).value.copy_(value.detach())
+                Entry.at(places, raw).value.copy_(value.detach())
             for where, value in zip(common.inputs, self._subject.inputs, strict=True):
                 where.view(raw).copy_(value)
 

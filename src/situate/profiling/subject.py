@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +28,13 @@ class Subject:
 
     Attributes:
         inputs: the tensors among the inputs, in order.
+        given: the inputs as they were built, a tuple or by name.
         program: what the step executes.
     """
 
     model: torch.nn.Module
     inputs: tuple[torch.Tensor, ...]
+    given: Any
     program: Program
 
 
@@ -72,7 +74,8 @@ def _subject(name: str, build: Build, training: bool, optimizer: str) -> Subject
         program = capture_program(
             model, inputs, loss, training=training, optimizer=optimizer, name=name
         )
-    return Subject(model, program.separate(inputs), program)
+    given = inputs if isinstance(inputs, (tuple, list, Mapping)) else (inputs,)
+    return Subject(model, program.separate(inputs), given, program)
 
 
 def _three(returned: Any) -> tuple[torch.nn.Module, Any, Callable[..., Any] | None]:

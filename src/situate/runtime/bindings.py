@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
+from situate.readers.torch_names import held
 from situate.runtime.program import Program
 from situate.runtime.source import Names
 from situate.runtime.state import Entry
@@ -20,7 +21,21 @@ def state_values(program: Program, names: Names, model: torch.nn.Module) -> list
     Raises:
         SituateError: the model has none of that name, or one of another shape.
     """
-    return [_value(program, path, model) for path in names.state]
+    nodes = program.step.number
+    captured = {held(node): node.meta["val"] for node in nodes if "val" in node.meta}
+    found = [_value(program, path, model) for path in names.state]
+    for path, tensor in zip(names.state, found, strict=True):
+        if path in captured and described(tensor) != described(captured[path]):
+            raise SituateError(
+                f"the model's {path!r} is {described(tensor)}, and was {described(captured[path])} "
+                "when the step was captured: capture and plan again"
+            )
+    return found
+
+
+def described(tensor: torch.Tensor) -> str:
+    """Type and shape, such as `float32 (3, 4)`."""
+    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
 
 
 def _value(program: Program, path: str, model: torch.nn.Module) -> torch.Tensor:
@@ -57,6 +72,7 @@ class Bindings:
     ) -> None:
         self._optimizer, self._state = optimizer, state
         self._tensors = list(zip(tensors, (entry.value for entry in state), strict=True))
+        self._versions: dict[int, tuple[int, ...]] = {}
         self.groups: dict[int, int] = {}
         if optimizer is not None:
             self._group(list(names.state), optimizer, updated)
@@ -74,8 +90,22 @@ class Bindings:
                 )
             self.groups[number] = group
 
+    def changed(self) -> tuple[int, ...]:
+        """Numbers of what somebody but the devices has written since the last call."""
+        found = []
+        for number, (tensor, _) in enumerate(self._tensors):
+            moments = self._state[number].moments.values()
+            versions = (tensor._version, *(moment._version for moment in moments))
+            if self._versions.get(number) != versions:
+                self._versions[number] = versions
+                found.append(number)
+        return tuple(found)
+
     def refresh(self) -> None:
         """Take what was put in place of a view since, such as by `optimizer.load_state_dict`."""
+        if self._optimizer is not None:
+            # PyTorch's schedules warn where `optimizer.step` was not called before them.
+            self._optimizer._opt_called = True  # type: ignore[attr-defined]
         for tensor, view in self._tensors:
             if tensor.data_ptr() != view.data_ptr():
                 view.copy_(tensor.detach())

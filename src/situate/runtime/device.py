@@ -29,6 +29,8 @@ class Share:
         optimizer: the kind of optimiser.
         channels, seeds: how many of each the program has.
         seed: of the random numbers.
+        here: numbers of the state that this device holds.
+        copied: of those that it overwrites, without those in `updates`.
     """
 
     text: str
@@ -40,6 +42,8 @@ class Share:
     channels: int
     seeds: int
     seed: int
+    here: frozenset[int] = frozenset()
+    copied: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class Device:
         import torch
 
         self._share, self._state, self._channels = share, state, channels
+        self._device = device
         self._updates = {
             k: Update(share.optimizer, state[k], said[group]) for k, group in share.updates.items()
         }
@@ -115,7 +120,9 @@ class Device:
         import torch
 
         self._channels.step, self._channels.waited = step, 0.0
-        self._names |= {f"x{k}": tensor for k, tensor in enumerate(inputs)}
+        self._began.clear()
+        self._ended.clear()
+        self._names |= {f"x{k}": tensor.to(self._device) for k, tensor in enumerate(inputs)}
         function = self._step
         if timed:
             self._timed = function = self._timed or _compiled(self._share.timed, self._names)

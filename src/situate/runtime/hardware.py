@@ -17,11 +17,13 @@ class RealDevice:
         name: the cluster's word for it.
         torch: PyTorch's.
         threads: that its kernels may use; None leaves them as they are.
+        mirrored: it has memory of its own, in which it works on copies of the state.
     """
 
     name: str
     torch: str
     threads: int | None
+    mirrored: bool = False
 
 
 def real_devices(cluster: Cluster) -> list[RealDevice]:
@@ -34,7 +36,7 @@ def real_devices(cluster: Cluster) -> list[RealDevice]:
         if device.kind == "cpu":
             found.append(RealDevice(device.name, "cpu", device.threads or even))
         else:
-            found.append(RealDevice(device.name, f"cuda:{gpus}", 1))
+            found.append(RealDevice(device.name, f"cuda:{gpus}", 1, mirrored=True))
             gpus += 1
     return found
 

@@ -26,9 +26,15 @@ class Place:
     dtype: torch.dtype
 
     def view(self, raw: torch.Tensor) -> torch.Tensor:
-        """The tensor, in a block of bytes."""
+        """The tensor, in a block of bytes. To PyTorch its storage is its own, so that a state dict
+        saves what it holds and no more."""
+        import torch
+
         count = extent(self.size, self.stride)
-        flat = raw[self.offset : self.offset + count * self.dtype.itemsize].view(self.dtype)
+        if not count:
+            return torch.empty_strided(self.size, self.stride, dtype=self.dtype)
+        block = raw.numpy()
+        flat = torch.frombuffer(block, dtype=self.dtype, count=count, offset=self.offset)
         return flat.as_strided(self.size, self.stride)
 
 

@@ -64,15 +64,38 @@ def lay_out(
 class Entry:
     """A tensor of the model and what belongs to it, see `EntryPlaces`."""
 
-    def __init__(self, places: EntryPlaces, raw: torch.Tensor) -> None:
-        self.moments = {
-            name: place.view(raw) for name, place in places.parts.items() if name != "value"
-        }
-        self.parts = (places.parts["value"].view(raw), *self.moments.values())
-        self.copies = tuple(place.view(raw) for place in places.copies)
-        self.count = places.count.view(raw)
-        self._count_copy = places.count_copy.view(raw)
-        self._mark: NDArray[np.int64] = places.mark.view(raw).numpy()
+    def __init__(
+        self,
+        parts: Mapping[str, torch.Tensor],
+        copies: Sequence[torch.Tensor],
+        counts: tuple[torch.Tensor, torch.Tensor],
+        mark: NDArray[np.int64],
+    ) -> None:
+        self.parts = tuple(parts.values())
+        self.moments = {name: part for name, part in parts.items() if name != "value"}
+        self.copies = tuple(copies)
+        self.count, self._count_copy = counts
+        self._mark = mark
+
+    @classmethod
+    def at(cls, places: EntryPlaces, raw: torch.Tensor) -> Entry:
+        """The entry at these places of a block of bytes."""
+        parts = {name: place.view(raw) for name, place in places.parts.items()}
+        copies = [place.view(raw) for place in places.copies]
+        counts = places.count.view(raw), places.count_copy.view(raw)
+        return cls(parts, copies, counts, places.mark.view(raw).numpy())
+
+    def on(self, device: torch.device) -> Entry:
+        """A copy on a device, which a step that fails is not undone from."""
+        named = dict(zip(("value", *self.moments), self.parts, strict=True))
+        parts = {name: part.to(device, copy=True) for name, part in named.items()}
+        return Entry(parts, (), (self.count.clone(), self.count.clone()), self._mark.copy())
+
+    def take(self, other: Entry) -> None:
+        """Be as another entry is."""
+        for mine, theirs in zip(self.parts, other.parts, strict=True):
+            mine.copy_(theirs)
+        self.count.copy_(other.count)
 
     @property
     def value(self) -> torch.Tensor:

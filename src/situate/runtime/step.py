@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate import _core
 from situate.errors import SituateError
-from situate.runtime.bindings import Bindings, state_values
+from situate.runtime.bindings import Bindings, described, state_values
 from situate.runtime.device import Ran, Share
 from situate.runtime.hardware import RealDevice
 from situate.runtime.memory import Layout, anonymous_file, mapped
@@ -67,6 +67,8 @@ class PlacedStep:
         self._tensors = state_values(program, placed.names, model)
         numbers = placed.names.state
         self._updated = {numbers[path]: program.optimizer for path in program.gradients}
+        self._keep = keep
+        self._mirrored = any(device.mirrored for _, device in self._used)
         self._lay_out(keep)
         self._bindings = Bindings(
             self._tensors, placed.names, optimizer, self._state, self._updated
@@ -74,6 +76,8 @@ class PlacedStep:
         self._said: list[Hyperparameters] = []
         self._step = 0
         self._team: Team | None = None
+        if self._mirrored:
+            self._sync_where_read()
 
     def __call__(self, *inputs: Any, timed: bool = False) -> Any:
         """Run the step.
@@ -92,14 +96,17 @@ class PlacedStep:
         self._bindings.refresh()
         said = hyperparameters(self.optimizer) if self.optimizer else []
         team = self._team = self._team or self._started(said)
-        order = Run(self._step + 1, timed, None if said == self._said else said, memory)
+        news = None if said == self._said else said
+        changed = self._bindings.changed() if self._mirrored else ()
+        order = Run(self._step + 1, timed, news, memory, changed, self._keep)
         self._step, self._said = self._step + 1, said
         try:
             self.ran = team.run(order)
         except BaseException:
             for entry in self._state:
                 entry.undo(self._step)
-            self.close()
+            team.close()
+            self._team = None
             raise
         return self._placed.program.restore([result.clone() for result in self._results])
 
@@ -123,9 +130,28 @@ class PlacedStep:
             found.append(held + received + at_input + (ran.peak or 0))
         return found
 
+    def sync(self) -> None:
+        """Bring the state of devices that have memory of their own, such as GPUs, back into the
+        model; reading its state dict, or the optimizer's, does so too."""
+        if self._mirrored and self._team is not None:
+            self._team.store(self._step)
+
+    def _sync_where_read(self) -> None:
+        this = weakref.ref(self)
+
+        def sync(*_: object) -> None:
+            if (step := this()) is not None:
+                step.sync()
+
+        self.model.register_state_dict_pre_hook(sync)  # type: ignore[no-untyped-call]
+        if self.optimizer is not None:
+            self.optimizer.register_state_dict_pre_hook(sync)
+
     def close(self) -> None:
         """End the processes; the next call starts new ones."""
         if self._team is not None:
+            with contextlib.suppress(SituateError):
+                self.sync()
             self._team.close()
         self._team = None
 
@@ -149,8 +175,9 @@ class PlacedStep:
 
         layout, placed = Layout(), self._placed
         program = placed.program
-        overwritten = {k for path, k in placed.names.state.items() if path in program.mutations}
-        changed = frozenset({*self._updated, *overwritten} if keep else ())
+        numbers = placed.names.state
+        self._overwritten = {numbers[path] for path in program.mutations if path in numbers}
+        changed = frozenset({*self._updated, *self._overwritten} if keep else ())
         places = lay_out(layout, self._tensors, self._updated, changed)
         slots = layout.block(placed.channels, sum(placed.channel_bytes))
         nodes = program.inputs
@@ -168,7 +195,7 @@ class PlacedStep:
         self._inputs = [place.view(self._raw) for place in inputs]
         self._results = [place.view(self._raw) for place in results]
         self._flags = _core.make_flags(flags.view(self._raw).numpy().view("uint32"))
-        self._state = [Entry(place, self._raw) for place in places]
+        self._state = [Entry.at(place, self._raw) for place in places]
 
     def _put(self, given: tuple[Any, ...]) -> None:
         """Copy the inputs to where the devices read them."""
@@ -177,8 +204,8 @@ class PlacedStep:
         ):
             if tensor.shape != place.shape or tensor.dtype != place.dtype:
                 raise SituateError(
-                    f"input {k} is {_described(tensor)}, the step was captured with "
-                    f"{_described(place)}: give such batches, or capture and plan for this one"
+                    f"input {k} is {described(tensor)}, the step was captured with "
+                    f"{described(place)}: give such batches, or capture and plan for this one"
                 )
             place.copy_(tensor)
 
@@ -211,10 +238,8 @@ class PlacedStep:
             len(placed.channels),
             len(names.seeds),
             self._seed,
+            frozenset(k for k, where in home.items() if where == d),
+            frozenset(k for k in self._overwritten if home.get(k) == d),
         )
         threads = device.threads or torch.get_num_threads()
-        return Hello(self._common, share, device.torch, threads, said)
-
-
-def _described(tensor: torch.Tensor) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
+        return Hello(self._common, share, device.torch, threads, said, device.mirrored)

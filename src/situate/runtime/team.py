@@ -19,7 +19,7 @@ from situate.errors import SituateError
 from situate.runtime.channels import ABORT
 from situate.runtime.device import Ran
 from situate.runtime.seeds import kept_generator
-from situate.runtime.worker import Failed, Hello, Run, Work
+from situate.runtime.worker import Failed, Hello, Run, Store, Work
 
 if TYPE_CHECKING:
     import torch
@@ -61,6 +61,14 @@ class Team(Protocol):
         """
         ...
 
+    def store(self, step: int) -> None:
+        """Bring the state of devices with memory of their own back, after that step.
+
+        Raises:
+            StepFailed: as `run`.
+        """
+        ...
+
     def close(self) -> None:
         """End all that runs."""
         ...
@@ -78,6 +86,10 @@ class Here:
         if isinstance(said, Failed):
             raise failure(self._name, said, order.step)
         return [said]
+
+    def store(self, step: int) -> None:
+        if isinstance(said := self._work.run(Store(step)), Failed):
+            raise failure(self._name, said, step)
 
     def close(self) -> None:
         """Nothing runs between steps."""
@@ -116,6 +128,12 @@ class Processes:
             raise
 
     def run(self, order: Run) -> list[Ran]:
+        return self._told(order)
+
+    def store(self, step: int) -> None:
+        self._told(Store(step))
+
+    def _told(self, order: Run | Store) -> list[Ran]:
         for worker in self._workers:
             with contextlib.suppress(BrokenPipeError):
                 worker.connection.send(order)

@@ -20,6 +20,10 @@ from situate.runtime.state import EntryPlaces
 if TYPE_CHECKING:
     import torch
 
+    from situate.runtime.device import Ran
+    from situate.runtime.mirror import Mirror
+    from situate.runtime.state import Entry
+
 PR_SET_PDEATHSIG = 1
 
 
@@ -42,6 +46,7 @@ class Hello:
         device: PyTorch's name of it.
         threads: that its kernels may use.
         said: by group, the hyperparameters of the updates.
+        mirrored: it works on copies of the state in memory of its own.
     """
 
     common: Common
@@ -49,16 +54,34 @@ class Hello:
     device: str
     threads: int
     said: list[Hyperparameters]
+    mirrored: bool = False
 
 
 @dataclass(frozen=True)
 class Run:
-    """One step. `said` is None where the hyperparameters are as before."""
+    """One step.
+
+    Attributes:
+        timed: say when each op began and ended.
+        said: by group, the hyperparameters of the updates; None where they are as before.
+        memory: say what was allocated.
+        changed: numbers of the state that was changed from outside.
+        store: bring back the state of devices that have memory of their own.
+    """
 
     step: int
     timed: bool
     said: list[Hyperparameters] | None
     memory: bool = False
+    changed: tuple[int, ...] = ()
+    store: bool = True
+
+
+@dataclass(frozen=True)
+class Store:
+    """Bring back the state of devices that have memory of their own, after that step."""
+
+    step: int
 
 
 @dataclass(frozen=True)
@@ -113,27 +136,51 @@ class Work:
         self._inputs = [place.view(raw) for place in common.inputs]
         results = [_writer(place.view(raw)) for place in common.results]
         channels = Channels(flags, slots, device)
-        state = [Entry(places, raw) for places in common.state]
+        state = [Entry.at(places, raw) for places in common.state]
+        self._mirror = _mirror(hello, state, device) if hello.mirrored else None
+        state = self._mirror.state if self._mirror else state
         self._device = Device(hello.share, state, channels, hello.said, results, device)
 
-    def run(self, order: Run) -> Any:
+    def _ran(self, order: Run) -> Ran:
+        if self._mirror:
+            self._mirror.load(order.changed)
+        if order.said is not None:
+            self._device.tell(order.said)
+        if order.memory:
+            return with_peak(lambda: self._device.run(order.step, self._inputs))
+        return self._device.run(order.step, self._inputs, order.timed)
+
+    def _stored(self, step: int) -> str:
+        if self._mirror:
+            self._mirror.store(step)
+        return "stored"
+
+    def run(self, order: Run | Store) -> Any:
         """What the device says of a step, or why it failed."""
         import torch
 
         from situate.runtime.channels import Aborted
 
         try:
-            if order.said is not None:
-                self._device.tell(order.said)
-            if order.memory:
-                return with_peak(lambda: self._device.run(order.step, self._inputs))
-            return self._device.run(order.step, self._inputs, order.timed)
+            if isinstance(order, Store):
+                return self._stored(order.step)
+            ran = self._ran(order)
+            if order.store:
+                self._stored(order.step)
+            return ran
         except Aborted:
             return Failed("aborted", "")
         except torch.OutOfMemoryError as error:
             return Failed("out_of_memory", str(error))
         except Exception as error:
             return Failed(_reason(error), f"{type(error).__name__}: {error}")
+
+
+def _mirror(hello: Hello, host: list[Entry], device: torch.device) -> Mirror:
+    from situate.runtime.mirror import Mirror
+
+    changed = [*hello.share.updates, *hello.share.copied]
+    return Mirror(host, hello.share.here, changed, device)
 
 
 def _writer(place: torch.Tensor) -> Callable[[torch.Tensor], object]:
