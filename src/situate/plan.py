@@ -137,7 +137,7 @@ class Plan(
                 that the plan is for.
             optimizer: `torch.optim.SGD`, `Adam` or `AdamW`; by default the planned one with
                 PyTorch's defaults. A schedule may change its learning rate between steps.
-            cluster: what was planned for; by default the preset of that name, else this machine.
+            cluster: what was planned for; by default the preset of that name.
             costs: what was planned with.
             seed: of dropout and the like, which do not depend on the placement.
             keep: copy what a step is about to change, so that one that fails is undone.

@@ -9,7 +9,10 @@ import pytest
 
 import situate as package
 
-COMMANDS = ("plan", "compare", "explain", "info", "convert", "cluster", "export", "methods")
+COMMANDS = (
+    *("plan", "compare", "explain", "info", "convert", "cluster", "export", "methods"),
+    *("profile", "run", "verify"),
+)
 
 
 def test_help_names_every_command_and_exit_status(situate):

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from situate.cli.outputs import check_board, check_folder, check_outputs, check_picture
+from situate.cli.outputs import (
+    check_board,
+    check_folder,
+    check_outputs,
+    check_picture,
+    check_trace,
+)
 from situate.errors import MissingExtra, SituateError
 
 
@@ -67,3 +73,10 @@ def test_the_board_needs_tensorboard(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"situate\[report\]"):
         check_board(str(tmp_path))
+
+
+def test_a_trace_needs_perfetto(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    check_trace(None)
+    with pytest.raises(MissingExtra, match=r"perfetto.*situate\[report\]"):
+        check_trace("both.pftrace")

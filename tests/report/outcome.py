@@ -22,10 +22,15 @@ class Outcome:
     lower_bound: float = 2.0
     evaluations: int = 1
     seconds: float = 0.25
+    measured: float | None = None
 
     @property
     def value(self) -> float:
         return self.makespan
+
+    @property
+    def judged(self) -> float:
+        return self.value if self.measured is None else self.measured
 
     @property
     def gap(self) -> float:

@@ -28,6 +28,16 @@ def test_a_summary_names_value_bound_gap_memory_and_method() -> None:
         assert part in text
 
 
+def test_a_summary_says_what_was_measured_and_how_far_off_the_prediction_was() -> None:
+    text = shown(tables.summary(outcome(chain(4), [0, 0, 1, 1], measured=5.5)))
+    assert "5.50 s, 10.0 % more than predicted" in text
+    text = shown(tables.summary(outcome(chain(4), [0, 0, 1, 1], measured=4.5)))
+    assert "4.50 s, 10.0 % less than predicted" in text
+    failed = shown(tables.summary(outcome(chain(4), [0, 0, 1, 1], measured=np.inf)))
+    assert "never" in failed
+    assert "measured" not in shown(tables.summary(outcome(chain(4), [0, 0, 1, 1])))
+
+
 def test_a_summary_says_by_how_much_a_plan_does_not_fit() -> None:
     text = shown(tables.summary(outcome(chain(4, memory=200), [0, 0, 0, 0])))
     assert "no: gpu0 by 41 B" in text
@@ -56,6 +66,17 @@ def test_a_comparison_puts_the_best_plan_that_fits_first() -> None:
     lines = shown(tables.comparison(results)).splitlines()
     assert [line.split()[0] for line in lines[2:5]] == ["heft", "random", "single"]
     assert "no: gpu0 by 6 B" in lines[4]
+
+
+def test_a_comparison_goes_by_what_was_measured() -> None:
+    problem = chain(4)
+    results = [
+        outcome(problem, [0, 0, 1, 1], method="heft", measured=5.5),
+        outcome(problem, [0, 1, 0, 1], method="random", measured=5.0),
+    ]
+    lines = shown(tables.comparison(results)).splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["random", "heft"]
+    assert "5.50 s, 10.0 % more than predicted" in lines[3]
 
 
 def test_a_comparison_says_when_one_device_is_best() -> None:

@@ -5,6 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from situate.cluster import Cluster
@@ -12,7 +13,7 @@ from situate.errors import MissingExtra, SituateError
 from situate.graph import Graph, Op
 from situate.problem import RULES, Problem
 from situate.schedule import Schedule
-from situate.writers.perfetto import write
+from situate.writers.perfetto import write, write_beside
 from tests.report.handmade import HOSTILE, chain, schedule
 
 trace_pb2 = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -102,6 +103,27 @@ def test_ops_without_duration_keep_their_slices_apart(tmp_path: Path) -> None:
     plan.start[:], plan.end[:] = [0, 1, 1], [1, 1, 2]
     tracks = slices_of(trace_of(problem, plan, tmp_path))
     assert [[name for name, *_ in slices] for slices in tracks.values()] == [["op0", "op1", "op2"]]
+
+
+def test_measured_and_predicted_are_processes_side_by_side(tmp_path: Path) -> None:
+    problem = chain(3)
+    start, end = np.array([0.0, 1.0, np.nan]), np.array([1.0, 3.0, np.nan])
+    plan = schedule(problem, [0, 1, 1])
+    write_beside(problem, plan, start, end, tmp_path / "both.pftrace")
+    trace = trace_pb2.Trace()
+    trace.ParseFromString((tmp_path / "both.pftrace").read_bytes())
+    tracks = [p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")]
+    processes = {t.uuid: t.process.process_name for t in tracks if t.HasField("process")}
+    assert list(processes.values()) == ["measured", "predicted"]
+    where = {t.uuid: (processes[t.parent_uuid], t.name) for t in tracks if t.parent_uuid}
+    found = {where[track]: slices for track, slices in slices_of(trace).items()}
+    assert found["measured", "gpu0"] == [("op0", 0, 10**9)]
+    assert found["measured", "gpu1"] == [("op1", 10**9, 3 * 10**9)]
+    assert found["predicted", "gpu1"] == [
+        ("op1", 2 * 10**9, 3 * 10**9),
+        ("op2", 3 * 10**9, 4 * 10**9),
+    ]
+    assert found["predicted", "gpu0->gpu1"] == [("t:op0", 10**9, 2 * 10**9)]
 
 
 def test_hostile_names(tmp_path: Path) -> None:

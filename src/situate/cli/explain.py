@@ -8,6 +8,7 @@ import typer
 
 from situate.cli.options import (
     Cluster,
+    Costs,
     Dim,
     Evaluations,
     Json,
@@ -34,6 +35,7 @@ def explain(
         typer.Argument(metavar="[PLAN]", help="A file that 'plan --out' wrote; else plan first."),
     ] = None,
     cluster: Cluster = None,
+    costs: Costs = None,
     objective: Objective = "time",
     method: Method = "auto",
     rules: Rules = None,
@@ -62,13 +64,19 @@ def explain(
 
     check_method(method)
     model, plan = model_and_plan(model, plan)
-    check_outputs([model, plan or "", cluster or ""], [picture, schedule])
+    check_outputs([model, plan or "", cluster or "", costs or ""], [picture, schedule])
     check_picture(picture)
     if plan is not None:
-        problem, chosen = read_planned(model, plan, cluster, optimizer, dim)
+        problem, chosen = read_planned(model, plan, cluster, optimizer, dim, costs)
     else:
         problem = read_problem(
-            model, cluster, objective=objective, rules=rules, optimizer=optimizer, dim=dim
+            model,
+            cluster,
+            objective=objective,
+            rules=rules,
+            optimizer=optimizer,
+            dim=dim,
+            costs=costs,
         )
         budget = Budget(time_limit, evaluations, seed, threads)
         chosen = search(problem, method, budget).schedule

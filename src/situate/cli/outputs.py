@@ -41,6 +41,12 @@ def check_picture(path: str | None, what: str = "picture") -> None:
         raise MissingExtra("matplotlib", "report")
 
 
+def check_trace(path: str | None) -> None:
+    """Raise unless a Perfetto trace can be written."""
+    if path is not None and importlib.util.find_spec("perfetto") is None:
+        raise MissingExtra("perfetto", "report")
+
+
 def check_board(folder: str | None) -> None:
     """Raise unless TensorBoard's files can be written into `folder`."""
     check_folder(folder)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 FAILED = 1
 BAD_INPUT = 2
 INFEASIBLE = 3
+DIFFERS = 4
 INTERRUPTED = 130
 
 LONGEST = 1500

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Iterator
 
 from situate.cluster import Cluster, Device
 from situate.costs.measured import Timing
@@ -15,6 +13,7 @@ from situate.profiling import texts
 from situate.profiling.replay import Call, replayed
 from situate.runtime.hardware import RealDevice
 from situate.runtime.program import Program
+from situate.runtime.threads import threads
 
 LONG = 60.0
 """Seconds of a step above which ops are run alone, if that is quicker."""
@@ -39,7 +38,7 @@ def seconds_alone(program: Program, real: RealDevice) -> dict[str, Timing]:
     import torch
 
     clock = texts.clock(real.threads)
-    with _threads(real.threads):
+    with threads(real.threads):
         return replayed(program, torch.device("cpu"), lambda call, n: _watched(call, n, clock))
 
 
@@ -50,15 +49,3 @@ def _watched(call: Call, count: int, clock: str) -> list[float]:
         call()
         seconds.append(now() - began)
     return seconds
-
-
-@contextlib.contextmanager
-def _threads(count: int | None) -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate import zoo
 from situate.errors import SituateError, nearest
 from situate.readers.torch import INFERENCE, check_installed, check_optimizer
-from situate.readers.torch_build import RETURNS, Build, described
+from situate.readers.torch_build import Build, three
 from situate.readers.torch_errors import explained
 from situate.readers.torch_function import current_directory, find_function
 from situate.runtime.program import Program, capture_program
@@ -70,16 +70,9 @@ def _subject(name: str, build: Build, training: bool, optimizer: str) -> Subject
     called = "it is called without arguments"
     with contextlib.redirect_stdout(sys.stderr):
         with explained(name, "building the model", called=called):
-            model, inputs, loss = _three(build())
+            model, inputs, loss = three(build())
         program = capture_program(
             model, inputs, loss, training=training, optimizer=optimizer, name=name
         )
     given = inputs if isinstance(inputs, (tuple, list, Mapping)) else (inputs,)
     return Subject(model, program.separate(inputs), given, program)
-
-
-def _three(returned: Any) -> tuple[torch.nn.Module, Any, Callable[..., Any] | None]:
-    if not (isinstance(returned, (tuple, list)) and len(returned) == 3):
-        raise SituateError(f"{RETURNS}; got {described(returned)}")
-    model, inputs, loss = returned
-    return model, inputs, loss

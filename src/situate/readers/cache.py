@@ -15,7 +15,6 @@ from situate.readers.contents import contents
 from situate.version import VERSION
 from situate.writers.situate_json import write
 
-
 CAPTURES = "signed"
 """Another word whenever the same model is captured as another graph."""
 

@@ -124,9 +124,7 @@ def _needs_values(error: Exception) -> bool:
 def _checked(returned: object, mode: FakeTensorMode) -> Built:
     import torch
 
-    if not (isinstance(returned, (tuple, list)) and len(returned) == 3):
-        raise SituateError(f"{RETURNS}; got {described(returned)}")
-    model, inputs, loss = returned
+    model, inputs, loss = three(returned)
     if not isinstance(model, torch.nn.Module):
         raise SituateError(f"{RETURNS}; the model is {described(model)}")
     if loss is not None and not callable(loss):
@@ -147,10 +145,10 @@ def _checked(returned: object, mode: FakeTensorMode) -> Built:
 
 
 def _arguments(inputs: object) -> Any:
-    """A dict of arguments by name, else a tuple or a list of them."""
+    """A dict of arguments by name, else a tuple of them."""
     if isinstance(inputs, Mapping):
         return dict(inputs)
-    return inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+    return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
 
 
 def _separator(inputs: object) -> Callable[[object], tuple[torch.Tensor, ...]]:
@@ -196,6 +194,18 @@ def _result(loss: Callable[..., Any] | None) -> Callable[..., Any]:
     if isinstance(loss, torch.nn.Module):
         return lambda model, *inputs: loss(model(*inputs[:-1]), inputs[-1])
     return loss
+
+
+def three(returned: object) -> tuple[Any, Any, Any]:
+    """Model, inputs and loss.
+
+    Raises:
+        SituateError: something else.
+    """
+    if not (isinstance(returned, (tuple, list)) and len(returned) == 3):
+        raise SituateError(f"{RETURNS}; got {described(returned)}")
+    model, inputs, loss = returned
+    return model, inputs, loss
 
 
 def described(value: object) -> str:

@@ -75,13 +75,15 @@ def _step(what: Built, training: bool) -> Any:
     import torch
     from torch.utils._pytree import tree_flatten, tree_unflatten
 
+    # Not an attribute of the module: export sets those back.
+    found: list[tuple[list[Any], Any]] = []
+
     class Step(torch.nn.Module):
         """What is captured: the loss of a training step, else what the model returns."""
 
         def __init__(self) -> None:
             super().__init__()
             self.model = what.model
-            self.returned: tuple[list[Any], Any] | None = None
 
         def forward(self, *tensors: torch.Tensor) -> Any:
             returned: list[Any] = []
@@ -92,13 +94,13 @@ def _step(what: Built, training: bool) -> Any:
                 hook.remove()
             if training:
                 return _scalar(value)
-            self.returned = tree_flatten(returned[-1] if returned else value)
+            found[:] = [tree_flatten(returned[-1] if returned else value)]
             return _tensors(returned[-1] if returned else value)
 
         def restore(self, tensors: list[torch.Tensor]) -> Any:
-            if self.returned is None:
+            if not found:
                 return tensors[0]
-            leaves, structure = self.returned
+            [(leaves, structure)] = found
             left = iter(tensors)
             is_tensor = (isinstance(leaf, torch.Tensor) for leaf in leaves)
             filled = [next(left) if t else leaf for leaf, t in zip(leaves, is_tensor, strict=True)]

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from situate import discover, zoo
+from situate import zoo
 from situate.cluster import Cluster
 from situate.costs.measured import Costs
 from situate.errors import PlanError
 from situate.plan import Plan
 from situate.problem import Problem, find_rules
 from situate.readers.torch import INFERENCE
+from situate.readers.torch_build import three
+from situate.readers.torch_errors import explained
 from situate.readers.torch_function import current_directory, find_function
 from situate.readers.torch_step import OPTIMIZERS
 from situate.runtime import optimizers
@@ -54,8 +56,8 @@ def build_planned(plan: Plan) -> Built:
         )
     with current_directory():
         function, _ = find_function(name)
-        built: Built = function()
-    return built
+        with explained(name, "building the model", called="it is called without arguments"):
+            return three(function())
 
 
 def compile_plan(
@@ -78,7 +80,7 @@ def compile_plan(
     program = capture_program(
         model, inputs, loss, training=training, optimizer=kind, name=plan.graph
     )
-    prepared = prepare(plan, program, cluster or machine_of(plan), costs)
+    prepared = prepare(plan, program, cluster or cluster_of(plan), costs)
     if training and optimizer is None:
         optimizer = optimizers.default(kind, list(model.parameters()))
     return PlacedStep(prepared.placed, model, optimizer, prepared.devices, seed=seed, keep=keep)
@@ -102,11 +104,15 @@ def prepare(plan: Plan, program: Program, cluster: Cluster, costs: Costs | None)
     return Prepared(problem, schedule, placed, devices)
 
 
-def machine_of(plan: Plan) -> Cluster:
-    """The cluster that a plan names, else this machine."""
+def cluster_of(plan: Plan) -> Cluster:
+    """The cluster that a plan names, where its name is all that is needed to find it.
+
+    Raises:
+        PlanError: it is not.
+    """
     if plan.cluster in Cluster.presets() or plan.cluster.startswith("identical:"):
         return Cluster.find(plan.cluster)
-    return discover.discover()
+    raise PlanError(f"the plan was made for cluster {plan.cluster!r}: give its file: cluster=")
 
 
 def optimizer_of(plan: Plan) -> str:

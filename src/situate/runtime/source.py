@@ -11,6 +11,7 @@ import math
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from situate.readers.torch_flow import Storage, base, is_plain_copy
@@ -102,10 +103,12 @@ class DeviceSource:
 
     def send(self, storage: Storage) -> None:
         """Let the block that makes a storage send it, too."""
-        op = self._roles.owner[storage]
-        block = next(block for block in self.blocks if block.op == op)
-        self._block = block
+        block = self._block_of[self._roles.owner[storage]]
         block.sends.append(Line(f"send{self._names.channels[storage]}({self._stored(storage)})"))
+
+    @cached_property
+    def _block_of(self) -> dict[int, Block]:
+        return {block.op: block for block in self.blocks if block.op is not None}
 
     def text(self, timed: bool) -> str:
         """The step as a Python function, each local name deleted after its last use.

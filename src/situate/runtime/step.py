@@ -99,15 +99,18 @@ class PlacedStep:
         news = None if said == self._said else said
         changed = self._bindings.changed() if self._mirrored else ()
         order = Run(self._step + 1, timed, news, memory, changed, self._keep)
-        self._step, self._said = self._step + 1, said
+        self._said = said
         try:
             self.ran = team.run(order)
         except BaseException:
             for entry in self._state:
-                entry.undo(self._step)
+                entry.undo(order.step)
             team.close()
             self._team = None
+            # Its number is given again, so that it draws the same: no flag may have it.
+            self._raised.zero_()
             raise
+        self._step = order.step
         return self._placed.program.restore([result.clone() for result in self._results])
 
     def memory(self, *inputs: Any) -> list[int]:
@@ -194,7 +197,8 @@ class PlacedStep:
             weakref.finalize(self, os.close, self._block)
         self._inputs = [place.view(self._raw) for place in inputs]
         self._results = [place.view(self._raw) for place in results]
-        self._flags = _core.make_flags(flags.view(self._raw).numpy().view("uint32"))
+        self._raised = flags.view(self._raw)
+        self._flags = _core.make_flags(self._raised.numpy().view("uint32"))
         self._state = [Entry.at(place, self._raw) for place in places]
 
     def _put(self, given: tuple[Any, ...]) -> None:

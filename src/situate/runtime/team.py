@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -19,6 +19,7 @@ from situate.errors import SituateError
 from situate.runtime.channels import ABORT
 from situate.runtime.device import Ran
 from situate.runtime.seeds import kept_generator
+from situate.runtime.threads import threads
 from situate.runtime.worker import Failed, Hello, Run, Store, Work
 
 if TYPE_CHECKING:
@@ -77,11 +78,11 @@ class Team(Protocol):
 class Here:
     """The one device of a step, in this process."""
 
-    def __init__(self, name: str, hello: Hello, raw: torch.Tensor, threads: int | None) -> None:
-        self._name, self._work, self._threads = name, Work(hello, raw), threads
+    def __init__(self, name: str, hello: Hello, raw: torch.Tensor, count: int | None) -> None:
+        self._name, self._work, self._threads = name, Work(hello, raw), count
 
     def run(self, order: Run) -> list[Ran]:
-        with _threads(self._threads), kept_generator():
+        with threads(self._threads), kept_generator():
             said = self._work.run(order)
         if isinstance(said, Failed):
             raise failure(self._name, said, order.step)
@@ -184,8 +185,9 @@ def _answer(worker: Worker, step: int) -> Ran:
     except (EOFError, ConnectionResetError):
         code = worker.process.wait()
         how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+        when = f"in step {step}" if step else "before it was ready"
         raise StepFailed(
-            f"device {worker.name!r}: its worker ended in step {step} ({how}); the model is as "
+            f"device {worker.name!r}: its worker ended {when} ({how}); the model is as "
             f"after step {max(step - 1, 0)}, and the next step starts new workers"
         ) from None
     if isinstance(said, Failed):
@@ -197,6 +199,9 @@ def _answer(worker: Worker, step: int) -> Ran:
 def failure(name: str, failed: Failed, step: int) -> StepFailed:
     """What a device's failure is to the user."""
     words = failed.text.strip().splitlines()[0] if failed.text.strip() else failed.reason
+    if step == 0:
+        kind = OutOfMemory if failed.reason == "out_of_memory" else StepFailed
+        return kind(f"device {name!r}: its worker did not start: {words}")
     if failed.reason == "out_of_memory":
         return OutOfMemory(
             f"device {name!r}: out of memory in step {step} ({words}); the model is as after step "
@@ -211,30 +216,15 @@ def _started(name: str, hello: Hello, block: int) -> Worker:
     ours, theirs = multiprocessing.Pipe()
     source = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
-    threads = {"OMP_NUM_THREADS": str(hello.threads), "MKL_NUM_THREADS": str(hello.threads)}
+    counts = {"OMP_NUM_THREADS": str(hello.threads), "MKL_NUM_THREADS": str(hello.threads)}
     process = subprocess.Popen(
         [sys.executable, "-c", START_WORKER, str(theirs.fileno()), str(block)],
         pass_fds=(theirs.fileno(), block),
-        env={**os.environ, **threads, "PYTHONPATH": path, "SITUATE_DEVICE": name},
+        env={**os.environ, **counts, "PYTHONPATH": path, "SITUATE_DEVICE": name},
         stdin=subprocess.DEVNULL,
+        process_group=0,  # Ctrl-C is for the caller, who ends its workers
     )
     theirs.close()
     worker = Worker(name, process, ours)
     ours.send(hello)
     return worker
-
-
-@contextlib.contextmanager
-def _threads(count: int | None) -> Iterator[None]:
-    """Let kernels use so many threads, where a number is given."""
-    import torch
-
-    before = torch.get_num_threads()
-    if count is None or count == before:
-        yield
-        return
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -108,7 +108,11 @@ def main(connection: int, block: int) -> None:
     parent = Connection(connection)
     hello: Hello = parent.recv()
     torch.set_num_threads(hello.threads)
-    work = Work(hello, mapped(block))
+    try:
+        work = Work(hello, mapped(block))
+    except Exception as error:
+        parent.send(_failed(error))
+        return
     parent.send("ready")
     while True:
         try:
@@ -157,7 +161,6 @@ class Work:
 
     def run(self, order: Run | Store) -> Any:
         """What the device says of a step, or why it failed."""
-        import torch
 
         from situate.runtime.channels import Aborted
 
@@ -170,10 +173,8 @@ class Work:
             return ran
         except Aborted:
             return Failed("aborted", "")
-        except torch.OutOfMemoryError as error:
-            return Failed("out_of_memory", str(error))
         except Exception as error:
-            return Failed(_reason(error), f"{type(error).__name__}: {error}")
+            return _failed(error)
 
 
 def _mirror(hello: Hello, host: list[Entry], device: torch.device) -> Mirror:
@@ -187,9 +188,13 @@ def _writer(place: torch.Tensor) -> Callable[[torch.Tensor], object]:
     return lambda value: place.copy_(value)
 
 
-def _reason(error: Exception) -> str:
+def _failed(error: Exception) -> Failed:
+    import torch
+
+    if isinstance(error, torch.OutOfMemoryError):
+        return Failed("out_of_memory", str(error))
     memory = isinstance(error, MemoryError) or "can't allocate memory" in str(error)
-    return "out_of_memory" if memory else "error"
+    return Failed("out_of_memory" if memory else "error", f"{type(error).__name__}: {error}")
 
 
 def die_with_parent() -> None:

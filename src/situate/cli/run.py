@@ -1,0 +1,66 @@
+"""`situate run`: a plan's step on this machine's devices, beside what was predicted of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from situate.cli.options import Costs, Json, Optimizer, PlanCluster, PlanFile, Runnable, Seed
+
+
+def run(
+    model: Runnable,
+    plan: PlanFile = None,
+    cluster: PlanCluster = None,
+    costs: Costs = None,
+    steps: Annotated[
+        int, typer.Option(min=2, max=10**6, help="Steps to run; the first is not counted.")
+    ] = 11,
+    seed: Seed = 0,
+    optimizer: Optimizer = None,
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write one more step, op by op, beside the predicted one: a Perfetto trace.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a plan's step on the devices of this machine, and compare it with its prediction.
+
+    The model is built from the seed and every step gets the same inputs. The step must be one that
+    can run here: a network of the zoo, or package.module:function.
+    """
+    from situate.cli.answer import print_json, print_table
+    from situate.cli.outputs import check_outputs, check_trace
+    from situate.cli.planned import read_runnable
+    from situate.cli.terminal import note, working
+    from situate.report.running import running, running_figures, running_table
+    from situate.runtime.measure import arguments, measure, timeline
+    from situate.writers import perfetto
+
+    check_outputs([model, plan or "", cluster or "", costs or ""], [trace])
+    check_trace(trace)
+    planned = read_runnable(model, plan, cluster, costs, optimizer, seed)
+    prepared = planned.prepared
+    problem, schedule = prepared.problem, prepared.schedule
+    with planned.default_step() as step, working("starting the devices") as show:
+        measured = measure(
+            step, planned.inputs, steps, lambda k: show(f"running step {k} of {steps}")
+        )
+        show("measuring memory")
+        peaks = step.memory(*arguments(planned.inputs))
+        if trace is not None:
+            show("timing ops")
+            step(*arguments(planned.inputs), timed=True)
+            start, end = timeline(step.ran, problem.n)
+    if trace is not None:
+        perfetto.write_beside(problem, schedule, start, end, trace)
+        note(f"wrote {trace}")
+    found = running(problem, schedule, measured, prepared.placed.used, peaks)
+    if as_json:
+        print_json(running_figures(found))
+    else:
+        print_table(running_table(found))

@@ -1,0 +1,82 @@
+"""`situate verify`: whether a plan's step computes what the unplaced model does."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from situate.cli.options import Costs, Json, Optimizer, PlanCluster, PlanFile, Runnable, Seed
+
+if TYPE_CHECKING:
+    from situate.runtime.hardware import RealDevice
+
+TOLERANCE = 1e-4
+"""Where the placed step's kernels are not those of the unplaced one; float32 has 1e-7."""
+
+
+def verify(
+    model: Runnable,
+    plan: PlanFile = None,
+    cluster: PlanCluster = None,
+    costs: Costs = None,
+    steps: Annotated[int, typer.Option(min=1, max=10**6, help="Steps to compare.")] = 3,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="The largest difference that passes, |a - b| / max(1, |a|). Default: 0 where all "
+            f"devices are CPUs with equally many threads, else {TOLERANCE:g}.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    optimizer: Optimizer = None,
+    as_json: Json = False,
+) -> int:
+    """Check that a plan's step gives the losses and parameters that the model gives without it.
+
+    Both start from the same weights, inputs and random numbers. Exit status 4 where they differ.
+    """
+    from situate.cli.answer import print_json, print_table
+    from situate.cli.planned import read_runnable
+    from situate.cli.terminal import DIFFERS, working
+    from situate.report.running import equality_figures, equality_table
+    from situate.runtime.equality import compare
+
+    planned = read_runnable(model, plan, cluster, costs, optimizer, seed)
+    prepared = planned.prepared
+    used = [prepared.devices[d] for d in prepared.placed.used]
+    passing, why = _tolerance(tolerance, used)
+    name = prepared.problem.graph.name
+    with working(f"running {name} placed and unplaced"):
+        found = compare(
+            planned.model,
+            planned.inputs,
+            planned.loss,
+            planned.optimizer if planned.kind else None,
+            planned.step,
+            steps=steps,
+            seed=seed,
+            threads=max((device.threads or 0 for device in used), default=0) or None,
+            name=name,
+        )
+    if as_json:
+        print_json(equality_figures(found, passing) | {"graph": name})
+    else:
+        print_table(equality_table(found, name, passing, why))
+    return 0 if found.within(passing) else DIFFERS
+
+
+def _tolerance(given: float | None, used: Collection[RealDevice]) -> tuple[float, str]:
+    """The largest difference that passes, and what it follows from."""
+    threads = {device.threads for device in used}
+    if given is not None:
+        return given, "as given"
+    if any(device.torch != "cpu" for device in used):
+        return TOLERANCE, "not all devices are CPUs, and others add in another order"
+    if len(threads) > 1:
+        return TOLERANCE, "the devices have unequal threads, which add in another order"
+    count = next(iter(threads))
+    have = f" with {count} thread{'s' * (count > 1)} each" if count else ""
+    return 0.0, f"all devices are CPUs{have}, and the unplaced step has as many threads"

@@ -1,0 +1,38 @@
+"""A network of two linear branches, for tests that run steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class Branches(nn.Module):
+    """Two linear layers side by side, dropout, and a count of the calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.right = nn.Linear(8, 4), nn.Linear(8, 4)
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training:
+            self.calls += 1
+        return F.dropout(torch.relu(self.left(x)) + torch.tanh(self.right(x)), 0.25, self.training)
+
+
+def loss(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    """Mean squared error."""
+    return F.mse_loss(model(x), y)
+
+
+def build() -> Any:
+    """Model, inputs and loss."""
+    return Branches(), (torch.randn(16, 8), torch.randn(16, 4)), loss
+
+
+def endless() -> Any:
+    """Inputs of which the loss is infinite."""
+    return Branches(), (torch.full((16, 8), 1e30), torch.randn(16, 4)), loss

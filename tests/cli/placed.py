@@ -1,0 +1,43 @@
+"""Plans of the network of two branches on this machine, written for commands that run them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from situate.cluster import Cluster
+from situate.plan import Plan
+from situate.problem import Problem
+from situate.readers.torch import capture_function
+from situate.solvers import solve
+
+DEVICE = """
+[[devices]]
+name = "{name}"
+kind = "cpu"
+threads = {threads}
+memory = "1 GiB"
+flops = {{ float32 = 5e10 }}
+bandwidth = 1e10
+launch = 5e-6
+"""
+LINK = """
+[[links]]
+from = "*"
+to = "*"
+bandwidth = 1e10
+"""
+
+
+def planned(
+    folder: Path,
+    model: str = "tests.branches:build",
+    method: str = "single",
+    threads: tuple[int, int] = (1, 1),
+) -> Plan:
+    """Write `pair.toml` and, as `plan.json`, a plan for it."""
+    devices = [DEVICE.format(name=f"cpu:{d}", threads=count) for d, count in enumerate(threads)]
+    (folder / "pair.toml").write_text('name = "pair"' + "".join(devices) + LINK)
+    problem = Problem(capture_function(model, cache=False), Cluster.read(folder / "pair.toml"))
+    plan = solve(problem, method, evaluations=1).plan
+    plan.write(folder / "plan.json")
+    return plan

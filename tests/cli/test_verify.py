@@ -1,0 +1,77 @@
+"""`situate verify`."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+from situate.cli.verify import TOLERANCE
+from situate.runtime.step import PlacedStep
+from tests.cli.placed import planned
+
+HERE = ("--cluster", "pair.toml")
+
+
+@pytest.fixture
+def plan(tmp_path):
+    return planned(tmp_path)
+
+
+@pytest.fixture
+def spoilt(monkeypatch):
+    """Lets every placed step return a loss that is 0.01 too high."""
+    call = PlacedStep.__call__
+    monkeypatch.setattr(PlacedStep, "__call__", lambda *given, **how: call(*given, **how) + 0.01)
+
+
+@pytest.mark.parametrize("method", ["single", "random"])
+def test_a_placed_step_is_equal(situate, tmp_path, method):
+    plan = planned(tmp_path, method=method)
+    assert len(set(plan.placement.values())) == (2 if method == "random" else 1)
+    run = situate("verify", "plan.json", *HERE, "--json")
+    assert (run.status, run.err) == (0, "")
+    assert run.json["equal"] is True
+    assert (run.json["tolerance"], run.json["steps"]) == (0.0, 3)
+    assert run.json["loss_difference"] == run.json["parameter_difference"] == 0.0
+    assert (run.json["compared"], run.json["changed"]) == (5, 5)
+    assert len(set(run.json["losses"])) == 3
+
+
+def test_the_text_gives_verdict_and_tolerance(situate, plan):
+    run = situate("verify", "plan.json", *HERE, "--steps", "1")
+    assert "Equal: the placed step computes the same numbers, to the last bit." in run.out
+    assert "0: all devices are CPUs with 1 thread each" in run.out
+
+
+def test_a_difference_exits_4_and_is_named(situate, plan, spoilt):
+    run = situate("verify", "plan.json", *HERE)
+    assert run.status == 4
+    assert "The placed step differs from the unplaced one." in run.out
+    assert "in step " in run.out
+
+
+def test_a_difference_within_the_tolerance_passes(situate, plan, spoilt):
+    run = situate("verify", "plan.json", *HERE, "--tolerance", "0.02")
+    assert run.status == 0
+    assert "Equal within the tolerance." in run.out
+
+
+def test_inference_is_compared_too(situate, tmp_path):
+    planned(tmp_path, "tests.branches:build:inference")
+    run = situate("verify", "plan.json", *HERE, "--json")
+    assert (run.status, run.json["equal"], run.json["losses"]) == (0, True, [])
+
+
+def test_devices_of_unequal_threads_have_a_tolerance(situate, tmp_path):
+    planned(tmp_path, method="random", threads=(1, 2))
+    content = situate("verify", "plan.json", *HERE, "--steps", "1", "--json").json
+    assert content["tolerance"] == TOLERANCE
+    assert content["equal"] is True
+
+
+def test_an_endless_loss_proves_nothing(situate, tmp_path):
+    planned(tmp_path, "tests.branches:endless")
+    run = situate("verify", "plan.json", *HERE)
+    assert (run.status, run.out) == (2, "")
+    assert "the loss of step 1 is inf" in run.err
