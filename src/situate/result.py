@@ -46,6 +46,7 @@ class Result:
         history: (seconds, evaluations, value) at each improvement.
         samples: (evaluations,) seconds that a method which learns was told of each placement in
             turn, infinite where it failed; empty for other methods.
+        measured: seconds of a step of this plan on the machine; None where none was run.
     """
 
     problem: Problem
@@ -62,6 +63,7 @@ class Result:
     seed: int
     history: tuple[tuple[float, int, float], ...]
     samples: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    measured: float | None = None
 
     @property
     def gap(self) -> float:
@@ -72,6 +74,11 @@ class Result:
         if self.value <= self.lower_bound:
             return 0.0
         return self.value / self.lower_bound - 1 if self.lower_bound > 0 else float("inf")
+
+    @property
+    def judged(self) -> float:
+        """What plans are compared by: what was measured, else the value."""
+        return self.value if self.measured is None else self.measured
 
     @property
     def makespan(self) -> float:
@@ -123,6 +130,7 @@ class Result:
             feasible=self.feasible,
             makespan=self.makespan if isfinite(self.makespan) else None,
             peak_memory=self.peak_memory,
+            costs_hash=self.problem.costs.hash if self.problem.costs else "",
             placement={names[op]: devices[self.placement[op]] for op in self.order},
         )
 

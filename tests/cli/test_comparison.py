@@ -44,6 +44,13 @@ def test_a_plan_that_fits_is_better_than_one_that_does_not():
     assert best_of([wrong, right]) is right
 
 
+def test_what_was_measured_counts_for_more_than_what_was_predicted():
+    problem = Problem(Graph("one", (Op("a", seconds={"*": 1.0}),)), Cluster.identical(1))
+    slow, quick = outcome(problem, [0], measured=0.9), outcome(problem, [0], measured=0.8)
+    assert slow.value == quick.value
+    assert best_of([slow, quick]) is quick
+
+
 def test_nothing_to_compare_is_an_error():
     with pytest.raises(SituateError, match="no method"):
         best_of([])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from situate.cli.export import TARGETS
 from situate.writers import situate_json
 from tests.cli.conftest import diamond
 
@@ -26,6 +28,42 @@ def test_every_target_is_written(situate, model, pair, plan, target, package):
     run = situate("export", model, plan, "--cluster", pair, "--to", target, "--out", "out")
     assert run.status == 0, run.err
     assert Path("out").stat().st_size > 0
+
+
+@pytest.mark.parametrize("target", ["vllm", "megatron", "llamacpp", "torchtitan"])
+def test_a_pipeline_is_written(situate, target):
+    situate("plan", "gpt2", "--cluster", "v100-4", "--method", "expert", "--out", "plan.json")
+    run = situate("export", "gpt2", "plan.json", "--to", target, "--out", "out")
+    assert (run.status, run.err) == (0, "wrote out\n")
+    assert "3" in Path("out").read_text()
+
+
+def test_a_plan_that_is_no_pipeline_is_refused(situate, model, pair, plan):
+    run = situate("export", model, plan, "--cluster", pair, "--to", "vllm", "--out", "out")
+    assert run.status == 2
+    assert run.err.startswith("error: graph 'diamond' names no layers")
+    assert not Path("out").exists()
+
+
+def test_the_help_names_every_target(situate):
+    assert all(target in situate("export", "--help").out for target in TARGETS)
+
+
+def test_every_target_has_a_writer():
+    assert all(callable(import_module(f"situate.writers.{t}").write) for t in TARGETS)
+
+
+def test_an_onnx_file_is_annotated(situate):
+    pytest.importorskip("onnx")
+    from tests.readers.models import convolution
+
+    Path("model.onnx").write_bytes(convolution())
+    arguments = ("model.onnx", "--cluster", "k80-2", "--method", "single", "--out", "plan.json")
+    situate("plan", *arguments, "--time-limit", "0.2")
+    for out in ("placed.onnx", "placed.json"):
+        run = situate("export", "model.onnx", "plan.json", "--to", "onnxruntime", "--out", out)
+        assert run.status == 0, run.err
+        assert b"layer_ann" in Path(out).read_bytes()
 
 
 def test_an_unknown_target_is_refused_with_the_nearest(situate, model, pair, plan):

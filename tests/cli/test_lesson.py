@@ -71,6 +71,26 @@ def test_a_time_limit_holds_unless_samples_are_what_is_compared():
     assert Lesson(samples=9).budget("auto", BOTH, budget(1.0)).time_limit == 1.0
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"evaluator": "hardwear"}, "unknown evaluator.*'hardware'"),
+        ({"evaluator": "hardware", "noise": 0.1}, "--noise: is of simulated measurements"),
+        ({"timeout": 5.0}, "--timeout: is of measurements with --evaluator hardware"),
+    ],
+)
+def test_the_options_of_an_evaluator_are_its_own(options, words):
+    with pytest.raises(SituateError, match=words):
+        Lesson(**options).check(["post"], "time")
+
+
+def test_hardware_has_its_options():
+    lesson = Lesson(evaluator="hardware", timeout=5.0)
+    lesson.check(["post"], "time")
+    assert lesson.on_hardware
+    assert not Lesson(evaluator="simulator").on_hardware
+
+
 def test_the_solver_is_told_what_was_typed():
     learning = Lesson(settings="paper", grouping="metis", groups=7, noise=0.5).learning(Path("x"))
     assert (learning.settings, learning.grouping, learning.groups) == ("paper", "metis", 7)

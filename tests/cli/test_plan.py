@@ -118,3 +118,35 @@ def test_a_plan_that_does_not_fit_is_infeasible_in_json(situate, model, tight_pa
     limit = 1_500
     peaks = run.json["peak_memory"]
     assert run.json["overflow"] == {n: peak - limit for n, peak in peaks.items() if peak > limit}
+
+
+def test_a_dry_run_tells_memory_and_time_instead_of_the_search(situate, model, pair):
+    run = situate("plan", model, "--cluster", pair, "--dry-run", *QUICK)
+    assert (run.status, run.err) == (0, "")
+    for word in ("a forecast", "gpu0", "weights", "received", "It fits.", "3.00 s"):
+        assert word in run.out
+    assert "lower bound" not in run.out
+
+
+def test_a_dry_run_writes_nothing_unless_it_is_asked_to(situate, model, pair):
+    before = sorted(Path().iterdir())
+    situate("plan", model, "--cluster", pair, "--dry-run", *QUICK)
+    assert sorted(Path().iterdir()) == before
+    situate("plan", model, "--cluster", pair, "--dry-run", "--out", "plan.json", *QUICK)
+    assert Plan.read("plan.json")
+
+
+def test_a_dry_run_in_json_adds_up(situate, model, pair):
+    run = situate("plan", model, "--cluster", pair, "--dry-run", "--json", *QUICK)
+    assert run.json["low"] == run.json["high"] == run.json["makespan"] == pytest.approx(3.001)
+    for device in run.json["devices"].values():
+        parts = ("weights", "optimiser", "held", "gradients", "activations", "received")
+        assert sum(device[part] for part in (*parts, "workspace")) == device["peak"]
+        assert device["limit"] == 100_000
+
+
+def test_a_dry_run_that_does_not_fit_says_so_and_exits_3(situate, model, tight_pair):
+    run = situate("plan", model, "--cluster", tight_pair, "--dry-run", *QUICK)
+    assert run.status == 3
+    assert "It does not fit: gpu" in run.out
+    assert "does not fit in memory" in run.err

@@ -21,7 +21,7 @@ from situate.grouping import make_groups
 from situate.problem import RULES, Problem
 from situate.result import Result
 from situate.solvers import LEARNERS, solve
-from situate.solvers.learn import learn
+from situate.solvers.learn import ROUNDS, learn
 from situate.solvers.learner import Learning, Settings
 from situate.solvers.search import Search
 from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings
@@ -107,6 +107,16 @@ def test_ctrl_c_keeps_what_was_measured(
     with pytest.raises(KeyboardInterrupt):
         search(tmp_path / "study", evaluator=Broken(KeyboardInterrupt(), after))
     assert len(Study.read(tmp_path / "study")) == after
+    assert _outcome(search(tmp_path / "study")) == _outcome(search(None))
+    assert _same(tmp_path / "study", whole)
+
+
+def test_a_machine_that_takes_one_at_a_time_loses_one_at_most(whole: Path, tmp_path: Path) -> None:
+    machine = Broken(KeyboardInterrupt(), 17)
+    machine.at_once = 1
+    with pytest.raises(KeyboardInterrupt):
+        search(tmp_path / "study", evaluator=machine)
+    assert len(Study.read(tmp_path / "study")) == 17
     assert _outcome(search(tmp_path / "study")) == _outcome(search(None))
     assert _same(tmp_path / "study", whole)
 
@@ -227,6 +237,8 @@ class Fixed:
     """A machine that answers the same whatever it is asked."""
 
     name = "fixed"
+    at_once = None
+    finalists = 0
 
     def __init__(self, seconds: float, outcome: int, missing: int = 0) -> None:
         self.seconds, self.outcome, self.missing = seconds, outcome, missing
@@ -245,6 +257,34 @@ def test_a_placement_that_failed_is_not_the_best() -> None:
     asked = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
     assert found.best is not None
     assert np.array_equal(found.best.placement, asked[5])
+
+
+class Lucky(SimulatedMachine):
+    """A machine with much noise, in which the finalists find none."""
+
+    finalists = 4
+
+    def __init__(self) -> None:
+        super().__init__(PROBLEM, 0.5, 3, 1)
+        self.asked: list[NDArray[np.int32]] = []
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        if first < SAMPLES:
+            return super().measure(placements, first)
+        self.asked.append(placements)
+        return SimulatedMachine(PROBLEM).measure(placements, first)
+
+
+def test_of_noisy_placements_the_best_are_measured_again() -> None:
+    machine = Lucky()
+    found = search(None, evaluator=machine)
+    assert len(machine.asked) == ROUNDS
+    assert all(np.array_equal(asked, machine.asked[0]) for asked in machine.asked)
+    assert len(np.unique(machine.asked[0], axis=0)) == 4
+    again = SimulatedMachine(PROBLEM).measure(machine.asked[0], 0).seconds
+    assert found.best is not None
+    assert found.best.value == found.measured_best == again.min() < again.max()
+    assert sum(len(batch) for batch in found.measurements) == SAMPLES
 
 
 @pytest.mark.parametrize("seconds", [np.nan, -1.0, np.inf])

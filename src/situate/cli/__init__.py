@@ -11,7 +11,19 @@ from typing import Annotated
 
 import typer
 
-from situate.cli import cluster, compare, convert, explain, export, info, methods, plan
+from situate.cli import (
+    cluster,
+    compare,
+    convert,
+    explain,
+    export,
+    info,
+    methods,
+    plan,
+    profile,
+    run,
+    verify,
+)
 from situate.cli.terminal import FAILED, INTERRUPTED, fail, note
 from situate.errors import SituateError
 
@@ -20,6 +32,9 @@ for command in (plan.plan, compare.compare, explain.explain, info.info, convert.
     app.command()(command)
 app.command()(export.export)
 app.command()(methods.methods)
+app.command()(profile.profile)
+app.command()(run.run)
+app.command()(verify.verify)
 app.add_typer(cluster.app, name="cluster")
 
 
@@ -41,7 +56,8 @@ def situate(
     """Decides which device runs each op of a neural network, and in which order.
 
     Exit status: 0 done; 2 bad input, with one line on stderr that says what is wrong; 3 no plan
-    that fits in memory was found; 130 interrupted before there was a plan.
+    that fits in memory was found; 4 'verify' found a difference; 130 interrupted before there was
+    a plan.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())

@@ -8,9 +8,11 @@ import typer
 
 from situate.cli.options import (
     Cluster,
+    Costs,
     CurvesFile,
     Dim,
     Evaluations,
+    Evaluator,
     GroupCount,
     Grouping,
     Json,
@@ -28,12 +30,14 @@ from situate.cli.options import (
     TensorBoard,
     Threads,
     TimeLimit,
+    Timeout,
 )
 
 
 def compare(
     model: Model,
     cluster: Cluster = None,
+    costs: Costs = None,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -52,6 +56,8 @@ def compare(
     grouping: Grouping = None,
     groups: GroupCount = None,
     noise: Noise = None,
+    evaluator: Evaluator = None,
+    timeout: Timeout = None,
     study: Annotated[
         str | None,
         typer.Option(
@@ -80,6 +86,7 @@ def compare(
     from situate.cli.curves import draw_curves
     from situate.cli.inputs import read_problem
     from situate.cli.lesson import Lesson
+    from situate.cli.machine import machine_for, measured
     from situate.cli.outputs import (
         check_board,
         check_folder,
@@ -90,19 +97,28 @@ def compare(
     from situate.cli.search import Budget
 
     chosen = chosen_of(methods)
-    lesson = Lesson(samples, settings, grouping, groups, noise, study, curves, tensorboard)
+    lesson = Lesson(
+        samples, settings, grouping, groups, noise, study, curves, tensorboard, evaluator, timeout
+    )
     lesson.check(chosen, objective)
-    check_outputs([model, cluster or ""], [out, picture, schedule, curves])
+    check_outputs([model, cluster or "", costs or ""], [out, picture, schedule, curves])
     check_picture(picture)
     check_picture(curves, "curves")
     check_board(tensorboard)
     check_folder(study)
     problem = read_problem(
-        model, cluster, objective=objective, rules=rules, optimizer=optimizer, dim=dim
+        model,
+        cluster,
+        objective=objective,
+        rules=rules,
+        optimizer=optimizer,
+        dim=dim,
+        costs=costs,
     )
     budget = Budget(time_limit, evaluations, seed, threads)
-    runs = compared(problem, chosen, budget, lesson, skip=methods is None)
-    results = [run.result for run in runs]
+    with machine_for(lesson, problem, model, optimizer) as machine:
+        runs = compared(problem, chosen, budget, lesson, machine, skip=methods is None)
+        results = measured([run.result for run in runs], machine)
     best = best_of(results)
     write_outputs(best, out, picture, schedule)
     draw_curves(runs, curves)

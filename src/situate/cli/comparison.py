@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from situate.cli.inputs import check_method
 from situate.cli.learning import Run, check_learners, run
 from situate.cli.lesson import Lesson
@@ -11,6 +13,9 @@ from situate.errors import SituateError
 from situate.problem import Problem
 from situate.result import Result
 from situate.solvers import LEARNERS, METHODS
+
+if TYPE_CHECKING:
+    from situate.evaluators.hardware import RealMachine
 
 
 def chosen_of(methods: str | None) -> list[str]:
@@ -24,7 +29,12 @@ def chosen_of(methods: str | None) -> list[str]:
 
 
 def compared(
-    problem: Problem, methods: list[str], budget: Budget, lesson: Lesson, skip: bool
+    problem: Problem,
+    methods: list[str],
+    budget: Budget,
+    lesson: Lesson,
+    machine: RealMachine | None,
+    skip: bool,
 ) -> list[Run]:
     """One run a method; with `skip`, a method that does not apply is left out with a note.
 
@@ -35,7 +45,8 @@ def compared(
     runs: list[Run] = []
     with interruptible() as interrupt:
         for method in sorted(methods, key=lambda method: method in LEARNERS):
-            _add(runs, problem, method, lesson.budget(method, methods, budget), lesson, skip)
+            spent = lesson.budget(method, methods, budget)
+            _add(runs, problem, method, spent, lesson, machine, skip)
             if interrupt.came:
                 how = f"; the same command goes on from {lesson.study!r}" if lesson.study else ""
                 note(f"interrupted during {method}: the methods that follow are left out{how}")
@@ -44,11 +55,17 @@ def compared(
 
 
 def _add(
-    runs: list[Run], problem: Problem, method: str, budget: Budget, lesson: Lesson, skip: bool
+    runs: list[Run],
+    problem: Problem,
+    method: str,
+    budget: Budget,
+    lesson: Lesson,
+    machine: RealMachine | None,
+    skip: bool,
 ) -> None:
     """The run of a method, if it applies and found a plan before Ctrl-C."""
     try:
-        runs.append(run(problem, method, budget, lesson, lesson.study_of(method)))
+        runs.append(run(problem, method, budget, lesson, lesson.study_of(method), machine))
     except SituateError as error:
         if not skip and method != "single":
             raise
@@ -62,4 +79,4 @@ def best_of(results: list[Result]) -> Result:
     """The best value among plans that fit, else among all; of equals the one on fewest devices."""
     if not results:
         raise SituateError("no method applies to this problem")
-    return min(results, key=lambda r: (not r.feasible, r.value, len(r.devices_used)))
+    return min(results, key=lambda r: (not r.feasible, r.judged, len(r.devices_used)))

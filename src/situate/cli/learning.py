@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from situate.result import Result
 from situate.solvers import LEARNERS, METHODS
 from situate.solvers.failures import failure_seconds
 
+if TYPE_CHECKING:
+    from situate.evaluators.hardware import RealMachine
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -32,11 +36,19 @@ class Run:
     curve: Curve
 
 
-def run(problem: Problem, method: str, budget: Budget, lesson: Lesson, study: Path | None) -> Run:
+def run(
+    problem: Problem,
+    method: str,
+    budget: Budget,
+    lesson: Lesson,
+    study: Path | None,
+    machine: RealMachine | None = None,
+) -> Run:
     """The best plan of a method within `budget`.
 
     Args:
         study: where its measurements are kept, if it learns.
+        machine: what it learns from; None for the simulator.
     """
     if method not in LEARNERS:
         watch = Watch(problem, method)
@@ -49,7 +61,7 @@ def run(problem: Problem, method: str, budget: Budget, lesson: Lesson, study: Pa
             watch.measured(first, measurements)
             write(first, measurements)
 
-        learning = replace(lesson.learning(study), on_measured=measured)
+        learning = replace(lesson.learning(study, machine), on_measured=measured)
         result = search(problem, method, budget, learning, watch)
     _say_of_failures(result)
     _say_of_time(result, budget, study)

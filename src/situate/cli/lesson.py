@@ -10,10 +10,13 @@ from typing import cast, get_args
 from situate.cli.inputs import check_name
 from situate.cli.search import Budget
 from situate.errors import SituateError
+from situate.evaluators.measurements import Evaluator
 from situate.grouping import GROUPINGS
 from situate.solvers import LEARNERS
 from situate.solvers.learn import SAMPLES
 from situate.solvers.learner import Learning, Settings
+
+EVALUATORS = ("simulator", "hardware")
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Lesson:
     study: str | None = None
     curves: str | None = None
     tensorboard: str | None = None
+    evaluator: str | None = None
+    timeout: float | None = None
 
     def check(self, methods: Sequence[str], objective: str) -> None:
         """Raise for names that there are not, and for options that none of the methods takes."""
@@ -35,6 +40,7 @@ class Lesson:
             check_name(self.settings, get_args(Settings), "settings")
         if self.grouping is not None:
             check_name(self.grouping, GROUPINGS, "grouping")
+        self._check_evaluator()
         learners = [method for method in methods if method in LEARNERS]
         if not learners:
             self._check_unused(methods)
@@ -42,6 +48,19 @@ class Lesson:
             raise SituateError(
                 f"method {learners[0]!r} learns from step times: it cannot plan for {objective}"
             )
+
+    def _check_evaluator(self) -> None:
+        if self.evaluator is not None:
+            check_name(self.evaluator, EVALUATORS, "evaluator")
+        if self.on_hardware and self.noise is not None:
+            raise SituateError("--noise: is of simulated measurements; hardware brings its own")
+        if self.timeout is not None and not self.on_hardware:
+            raise SituateError("--timeout: is of measurements with --evaluator hardware")
+
+    @property
+    def on_hardware(self) -> bool:
+        """Whether placements are run on this machine."""
+        return self.evaluator == "hardware"
 
     def _check_unused(self, methods: Sequence[str]) -> None:
         who = f"method {methods[0]!r} does not learn"
@@ -64,7 +83,7 @@ class Lesson:
         free = self.samples is not None and len(methods) > 1
         return replace(budget, evaluations=samples, time_limit=None if free else budget.time_limit)
 
-    def learning(self, study: Path | None = None) -> Learning:
+    def learning(self, study: Path | None = None, machine: Evaluator | None = None) -> Learning:
         """What the solver is told."""
         return Learning(
             settings=cast(Settings, self.settings or "tuned"),
@@ -72,6 +91,7 @@ class Lesson:
             groups=self.groups,
             noise=self.noise or 0.0,
             study=study,
+            evaluator=machine,
         )
 
     def study_of(self, method: str) -> Path | None:

@@ -31,9 +31,9 @@ Model = Annotated[
 Runnable = Annotated[
     str,
     typer.Argument(
-        metavar="[MODEL]",
-        help="What the plan was made for, where the plan does not name it: a network of the zoo, "
-        "or package.module:function returning a model, inputs and loss.",
+        metavar="MODEL",
+        help="What the plan was made for: a network of the zoo, or package.module:function "
+        "returning a model, inputs and loss. The plan alone will do where it names that itself.",
     ),
 ]
 PlanFile = Annotated[
@@ -54,6 +54,14 @@ Cpus = Annotated[
         max=256,
         metavar="N",
         help="Describe the CPU as N devices, cpu:0 and on, that share its threads and memory.",
+    ),
+]
+PlanCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="FILE",
+        help="The cluster that the plan was made for. Default: the preset that the plan names.",
     ),
 ]
 Costs = Annotated[

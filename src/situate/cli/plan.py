@@ -8,9 +8,12 @@ import typer
 
 from situate.cli.options import (
     Cluster,
+    Costs,
     CurvesFile,
     Dim,
+    DryRun,
     Evaluations,
+    Evaluator,
     GroupCount,
     Grouping,
     Json,
@@ -29,12 +32,14 @@ from situate.cli.options import (
     TensorBoard,
     Threads,
     TimeLimit,
+    Timeout,
 )
 
 
 def plan(
     model: Model,
     cluster: Cluster = None,
+    costs: Costs = None,
     objective: Objective = "time",
     method: Method = "auto",
     rules: Rules = None,
@@ -47,6 +52,8 @@ def plan(
     grouping: Grouping = None,
     groups: GroupCount = None,
     noise: Noise = None,
+    evaluator: Evaluator = None,
+    timeout: Timeout = None,
     study: Annotated[
         str | None,
         typer.Option(
@@ -61,6 +68,7 @@ def plan(
     schedule: ScheduleFile = None,
     curves: CurvesFile = None,
     tensorboard: TensorBoard = None,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> int:
     """Decide which device runs each op, and in which order.
@@ -70,11 +78,12 @@ def plan(
     """
     from pathlib import Path
 
-    from situate.cli.answer import fit_status, show_result
+    from situate.cli.answer import fit_status, show_forecast, show_result
     from situate.cli.curves import draw_curves
     from situate.cli.inputs import check_method, read_problem
     from situate.cli.learning import resumption, run
     from situate.cli.lesson import Lesson
+    from situate.cli.machine import machine_for, measured
     from situate.cli.outputs import (
         check_board,
         check_outputs,
@@ -85,23 +94,34 @@ def plan(
     from situate.cli.terminal import note
 
     check_method(method)
-    lesson = Lesson(samples, settings, grouping, groups, noise, study, curves, tensorboard)
+    lesson = Lesson(
+        samples, settings, grouping, groups, noise, study, curves, tensorboard, evaluator, timeout
+    )
     lesson.check([method], objective)
-    check_outputs([model, cluster or ""], [out, picture, schedule, curves, study])
+    check_outputs([model, cluster or "", costs or ""], [out, picture, schedule, curves, study])
     check_picture(picture)
     check_picture(curves, "curves")
     check_board(tensorboard)
     problem = read_problem(
-        model, cluster, objective=objective, rules=rules, optimizer=optimizer, dim=dim
+        model,
+        cluster,
+        objective=objective,
+        rules=rules,
+        optimizer=optimizer,
+        dim=dim,
+        costs=costs,
     )
     budget = lesson.budget(method, [method], Budget(time_limit, evaluations, seed, threads))
     kept = Path(study) if study else None
-    with interruptible() as interrupt:
-        found = run(problem, method, budget, lesson, kept)
+    with machine_for(lesson, problem, model, optimizer) as machine:
+        with interruptible() as interrupt:
+            found = run(problem, method, budget, lesson, kept, machine)
+        (result,) = measured([found.result], machine)
     if interrupt.came:
-        how = f"; {resumption(kept)}" if len(found.result.samples) else ""
+        how = f"; {resumption(kept)}" if len(result.samples) else ""
         note(f"interrupted: this is the best plan so far{how}")
-    write_outputs(found.result, out, picture, schedule)
+    write_outputs(result, out, picture, schedule)
     draw_curves([found], curves)
-    show_result(found.result, as_json)
-    return fit_status(problem, found.result.schedule)
+    show = show_forecast if dry_run else show_result
+    show(result, as_json)
+    return fit_status(problem, result.schedule)

@@ -17,7 +17,7 @@ class Measurements:
     """What was measured of k placements, in their order.
 
     Attributes:
-        seconds: (k,) mean time of a step; infinite where none was completed.
+        seconds: (k,) time of a step, of several the mean or median; infinite if none ended.
         outcome: (k,) indices into `OUTCOMES`.
     """
 
@@ -50,6 +50,18 @@ class Evaluator(Protocol):
     @property
     def name(self) -> str:
         """What measures, with all settings that change a measurement; a study keeps it."""
+        ...
+
+    @property
+    def at_once(self) -> int | None:
+        """How many placements a call of `measure` is given at most, what is measured in one being
+        kept before the next; None for as many as there are."""
+        ...
+
+    @property
+    def finalists(self) -> int:
+        """How many of the placements that took least are measured again before one is chosen: the
+        smallest of many noisy times is a lucky one. None where 0."""
         ...
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:

@@ -41,6 +41,12 @@ class SimulatedMachine:
         self._seed = seed
         self._threads = threads
 
+    at_once: int | None = None
+    """It is given all placements that there are."""
+
+    finalists = 0
+    """What is best without noise is not its business."""
+
     @property
     def name(self) -> str:
         """The simulator, its noise and the noise's seed."""

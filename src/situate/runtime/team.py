@@ -119,7 +119,8 @@ class Processes:
         self, names: Sequence[str], hellos: Sequence[Hello], block: int, flags: _core.Flags
     ) -> None:
         self._flags = flags
-        self._workers = []
+        self._workers: list[Worker] = []
+        self._silent: list[Worker] = []
         try:
             for name, hello in zip(names, hellos, strict=True):
                 self._workers.append(_started(name, hello, block))
@@ -155,18 +156,20 @@ class Processes:
     def _answers(self, step: int, limit: float | None) -> list[Ran]:
         """One answer of every worker, in their order."""
         found: dict[Connection, Ran] = {}
-        while missing := [w for w in self._workers if w.connection not in found]:
-            ready = wait([worker.connection for worker in missing], limit)
+        self._silent = list(self._workers)
+        while self._silent:
+            ready = wait([worker.connection for worker in self._silent], limit)
             if not ready:
-                raise StepFailed(f"device {missing[0].name!r}: its worker did not start")
-            for worker in (w for w in missing if w.connection in ready):
+                raise StepFailed(f"device {self._silent[0].name!r}: its worker did not start")
+            for worker in [w for w in self._silent if w.connection in ready]:
+                self._silent.remove(worker)
                 found[worker.connection] = _answer(worker, step)
         return [found[worker.connection] for worker in self._workers]
 
     def _give_up(self, step: int) -> None:
         """Let the others stop waiting; whoever does not answer is killed, and so are all."""
         self._flags.post(ABORT, step)
-        for worker in self._workers:
+        for worker in self._silent:
             try:
                 while worker.connection.poll(GRACE):
                     said = worker.connection.recv()

@@ -161,7 +161,6 @@ class Work:
 
     def run(self, order: Run | Store) -> Any:
         """What the device says of a step, or why it failed."""
-
         from situate.runtime.channels import Aborted
 
         try:

@@ -118,6 +118,7 @@ def _result(search: Search, method: str) -> Result:
     best = search.best
     if best is None:
         raise SituateError(f"method {method!r} found no plan")
+    samples = np.concatenate([m.seconds for m in search.measurements] or [np.empty(0)])
     return Result(
         problem=search.problem,
         method=method,
@@ -132,5 +133,6 @@ def _result(search: Search, method: str) -> Result:
         seconds=search.seconds,
         seed=search.seed,
         history=tuple(search.history),
-        samples=np.concatenate([m.seconds for m in search.measurements] or [np.empty(0)]),
+        samples=samples,
+        measured=search.measured_best if search.learning.evaluator else None,
     )

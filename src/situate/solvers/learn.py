@@ -19,6 +19,9 @@ from situate.version import VERSION
 SAMPLES = 2400
 """Placements measured where no number of evaluations is given (Post, section 4)."""
 
+ROUNDS = 3
+"""How often finalists are measured again."""
+
 MakeLearner = Callable[[Problem, Learning, int, int], Learner]
 """A learner for a problem, from settings, the number of samples to come and a seed."""
 
@@ -54,13 +57,22 @@ class _Run:
         self.order = np.array(search.problem.graph.order, np.int32)
         self.best = np.inf
         self.done = 0
+        self.times: dict[bytes, list[float]] = {}
 
     def until(self, samples: int) -> None:
         resumed = self._resume()
-        while self.done < samples and not (self.done and self.search.finished()):
+        while self.done < samples and not (self.done and self._finished()):
             self._step(min(self.learner.batch, samples - self.done))
         if self.done > resumed:
             self.study.keep(self.done, self.learner.state, now=True)
+        if self.times:
+            self._settle()
+
+    def _finished(self) -> bool:
+        """Whether the budget is spent or the bound met, which says nothing of another machine than
+        the simulated one."""
+        simulated = self.search.learning.evaluator is None
+        return self.search.finished() if simulated else self.search.left() <= 0
 
     def _resume(self) -> int:
         """Go on from the last checkpoint, the number of samples before which is returned; what
@@ -91,13 +103,14 @@ class _Run:
     def _measure(self, placements: Placement) -> Measurements:
         """What the study already holds of these samples, and the rest from the machine."""
         known = self.study.known(self.done, placements)
-        left = placements[len(known) :]
-        if not len(left):
-            return known
-        new = self.machine.measure(left, self.done + len(known))
-        _check_answer(self.machine, new, len(left))
-        self.study.record(self.done + len(known), left, new)
-        return known.then(new)
+        while len(known) < len(placements):
+            first = self.done + len(known)
+            left = placements[len(known) :][: self.machine.at_once]
+            new = self.machine.measure(left, first)
+            _check_answer(self.machine, new, len(left))
+            self.study.record(first, left, new, self.done)
+            known = known.then(new)
+        return known
 
     def _count(self, first: int, placements: Placement, measurements: Measurements) -> None:
         self.search.measured(measurements)
@@ -107,13 +120,27 @@ class _Run:
         best = int(np.argmin(seconds))
         if seconds[best] < self.best or self.search.best is None:
             self.best = float(seconds[best])
-            self.search.adopt(placements[best], self.order)
+            self.search.adopt(placements[best], self.order, self.best)
+        if self.machine.finalists:
+            for placement, taken in zip(placements, seconds.tolist(), strict=True):
+                if np.isfinite(taken):
+                    self.times.setdefault(placement.tobytes(), []).append(taken)
         self.search.report()
+
+    def _settle(self) -> None:
+        """Measure the placements that took least again, in turn, and choose by that alone."""
+        ranked = sorted(self.times, key=lambda placement: float(np.median(self.times[placement])))
+        finalists = np.array([np.frombuffer(p, np.int32) for p in ranked[: self.machine.finalists]])
+        rounds = [self.machine.measure(finalists, self.done).times(np.inf) for _ in range(ROUNDS)]
+        taken = np.median(rounds, axis=0)
+        best = int(np.argmin(taken))
+        self.search.adopt(finalists[best], self.order, float(taken[best]))
 
 
 def _header(search: Search, method: str, machine: Evaluator, samples: int) -> dict[str, str]:
     """What a study is of: everything that decides the samples to come."""
     problem, learning = search.problem, search.learning
+    costs = {"costs": problem.costs.hash} if problem.costs else {}
     return {
         "graph": f"{problem.graph.name} {problem.graph.hash}",
         "cluster": f"{problem.cluster.name} {problem.cluster.hash}",
@@ -128,6 +155,7 @@ def _header(search: Search, method: str, machine: Evaluator, samples: int) -> di
         "ops": str(problem.n),
         "devices": str(problem.d),
         "situate": VERSION,
+        **costs,
     }
 
 

@@ -59,6 +59,7 @@ class Search:
 
     Attributes:
         measurements: batch by batch, what a method that learns was told.
+        measured_best: seconds that the best decision took where it was measured; else None.
         reserve: the part of the budget that is kept for finishing touches.
     """
 
@@ -88,6 +89,7 @@ class Search:
         self.best: Found | None = None
         self.history: list[tuple[float, int, float]] = []
         self.measurements: list[Measurements] = []
+        self.measured_best: float | None = None
         self._on_progress = on_progress
 
     @property
@@ -152,8 +154,9 @@ class Search:
         self.evaluations += len(measurements)
         self.measurements.append(measurements)
 
-    def adopt(self, placement: Placement, order: Order) -> None:
-        """Make a decision the best, for it was measured to be; uncounted."""
+    def adopt(self, placement: Placement, order: Order, seconds: float) -> None:
+        """Make a decision the best, for it was measured to take so long; uncounted."""
+        self.measured_best = seconds
         self.best = self._decode(placement, order, self.decoders[0])
         self.history.append((self.seconds, self.evaluations, self.best.value))
 

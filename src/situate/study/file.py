@@ -111,16 +111,27 @@ class StudyFile:
             )
         return samples.measurements(held)
 
-    def record(self, first: int, placements: NDArray[np.int32], measurements: Measurements) -> None:
+    def record(
+        self,
+        first: int,
+        placements: NDArray[np.int32],
+        measurements: Measurements,
+        batch: int | None = None,
+    ) -> None:
         """Add what was measured of placements (k, n), the samples number `first` and on, whole or
         not at all.
+
+        Args:
+            batch: number of the first sample of their batch; None for `first`.
 
         Raises:
             SituateError: the file cannot be written.
         """
         packed = self._packing.pack(placements)
         with self._transaction():
-            samples.write(self._connection, first, packed, measurements)
+            samples.write(
+                self._connection, first, packed, measurements, first if batch is None else batch
+            )
         self._count += len(packed)
 
     def keep(self, done: int, state: Callable[[], checkpoint.State], now: bool = False) -> None:

@@ -25,8 +25,8 @@ class Sample:
 
     Attributes:
         number: 0 for the first of a study.
-        batch: number of the first of the samples that were measured together.
-        seconds: mean time of a step; infinite where none was completed.
+        batch: number of the first of the samples that were asked for together.
+        seconds: time of a step; infinite where none was completed.
         outcome: index into `OUTCOMES`.
         packed: the placement, see `Packing`.
     """
@@ -39,10 +39,14 @@ class Sample:
 
 
 def write(
-    connection: sqlite3.Connection, first: int, packed: Sequence[bytes], measured: Measurements
+    connection: sqlite3.Connection,
+    first: int,
+    packed: Sequence[bytes],
+    measured: Measurements,
+    batch: int,
 ) -> None:
-    """Add the samples number `first` and on, measured together, in the caller's transaction."""
-    rows = _rows(first, packed, measured)
+    """Add the samples number `first` and on, of one batch, in the caller's transaction."""
+    rows = _rows(first, packed, measured, batch)
     connection.executemany("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?)", rows)
 
 
@@ -87,11 +91,11 @@ def placements(samples: Sequence[Sample], packing: Packing, path: Path) -> NDArr
     return found
 
 
-def _rows(first: int, packed: Sequence[bytes], measured: Measurements) -> Iterator[Row]:
+def _rows(first: int, packed: Sequence[bytes], measured: Measurements, batch: int) -> Iterator[Row]:
     for number, seconds in enumerate(measured.seconds.tolist(), first):
         outcome, placement = OUTCOMES[measured.outcome[number - first]], packed[number - first]
-        checksum = _checksum(number, first, seconds, outcome, placement)
-        yield number, first, None if seconds == np.inf else seconds, outcome, placement, checksum
+        checksum = _checksum(number, batch, seconds, outcome, placement)
+        yield number, batch, None if seconds == np.inf else seconds, outcome, placement, checksum
 
 
 def _sample(row: Row) -> Sample | None:

@@ -24,7 +24,13 @@ class Unkept:
         """Of no sample."""
         return Measurements(np.empty(0), np.empty(0, np.uint8))
 
-    def record(self, first: int, placements: NDArray[np.int32], measurements: Measurements) -> None:
+    def record(
+        self,
+        first: int,
+        placements: NDArray[np.int32],
+        measurements: Measurements,
+        batch: int | None = None,
+    ) -> None:
         """Forget them."""
 
     def keep(self, done: int, state: Callable[[], State], now: bool = False) -> None:

@@ -1,0 +1,220 @@
+"""This machine as an evaluator: placements are run, and their steps timed."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate import zoo
+from situate.decoding import decode
+from situate.discover import cpu_name
+from situate.errors import SituateError
+from situate.evaluators.hardware_team import DeviceProcesses
+from situate.evaluators.measurements import OUTCOMES, Measurements, Outcome
+from situate.evaluators.repetition import ERROR, LEAST, MOST, enough, standard_error
+from situate.problem import Problem
+from situate.runtime import optimizers
+from situate.runtime.hardware import check_here, real_devices
+from situate.runtime.measure import arguments, finite_loss
+from situate.runtime.placed import order_of, place
+from situate.runtime.step import PlacedStep
+from situate.runtime.team import StepFailed
+from situate.schedule import Schedule
+
+if TYPE_CHECKING:
+    import torch
+
+    from situate.profiling.subject import Subject
+
+LIMIT = 60.0
+"""Seconds that the steps of a placement may take together."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measurement.
+
+    Attributes:
+        seconds: median time of a step; infinite where it failed.
+        outcome: one of `OUTCOMES`.
+        error: standard error of the mean, as a fraction of it; NaN of fewer than two steps.
+        steps: how many were timed.
+        failure: why it failed, in one line.
+    """
+
+    seconds: float
+    outcome: Outcome = "ok"
+    error: float = np.nan
+    steps: int = 0
+    failure: str = ""
+
+
+class RealMachine:
+    """Runs placements on the devices of this machine; a context manager that ends its processes.
+
+    The devices' processes serve one placement after the other; once a placement has failed, for
+    whatever reason, they are killed and others started.
+
+    Args:
+        problem: a graph on a cluster that is here.
+        subject: the model that the graph was captured from. It is trained at a rate of zero, and
+            has at each placement the numbers that it has now.
+        limit: seconds after which a placement has timed out, counted from when its devices are
+            ready.
+        fresh: start new processes for every placement; None for all devices but CPUs.
+
+    Attributes:
+        problem: what its placements are of.
+        log: what was measured, in order.
+
+    Raises:
+        SituateError: a graph of another model, rules that are not run, devices that are not here.
+    """
+
+    def __init__(
+        self, problem: Problem, subject: Subject, limit: float = LIMIT, fresh: bool | None = None
+    ) -> None:
+        _check(problem, subject)
+        self.problem, self._subject, self._limit = problem, subject, limit
+        self._devices = real_devices(problem.cluster)
+        check_here(self._devices, problem.cluster)
+        cpus = all(device.torch == "cpu" for device in self._devices)
+        self._fresh = not cpus if fresh is None else fresh
+        self._processes = DeviceProcesses(limit, _modules(problem.graph.name))
+        self._order = np.array(problem.graph.order, np.int32)
+        self._state = [(tensor, tensor.detach().clone()) for tensor in _tensors(subject.model)]
+        self.log: list[Measured] = []
+
+    at_once = 1
+    """Each takes seconds: every measurement is kept before the next begins."""
+
+    finalists = 5
+    """Which differ by less than the noise, as a rule."""
+
+    @property
+    def name(self) -> str:
+        """The processor, PyTorch, the devices and how often a step is repeated."""
+        import torch
+
+        threads = torch.get_num_threads()
+        devices = ", ".join(f"{d.name} = {d.torch} x {d.threads or threads}" for d in self._devices)
+        return (
+            f"hardware {cpu_name()}; torch {torch.__version__}; {devices}; "
+            f"{LEAST} to {MOST} steps, error {ERROR}, limit {self._limit!r}"
+        )
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        """See `Evaluator`; a device runs its ops in the order in which the graph lists them."""
+        said = [
+            self.run(decode(self.problem, placement, self._order, "eager"))
+            for placement in placements
+        ]
+        return Measurements(
+            np.array([one.seconds for one in said], np.float64),
+            np.array([OUTCOMES.index(one.outcome) for one in said], np.uint8),
+        )
+
+    def run(self, schedule: Schedule) -> Measured:
+        """Measure a schedule; also that of another method than those that learn."""
+        try:
+            seconds = self._steps(schedule)
+        except StepFailed as failure:
+            outcome = next(known for known in OUTCOMES if known == failure.outcome)
+            measured = Measured(np.inf, outcome, failure=str(failure))
+        except BaseException:
+            self._processes.close()
+            raise
+        else:
+            measured = Measured(
+                statistics.median(seconds), "ok", standard_error(seconds), len(seconds)
+            )
+        if self._fresh or measured.outcome != "ok":
+            self._processes.close()
+        self.log.append(measured)
+        return measured
+
+    def close(self) -> None:
+        """End the processes; the next placement starts others."""
+        self._processes.close()
+
+    def __enter__(self) -> RealMachine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _steps(self, schedule: Schedule) -> list[float]:
+        """Seconds of each step after the first.
+
+        Raises:
+            StepFailed: one did not end, or its loss is not finite.
+        """
+        with self._placed(schedule) as step:
+            self._seconds(step, 1)
+            until = time.perf_counter() + self._limit / 2
+            seconds: list[float] = []
+            while not enough(seconds, until - time.perf_counter()):
+                seconds.append(self._seconds(step, len(seconds) + 2))
+        self._processes.finish()
+        return seconds
+
+    def _placed(self, schedule: Schedule) -> PlacedStep:
+        program, model = self._subject.program, self._subject.model
+        for tensor, value in self._state:
+            tensor.detach().copy_(value)
+        order = order_of(schedule, program.graph.order)
+        placed = place(program, schedule.placement, order, self.problem.d)
+        return PlacedStep(
+            placed, model, self._optimizer(), self._devices, start=self._processes.start
+        )
+
+    def _optimizer(self) -> torch.optim.Optimizer | None:
+        """With a learning rate of zero: however often a step is repeated, its numbers stay."""
+        program = self._subject.program
+        if not program.training:
+            return None
+        optimizer = optimizers.default(program.optimizer, list(self._subject.model.parameters()))
+        for group in optimizer.param_groups:
+            group["lr"] = 0.0
+        return optimizer
+
+    def _seconds(self, step: PlacedStep, number: int) -> float:
+        began = time.perf_counter()
+        returned = step(*arguments(self._subject.given))
+        seconds = time.perf_counter() - began
+        finite_loss(returned, number)
+        return seconds
+
+
+def _check(problem: Problem, subject: Subject) -> None:
+    name, hash_ = problem.graph.name, subject.program.graph.hash
+    if problem.graph.hash != hash_:
+        raise SituateError(
+            f"graph {name!r} is not that of the model {subject.program.graph.name!r} which would "
+            "run: capture it anew"
+        )
+    if problem.transfers == "atomic":
+        raise SituateError(
+            f"rules {problem.rules.name!r}: nothing runs by them: measure with --rules situate"
+        )
+
+
+def _modules(name: str) -> tuple[str, ...]:
+    """What the model's function is imported from; it may define operators."""
+    module, colon, _ = name.partition(":")
+    return (module,) if colon and module not in zoo.names() else ()
+
+
+def _tensors(model: torch.nn.Module) -> list[torch.Tensor]:
+    return [*model.parameters(), *model.buffers()]

@@ -1,0 +1,181 @@
+"""This machine as an evaluator: whatever a placement does, it is a result."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+torch = pytest.importorskip("torch")
+
+from situate.cluster import Cluster, Device  # noqa: E402
+from situate.errors import SituateError  # noqa: E402
+from situate.evaluators import hardware_team  # noqa: E402
+from situate.evaluators.hardware import RealMachine  # noqa: E402
+from situate.evaluators.hardware_process import DeviceProcess  # noqa: E402
+from situate.evaluators.measurements import OUTCOMES  # noqa: E402
+from situate.problem import RULES, Problem  # noqa: E402
+from situate.profiling.subject import Subject, find_subject  # noqa: E402
+from situate.study import Study  # noqa: E402
+from tests.evaluators.hardware_search import CPUS, MODEL, SAMPLES, machine, search  # noqa: E402
+from tests.evaluators.processes import left_of  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+HARM = "tests.evaluators.misbehaving:build"
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _at_the_root() -> Iterator[None]:
+    """Where the tests' modules are found, also by the devices' processes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        yield
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of the files by which harm is told of."""
+    folder = tmp_path_factory.mktemp("harm")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SITUATE_TEST_CHILDREN", str(folder / "children"))
+        patch.setenv("SITUATE_TEST_COUNTS", str(folder / "counts"))
+        patch.setattr(hardware_team, "VMSTAT", folder / "counts")
+        (folder / "counts").write_text("oom_kill 0\n")
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def harmful(files: Path) -> Iterator[RealMachine]:
+    """The machine with the model that does harm; three seconds a placement."""
+    with machine(find_subject(f"{HARM}:inference"), limit=3.0) as measuring:
+        yield measuring
+
+
+@pytest.fixture(scope="module")
+def gentle() -> Subject:
+    """A small model that does none."""
+    return find_subject(MODEL)
+
+
+def placements(measuring: RealMachine, *ways: str) -> NDArray[np.int32]:
+    """One a way: the operator of that name on the second device, all else on the first."""
+    kinds = [op.kind.rpartition(".")[2] for op in measuring.problem.graph.ops]
+    assert all(way in kinds for way in ways if way)
+    return np.array([[int(kind == way) for kind in kinds] for way in ways], np.int32)
+
+
+@pytest.mark.parametrize(
+    ("way", "outcome", "words"),
+    [
+        ("crash", "crash", "'cpu:1': its process ended by SIGSEGV"),
+        ("hang", "timeout", "not measured within 3 s"),
+        ("no_memory", "out_of_memory", "can't allocate memory"),
+        ("killed", "out_of_memory", "'cpu:1': its process ended by SIGKILL"),
+        ("no_number", "nan", "the loss of step 1 is nan"),
+    ],
+)
+def test_a_failure_is_a_result_and_the_next_placement_is_none_the_worse(
+    harmful: RealMachine, way: str, outcome: str, words: str
+) -> None:
+    measured = harmful.measure(placements(harmful, way, ""), 0)
+    assert [OUTCOMES[i] for i in measured.outcome] == [outcome, "ok"]
+    assert np.isinf(measured.seconds).tolist() == [True, False]
+    assert words in harmful.log[-2].failure
+
+
+def test_nothing_is_left_of_what_hangs(harmful: RealMachine, files: Path) -> None:
+    harmful.measure(placements(harmful, "hang"), 0)
+    started = [int(word) for word in (files / "children").read_text().split()]
+    assert len(started) == 2
+    assert left_of(started) == []
+
+
+def test_processes_serve_until_they_are_not_wanted(
+    gentle: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+
+    class Counted(DeviceProcess):
+        def __init__(self, name: str, *rest: object) -> None:
+            started.append(name)
+            super().__init__(name, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(hardware_team, "DeviceProcess", Counted)
+    both = np.zeros((2, len(gentle.program.graph.ops)), np.int32)
+    with machine(gentle) as kept:
+        kept.measure(both, 0)
+    assert started == ["cpu:0"]
+    with machine(gentle, fresh=True) as fresh:
+        fresh.measure(both, 0)
+    assert started == ["cpu:0"] * 3
+
+
+def test_a_measurement_leaves_the_numbers_of_the_model(files: Path) -> None:
+    subject = find_subject(HARM)
+    before = [tensor.detach().clone() for tensor in subject.model.parameters()]
+    with machine(subject) as measuring:
+        measuring.measure(placements(measuring, ""), 0)
+        (one,) = measuring.log
+    assert one.outcome == "ok"
+    assert 0 < one.seconds < np.inf
+    assert one.steps >= 3
+    after = list(subject.model.parameters())
+    assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+def test_a_search_that_was_killed_goes_on_from_its_study(tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    command = [sys.executable, "-m", "tests.evaluators.hardware_search", str(study)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"12\n"
+        devices = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        offered = [Path(f"/proc/{device}/oom_score_adj").read_text() for device in devices]
+        process.send_signal(signal.SIGKILL)
+    assert offered == ["1000\n"] * 2
+    before = Study.read(study)
+    assert 12 <= len(before) < SAMPLES
+    assert left_of(map(int, devices)) == []
+    told: list[int] = []
+    result = search(study, lambda first, measured: told.append(first + len(measured)))
+    after = Study.read(study)
+    assert len(after) == SAMPLES
+    assert told == [12, 18]
+    kept = after.measurements.seconds[: len(before)]
+    assert np.array_equal(kept, before.measurements.seconds)
+    assert result.measured is not None
+    assert 0 < result.measured < np.inf
+
+
+def test_a_machine_says_what_changes_its_measurements(gentle: Subject) -> None:
+    name = machine(gentle, limit=7.0).name
+    assert f"torch {torch.__version__}; cpu:0 = cpu x 1, cpu:1 = cpu x 1; 3 to 10 steps" in name
+    assert "limit 7.0" in name
+
+
+def test_a_graph_of_another_model_is_refused(gentle: Subject) -> None:
+    other = Problem(find_subject("tests.evaluators.hardware_search:build").program.graph, CPUS)
+    with pytest.raises(SituateError, match="is not that of the model 'tests"):
+        RealMachine(other, gentle)
+
+
+def test_rules_that_nothing_runs_by_are_refused(gentle: Subject) -> None:
+    atomic = Problem(gentle.program.graph, CPUS, rules=RULES["dnn-partitioning"])
+    with pytest.raises(SituateError, match="rules 'dnn-partitioning': nothing runs by them"):
+        RealMachine(atomic, gentle)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the devices are here")
+def test_devices_that_are_not_here_are_refused(gentle: Subject) -> None:
+    device = Device("gpu0", flops={"float32": 1e12}, bandwidth=1e11)
+    elsewhere = Problem(gentle.program.graph, Cluster("elsewhere", (device,)))
+    with pytest.raises(SituateError, match="this machine has 0 CUDA devices"):
+        RealMachine(elsewhere, gentle)

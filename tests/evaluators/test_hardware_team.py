@@ -1,0 +1,82 @@
+"""The processes of all devices, as long as they are alive and in time."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from situate.evaluators import hardware_process, hardware_team
+from situate.evaluators.hardware_team import DeviceProcesses, TimedOut, memory_kills
+from situate.runtime.team import OutOfMemory
+from situate.runtime.worker import Run
+
+
+@pytest.fixture
+def started(monkeypatch, tmp_path):
+    """Starts two devices that execute this once they are ready; half a second a placement."""
+    made = DeviceProcesses(limit=0.5)
+    block = os.memfd_create("block")
+
+    def start(text):
+        heard = (
+            "import os, sys, time; from multiprocessing import reduction; "
+            "from multiprocessing.connection import Connection; "
+            "parent = Connection(int(sys.argv[1])); os.close(reduction.recv_handle(parent)); "
+            "parent.recv(); "
+        )
+        monkeypatch.setattr(hardware_process, "START_DEVICE", heard + text)
+        hello = SimpleNamespace(threads=1)
+        return made, made.start(["cpu:0", "cpu:1"], [hello, hello], block, None)
+
+    yield start
+    made.close()
+    os.close(block)
+
+
+def test_who_is_not_ready_in_time_is_ended(started, monkeypatch):
+    monkeypatch.setattr(hardware_team, "START", 0.3)
+    with pytest.raises(TimedOut, match=r"its devices were not ready within 0.3 s"):
+        started("time.sleep(600)")
+
+
+def test_who_does_not_run_in_time_is_ended(started):
+    _, team = started("parent.send('ready'); parent.recv(); time.sleep(600)")
+    with pytest.raises(TimedOut, match=r"not measured within 0.5 s"):
+        team.run(Run(1, False, None))
+
+
+def test_answers_come_in_the_order_of_the_devices(started):
+    name = "os.environ['SITUATE_DEVICE']"
+    wait = f"time.sleep(0.1 * ({name} == 'cpu:0'))"
+    made, team = started(
+        f"parent.send(0); parent.recv(); {wait}; parent.send({name}); parent.recv()"
+    )
+    assert team.run(Run(1, False, None)) == ["cpu:0", "cpu:1"]
+    made.finish()
+
+
+def test_too_late_is_too_late_even_where_everything_was_answered(started):
+    made, _ = started("parent.send('ready'); time.sleep(600)")
+    made._timer.join()
+    with pytest.raises(TimedOut):
+        made.finish()
+
+
+def test_a_kill_that_linux_counts_is_for_want_of_memory(started, monkeypatch, tmp_path):
+    counts = tmp_path / "vmstat"
+    monkeypatch.setattr(hardware_team, "VMSTAT", counts)
+    counts.write_text("nr_free_pages 5\noom_kill 3\n")
+    assert memory_kills() == 3
+    _, team = started("parent.send('ready'); parent.recv(); os.kill(os.getpid(), 9)")
+    counts.write_text("nr_free_pages 5\noom_kill 4\n")
+    with pytest.raises(OutOfMemory, match="its process ended by SIGKILL"):
+        team.run(Run(1, False, None))
+
+
+def test_where_nothing_is_counted_there_are_none(monkeypatch, tmp_path):
+    monkeypatch.setattr(hardware_team, "VMSTAT", tmp_path / "absent")
+    assert memory_kills() == 0
+    (tmp_path / "absent").write_text("not a table\n")
+    assert memory_kills() == 0
