@@ -1,0 +1,194 @@
+"""Predicted against measured: step time and peak memory of ten placements of each network on two
+CPU devices of one thread.
+
+Costs are held out: a profile measures each op, and tensors between devices, in processes of its
+own before any placement runs; no step time of a placement reaches them. A network's placements are
+`single`, `auto`, three cuts between modules, two with modules and three with ops at random.
+Measured is the median of steps by the clock of the process that calls them, by the papers' protocol
+of 11 steps of which the first is dropped. Written after every placement; at the same clean commit
+it goes on, with a new profile for a network that is half done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import islice
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import situate
+from benchmarks import placements
+from benchmarks.papers.runs import kept
+from benchmarks.record import RESULTS, Row, Target, show, write
+from benchmarks.runtime_cases import Case, cpus, profiled
+from situate.problem import Problem
+from situate.runtime.measure import STEPS, measure
+from situate.schedule import Schedule
+
+NETWORKS = (
+    "cifar_cnn",
+    "resnet50",
+    "inception_v3",
+    "rnnlm",
+    "nmt2",
+    "gpt2",
+    "moe",
+    "two_branches",
+)
+TABLE = "placements"
+KINDS = {
+    "contiguous": (placements.contiguous, 3),
+    "by module": (placements.by_module, 2),
+    "by unit": (placements.by_unit, 3),
+}
+"""What draws placements at random, and how many."""
+
+TRIES = 20
+"""Draws of a kind: a network of few modules has few cuts."""
+
+PLACEMENTS = 2 + sum(count for _, count in KINDS.values())
+
+MEDIAN_ERROR, NINETIETH_ERROR, RANKS, MEMORY_ERROR = 0.10, 0.25, 0.9, 0.05
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print and record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--steps", type=int, default=STEPS, help="the first of which is dropped")
+    parser.add_argument("--placements", type=int, default=PLACEMENTS, help="of each network")
+    parser.add_argument("--time-limit", type=float, default=10.0, help="of auto, seconds")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    rows: list[Row] = [
+        row for row in kept(RESULTS / "fidelity.json", TABLE) if row["network"] in options.networks
+    ]
+    for name in options.networks:
+        for row in _missing(Case(name), rows, options):
+            rows.append(row)
+            write(RESULTS / "fidelity.json", {TABLE: rows}, options=options)
+            print(_line(row), flush=True)
+    summaries = list(_summaries(rows))
+    targets = list(_targets(rows, summaries))
+    tables: dict[str, list[Row]] = {"networks": summaries, TABLE: rows}
+    write(RESULTS / "fidelity.json", tables, targets, options=options)
+    show("fidelity: networks", summaries)
+    show("fidelity: targets", [asdict(target) for target in targets])
+
+
+def _missing(case: Case, rows: list[Row], options: argparse.Namespace) -> Iterator[Row]:
+    """The rows of a network that are not there yet; it is profiled if there are any."""
+    there = {row["placement"] for row in rows if row["network"] == case.name}
+    if len(there) < options.placements:
+        problem = case.problem(*profiled(case, cpus(2)))
+        for name, schedule in islice(_schedules(problem, options), options.placements):
+            if name not in there:
+                yield _row(case, problem, name, schedule, options.steps)
+
+
+def _schedules(problem: Problem, options: argparse.Namespace) -> Iterator[tuple[str, Schedule]]:
+    """By name; those at random differ in their placement from one another."""
+    yield "single", situate.solve(problem, "single").schedule
+    result = situate.solve(problem, time_limit=options.time_limit, seed=options.seed)
+    yield "auto", result.schedule
+    drawn: set[bytes] = set()
+    for kind, (draw, count) in KINDS.items():
+        generator, number = np.random.default_rng(options.seed), 0
+        for _ in range(TRIES):
+            schedule = draw(problem, generator)
+            if number < count and schedule.placement.tobytes() not in drawn:
+                drawn.add(schedule.placement.tobytes())
+                yield f"{kind} {number}", schedule
+                number += 1
+
+
+def _row(case: Case, problem: Problem, name: str, schedule: Schedule, steps: int) -> Row:
+    cut = case.cut(schedule, problem.cluster)
+    with case.ready(cut, problem.cluster) as step:
+        measured = measure(step, case.inputs, steps)
+        held = step.memory(*case.inputs)
+    expected = schedule.peak[cut.used].tolist()
+    low, high = np.quantile(measured.seconds, (0.25, 0.75))
+    return {
+        "network": case.name,
+        "placement": name,
+        "devices_used": len(cut.used),
+        "transfers": len(schedule.tensor),
+        "predicted_seconds": schedule.makespan,
+        "measured_seconds": measured.median,
+        "measured_best": min(measured.seconds),
+        "measured_low": float(low),
+        "measured_high": float(high),
+        "error": schedule.makespan / measured.median - 1,
+        "error_to_best": schedule.makespan / min(measured.seconds) - 1,
+        "predicted_bytes": expected,
+        "measured_bytes": held,
+        "memory_error": max((p / m - 1 for p, m in zip(expected, held, strict=True)), key=abs),
+    }
+
+
+def _line(row: Row) -> str:
+    seconds = f"predicted {row['predicted_seconds']:.4g} s, measured {row['measured_seconds']:.4g}"
+    return f"{row['network']}, {row['placement']}: {seconds} s ({row['error']:+.1%})"
+
+
+def _summaries(rows: list[Row]) -> Iterator[Row]:
+    for network in dict.fromkeys(row["network"] for row in rows):
+        mine = [row for row in rows if row["network"] == network]
+        errors = [abs(row["error"]) for row in mine]
+        noise = [(r["measured_high"] - r["measured_low"]) / r["measured_seconds"] for r in mine]
+        predicted = [row["predicted_seconds"] for row in mine]
+        memory = [abs(row["memory_error"]) for row in mine]
+        yield {
+            "network": network,
+            "placements": len(mine),
+            "median_error": statistics.median(errors),
+            "largest_error": max(errors),
+            "bias": statistics.median(row["error"] for row in mine),
+            "median_error_to_best": statistics.median(abs(row["error_to_best"]) for row in mine),
+            "rank_correlation": _spearman(mine),
+            "predicted_range": max(predicted) / min(predicted),
+            "largest_memory_error": max(memory),
+            "middle_half_of_steps": statistics.median(noise),
+        }
+
+
+def _spearman(rows: list[Row]) -> float | None:
+    """Rank correlation of predicted and measured seconds; None of fewer than three."""
+    if len(rows) < 3:
+        return None
+    predicted, measured = (_ranks(rows, f"{what}_seconds") for what in ("predicted", "measured"))
+    return float(np.corrcoef(predicted, measured)[0, 1])
+
+
+def _ranks(rows: list[Row], column: str) -> NDArray[np.intp]:
+    return np.argsort(np.argsort([row[column] for row in rows]))
+
+
+def _targets(rows: list[Row], summaries: list[Row]) -> Iterator[Target]:
+    errors = [abs(row["error"]) for row in rows]
+    yield _at_most("median error of the step time", MEDIAN_ERROR, float(np.median(errors)))
+    yield _at_most("90th percentile of it", NINETIETH_ERROR, float(np.quantile(errors, 0.9)))
+    within = {r["network"]: r["rank_correlation"] for r in summaries if r["rank_correlation"]}
+    correlations = {"overall": _spearman(rows), **within}
+    for what, found in correlations.items():
+        if found is not None:
+            yield Target(
+                f"rank correlation, {what}", f"at least {RANKS:g}", f"{found:.3f}", found >= RANKS
+            )
+    memory = max(abs(row["memory_error"]) for row in rows)
+    yield _at_most("largest error of a device's peak memory", MEMORY_ERROR, memory)
+
+
+def _at_most(what: str, wanted: float, measured: float) -> Target:
+    return Target(what, f"at most {wanted:.0%}", f"{measured:.1%}", measured <= wanted)
+
+
+if __name__ == "__main__":
+    main()
