@@ -319,6 +319,7 @@ auto best_balance(const Balancers& chains, size_t k) {
 // Counters in an array that several processes map.
 struct Flags {
   nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> array;
+  double spin;
 
   uint32_t& at(size_t i) {
     check(i < array.size(), "no such flag");
@@ -406,13 +407,13 @@ NB_MODULE(_core, module) {
           [](Flags& flags, size_t i, uint32_t value, double seconds) {
             const uint32_t& flag = flags.at(i);
             nb::gil_scoped_release released;
-            return wait(flag, value, seconds);
+            return wait(flag, value, seconds, flags.spin);
           },
           "index"_a, "value"_a, "seconds"_a);
   module.def(
       "make_flags",
-      [](nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> array) {
-        return Flags{std::move(array)};
+      [](nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> array, double spin) {
+        return Flags{std::move(array), spin};
       },
-      "array"_a);
+      "array"_a, "spin"_a = 0.0);
 }

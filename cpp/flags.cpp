@@ -20,9 +20,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-// Reads of the flag before sleeping: about as long as going to sleep and waking up takes.
-constexpr int kSpins = 4000;
-constexpr double kNap = 50e-6;
+// Reads of the flag between two looks at the clock.
+constexpr int kReads = 64;
 
 uint32_t read(const uint32_t& flag) {
   return std::atomic_ref<uint32_t>(const_cast<uint32_t&>(flag)).load(std::memory_order_acquire);
@@ -46,6 +45,7 @@ void sleep_while(const uint32_t& flag, uint32_t now, double limit) {
   const timespec time{whole, static_cast<long>((limit - static_cast<double>(whole)) * 1e9)};
   syscall(SYS_futex, &flag, FUTEX_WAIT, now, &time, nullptr, 0);
 #else
+  constexpr double kNap = 50e-6;
   std::this_thread::sleep_for(Seconds(std::min(limit, kNap)));
 #endif
 }
@@ -59,12 +59,15 @@ void post(uint32_t& flag, uint32_t value) {
 #endif
 }
 
-bool wait(const uint32_t& flag, uint32_t value, double limit) {
-  for (int spin = 0; spin < kSpins; ++spin) {
-    if (reached(read(flag), value)) return true;
-    pause();
-  }
-  const auto end = Clock::now() + Seconds(limit);
+bool wait(const uint32_t& flag, uint32_t value, double limit, double spin) {
+  const auto begin = Clock::now();
+  const auto end = begin + Seconds(limit);
+  do {
+    for (int i = 0; i < kReads; ++i) {
+      if (reached(read(flag), value)) return true;
+      pause();
+    }
+  } while (Seconds(Clock::now() - begin).count() < spin);
   for (uint32_t now = read(flag); !reached(now, value); now = read(flag)) {
     const double left = Seconds(end - Clock::now()).count();
     if (left <= 0) return false;

@@ -9,7 +9,8 @@ namespace situate {
 void post(uint32_t& flag, uint32_t value);
 
 // Waits until `flag` has reached `value` (in the order of a counter that wraps around), for `limit`
-// seconds at most. What was written before the post can then be read. False where it did not.
-bool wait(const uint32_t& flag, uint32_t value, double limit);
+// seconds at most, the first `spin` of them awake: who sleeps takes a while to wake up. What was
+// written before the post can then be read. False where it did not.
+bool wait(const uint32_t& flag, uint32_t value, double limit, double spin);
 
 }  // namespace situate

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.cluster import Cluster
+from situate.costs.lookup import workspace_of
 from situate.costs.measured import Costs
 from situate.costs.roofline import op_seconds
 from situate.errors import GraphError, SituateError, nearest
@@ -165,7 +166,7 @@ class Problem:
 
     @cached_property
     def workspace(self) -> NDArray[np.int64]:
-        return np.array([op.workspace for op in self.graph.ops], np.int64)
+        return workspace_of(self.graph.ops, self.costs)
 
     @cached_property
     def unit(self) -> NDArray[np.int32]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from situate.cluster import Cluster, Device, Link
-from situate.costs.lookup import coverage, measured_as, rates
+from situate.costs.lookup import coverage, measured_as, rates, workspace_of
 from situate.costs.measured import Costs, Efficiency, MeasuredDevice, Timing
 from situate.costs.rates import EFFICIENCY
 from situate.costs.roofline import op_seconds
@@ -134,3 +134,11 @@ def test_coverage_counts_ops_that_work_and_have_no_seconds():
 def test_no_measured_time_is_ever_infinite():
     assert np.isfinite(seconds(Op("a", traffic=8, signature=RELU), Device("gpu1"))).all()
     assert math.isinf(seconds(Op("a", seconds={}, signature=RELU), Device("gpu1"))[0])
+
+
+def test_workspace_is_the_most_that_was_measured_and_at_least_the_graphs_own() -> None:
+    ops = [Op("a", signature=RELU, workspace=5), Op("b", signature=RELU), Op("c", workspace=7)]
+    less, more = (MeasuredDevice(n, "cpu", workspace={RELU: w}) for n, w in (("x", 3), ("y", 4)))
+    costs = Costs("here", "today", {}, [less, more])
+    assert workspace_of(ops, costs).tolist() == [5, 4, 7]
+    assert workspace_of(ops, None).tolist() == [5, 0, 7]

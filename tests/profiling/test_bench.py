@@ -47,8 +47,7 @@ def test_channels_and_flags_are_common(bench: Bench) -> None:
 
 def test_threads_and_clocks_follow_the_device(bench: Bench) -> None:
     assert [hello.threads for hello in bench.hellos] == [1, 2]
-    clocks = ["thread_time" in hello.share.timed for hello in bench.hellos]
-    assert clocks == [True, False]
+    assert [hello.share.clock for hello in bench.hellos] == ["thread_time", "perf_counter"]
 
 
 def test_measuring_does_not_train(bench: Bench) -> None:

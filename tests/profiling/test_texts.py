@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from situate.profiling.pairs import round_trips
-from situate.profiling.texts import MANY, Marks, clock, median, plain, seconds_of_many, timed
+from situate.profiling.texts import MANY, Marks, clock, median, plain, seconds_of_many
 from situate.runtime.device import Ran
 
 
@@ -32,11 +32,6 @@ def test_the_plain_step_times_trips_launches_and_looks_behind_the_ops() -> None:
     assert sorted(names["ended"]) == list(range(10, 10 + len(trips) + 2))
     assert calls.count([1]) == MANY
     assert names["ended"].keys() == names["began"].keys()
-
-
-def test_the_timed_step_looks_at_the_given_clock() -> None:
-    text = timed("def step():\n    began[0] = now()\n", "thread_time")
-    assert _executed(text)["began"][0] <= time.thread_time()
 
 
 def test_many_things_share_their_time() -> None:

@@ -48,6 +48,13 @@ def seconds_of(ops: Sequence[Op], device: Device, costs: Costs | None) -> NDArra
     return np.array([timing.median if timing else np.nan for timing in found], np.float64)
 
 
+def workspace_of(ops: Sequence[Op], costs: Costs | None) -> NDArray[np.int64]:
+    """(ops,) bytes: the most that any measured device needs, and at least the graph's own."""
+    tables = [known.workspace for known in costs.devices] if costs else []
+    found = (max((op.workspace, *(t.get(op.signature, 0) for t in tables))) for op in ops)
+    return np.fromiter(found, np.int64, len(ops))
+
+
 def coverage(graph: Graph, device: Device, costs: Costs) -> tuple[int, int]:
     """Of the ops that work and have no seconds of their own, how many were measured on a device,
     and how many there are."""

@@ -64,6 +64,8 @@ class MeasuredDevice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     wall: Annotated[float, msgspec.Meta(ge=1)] = 1.0
     """Seconds that steps took on the wall for each second counted: above 1 where other programs
     ran."""
+    workspace: dict[str, Count] = {}
+    """By signature, bytes that an op needs beyond what it hands on; none where it needs none."""
 
     def is_like(self, device: Device) -> bool:
         """Whether the device may be this one: nothing that both state differs."""

@@ -93,7 +93,7 @@ class Bench:
         clock = texts.clock(device.threads)
         return Share(
             texts.plain(self._trips, number, len(kernels) - 1, self.marks, clock),
-            texts.timed(placed.sources[0].text(timed=True), clock),
+            placed.sources[0].text(timed=True),
             kernels,
             tuple(value for _, value in names.constants.values()),
             dict.fromkeys(self._updated(), 0),
@@ -101,6 +101,7 @@ class Bench:
             2 * len(self._trips),
             len(names.seeds),
             0,
+            clock=clock,
         )
 
     def _updated(self) -> dict[int, str]:

@@ -102,7 +102,7 @@ class Crew:
         for i in range(len(hellos)):
             self._answer(i)
 
-    def run(self, members: Iterable[int], timed: bool) -> dict[int, Ran]:
+    def run(self, members: Iterable[int], timed: bool, memory: bool = False) -> dict[int, Ran]:
         """One step of these devices at once, by device.
 
         Raises:
@@ -111,7 +111,7 @@ class Crew:
         self._step += 1
         chosen = list(members)
         for i in chosen:
-            self._connections[i].send(Run(self._step, timed, None))
+            self._connections[i].send(Run(self._step, timed, None, memory))
         found = {}
         for i in chosen:
             said = self._answer(i)

@@ -18,6 +18,7 @@ from situate.profiling.pairs import RoundTrip, links, round_trips
 from situate.profiling.subject import Subject
 from situate.profiling.texts import median, seconds_of_many
 from situate.profiling.timings import contention, timings
+from situate.profiling.workspace import workspace
 from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
 
@@ -62,6 +63,7 @@ class InSitu:
         everyone, sorts = range(len(devices)), of_each_sort(devices)
         self._laps = [crew.run(everyone, timed=False) for _ in range(LAPS)][1:]
         self._together: list[Step] = []
+        self._allocated: Step = {}
         self._steps: dict[int, list[Step]] = {}
         if any(is_long(self._graph, devices[i]) for i in sorts):
             self._alone = {i: seconds_alone(subject.program, reals[i]) for i in sorts}
@@ -72,6 +74,7 @@ class InSitu:
     def _run_steps(self, crew: Crew, everyone: Sequence[int], sorts: Sequence[int]) -> None:
         self._together = [crew.run(everyone, timed=True)]
         self._steps = {i: _repeated(crew, [i]) for i in sorts}
+        self._allocated = crew.run(sorts[:1], timed=True, memory=True)
         if len(everyone) > 1 and _longest(self._together[0]) < LONG:
             self._together = _repeated(crew, everyone)
 
@@ -96,6 +99,7 @@ class InSitu:
             launch=seconds_of_many(self._laps, i, self._marks.launches),
             wall=self._wall(i),
             seconds=alone,
+            workspace=workspace(self._graph, self._allocated[i]) if i in self._allocated else {},
             contention=self._contention(i),
         )
         return msgspec.structs.replace(known, efficiency=efficiencies(self._graph.ops, known))

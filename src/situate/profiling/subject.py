@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from situate import zoo
 from situate.errors import SituateError, nearest
-from situate.readers.torch import INFERENCE, check_installed, check_optimizer
+from situate.readers.cache import keep
+from situate.readers.torch import INFERENCE, check_installed, check_optimizer, function_key
 from situate.readers.torch_build import Build, three
 from situate.readers.torch_errors import explained
 from situate.readers.torch_function import current_directory, find_function
 from situate.runtime.program import Program, capture_program
+from situate.zoo.loading import network_key
 from situate.zoo.networks import network
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ class Subject:
 
 def find_subject(text: str, optimizer: str | None = None) -> Subject:
     """What a network of the zoo or `package.module:function` builds, `:inference` behind it for
-    the forward pass alone.
+    the forward pass alone. Its graph is kept, for who plans it next.
 
     Raises:
         MissingExtra: PyTorch is not installed.
@@ -54,7 +56,10 @@ def find_subject(text: str, optimizer: str | None = None) -> Subject:
     if base in zoo.names():
         found, _ = network(base)
         check_installed(*found.packages)
-        return _subject(text, found.build, training, optimizer or found.optimizer)
+        update = optimizer or found.optimizer
+        subject = _subject(text, found.build, training, update)
+        keep(network_key(text, found, update), subject.program.graph)
+        return subject
     if not re.fullmatch(r"[\w.]+:\w+", base):
         raise SituateError(
             f"{text!r} is no PyTorch model that could run: give a network of the zoo or "
@@ -62,8 +67,10 @@ def find_subject(text: str, optimizer: str | None = None) -> Subject:
         )
     check_installed()
     with current_directory():
-        function, _ = find_function(base)
-        return _subject(text, function, training, optimizer or "sgd")
+        function, module = find_function(base)
+        subject = _subject(text, function, training, optimizer or "sgd")
+        keep(function_key(text, optimizer or "sgd", module), subject.program.graph)
+        return subject
 
 
 def _subject(name: str, build: Build, training: bool, optimizer: str) -> Subject:

@@ -57,12 +57,6 @@ def plain(
     return "\n    ".join(["def step():", *lines]) + "\n"
 
 
-def timed(text: str, clock_name: str) -> str:
-    """The timed step of a device, by that clock."""
-    head = "def step():\n"
-    return text.replace(head, f"{head}    from time import {clock_name} as now\n", 1)
-
-
 def seconds_of_many(laps: Sequence[Mapping[int, Ran]], device: int, op: int) -> float:
     """Of one of the `MANY` things that were timed as op number `op`: the median of the laps."""
     return median([lap[device].ended[op] - lap[device].began[op] for lap in laps]) / MANY

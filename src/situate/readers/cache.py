@@ -29,14 +29,24 @@ def cached(key: Mapping[str, str], capture: Callable[[], Graph]) -> Graph:
 
     A damaged file is captured anew; a folder that cannot be written is no error.
     """
-    path = directory() / f"{_digest(key)}.json.gz"
+    path = _path(key)
     with contextlib.suppress(SituateError):
         return situate_json.read(contents(path), path.name)
     graph = capture()
+    keep(key, graph)
+    return graph
+
+
+def keep(key: Mapping[str, str], graph: Graph) -> None:
+    """Let `cached` find a graph under this key; a folder that cannot be written is no error."""
+    path = _path(key)
     with contextlib.suppress(SituateError, OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write(graph, path)
-    return graph
+
+
+def _path(key: Mapping[str, str]) -> Path:
+    return directory() / f"{_digest(key)}.json.gz"
 
 
 def _digest(key: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+from types import ModuleType
 
 from situate.errors import MissingExtra, SituateError, nearest
 from situate.graph import Graph
@@ -84,9 +85,14 @@ def capture_function(text: str, *, optimizer: str | None = None, cache: bool = T
 
         if not cache:
             return captured()
-        packages = versions("torch", "transformers")
-        key = {"function": text, "optimizer": optimizer, "packages": packages}
-        return cached({**key, "sources": sources(module)}, captured)
+        return cached(function_key(text, optimizer, module), captured)
+
+
+def function_key(text: str, optimizer: str, module: ModuleType) -> dict[str, str]:
+    """What the graph of a function of a module is kept under."""
+    packages = versions("torch", "transformers")
+    key = {"function": text, "optimizer": optimizer, "packages": packages}
+    return {**key, "sources": sources(module)}
 
 
 def check_optimizer(optimizer: str) -> None:

@@ -3,23 +3,44 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from situate.runtime.device import Ran
 
+Change = tuple[float, int]
+"""When, on the clock of `Ran`, and by how many bytes what is allocated changed."""
 
-def with_peak(run: Callable[[], Ran]) -> Ran:
-    """Run a step under PyTorch's profiler, and say what it had allocated at most."""
+
+def with_memory(run: Callable[[], Ran]) -> Ran:
+    """Run a step under PyTorch's profiler, and say what it, and each op that it timed, had
+    allocated at most."""
     from torch.profiler import ProfilerActivity, profile
 
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # it would write two lines to stderr
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         ran = run()
+    since = time.time_ns() - time.perf_counter_ns()
     events = profiler.profiler.kineto_results.events()
-    changes = [(e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]"]
+    memory = (event for event in events if event.name() == "[memory]")
+    changes = sorted(((e.start_ns() - since) / 1e9, e.nbytes()) for e in memory)
+    return replace(ran, peak=_peak(changes), allocated=_by_op(ran, changes))
+
+
+def _peak(changes: Iterable[Change]) -> int:
     total = peak = 0
-    for _, change in sorted(changes, key=lambda change: change[0]):
+    for _, change in changes:
         total += change
         peak = max(peak, total)
-    return replace(ran, peak=peak)
+    return peak
+
+
+def _by_op(ran: Ran, changes: Sequence[Change]) -> dict[int, int]:
+    """Bytes that each op had allocated at most, beyond those when it began."""
+    times = [time for time, _ in changes]
+    return {
+        op: _peak(changes[bisect_right(times, began) : bisect_right(times, ran.ended[op])])
+        for op, began in ran.began.items()
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
@@ -25,12 +25,26 @@ def state_values(program: Program, names: Names, model: torch.nn.Module) -> list
     captured = {held(node): node.meta["val"] for node in nodes if "val" in node.meta}
     found = [_value(program, path, model) for path in names.state]
     for path, tensor in zip(names.state, found, strict=True):
-        if path in captured and described(tensor) != described(captured[path]):
-            raise SituateError(
-                f"the model's {path!r} is {described(tensor)}, and was {described(captured[path])} "
-                "when the step was captured: capture and plan again"
-            )
+        _check(path, tensor, captured.get(path, tensor))
     return found
+
+
+def _check(path: str, tensor: torch.Tensor, captured: torch.Tensor) -> None:
+    if described(tensor) != described(captured):
+        raise SituateError(
+            f"the model's {path!r} is {described(tensor)}, and was {described(captured)} when the "
+            "step was captured: capture and plan again"
+        )
+
+
+def _held(model: torch.nn.Module, path: str) -> tuple[Mapping[str, object], str]:
+    """What holds a parameter or buffer, and its name there; a constant is held by nothing."""
+    owner, _, name = path.rpartition(".")
+    try:
+        module = model.get_submodule(owner)
+    except AttributeError:
+        return {}, name
+    return module._parameters if name in module._parameters else module._buffers, name
 
 
 def described(tensor: torch.Tensor) -> str:
@@ -64,6 +78,7 @@ class Bindings:
 
     def __init__(
         self,
+        model: torch.nn.Module,
         tensors: Sequence[torch.Tensor],
         names: Names,
         optimizer: torch.optim.Optimizer | None,
@@ -72,6 +87,7 @@ class Bindings:
     ) -> None:
         self._optimizer, self._state = optimizer, state
         self._tensors = list(zip(tensors, (entry.value for entry in state), strict=True))
+        self._held = [(path, *_held(model, path)) for path in names.state]
         self._versions: dict[int, tuple[int, ...]] = {}
         self.groups: dict[int, int] = {}
         if optimizer is not None:
@@ -102,12 +118,22 @@ class Bindings:
         return tuple(found)
 
     def refresh(self) -> None:
-        """Take what was put in place of a view since, such as by `optimizer.load_state_dict`."""
+        """Take what was put in place of a view since, such as by `optimizer.load_state_dict`.
+
+        Raises:
+            SituateError: a parameter or buffer is another one, or of another type or shape.
+        """
         if self._optimizer is not None:
             # PyTorch's schedules warn where `optimizer.step` was not called before them.
             self._optimizer._opt_called = True  # type: ignore[attr-defined]
-        for tensor, view in self._tensors:
+        for (path, store, name), (tensor, view) in zip(self._held, self._tensors, strict=True):
+            if store.get(name, tensor) is not tensor:
+                raise SituateError(
+                    f"the model's {path!r} was replaced since the step was made: change it in "
+                    "place, or compile the plan again"
+                )
             if tensor.data_ptr() != view.data_ptr():
+                _check(path, tensor, view)
                 view.copy_(tensor.detach())
                 tensor.data = view
         for number in self.groups:

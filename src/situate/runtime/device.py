@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from situate.runtime.channels import Channels
@@ -31,6 +31,7 @@ class Share:
         seed: of the random numbers.
         here: numbers of the state that this device holds.
         copied: of those that it overwrites, without those in `updates`.
+        clock: of module `time`, that ops are timed by.
     """
 
     text: str
@@ -44,6 +45,7 @@ class Share:
     seed: int
     here: frozenset[int] = frozenset()
     copied: frozenset[int] = frozenset()
+    clock: str = "perf_counter"
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Ran:
         waited: seconds it waited for tensors of other devices.
         began, ended: by op, where each was timed.
         peak: bytes that PyTorch had allocated at most, beyond those at the start, where measured.
+        allocated: by op, the same of what it had when it began.
     """
 
     start: float
@@ -63,6 +66,7 @@ class Ran:
     began: dict[int, float]
     ended: dict[int, float]
     peak: int | None = None
+    allocated: dict[int, int] = field(default_factory=dict)
 
 
 class Device:
@@ -93,7 +97,6 @@ class Device:
         self._began: dict[int, float] = {}
         self._ended: dict[int, float] = {}
         self._names: dict[str, Any] = {
-            "now": time.perf_counter,
             "began": self._began,
             "ended": self._ended,
             "one": torch.ones((), device=device),
@@ -115,14 +118,21 @@ class Device:
         for number, update in self._updates.items():
             update.tell(said[self._share.updates[number]])
 
-    def run(self, step: int, inputs: Sequence[torch.Tensor], timed: bool = False) -> Ran:
-        """Step number `step`; the first is 1."""
+    def run(
+        self,
+        step: int,
+        inputs: Sequence[torch.Tensor],
+        timed: bool = False,
+        clock: str | None = None,
+    ) -> Ran:
+        """Step number `step`; the first is 1. Ops are timed by `clock` if one is given."""
         import torch
 
         self._channels.step, self._channels.waited = step, 0.0
         self._began.clear()
         self._ended.clear()
         self._names |= {f"x{k}": tensor.to(self._device) for k, tensor in enumerate(inputs)}
+        self._names["now"] = getattr(time, clock or self._share.clock)
         function = self._step
         if timed:
             self._timed = function = self._timed or _compiled(self._share.timed, self._names)

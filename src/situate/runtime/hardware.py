@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from situate.cluster import Cluster
@@ -29,8 +30,7 @@ class RealDevice:
 def real_devices(cluster: Cluster) -> list[RealDevice]:
     """Of every device of a cluster: CPU devices share the cores, GPU number i is `cuda:i`."""
     cpus = sum(device.kind == "cpu" for device in cluster.devices)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    even = max(1, (cores or 1) // cpus) if cpus > 1 else None
+    even = max(1, _cores() // cpus) if cpus > 1 else None
     found, gpus = [], 0
     for device in cluster.devices:
         if device.kind == "cpu":
@@ -39,6 +39,17 @@ def real_devices(cluster: Cluster) -> list[RealDevice]:
             found.append(RealDevice(device.name, f"cuda:{gpus}", 1, mirrored=True))
             gpus += 1
     return found
+
+
+def own_cores(devices: Sequence[RealDevice]) -> bool:
+    """Whether there is a core for every thread of these devices."""
+    return sum(device.threads or 1 for device in devices) <= _cores()
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def check_here(devices: list[RealDevice], cluster: Cluster) -> None:

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 from situate import _core
 from situate.errors import SituateError
 from situate.runtime.bindings import Bindings, described, state_values
+from situate.runtime.custom import defining_modules
 from situate.runtime.device import Ran, Share
-from situate.runtime.hardware import RealDevice
+from situate.runtime.hardware import RealDevice, own_cores
 from situate.runtime.memory import Layout, anonymous_file, mapped
 from situate.runtime.optimizers import Hyperparameters, hyperparameters
 from situate.runtime.placed import PlacedProgram
 from situate.runtime.state import Entry, lay_out
 from situate.runtime.team import Here, Processes, Team
-from situate.runtime.worker import Common, Hello, Run
+from situate.runtime.worker import SPIN, Common, Hello, Run
 
 if TYPE_CHECKING:
     import torch
@@ -71,7 +72,7 @@ class PlacedStep:
         self._mirrored = any(device.mirrored for _, device in self._used)
         self._lay_out(keep)
         self._bindings = Bindings(
-            self._tensors, placed.names, optimizer, self._state, self._updated
+            model, self._tensors, placed.names, optimizer, self._state, self._updated
         )
         self._said: list[Hyperparameters] = []
         self._step = 0
@@ -146,9 +147,11 @@ class PlacedStep:
             if (step := this()) is not None:
                 step.sync()
 
-        self.model.register_state_dict_pre_hook(sync)  # type: ignore[no-untyped-call]
+        hooks = [self.model.register_state_dict_pre_hook(sync)]  # type: ignore[no-untyped-call]
         if self.optimizer is not None:
-            self.optimizer.register_state_dict_pre_hook(sync)
+            hooks.append(self.optimizer.register_state_dict_pre_hook(sync))
+        for hook in hooks:
+            weakref.finalize(self, hook.remove)
 
     def close(self) -> None:
         """End the processes; the next call starts new ones."""
@@ -211,7 +214,7 @@ class PlacedStep:
                     f"input {k} is {described(tensor)}, the step was captured with "
                     f"{described(place)}: give such batches, or capture and plan for this one"
                 )
-            place.copy_(tensor)
+            place.copy_(tensor.detach())
 
     def _tensors_of(self, given: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
         inputs = given[0] if len(given) == 1 and isinstance(given[0], Mapping) else given
@@ -246,4 +249,8 @@ class PlacedStep:
             frozenset(k for k in self._overwritten if home.get(k) == d),
         )
         threads = device.threads or torch.get_num_threads()
-        return Hello(self._common, share, device.torch, threads, said, device.mirrored)
+        spin = SPIN if own_cores([device for _, device in self._used]) else 0.0
+        modules = defining_modules(names.kernels)
+        return Hello(
+            self._common, share, device.torch, threads, said, device.mirrored, spin, modules
+        )

@@ -218,7 +218,7 @@ def failure(name: str, failed: Failed, step: int) -> StepFailed:
 def _started(name: str, hello: Hello, block: int) -> Worker:
     ours, theirs = multiprocessing.Pipe()
     source = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (source, *sys.path)))
     counts = {"OMP_NUM_THREADS": str(hello.threads), "MKL_NUM_THREADS": str(hello.threads)}
     process = subprocess.Popen(
         [sys.executable, "-c", START_WORKER, str(theirs.fileno()), str(block)],

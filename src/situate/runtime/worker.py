@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
-from situate.runtime.allocated import with_peak
+from situate.runtime.allocated import with_memory
 from situate.runtime.device import Share
 from situate.runtime.memory import Place
 from situate.runtime.optimizers import Hyperparameters
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from situate.runtime.state import Entry
 
 PR_SET_PDEATHSIG = 1
+
+SPIN = 1e-3
+"""Seconds to wait awake where no other device wants the core; waking up takes some 50e-6."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Hello:
         threads: that its kernels may use.
         said: by group, the hyperparameters of the updates.
         mirrored: it works on copies of the state in memory of its own.
+        spin: seconds it waits awake for a tensor before it sleeps.
+        modules: that define operators of its share.
     """
 
     common: Common
@@ -55,6 +60,8 @@ class Hello:
     threads: int
     said: list[Hyperparameters]
     mirrored: bool = False
+    spin: float = SPIN
+    modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,7 @@ def main(connection: int, block: int) -> None:
     while True:
         try:
             parent.send(work.run(parent.recv()))
-        except (EOFError, BrokenPipeError):
+        except (EOFError, OSError):
             return
 
 
@@ -130,12 +137,14 @@ class Work:
         from situate import _core
         from situate.runtime.allocator import keep_freed_memory
         from situate.runtime.channels import Channels
+        from situate.runtime.custom import load
         from situate.runtime.device import Device
         from situate.runtime.state import Entry
 
         keep_freed_memory()
+        load(hello.modules)
         device, common = torch.device(hello.device), hello.common
-        flags = _core.make_flags(common.flags.view(raw).numpy().view("uint32"))
+        flags = _core.make_flags(common.flags.view(raw).numpy().view("uint32"), hello.spin)
         slots = [place.view(raw) for place in common.slots]
         self._inputs = [place.view(raw) for place in common.inputs]
         results = [_writer(place.view(raw)) for place in common.results]
@@ -151,7 +160,9 @@ class Work:
         if order.said is not None:
             self._device.tell(order.said)
         if order.memory:
-            return with_peak(lambda: self._device.run(order.step, self._inputs))
+            clock = "perf_counter"
+            run = self._device.run
+            return with_memory(lambda: run(order.step, self._inputs, order.timed, clock))
         return self._device.run(order.step, self._inputs, order.timed)
 
     def _stored(self, step: int) -> str:

@@ -55,13 +55,18 @@ def packaged(name: str) -> Path:
 
 
 def _cached(name: str, found: Network, training: bool, optimizer: str) -> Graph:
-    key = {
+    key = network_key(name, found, optimizer)
+    return cached(key, lambda: captured(name, found, training, optimizer))
+
+
+def network_key(name: str, found: Network, optimizer: str) -> dict[str, str]:
+    """What the graph of a network is kept under."""
+    return {
         "zoo": name,
         "optimizer": optimizer,
         "packages": versions("torch", *found.packages),
         "sources": _sources(),
     }
-    return cached(key, lambda: captured(name, found, training, optimizer))
 
 
 def captured(name: str, found: Network, training: bool, optimizer: str) -> Graph:

@@ -1,0 +1,21 @@
+"""Operators that are not PyTorch's own: every process must import what defines them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+
+
+def defining_modules(kernels: Iterable[str]) -> tuple[str, ...]:
+    """The modules that define those of `torch.library.custom_op` among qualified names."""
+    from torch._library.custom_ops import OPDEFS
+
+    packets = {kernel.partition(".")[0] for kernel in kernels}
+    found = {OPDEFS[name]._init_fn.__module__ for name in packets if name in OPDEFS}
+    return tuple(sorted(found - {"__main__"}))
+
+
+def load(modules: Iterable[str]) -> None:
+    """Import them."""
+    for module in modules:
+        importlib.import_module(module)

@@ -1,0 +1,32 @@
+"""What the tests share: processes for three devices, started once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from situate.runtime.step import StartTeam
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Sums are the same to the last bit only with as many threads."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def processes() -> Iterator[StartTeam]:
+    """Lets devices run one placed step after the other, each device in a process of its own."""
+    pytest.importorskip("torch")
+    from situate.evaluators.hardware_team import DeviceProcesses
+
+    found = DeviceProcesses(60.0)
+    yield found.start
+    found.close()

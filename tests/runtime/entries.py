@@ -1,0 +1,27 @@
+"""State in memory of its own, for tests of what changes it."""
+
+from __future__ import annotations
+
+import torch
+
+from situate.runtime.memory import Layout
+from situate.runtime.state import Entry, lay_out
+
+
+def entry(value: torch.Tensor, kind: str = "adam", *, keep: bool = True) -> Entry:
+    """A parameter that an optimiser of that kind updates."""
+    layout = Layout()
+    [places] = lay_out(layout, [value], {0: kind}, frozenset([0] if keep else []))
+    found = Entry.at(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
+    found.value.copy_(value)
+    return found
+
+
+def contents(found: Entry) -> list[torch.Tensor]:
+    """A copy of all that a step may change."""
+    return [part.clone() for part in (*found.parts, found.count)]
+
+
+def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    """Equal to the last bit."""
+    return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))

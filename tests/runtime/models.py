@@ -1,0 +1,166 @@
+"""Small training steps of every kind that a placed step has to carry: model, inputs, loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+Built = tuple[nn.Module, tuple[Tensor, ...], Callable[..., Tensor]]
+
+
+def entropy(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    """Cross entropy of what the model says of `x`."""
+    return functional.cross_entropy(model(x).flatten(0, -2), y.flatten())
+
+
+class Towers(nn.Module):
+    """Two branches of one input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.right = nn.Linear(6, 5), nn.Linear(6, 4)
+        self.head = nn.Linear(9, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        both = functional.gelu(self.left(x)), torch.tanh(self.right(x))
+        out: Tensor = self.head(torch.cat(both, 1))
+        return out
+
+
+def towers() -> Built:
+    torch.manual_seed(1)
+    return Towers(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
+
+
+def convolutional() -> Built:
+    """Batch-norm counts and averages, dropout draws."""
+    torch.manual_seed(2)
+    model = nn.Sequential(
+        nn.Conv2d(2, 4, 3),
+        nn.BatchNorm2d(4),
+        nn.ReLU(inplace=True),
+        nn.Dropout(0.4),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(0.2),
+        nn.Linear(16, 3),
+    )
+    return model, (torch.randn(5, 2, 6, 6), torch.randint(3, (5,))), entropy
+
+
+class Tied(nn.Module):
+    """A word's embedding is its output weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(11, 6)
+        self.norm = nn.LayerNorm(6)
+        self.out = nn.Linear(6, 11, bias=False)
+        self.out.weight = self.table.weight
+
+    def forward(self, words: Tensor) -> Tensor:
+        out: Tensor = self.out(self.norm(self.table(words)))
+        return out
+
+
+def tied() -> Built:
+    torch.manual_seed(3)
+    words = torch.randint(11, (3, 4))
+    return Tied(), (words, words.roll(1, 1)), entropy
+
+
+class Unrolled(nn.Module):
+    """One cell, word after word."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell, self.out = nn.LSTMCell(4, 5), nn.Linear(5, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        state, said = None, []
+        for word in x.unbind(0):
+            state = self.cell(word, state)
+            said.append(self.out(state[0]))
+        return torch.stack(said)
+
+
+def unrolled() -> Built:
+    torch.manual_seed(4)
+    return Unrolled(), (torch.randn(3, 2, 4), torch.randint(3, (3, 2))), entropy
+
+
+class Odd(nn.Module):
+    """Buffers that several ops read and overwrite, constants, writes in place, parameters that are
+    frozen or never read."""
+
+    seen: Tensor
+    scale: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.frozen = nn.Linear(4, 4).requires_grad_(False)
+        self.unread = nn.Linear(4, 4)
+        self.register_buffer("seen", torch.zeros(4))
+        self.register_buffer("scale", torch.full((4,), 2.0), persistent=False)
+        self.shift = torch.arange(4.0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.shift
+        x.mul_(self.scale).clamp_(min=-3.0)
+        y = self.first(x)
+        self.seen.mul_(0.9).add_(y.detach().mean(0), alpha=0.1)
+        y = self.frozen(y - self.seen)
+        y[:, 0] = 1.0
+        out: Tensor = self.second(y.t().contiguous().t()) * self.scale
+        return out.masked_fill(out > 5.0, float("-inf")).nan_to_num(neginf=-7.0)
+
+
+def odd() -> Built:
+    torch.manual_seed(5)
+    return Odd(), (torch.randn(6, 4), torch.randint(4, (6,))), entropy
+
+
+class Strided(nn.Module):
+    """A parameter that is a transposed tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(5, 7).t())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.relu(x @ self.weight)
+
+
+def strided() -> Built:
+    """Its input is transposed, too."""
+    torch.manual_seed(6)
+    return Strided(), (torch.randn(7, 4).t(), torch.randint(5, (4,))), entropy
+
+
+def wide() -> Built:
+    """A parameter that is updated in several pieces."""
+    torch.manual_seed(7)
+    model = nn.Sequential(nn.Linear(300, 260), nn.ReLU(), nn.Linear(260, 3))
+    return model, (torch.randn(4, 300), torch.randint(3, (4,))), entropy
+
+
+MODELS: dict[str, Callable[[], Built]] = {
+    build.__name__: build for build in (towers, convolutional, tied, unrolled, odd, strided, wide)
+}
+
+
+class Structured(nn.Module):
+    """Returns a dict of a tuple and a number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.norm = nn.Linear(3, 2), nn.BatchNorm1d(2)
+
+    def forward(self, x: Tensor, scale: Tensor) -> dict[str, Any]:
+        y = self.norm(self.layer(x))
+        return {"pair": (y * scale, y.t()), "count": 3, "nothing": None}

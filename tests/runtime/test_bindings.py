@@ -1,0 +1,95 @@
+"""The caller's tensors are the devices' memory, whatever he puts in their place."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.errors import SituateError  # noqa: E402
+from situate.runtime.bindings import described, state_values  # noqa: E402
+from situate.runtime.program import capture_program  # noqa: E402
+from situate.runtime.step import PlacedStep  # noqa: E402
+from tests.runtime.models import MODELS, entropy  # noqa: E402
+from tests.runtime.steps import cut, program, step_of  # noqa: E402
+
+
+def towers(optimizer: type = torch.optim.Adam) -> PlacedStep:
+    model, *_ = MODELS["towers"]()
+    made = optimizer(model.parameters(), lr=0.1)
+    return step_of(program("towers", optimizer.__name__.lower()), model, made, 1)
+
+
+def test_parameters_lie_in_the_devices_memory() -> None:
+    step = towers()
+    with torch.no_grad():
+        for parameter in step.model.parameters():
+            parameter.fill_(0.25)
+    assert {float(v) for entry in step._state for v in entry.value.flatten()} == {0.25}
+
+
+def test_data_put_in_place_of_a_parameter_is_taken_over() -> None:
+    step, (_, inputs, _) = towers(torch.optim.SGD), MODELS["towers"]()
+    parameters = dict(step.model.named_parameters())
+    for parameter in parameters.values():
+        parameter.data = torch.zeros(parameter.shape)
+    assert float(step(*inputs)) == pytest.approx(math.log(3.0))
+    assert float(parameters["head.bias"].detach().abs().sum()) > 0
+
+
+def test_what_the_optimizer_keeps_is_taken_over() -> None:
+    step, (_, inputs, _) = towers(), MODELS["towers"]()
+    step(*inputs)
+    for kept in step.optimizer.state.values():
+        assert kept["step"] == 1
+        kept["step"] = torch.tensor(7.0)
+        kept["exp_avg"] = torch.full_like(kept["exp_avg"], 3.0)
+    step(*inputs)
+    assert {float(kept["step"]) for kept in step.optimizer.state.values()} == {8.0}
+    assert all(float(kept["exp_avg"].min()) > 2.0 for kept in step.optimizer.state.values())
+
+
+def test_a_parameter_of_another_type_is_refused() -> None:
+    step, (_, inputs, _) = towers(), MODELS["towers"]()
+    step.model.double()
+    with pytest.raises(SituateError, match=r"' is float64 .* float32 .*captured: capture and plan"):
+        step(*inputs)
+
+
+def test_a_parameter_that_was_replaced_is_refused() -> None:
+    step, (_, inputs, _) = towers(), MODELS["towers"]()
+    saved = {name: value.clone() for name, value in step.model.state_dict().items()}
+    step.model.load_state_dict(saved, assign=True)
+    with pytest.raises(SituateError, match=r"'.*' was replaced since .*: change it in place, or"):
+        step(*inputs)
+
+
+def test_an_optimizer_can_be_asked_for_zero_gradients() -> None:
+    step, (_, inputs, _) = towers(), MODELS["towers"]()
+    step(*inputs)
+    step.optimizer.zero_grad()
+    assert all(parameter.grad is None for parameter in step.model.parameters())
+
+
+def test_tensors_made_inside_the_model_are_held_too() -> None:
+    found = cut(program("odd", "adamw"), 2)
+    model, *_ = MODELS["odd"]()
+    values = dict(
+        zip(found.names.state, state_values(found.program, found.names, model), strict=True)
+    )
+    assert values["shift"] is model.shift
+    assert values["lifted_tensor_0"] == 1.0
+
+
+def test_a_tensor_of_the_losss_own_is_a_constant() -> None:
+    model, (x, labels), _ = MODELS["towers"]()
+    found = capture_program(model, (x,), lambda model, x: entropy(model, x, labels))
+    step = step_of(found, model, torch.optim.SGD(model.parameters(), lr=0.1), 1)
+    expected = entropy(model, x, labels)
+    assert torch.equal(step(x), expected)
+
+
+def test_a_tensor_is_described_by_its_type_and_shape() -> None:
+    assert described(torch.zeros(2, 3, dtype=torch.int64)) == "int64 (2, 3)"

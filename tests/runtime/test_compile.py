@@ -1,0 +1,158 @@
+"""From a plan to a step that runs; a plan for anything else is refused."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+torch = pytest.importorskip("torch")
+
+from situate.cluster import Cluster  # noqa: E402
+from situate.errors import PlanError, SituateError  # noqa: E402
+from situate.plan import Plan  # noqa: E402
+from situate.problem import RULES, Problem  # noqa: E402
+from situate.readers.torch import capture, capture_function  # noqa: E402
+from situate.runtime.compile import build_planned, cluster_of, optimizer_of  # noqa: E402
+from situate.solvers import solve  # noqa: E402
+from tests.runtime.models import MODELS, entropy  # noqa: E402
+from tests.runtime.steps import TWO, assert_same, state, train  # noqa: E402
+
+
+def planned(
+    cluster: Cluster = TWO, rules: str = "situate", method: str = "single", **how: Any
+) -> Plan:
+    """For the two towers."""
+    graph = capture(MODELS["towers"], name="towers", **how)
+    return solve(Problem(graph, cluster, "time", RULES[rules]), method).plan
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return planned()
+
+
+def changed(**how: Any) -> tuple[Any, ...]:
+    """What is given to `compile`, some of it otherwise than it was planned."""
+    model, inputs, loss = MODELS["towers"]()
+    return how.get("model", model), how.get("inputs", inputs), how.get("loss", loss)
+
+
+def test_a_plan_is_run(plan: Plan) -> None:
+    (model, inputs, loss), (copy, *_) = MODELS["towers"](), MODELS["towers"]()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    copied = torch.optim.SGD(copy.parameters(), lr=0.1)
+    with plan.compile(model, inputs, loss, optimizer=optimizer, cluster=TWO) as step:
+        for k in range(1, 4):
+            assert torch.equal(step(*inputs), train(copy, inputs, loss, copied, k))
+    assert_same(state(model), state(copy))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="starts processes")
+def test_a_plan_is_run_in_two_processes() -> None:
+    plan = planned(method="random", optimizer="adamw")
+    assert len(set(plan.placement.values())) == 2
+    (model, inputs, loss), (copy, *_) = MODELS["towers"](), MODELS["towers"]()
+    copied = torch.optim.AdamW(copy.parameters())
+    with plan.compile(model, inputs, loss, cluster=TWO) as step:
+        for k in range(1, 4):
+            assert torch.equal(step(*inputs), train(copy, inputs, loss, copied, k))
+        assert len(step.ran) == 2
+    assert_same(state(model), state(copy))
+
+
+def test_the_planned_optimizer_is_the_default() -> None:
+    plan = planned(optimizer="adamw")
+    with plan.compile(*changed(), cluster=TWO) as step:
+        assert type(step.optimizer) is torch.optim.AdamW
+    assert optimizer_of(plan) == "adamw"
+    assert optimizer_of(planned(training=False)) == "sgd"
+
+
+def other_model() -> torch.nn.Module:
+    return torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Linear(5, 3))
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"model": other_model()}, "made for another graph of the name 'towers': plan again"),
+        ({"inputs": (torch.zeros(9, 6), torch.zeros(9).long())}, "made for another graph"),
+        (
+            {"inputs": (torch.zeros(8, 6).double(), torch.zeros(8).long())},
+            "made for another graph",
+        ),
+        ({"inputs": (torch.zeros(8, 6),)}, r"'y' \(the step is loss\(model, \*inputs\)\)"),
+        ({"inputs": 3}, "the inputs are"),
+        ({"loss": lambda model, x, y: model(x)}, "must return one floating-point number"),
+        ({"loss": lambda model, x, y: entropy(model, x, y) * 2}, "made for another graph"),
+        ({"model": 3}, "the model is int"),
+    ],
+)
+def test_what_was_not_planned_is_refused(plan: Plan, how: dict[str, Any], message: str) -> None:
+    with pytest.raises(SituateError, match=message) as error:
+        plan.compile(*changed(**how), cluster=TWO)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda p: torch.optim.Adagrad(p),
+            "optimizer Adagrad: .* torch.optim's SGD, Adam and",
+        ),
+        (lambda p: torch.optim.Adam(p, amsgrad=True), "optimizer Adam: leave amsgrad out"),
+        (lambda p: torch.optim.AdamW(p), "another graph"),
+        (lambda p: torch.optim.SGD(p[:1], lr=0.1), "leaves out parameter"),
+    ],
+)
+def test_an_optimizer_that_was_not_planned_is_refused(plan: Plan, make: Any, message: str) -> None:
+    model, inputs, loss = changed()
+    with pytest.raises(SituateError, match=message) as error:
+        plan.compile(model, inputs, loss, optimizer=make(list(model.parameters())), cluster=TWO)
+    assert "\n" not in str(error.value)
+
+
+def test_a_plan_under_atomic_rules_is_refused() -> None:
+    plan = planned(rules="dnn-partitioning")
+    assert plan.decoder == "calls"
+    with pytest.raises(PlanError, match="rules 'dnn-partitioning' is not run: plan with --rules"):
+        plan.compile(*changed(), cluster=TWO)
+
+
+def test_a_plan_for_devices_that_are_not_here_is_refused() -> None:
+    plan = planned(Cluster.preset("k40-4"), method="random")
+    with pytest.raises(SituateError, match=r"this machine has \d CUDA devices: .*discover"):
+        plan.compile(*changed())
+
+
+def test_a_plan_for_another_cluster_is_refused(plan: Plan) -> None:
+    with pytest.raises(PlanError, match="made for cluster 'two', not for this 'k40-4'"):
+        plan.compile(*changed(), cluster=Cluster.preset("k40-4"))
+
+
+def test_the_planned_function_builds_what_is_not_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "planned_step.py").write_text("from tests.runtime.models import towers as build\n")
+    graph = capture_function("planned_step:build")
+    plan = solve(Problem(graph, TWO), "single").plan
+    model, inputs, _ = build_planned(plan)
+    with plan.compile(model, cluster=TWO) as step:
+        assert step(*inputs).shape == ()
+    unnamed = replace(plan, graph="towers")
+    with pytest.raises(PlanError, match="'towers', which builds no model: give the inputs"):
+        unnamed.compile(model, cluster=TWO)
+
+
+def test_the_cluster_of_a_plan(plan: Plan) -> None:
+    assert cluster_of(replace(plan, cluster="k40-4")).name == "k40-4"
+    assert len(cluster_of(replace(plan, cluster="identical:3")).devices) == 3
+    with pytest.raises(PlanError, match="made for cluster 'two': give its file"):
+        cluster_of(plan)

@@ -1,0 +1,87 @@
+"""One device runs its share of a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate import _core  # noqa: E402
+from situate.runtime.channels import Channels  # noqa: E402
+from situate.runtime.device import Device, Share  # noqa: E402
+from situate.runtime.seeds import kept_generator, seed_of  # noqa: E402
+from tests.runtime.entries import entry  # noqa: E402
+
+CPU = torch.device("cpu")
+SGD = {"lr": 0.5, "momentum": 0.0, "weight_decay": 0.0, "maximize": False, "nesterov": False}
+
+TEXT = """def step():
+    v0 = f0(x0, p0)
+    seed0()
+    v1 = f1(c0)
+    done0(v0)
+    done1(v1)
+    update0(v0)
+"""
+
+
+class One:
+    """A device that adds its input to a parameter, draws, and updates."""
+
+    def __init__(self, text: str = TEXT, timed: str = TEXT) -> None:
+        self.done: list[torch.Tensor] = []
+        self.entry = entry(torch.ones(3), "sgd")
+        kernels = ("aten::add.Tensor", "aten::rand")
+        share = Share(text, timed, kernels, ((2,),), {0: 0}, "sgd", 0, 1, 9)
+        channels = Channels(_core.make_flags(np.zeros(1, np.uint32)), [], CPU)
+        results = [lambda value: self.done.append(value.clone())] * 2
+        self.device = Device(share, [self.entry], channels, [SGD], results, CPU)
+
+    def run(self, step: int, **options: Any) -> Any:
+        with kept_generator():
+            return self.device.run(step, [torch.arange(3.0)], **options)
+
+
+def test_a_share_computes_and_updates() -> None:
+    one = One()
+    one.run(1)
+    assert one.done[0].tolist() == [1.0, 2.0, 3.0]
+    assert one.entry.value.tolist() == [0.5, 0.0, -0.5]
+    one.device.tell([{**SGD, "lr": 0.0}])
+    one.run(2)
+    assert one.entry.value.tolist() == [0.5, 0.0, -0.5]
+
+
+def test_draws_are_of_the_seed_the_step_and_the_draw() -> None:
+    one = One()
+    one.run(4)
+    with kept_generator():
+        torch.manual_seed(seed_of(9, 4, 0))
+        assert torch.equal(one.done[1], torch.rand(2))
+
+
+def test_what_was_timed_is_of_this_step_alone() -> None:
+    one = One(
+        timed=TEXT.replace("    seed0()", "    began[7] = now()\n    ended[7] = now()\n    seed0()")
+    )
+    first = one.run(1, timed=True)
+    assert first.start <= first.began[7] <= first.ended[7] <= first.end
+    second = one.run(2)
+    assert (second.began, second.ended) == ({}, {})
+    assert first.began.keys() == {7}
+
+
+def test_no_gradient_is_recorded() -> None:
+    one = One()
+    one.entry.value.requires_grad_()
+    one.run(1)
+    assert not one.done[0].requires_grad
+
+
+def test_an_operator_without_overload_is_the_default_one() -> None:
+    from situate.runtime.device import _kernel
+
+    assert _kernel("aten::relu")(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]

@@ -1,0 +1,110 @@
+"""Placed steps against unplaced ones."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.errors import SituateError  # noqa: E402
+from situate.runtime.equality import Equality, compare, difference  # noqa: E402
+from situate.runtime.measure import NotFinite  # noqa: E402
+from tests import branches  # noqa: E402
+from tests.runtime.placing import placed_step, sgd  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_placed_step_is_equal_to_the_last_bit(devices):
+    model, inputs, loss = branches.build()
+    found = compare(
+        model, inputs, loss, sgd, partial(placed_step, devices=devices), threads=1, seed=0
+    )
+    assert found.within(0.0)
+    assert len(found.losses) == len(found.returned) == 3
+    assert len(set(found.losses)) == 3
+    assert found.state.keys() == {
+        *("left.weight", "left.bias", "right.weight", "right.bias", "calls")
+    }
+    assert found.changed == 5
+    assert found.name == ""
+
+
+def test_another_seed_of_dropout_is_found():
+    model, inputs, loss = branches.build()
+    found = compare(model, inputs, loss, sgd, partial(placed_step, seed=1), seed=0, threads=1)
+    assert found.loss_difference > 1e-3
+    assert not found.within(1e-3)
+
+
+def test_another_optimizer_is_found_in_the_parameters():
+    model, inputs, loss = branches.build()
+
+    def slower(model, optimizer):
+        optimizer.param_groups[0]["lr"] = 0.05
+        return placed_step(model, optimizer)
+
+    found = compare(model, inputs, loss, sgd, slower, steps=1, threads=1)
+    assert found.loss_difference == 0.0
+    assert found.parameter_difference > 1e-4
+    assert found.state[found.name] == found.parameter_difference
+    assert found.state["calls"] == 0.0
+
+
+def test_inference_compares_what_the_model_returns():
+    model, inputs, loss = branches.build()
+    found = compare(model, inputs, loss, None, placed_step, steps=2, threads=1)
+    assert found.within(0.0)
+    assert (len(found.returned), found.losses, found.changed) == (2, (), 0)
+
+
+def test_a_loss_that_is_no_number_proves_nothing():
+    model, inputs, loss = branches.endless()
+    with pytest.raises(NotFinite, match="the loss of step 1 is inf"):
+        compare(model, inputs, loss, sgd, placed_step)
+
+
+def test_a_model_that_fails_is_one_line():
+    model, inputs, _ = branches.build()
+    with pytest.raises(SituateError, match=r"net: running the unplaced step: .*ZeroDivisionError"):
+        compare(model, inputs, lambda model, x, y: 1 / 0, sgd, placed_step, name="net")
+
+
+def test_no_steps_are_refused():
+    model, inputs, loss = branches.build()
+    with pytest.raises(SituateError, match="steps: must be positive, got 0"):
+        compare(model, inputs, loss, sgd, placed_step, steps=0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], 0.0),
+        ([0.5, 0.0], [0.5, 0.25], 0.25),
+        ([100.0], [101.0], 0.01),
+        ([float("nan"), 1.0], [float("nan"), 1.5], 0.5),
+        ([float("nan")], [1.0], float("inf")),
+        ([1.0], [float("nan")], float("inf")),
+        ([float("inf")], [float("inf")], 0.0),
+        ([float("inf")], [-float("inf")], float("inf")),
+        ([7], [8], 1 / 7),
+        ([True], [False], 1.0),
+        ([1 + 1j], [1 + 2j], 1.0),
+    ],
+)
+def test_difference(one, other, expected):
+    assert difference(torch.tensor(one), torch.tensor(other)) == pytest.approx(expected)
+
+
+def test_the_worst_is_named():
+    found = Equality((0.0, 3.0, 3.0), {"a": 0.5, "b": 2.0}, 2, (1.0, 1.0, 1.0))
+    assert (found.loss_difference, found.worst_step) == (3.0, 2)
+    assert (found.parameter_difference, found.name) == (2.0, "b")
+    assert found.within(3.0)
+    assert not found.within(2.5)

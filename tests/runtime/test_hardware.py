@@ -1,0 +1,54 @@
+"""Which real device stands for which of a cluster."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from situate.cluster import Cluster, Device, Link
+from situate.errors import SituateError
+from situate.runtime.hardware import RealDevice, check_here, real_devices
+
+
+def cluster(*kinds: str, threads: int | None = None) -> Cluster:
+    devices = tuple(
+        Device(
+            f"{kind}:{i}",
+            kind=kind,
+            flops={"float32": 1e10},
+            bandwidth=1e10,
+            threads=threads if kind == "cpu" else None,
+        )
+        for i, kind in enumerate(kinds)
+    )
+    return Cluster("mine", devices, (Link("*", "*", 1e9, 1e-5),))
+
+
+def test_cpus_have_the_threads_that_the_cluster_says() -> None:
+    assert [d.threads for d in real_devices(cluster("cpu", "cpu", threads=3))] == [3, 3]
+
+
+def test_cpus_share_the_cores() -> None:
+    found = real_devices(cluster("cpu", "cpu"))
+    assert [device.torch for device in found] == ["cpu", "cpu"]
+    assert {device.threads for device in found} == {max(1, (os.cpu_count() or 1) // 2)}
+
+
+def test_a_cpu_alone_has_all_of_them() -> None:
+    assert [d.threads for d in real_devices(cluster("cpu"))] == [None]
+
+
+def test_gpus_are_numbered_in_their_order() -> None:
+    found = real_devices(cluster("gpu", "cpu", "gpu"))
+    assert [device.torch for device in found] == ["cuda:0", "cpu", "cuda:1"]
+    assert [device.name for device in found] == ["gpu:0", "cpu:1", "gpu:2"]
+
+
+def test_a_device_that_is_not_here_is_refused() -> None:
+    torch = pytest.importorskip("torch")
+    count = torch.cuda.device_count()
+    devices = [RealDevice("far", f"cuda:{count}", 1)]
+    with pytest.raises(SituateError, match=f"'far' of cluster 'mine' .* cuda:{count}; .*discover"):
+        check_here(devices, cluster("gpu"))
+    check_here([RealDevice("here", "cpu", 1)], cluster("cpu"))

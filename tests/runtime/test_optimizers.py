@@ -1,0 +1,73 @@
+"""Which optimisers a placed step can run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.errors import SituateError  # noqa: E402
+from situate.readers.torch_step import OPTIMIZERS  # noqa: E402
+from situate.runtime.optimizers import MOMENTS, default, hyperparameters, kind_of  # noqa: E402
+
+optim = torch.optim
+
+
+def weights(count: int = 1) -> list[torch.nn.Parameter]:
+    return [torch.nn.Parameter(torch.zeros(2)) for _ in range(count)]
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_the_default_of_a_kind_is_of_that_kind(kind: str) -> None:
+    assert kind_of(default(kind, weights())) == kind
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_what_it_keeps_is_what_pytorch_keeps(kind: str) -> None:
+    [weight] = weights()
+    optimizer = default(kind, [weight])
+    weight.grad = torch.ones(2)
+    optimizer.step()
+    found = {k for k, v in optimizer.state[weight].items() if v is not None}
+    assert found - {"step"} == set(MOMENTS[kind])
+    assert OPTIMIZERS[kind][0] == len(MOMENTS[kind])
+
+
+class Mine(optim.SGD):
+    """Of a user's own."""
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: optim.Adagrad(weights()), "optimizer Adagrad: .* --optimizer sgd, momentum, adam"),
+        (lambda: optim.RMSprop(weights()), "optimizer RMSprop: "),
+        (lambda: Mine(weights(), lr=0.1), "optimizer Mine: "),
+        (lambda: optim.Adam(weights(), amsgrad=True), "optimizer Adam: leave amsgrad out"),
+        (lambda: optim.AdamW(weights(), capturable=True), "AdamW: leave capturable out"),
+        (lambda: optim.SGD(weights(), momentum=0.9, dampening=0.1), "leave dampening out"),
+        (lambda: optim.Adam(weights(), differentiable=True), "leave differentiable out"),
+        (
+            lambda: optim.SGD(
+                [{"params": weights(), "momentum": 0.9}, {"params": weights()}], lr=0.1
+            ),
+            "optimizer SGD: give all groups momentum, or none",
+        ),
+    ],
+)
+def test_others_are_refused_with_a_remedy(make: Any, message: str) -> None:
+    with pytest.raises(SituateError, match=message) as error:
+        kind_of(make())
+    assert "\n" not in str(error.value)
+
+
+def test_hyperparameters_are_numbers_of_every_group() -> None:
+    one, other = weights(2)
+    groups = [{"params": [one]}, {"params": [other], "lr": torch.tensor(0.5)}]
+    first, second = hyperparameters(optim.AdamW(groups, lr=0.25, betas=(0.5, 0.75)))
+    assert (first["lr"], second["lr"]) == (0.25, 0.5)
+    assert type(second["lr"]) is float
+    assert first["betas"] == (0.5, 0.75)
+    assert "params" not in first

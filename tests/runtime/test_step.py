@@ -1,0 +1,343 @@
+"""A placed step does what the unplaced one does, to the last bit."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.errors import SituateError  # noqa: E402
+from situate.runtime.optimizers import kind_of  # noqa: E402
+from situate.runtime.program import capture_program  # noqa: E402
+from situate.runtime.seeds import kept_generator, seeded  # noqa: E402
+from situate.runtime.step import PlacedStep, StartTeam  # noqa: E402
+from tests.runtime.models import MODELS, Structured, entropy  # noqa: E402
+from tests.runtime.steps import (  # noqa: E402
+    DEVICES,
+    STEPS,
+    MakeOptimizer,
+    assert_same,
+    kept,
+    program,
+    state,
+    step_of,
+    train,
+)
+
+SGD, Adam, AdamW = torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW
+
+
+def two_groups(parameters: Any) -> torch.optim.Optimizer:
+    """The second with another rate, and weight decay."""
+    first, *others = parameters
+    groups = [{"params": [first]}, {"params": others, "lr": 0.03, "weight_decay": 0.2}]
+    return AdamW(groups, lr=0.01)
+
+
+OPTIMIZERS: dict[str, MakeOptimizer] = {
+    "sgd": lambda parameters: SGD(parameters, lr=0.1),
+    "sgd, weight decay": lambda parameters: SGD(parameters, lr=0.1, weight_decay=0.1),
+    "sgd, maximize": lambda parameters: SGD(parameters, lr=0.1, maximize=True),
+    "momentum": lambda parameters: SGD(parameters, lr=0.1, momentum=0.8, weight_decay=0.1),
+    "nesterov": lambda parameters: SGD(parameters, lr=0.1, momentum=0.9, nesterov=True),
+    "adam": lambda parameters: Adam(parameters, lr=0.01, betas=(0.8, 0.95), eps=1e-6),
+    "adam, weight decay": lambda parameters: Adam(parameters, lr=0.01, weight_decay=0.1),
+    "adamw": lambda parameters: AdamW(parameters, lr=0.01, weight_decay=0.3),
+    "two groups": two_groups,
+}
+
+CASES = [
+    *(("towers", how) for how in OPTIMIZERS),
+    *(("convolutional", how) for how in ("momentum", "adam")),
+    *(("tied", how) for how in ("sgd", "adamw")),
+    ("unrolled", "adam"),
+    *(("odd", how) for how in ("nesterov", "adamw")),
+    ("strided", "adam"),
+    ("wide", "adamw"),
+]
+
+
+@dataclass
+class Pair:
+    """A model that is trained by placed steps, and a copy that is trained without a placement."""
+
+    name: str
+    make: MakeOptimizer
+
+    def __post_init__(self) -> None:
+        self.model, self.inputs, self.loss = MODELS[self.name]()
+        self.copy = copy.deepcopy(self.model)
+        self.optimizer = self.make(self.model.parameters())
+        self.copied = self.make(self.copy.parameters())
+        self.program = program(self.name, kind_of(self.optimizer))
+        self.steps = 0
+
+    def placed(self, devices: int, start: StartTeam | None, seed: int = 0) -> PlacedStep:
+        """The step, placed at random."""
+        return step_of(self.program, self.model, self.optimizer, devices, start, seed=seed)
+
+    def both(self, step: PlacedStep, steps: int = STEPS) -> None:
+        """Run both; the losses are equal."""
+        for _ in range(steps):
+            self.steps += 1
+            expected = train(self.copy, self.inputs, self.loss, self.copied, self.steps)
+            assert torch.equal(step(*self.inputs), expected)
+
+    def assert_same(self) -> None:
+        """The copy is as the model, and so is what the optimisers keep."""
+        assert_same(state(self.model), state(self.copy))
+        assert_same(kept(self.model, self.optimizer), kept(self.copy, self.copied))
+
+
+@pytest.mark.parametrize("devices", [1, 2, 3])
+@pytest.mark.parametrize(("name", "how"), CASES)
+def test_three_steps_are_equal_to_the_last_bit(
+    processes: StartTeam, name: str, how: str, devices: int
+) -> None:
+    pair = Pair(name, OPTIMIZERS[how])
+    before = state(pair.model)
+    start = processes if devices > 1 else None
+    with pair.placed(devices, start, seed=devices) as step:
+        pair.both(step)
+    pair.assert_same()
+    assert any(not torch.equal(value, before[k]) for k, value in state(pair.model).items())
+
+
+def test_rates_may_change_between_steps(processes: StartTeam) -> None:
+    pair = Pair("towers", OPTIMIZERS["two groups"])
+    with pair.placed(2, processes) as step:
+        for factor in (1.0, 0.1, 0.5):
+            for optimizer in (pair.optimizer, pair.copied):
+                for group in optimizer.param_groups:
+                    group["lr"] *= factor
+                    group["weight_decay"] *= factor
+            pair.both(step, steps=1)
+    pair.assert_same()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_schedule_of_pytorch_changes_the_rate() -> None:
+    pair = Pair("towers", OPTIMIZERS["momentum"])
+    schedules = [
+        torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.3)
+        for optimizer in (pair.optimizer, pair.copied)
+    ]
+    with pair.placed(1, None) as step:
+        for _ in range(STEPS):
+            pair.both(step, steps=1)
+            for schedule in schedules:
+                schedule.step()
+    pair.assert_same()
+
+
+def test_training_goes_on_from_eager_training_and_back(processes: StartTeam) -> None:
+    pair = Pair("odd", OPTIMIZERS["adamw"])
+    for model, optimizer in ((pair.model, pair.optimizer), (pair.copy, pair.copied)):
+        train(model, pair.inputs, pair.loss, optimizer, 0)
+    with pair.placed(2, processes) as step:
+        pair.both(step)
+    for model, optimizer in ((pair.model, pair.optimizer), (pair.copy, pair.copied)):
+        train(model, pair.inputs, pair.loss, optimizer, 0)
+    pair.assert_same()
+
+
+@pytest.mark.parametrize("how", ["sgd", "momentum", "adam", "adamw"])
+def test_what_was_saved_and_loaded_goes_on(tmp_path: Path, how: str) -> None:
+    pair = Pair("odd", OPTIMIZERS[how])
+    with pair.placed(1, None) as step:
+        pair.both(step, steps=2)
+        saved = {"model": pair.model.state_dict(), "optimizer": pair.optimizer.state_dict()}
+        torch.save(saved, tmp_path / "saved.pt")
+        later = [step(*pair.inputs), state(pair.model), kept(pair.model, pair.optimizer)]
+        loaded = torch.load(tmp_path / "saved.pt", weights_only=True)
+        pair.model.load_state_dict(loaded["model"])
+        pair.optimizer.load_state_dict(loaded["optimizer"])
+        pair.both(step, steps=1)
+    pair.assert_same()
+    assert_same(later[1], state(pair.model))
+    assert_same(later[2], kept(pair.model, pair.optimizer))
+
+
+def test_another_model_can_go_on_with_what_was_saved(processes: StartTeam) -> None:
+    pair, other = (Pair("towers", OPTIMIZERS["adam"]) for _ in range(2))
+    with pair.placed(2, processes) as step:
+        pair.both(step, steps=2)
+        other.model.load_state_dict(pair.model.state_dict())
+        other.optimizer.load_state_dict(pair.optimizer.state_dict())
+        with other.placed(1, None) as on:
+            assert torch.equal(on(*pair.inputs), step(*pair.inputs))
+    assert_same(state(pair.model), state(other.model))
+    assert_same(kept(pair.model, pair.optimizer), kept(other.model, other.optimizer))
+
+
+def test_a_step_that_trains_and_one_that_infers_share_a_model(processes: StartTeam) -> None:
+    pair = Pair("convolutional", OPTIMIZERS["momentum"])
+    infers = capture_program(pair.model, pair.inputs[:1], None, training=False)
+    with pair.placed(2, processes) as step, step_of(infers, pair.model, None, 1) as infer:
+        for _ in range(2):
+            pair.both(step, steps=1)
+            with torch.no_grad():
+                expected = pair.copy.eval()(pair.inputs[0])
+            pair.copy.train()
+            assert torch.equal(infer(pair.inputs[0]), expected)
+    pair.assert_same()
+
+
+@pytest.mark.parametrize("devices", [1, 3])
+def test_a_model_returns_what_it_does(processes: StartTeam, devices: int) -> None:
+    torch.manual_seed(0)
+    model, inputs = Structured().eval(), {"x": torch.randn(4, 3), "scale": torch.tensor(3.0)}
+    found = capture_program(model, inputs, None, training=False)
+    with step_of(found, model, None, devices, processes if devices > 1 else None) as step:
+        ours, theirs = step(inputs), model(**inputs)
+        again = step({**inputs, "scale": torch.tensor(5.0)})
+    assert (ours["count"], ours["nothing"]) == (3, None)
+    for one, other in zip(ours["pair"], theirs["pair"], strict=True):
+        assert torch.equal(one, other)
+        assert one.stride() == other.stride()
+        assert not one.requires_grad
+    assert torch.equal(again["pair"][0], theirs["pair"][1].t() * 5.0)
+    assert torch.equal(ours["pair"][0], theirs["pair"][0])
+
+
+def test_inputs_may_take_gradients_and_the_mode_may_be_any() -> None:
+    pair = Pair("towers", OPTIMIZERS["sgd"])
+    x, y = pair.inputs
+    with pair.placed(1, None) as step:
+        for mode in (contextlib.nullcontext, torch.no_grad, torch.inference_mode):
+            with mode():
+                ours = step(x.clone().requires_grad_(mode is not torch.inference_mode), y)
+            assert torch.equal(ours, train(pair.copy, (x, y), pair.loss, pair.copied, 1))
+        assert not any(place.requires_grad for place in step._inputs)
+    pair.assert_same()
+
+
+def test_inputs_may_lie_in_memory_as_they_like() -> None:
+    pair = Pair("towers", OPTIMIZERS["sgd"])
+    x, y = pair.inputs
+    with pair.placed(1, None) as step:
+        ours = step(x.t().contiguous().t(), torch.stack([y, y], 1)[:, 1])
+    theirs = train(pair.copy, pair.inputs, pair.loss, pair.copied, 1)
+    assert torch.equal(ours, theirs)
+    pair.assert_same()
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_random_numbers_depend_on_the_seed_and_the_step_alone(
+    processes: StartTeam, devices: int
+) -> None:
+    found: list[list[Any]] = []
+    for seed in (0, 0, 1):
+        pair = Pair("convolutional", lambda parameters: SGD(parameters, lr=0.0))
+        placed = pair.placed(devices, processes if devices > 1 else None)._placed
+        start = processes if devices > 1 else None
+        model = PlacedStep(placed, pair.model, pair.optimizer, DEVICES, seed=seed, start=start)
+        with model as step:
+            found.append([float(step(*pair.inputs)) for _ in range(2)])
+    assert found[0] == found[1] != found[2]
+    assert found[0][0] != found[0][1]
+
+
+def test_the_callers_random_numbers_are_left_alone() -> None:
+    before = torch.get_rng_state()
+    pair = Pair("convolutional", OPTIMIZERS["sgd"])
+    torch.set_rng_state(before)
+    with pair.placed(1, None) as step:
+        step(*pair.inputs)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_what_a_step_returned_is_not_overwritten_by_the_next() -> None:
+    pair = Pair("towers", OPTIMIZERS["sgd"])
+    with pair.placed(1, None) as step:
+        first = step(*pair.inputs)
+        value = float(first)
+        step(*pair.inputs)
+    assert float(first) == value
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_timed_step_says_when_each_op_ran(processes: StartTeam, devices: int) -> None:
+    pair = Pair("tied", OPTIMIZERS["adam"])
+    with pair.placed(devices, processes if devices > 1 else None) as step:
+        step(*pair.inputs, timed=True)
+        timed = step.ran
+        step(*pair.inputs)
+        untimed = step.ran
+    ops = [op for ran in timed for op in ran.began]
+    assert sorted(ops) == list(range(len(pair.program.graph.ops)))
+    for ran in timed:
+        assert ran.began.keys() == ran.ended.keys()
+        assert all(ran.start <= ran.began[op] <= ran.ended[op] <= ran.end for op in ran.began)
+        assert 0 <= ran.waited <= ran.end - ran.start
+    assert [ran.began or ran.ended for ran in untimed] == [{}] * devices
+
+
+@pytest.fixture(scope="module")
+def pair() -> Pair:
+    """One that no test trains."""
+    return Pair("towers", OPTIMIZERS["sgd"])
+
+
+@pytest.fixture
+def step(pair: Pair) -> Iterator[PlacedStep]:
+    """Its step."""
+    with pair.placed(1, None) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((torch.zeros(8, 6),), "structured like"),
+        ((torch.zeros(8, 6), 3), "structured like"),
+        ((torch.zeros(8, 6), torch.zeros(8).long(), 1), "structured like"),
+        (({"x": torch.zeros(8, 6)},), "structured like"),
+        (
+            (torch.zeros(9, 6), torch.zeros(9).long()),
+            r"input 0 is float32 \(9, 6\), the step was captured with float32 \(8, 6\): ",
+        ),
+        ((torch.zeros(8, 6), torch.zeros(8)), r"input 1 is float32 \(8,\), .* with int64 \(8,\): "),
+        ((torch.zeros(8, 1), torch.zeros(8).long()), r"input 0 is float32 \(8, 1\)"),
+    ],
+)
+def test_other_inputs_are_refused(step: PlacedStep, given: tuple[Any, ...], message: str) -> None:
+    before = state(step.model)
+    with pytest.raises(SituateError, match=message) as error:
+        step(*given)
+    assert "\n" not in str(error.value)
+    assert_same(state(step.model), before)
+
+
+def test_an_optimizer_that_leaves_a_parameter_out_is_refused(pair: Pair) -> None:
+    left = SGD([pair.model.left.weight], lr=0.1)
+    with pytest.raises(SituateError, match=r"leaves out parameter 'left.bias', .*: freeze it"):
+        step_of(pair.program, pair.model, left, 1)
+
+
+def test_a_model_that_was_changed_since_is_refused(pair: Pair) -> None:
+    model, *_ = MODELS["towers"]()
+    model.left = torch.nn.Linear(7, 5)
+    with pytest.raises(SituateError, match=r"'left.weight' is float32 \(5, 7\).*\(5, 6\) .*again"):
+        step_of(pair.program, model, SGD(model.parameters(), lr=0.1), 1)
+    model.left = torch.nn.Identity()
+    with pytest.raises(SituateError, match=r"no tensor 'left\.(weight|bias)'"):
+        step_of(pair.program, model, SGD(model.parameters(), lr=0.1), 1)
+
+
+def test_it_is_the_callers_model_that_learns(pair: Pair) -> None:
+    model, inputs, _ = MODELS["towers"]()
+    parameters = list(model.parameters())
+    with step_of(pair.program, model, SGD(parameters, lr=0.5), 1) as step:
+        first, *_, last = (float(step(*inputs)) for _ in range(20))
+    assert last < 0.8 * first
+    assert [id(p) for p in model.parameters()] == [id(p) for p in parameters]
+    with torch.no_grad(), kept_generator(), seeded(0, 1):
+        assert float(entropy(model, *inputs)) < last

@@ -1,0 +1,47 @@
+"""Steps as PyTorch runs them."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.runtime.unplaced import Unplaced, leaves  # noqa: E402
+from tests import branches  # noqa: E402
+from tests.runtime.placing import sgd  # noqa: E402
+
+
+def test_steps_train_and_draw_from_the_seed_alone():
+    found = []
+    for noise in (1, 2):
+        torch.manual_seed(0)
+        model, inputs, loss = branches.build()
+        step = Unplaced(model, inputs, loss, sgd(list(model.parameters())), seed=3)
+        torch.manual_seed(noise)
+        found.append([float(*step()) for _ in range(2)])
+        assert int(model.calls) == 2
+        assert all(parameter.grad is None for parameter in model.parameters())
+    assert found[0] == found[1]
+    assert found[0][0] != found[0][1]
+
+
+def test_inference_returns_what_the_model_does_and_changes_nothing():
+    model, inputs, loss = branches.build()
+    (value,) = Unplaced(model, inputs, loss, None)()
+    assert value.shape == (16, 4)
+    assert int(model.calls) == 0
+
+
+def test_a_step_may_overwrite_its_inputs():
+    x = torch.ones(2, 3)
+    model = torch.nn.Linear(3, 1)
+    step = Unplaced(
+        model, (x,), lambda model, x: model(x.mul_(2)).sum(), sgd([*model.parameters()])
+    )
+    step()
+    assert x.eq(1).all()
+
+
+def test_leaves_are_the_tensors_of_what_is_returned():
+    one, two = torch.ones(1), torch.ones(2)
+    assert leaves({"a": (one, 3), "b": [two, None]}) == [one, two]
