@@ -332,6 +332,7 @@ struct Flags {
 
 NB_MODULE(_core, module) {
   using namespace situate;
+  nb::set_leak_warnings(false);  // an exception that is kept to the end holds its frames
   nb::class_<Problem>(module, "Problem")
       .def_ro("ops", &Problem::n)
       .def_ro("tensors", &Problem::m)

@@ -93,3 +93,20 @@ def test_a_tensor_of_the_losss_own_is_a_constant() -> None:
 
 def test_a_tensor_is_described_by_its_type_and_shape() -> None:
     assert described(torch.zeros(2, 3, dtype=torch.int64)) == "int64 (2, 3)"
+
+
+def test_an_optimizer_that_leaves_a_parameter_out_is_refused() -> None:
+    model, *_ = MODELS["towers"]()
+    left = torch.optim.SGD([model.left.weight], lr=0.1)
+    with pytest.raises(SituateError, match=r"leaves out parameter 'left.bias', .*: freeze it"):
+        step_of(program("towers"), model, left, 1)
+
+
+def test_a_model_that_was_changed_since_is_refused() -> None:
+    model, *_ = MODELS["towers"]()
+    model.left = torch.nn.Linear(7, 5)
+    with pytest.raises(SituateError, match=r"'left.weight' is float32 \(5, 7\).*\(5, 6\) .*again"):
+        step_of(program("towers"), model, torch.optim.SGD(model.parameters(), lr=0.1), 1)
+    model.left = torch.nn.Identity()
+    with pytest.raises(SituateError, match=r"no tensor 'left\.(weight|bias)'"):
+        step_of(program("towers"), model, torch.optim.SGD(model.parameters(), lr=0.1), 1)

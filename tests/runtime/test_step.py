@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +12,17 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
-from situate.runtime.optimizers import kind_of  # noqa: E402
 from situate.runtime.program import capture_program  # noqa: E402
 from situate.runtime.seeds import kept_generator, seeded  # noqa: E402
 from situate.runtime.step import PlacedStep, StartTeam  # noqa: E402
 from tests.runtime.models import MODELS, Structured, entropy  # noqa: E402
+from tests.runtime.pairs import Pair  # noqa: E402
 from tests.runtime.steps import (  # noqa: E402
     DEVICES,
     STEPS,
     MakeOptimizer,
     assert_same,
     kept,
-    program,
     state,
     step_of,
     train,
@@ -64,38 +61,6 @@ CASES = [
 ]
 
 
-@dataclass
-class Pair:
-    """A model that is trained by placed steps, and a copy that is trained without a placement."""
-
-    name: str
-    make: MakeOptimizer
-
-    def __post_init__(self) -> None:
-        self.model, self.inputs, self.loss = MODELS[self.name]()
-        self.copy = copy.deepcopy(self.model)
-        self.optimizer = self.make(self.model.parameters())
-        self.copied = self.make(self.copy.parameters())
-        self.program = program(self.name, kind_of(self.optimizer))
-        self.steps = 0
-
-    def placed(self, devices: int, start: StartTeam | None, seed: int = 0) -> PlacedStep:
-        """The step, placed at random."""
-        return step_of(self.program, self.model, self.optimizer, devices, start, seed=seed)
-
-    def both(self, step: PlacedStep, steps: int = STEPS) -> None:
-        """Run both; the losses are equal."""
-        for _ in range(steps):
-            self.steps += 1
-            expected = train(self.copy, self.inputs, self.loss, self.copied, self.steps)
-            assert torch.equal(step(*self.inputs), expected)
-
-    def assert_same(self) -> None:
-        """The copy is as the model, and so is what the optimisers keep."""
-        assert_same(state(self.model), state(self.copy))
-        assert_same(kept(self.model, self.optimizer), kept(self.copy, self.copied))
-
-
 @pytest.mark.parametrize("devices", [1, 2, 3])
 @pytest.mark.parametrize(("name", "how"), CASES)
 def test_three_steps_are_equal_to_the_last_bit(
@@ -125,10 +90,8 @@ def test_rates_may_change_between_steps(processes: StartTeam) -> None:
 @pytest.mark.filterwarnings("error")
 def test_a_schedule_of_pytorch_changes_the_rate() -> None:
     pair = Pair("towers", OPTIMIZERS["momentum"])
-    schedules = [
-        torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.3)
-        for optimizer in (pair.optimizer, pair.copied)
-    ]
+    both = pair.optimizer, pair.copied
+    schedules = [torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.3) for optimizer in both]
     with pair.placed(1, None) as step:
         for _ in range(STEPS):
             pair.both(step, steps=1)
@@ -234,10 +197,10 @@ def test_random_numbers_depend_on_the_seed_and_the_step_alone(
     processes: StartTeam, devices: int
 ) -> None:
     found: list[list[Any]] = []
+    start = processes if devices > 1 else None
     for seed in (0, 0, 1):
         pair = Pair("convolutional", lambda parameters: SGD(parameters, lr=0.0))
-        placed = pair.placed(devices, processes if devices > 1 else None)._placed
-        start = processes if devices > 1 else None
+        placed = pair.placed(devices, start)._placed
         model = PlacedStep(placed, pair.model, pair.optimizer, DEVICES, seed=seed, start=start)
         with model as step:
             found.append([float(step(*pair.inputs)) for _ in range(2)])
@@ -314,22 +277,6 @@ def test_other_inputs_are_refused(step: PlacedStep, given: tuple[Any, ...], mess
         step(*given)
     assert "\n" not in str(error.value)
     assert_same(state(step.model), before)
-
-
-def test_an_optimizer_that_leaves_a_parameter_out_is_refused(pair: Pair) -> None:
-    left = SGD([pair.model.left.weight], lr=0.1)
-    with pytest.raises(SituateError, match=r"leaves out parameter 'left.bias', .*: freeze it"):
-        step_of(pair.program, pair.model, left, 1)
-
-
-def test_a_model_that_was_changed_since_is_refused(pair: Pair) -> None:
-    model, *_ = MODELS["towers"]()
-    model.left = torch.nn.Linear(7, 5)
-    with pytest.raises(SituateError, match=r"'left.weight' is float32 \(5, 7\).*\(5, 6\) .*again"):
-        step_of(pair.program, model, SGD(model.parameters(), lr=0.1), 1)
-    model.left = torch.nn.Identity()
-    with pytest.raises(SituateError, match=r"no tensor 'left\.(weight|bias)'"):
-        step_of(pair.program, model, SGD(model.parameters(), lr=0.1), 1)
 
 
 def test_it_is_the_callers_model_that_learns(pair: Pair) -> None:

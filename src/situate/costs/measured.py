@@ -102,6 +102,8 @@ class Costs(
     links: list[MeasuredLink] = []
     synchronisation: Seconds = 0.0
     """Seconds that a tensor pays to cross devices, beside its link."""
+    step: Seconds = 0.0
+    """Seconds that a step on several devices takes beside what they do."""
     version: int = 1
 
     @property

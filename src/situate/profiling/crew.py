@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Collection, Iterable, Sequence
 from multiprocessing import Pipe, reduction
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -39,13 +40,18 @@ def serve(connection: int) -> None:
 
 
 class Crew:
-    """A process for each of several devices; a context manager that ends them."""
+    """A process for each of several devices; a context manager that ends them.
+
+    Attributes:
+        beside: seconds that the last step took beside what its devices did.
+    """
 
     def __init__(self, devices: Sequence[RealDevice]) -> None:
         self._names = [device.name for device in devices]
         self._connections: list[Connection] = []
         self._processes: list[subprocess.Popen[bytes]] = []
         self._step = 0
+        self.beside = 0.0
         for device in devices:
             self._start(device.threads)
 
@@ -110,15 +116,16 @@ class Crew:
         """
         self._step += 1
         chosen = list(members)
+        began, found = time.perf_counter(), {}
         for i in chosen:
             self._connections[i].send(Run(self._step, timed, None, memory))
-        found = {}
         for i in chosen:
             said = self._answer(i)
             if isinstance(said, Failed):
                 raise SituateError(f"device {self._names[i]!r}: {said.reason}: {said.text}")
             assert isinstance(said, Ran)
             found[i] = said
+        self.beside = time.perf_counter() - began - _together(found.values())
         return found
 
     def _answer(self, i: int) -> object:
@@ -132,6 +139,11 @@ class Crew:
         code = self._processes[i].wait()
         how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
         return SituateError(f"device {self._names[i]!r}: its process ended ({how})")
+
+
+def _together(ran: Collection[Ran]) -> float:
+    """Seconds from when the first device began to when the last one ended."""
+    return max(r.end for r in ran) - min(r.start for r in ran)
 
 
 def _source() -> str:

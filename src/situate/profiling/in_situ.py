@@ -61,7 +61,9 @@ class InSitu:
         crew.assign(bench.hellos, bench.block)
         bench.close()
         everyone, sorts = range(len(devices)), of_each_sort(devices)
-        self._laps = [crew.run(everyone, timed=False) for _ in range(LAPS)][1:]
+        laps = [(crew.run(everyone, timed=False), crew.beside) for _ in range(LAPS)][1:]
+        self._laps = [lap for lap, _ in laps]
+        self._beside = [beside for _, beside in laps]
         self._together: list[Step] = []
         self._allocated: Step = {}
         self._steps: dict[int, list[Step]] = {}
@@ -86,6 +88,10 @@ class InSitu:
         """Between all devices, and the synchronisation."""
         seconds = [self._there_and_back(trip) for trip in self._trips]
         return links(self._trips, seconds, [device.name for device in self._devices])
+
+    def beside(self) -> float:
+        """Seconds that a step on several devices takes beside what they do."""
+        return median(self._beside) if len(self._devices) > 1 else 0.0
 
     def _device(self, i: int) -> MeasuredDevice:
         device, alone = self._devices[i], self._alone[i]

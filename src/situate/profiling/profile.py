@@ -59,7 +59,7 @@ def profile(model: str, cluster: Cluster, optimizer: str | None = None) -> Profi
         )
     if others:
         check_here([real for _, real in others], cluster)
-    subject, measured, links, synchronisation = _on_cpus(model, optimizer, cpus)
+    subject, measured, links, synchronisation, step = _on_cpus(model, optimizer, cpus)
     for i in of_each_sort([device for device, _ in others]):
         measured.append(cuda.measured(subject.program, *others[i]))
     links += cuda.links([real for _, real in devices]) if others else []
@@ -70,21 +70,22 @@ def profile(model: str, cluster: Cluster, optimizer: str | None = None) -> Profi
         devices=measured,
         links=links,
         synchronisation=synchronisation,
+        step=step,
     )
     return Profile(costs, subject.program.graph)
 
 
 def _on_cpus(
     model: str, optimizer: str | None, cpus: Iterable[tuple[Device, RealDevice]]
-) -> tuple[Subject, list[MeasuredDevice], list[MeasuredLink], float]:
+) -> tuple[Subject, list[MeasuredDevice], list[MeasuredLink], float, float]:
     """The model, which is captured while the processes start, and what they measure."""
     pairs = list(cpus)
     with Crew([real for _, real in pairs]) as crew:
         subject = find_subject(model, optimizer)
         if not pairs:
-            return subject, [], [], 0.0
+            return subject, [], [], 0.0, 0.0
         found = InSitu(crew, subject, [d for d, _ in pairs], [real for _, real in pairs])
-    return subject, found.measured(), *found.links()
+    return subject, found.measured(), *found.links(), found.beside()
 
 
 def _versions() -> dict[str, str]:

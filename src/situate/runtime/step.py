@@ -138,7 +138,11 @@ class PlacedStep:
         """Bring the state of devices that have memory of their own, such as GPUs, back into the
         model; reading its state dict, or the optimizer's, does so too."""
         if self._mirrored and self._team is not None:
-            self._team.store(self._step)
+            try:
+                self._team.store(self._step)
+            except SituateError:
+                self._team = None
+                raise
 
     def _sync_where_read(self) -> None:
         this = weakref.ref(self)

@@ -11,6 +11,7 @@ from situate import _core
 from situate.decoding import order_of
 from situate.errors import SituateError
 from situate.solvers import etf, expert, heft, single, topological
+from situate.solvers.one_device import keep_to_one_device
 from situate.solvers.pipeline import offer_pipelines, pipeline_order
 from situate.solvers.random_search import SAMPLES, draw
 from situate.solvers.search import Found, Search
@@ -51,6 +52,7 @@ def run(search: Search) -> None:
     _improve(search)
     search.reserve = 0.0
     tidy(search)
+    keep_to_one_device(search)
 
 
 def _improve(search: Search) -> None:

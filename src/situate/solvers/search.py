@@ -149,6 +149,14 @@ class Search:
         self.report()
         return best
 
+    def prefer(self, placements: Sequence[Placement], order: Order, margin: float) -> None:
+        """Take the best of these if it fits and is worse than what is known by `margin` at most."""
+        found = [self._decode(placement, order, self.decoders[0]) for placement in placements]
+        self.evaluations += len(found)
+        best = min(found, key=lambda f: f.score, default=None)
+        if best and self.best and best.feasible and best.value <= self.best.value + margin:
+            self.best = best
+
     def measured(self, measurements: Measurements) -> None:
         """Count placements that an evaluator measured."""
         self.evaluations += len(measurements)

@@ -1,0 +1,54 @@
+"""A model that is trained twice: by placed steps, and as PyTorch does it."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import torch
+
+from situate.runtime.optimizers import kind_of
+from situate.runtime.step import PlacedStep, StartTeam
+from tests.runtime.models import MODELS
+from tests.runtime.steps import (
+    STEPS,
+    MakeOptimizer,
+    assert_same,
+    kept,
+    program,
+    state,
+    step_of,
+    train,
+)
+
+
+@dataclass
+class Pair:
+    """A model that is trained by placed steps, and a copy that is trained without a placement."""
+
+    name: str
+    make: MakeOptimizer
+
+    def __post_init__(self) -> None:
+        self.model, self.inputs, self.loss = MODELS[self.name]()
+        self.copy = copy.deepcopy(self.model)
+        self.optimizer = self.make(self.model.parameters())
+        self.copied = self.make(self.copy.parameters())
+        self.program = program(self.name, kind_of(self.optimizer))
+        self.steps = 0
+
+    def placed(self, devices: int, start: StartTeam | None, seed: int = 0) -> PlacedStep:
+        """The step, placed at random."""
+        return step_of(self.program, self.model, self.optimizer, devices, start, seed=seed)
+
+    def both(self, step: PlacedStep, steps: int = STEPS) -> None:
+        """Run both; the losses are equal."""
+        for _ in range(steps):
+            self.steps += 1
+            expected = train(self.copy, self.inputs, self.loss, self.copied, self.steps)
+            assert torch.equal(step(*self.inputs), expected)
+
+    def assert_same(self) -> None:
+        """The copy is as the model, and so is what the optimisers keep."""
+        assert_same(state(self.model), state(self.copy))
+        assert_same(kept(self.model, self.optimizer), kept(self.copy, self.copied))
