@@ -28,6 +28,9 @@ MOST = {
 }
 """Of the plain step's time, by network; the last two are unrolled into thousands of small ops."""
 
+SIZES = {"gpt2": (1, 512)}
+"""Batch and length, where they are not those of `benchmarks.runtime_models`."""
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, print and record."""
@@ -38,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     rows = []
     for network in options.networks:
-        case = Case(network)
+        case = Case(network, SIZES.get(network, ()))
         rows += [_row(case, threads, options.seconds) for threads in options.threads]
     record("overhead", {"one device": rows}, list(_targets(rows)), options=options)
 

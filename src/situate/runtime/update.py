@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 PIECE = 2**18
-"""Elements: measured, the best between what Python takes for each piece and what the caches hold."""
+"""Elements: fewer cost Python's time for each piece, more no longer lie in the caches."""
 
 Tensors = Sequence["torch.Tensor"]
 Apply = Callable[[Tensors, "torch.Tensor", "torch.Tensor", Hyperparameters], None]
