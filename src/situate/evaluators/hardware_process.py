@@ -6,12 +6,11 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from multiprocessing import Pipe, reduction
-from pathlib import Path
 from typing import Any
 
+from situate.runtime.launch import launched
 from situate.runtime.team import GRACE, OutOfMemory, StepFailed
 from situate.runtime.worker import Failed, Hello
 
@@ -52,17 +51,13 @@ class DeviceProcess:
     def __init__(self, name: str, threads: int, modules: Sequence[str]) -> None:
         self.name = name
         self.connection, theirs = Pipe()
-        source = str(Path(__file__).parents[2])
-        path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
-        count = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", START_DEVICE, str(theirs.fileno()), *modules],
-            pass_fds=(theirs.fileno(),),
-            env={**os.environ, **count, "PYTHONPATH": path, "SITUATE_DEVICE": name},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+        self._process = launched(
+            START_DEVICE,
+            (str(theirs.fileno()), *modules),
+            (theirs.fileno(),),
+            threads=threads,
+            name=name,
+            quiet=True,
         )
         theirs.close()
 

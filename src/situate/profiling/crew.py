@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Collection, Iterable, Sequence
 from multiprocessing import Pipe, reduction
 from multiprocessing.connection import Connection
-from pathlib import Path
 from types import TracebackType
 
 from situate.errors import SituateError
 from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
+from situate.runtime.launch import launched
 from situate.runtime.worker import Failed, Hello, Run, main
 
 START = "import sys; from situate.profiling.crew import serve; serve(int(sys.argv[1]))"
@@ -53,18 +52,16 @@ class Crew:
         self._step = 0
         self.beside = 0.0
         for device in devices:
-            self._start(device.threads)
+            self._start(device)
 
-    def _start(self, threads: int | None) -> None:
+    def _start(self, device: RealDevice) -> None:
         ours, theirs = Pipe()
-        path = os.pathsep.join(filter(None, (_source(), os.environ.get("PYTHONPATH"))))
-        names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
-        count = {} if threads is None else dict.fromkeys(names, str(threads))
-        process = subprocess.Popen(
-            [sys.executable, "-c", START, str(theirs.fileno())],
-            pass_fds=(theirs.fileno(),),
-            env={**os.environ, **count, "PYTHONPATH": path},
-            stdin=subprocess.DEVNULL,
+        process = launched(
+            START,
+            (str(theirs.fileno()),),
+            (theirs.fileno(),),
+            threads=device.threads,
+            name=device.name,
         )
         theirs.close()
         self._connections.append(ours)
@@ -144,8 +141,3 @@ class Crew:
 def _together(ran: Collection[Ran]) -> float:
     """Seconds from when the first device began to when the last one ended."""
     return max(r.end for r in ran) - min(r.start for r in ran)
-
-
-def _source() -> str:
-    """The folder that this package is imported from."""
-    return str(Path(__file__).parents[2])

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from situate import _core
 from situate.errors import SituateError
 from situate.runtime.channels import ABORT
 from situate.runtime.device import Ran
+from situate.runtime.launch import launched
 from situate.runtime.seeds import kept_generator
 from situate.runtime.threads import threads
 from situate.runtime.worker import Failed, Hello, Run, Store, Work
@@ -217,15 +215,12 @@ def failure(name: str, failed: Failed, step: int) -> StepFailed:
 
 def _started(name: str, hello: Hello, block: int) -> Worker:
     ours, theirs = multiprocessing.Pipe()
-    source = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, (source, *sys.path)))
-    counts = {"OMP_NUM_THREADS": str(hello.threads), "MKL_NUM_THREADS": str(hello.threads)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", START_WORKER, str(theirs.fileno()), str(block)],
-        pass_fds=(theirs.fileno(), block),
-        env={**os.environ, **counts, "PYTHONPATH": path, "SITUATE_DEVICE": name},
-        stdin=subprocess.DEVNULL,
-        process_group=0,  # Ctrl-C is for the caller, who ends its workers
+    process = launched(
+        START_WORKER,
+        (str(theirs.fileno()), str(block)),
+        (theirs.fileno(), block),
+        threads=hello.threads,
+        name=name,
     )
     theirs.close()
     worker = Worker(name, process, ours)

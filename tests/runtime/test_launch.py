@@ -1,0 +1,34 @@
+"""Starting the process of a device."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from situate.runtime.launch import launched
+
+
+def said(code: str, threads: int | None = None) -> str:
+    reading, writing = os.pipe()
+    text = f"import os, sys; os.write(int(sys.argv[1]), str({code}).encode())"
+    process = launched(text, (str(writing),), (writing,), threads=threads, name="cpu:1")
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        found = pipe.read()
+    assert process.wait() == 0
+    return found
+
+
+def test_it_finds_what_this_process_finds(monkeypatch, tmp_path) -> None:
+    (tmp_path / "only_here.py").write_text("NAME = 'found'\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert said("__import__('only_here').NAME") == "found"
+
+
+def test_it_knows_its_device_and_its_threads() -> None:
+    assert said("os.environ['SITUATE_DEVICE']") == "cpu:1"
+    assert said("os.environ['OMP_NUM_THREADS']", threads=3) == "3"
+
+
+def test_it_has_a_session_of_its_own() -> None:
+    assert said("os.getsid(0) == os.getpid()") == "True"
