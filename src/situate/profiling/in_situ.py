@@ -22,7 +22,7 @@ from situate.profiling.workspace import workspace
 from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
 
-BUDGET = 1.5
+BUDGET = 1.0
 """Seconds that steps of one kind, alone or together, are repeated for."""
 
 MOST = 20

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from situate import zoo
 from situate.errors import SituateError, nearest
+from situate.readers import torch_kept
 from situate.readers.cache import keep
-from situate.readers.torch import INFERENCE, check_installed, check_optimizer, function_key
+from situate.readers.torch import INFERENCE, check_installed, check_optimizer
 from situate.readers.torch_build import Build, three
 from situate.readers.torch_errors import explained
 from situate.readers.torch_function import current_directory, find_function
@@ -69,7 +70,7 @@ def find_subject(text: str, optimizer: str | None = None) -> Subject:
     with current_directory():
         function, module = find_function(base)
         subject = _subject(text, function, training, optimizer or "sgd")
-        keep(function_key(text, optimizer or "sgd", module), subject.program.graph)
+        torch_kept.keep(text, optimizer or "sgd", module, subject.program.graph)
         return subject
 
 

@@ -5,15 +5,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+
+import msgspec
 
 from situate.errors import SituateError
 from situate.graph import Graph
 from situate.readers import situate_json
 from situate.readers.contents import contents
 from situate.version import VERSION
+from situate.writers.atomic import write_bytes
 from situate.writers.situate_json import write
+
+Key = Mapping[str, str]
+"""What a graph was captured of, by name."""
 
 CAPTURES = "signed"
 """Another word whenever the same model is captured as another graph."""
@@ -24,32 +30,55 @@ def directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "situate"
 
 
-def cached(key: Mapping[str, str], capture: Callable[[], Graph]) -> Graph:
-    """The graph that was captured under the same key, else a new one, kept for the next time.
-
-    A damaged file is captured anew; a folder that cannot be written is no error.
-    """
-    path = _path(key)
-    with contextlib.suppress(SituateError):
-        return situate_json.read(contents(path), path.name)
-    graph = capture()
-    keep(key, graph)
+def cached(key: Key, capture: Callable[[], Graph]) -> Graph:
+    """The graph that was captured under the same key, else a new one, kept for the next time."""
+    if (graph := find(key)) is None:
+        graph = capture()
+        keep(key, graph)
     return graph
 
 
-def keep(key: Mapping[str, str], graph: Graph) -> None:
-    """Let `cached` find a graph under this key; a folder that cannot be written is no error."""
-    path = _path(key)
+def find(key: Key) -> Graph | None:
+    """The graph that was kept under this key; None also where its file is damaged."""
+    path = _graph(key)
+    with contextlib.suppress(SituateError):
+        return situate_json.read(contents(path), path.name)
+    return None
+
+
+def keep(key: Key, graph: Graph) -> None:
+    """Let `find` find a graph; a folder that cannot be written is no error."""
     with contextlib.suppress(SituateError, OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(graph, path)
+        write(graph, _made(_graph(key)))
 
 
-def _path(key: Mapping[str, str]) -> Path:
+def find_files(key: Key) -> list[Path]:
+    """The files that were noted under this key, if any."""
+    with contextlib.suppress(SituateError, msgspec.DecodeError):
+        return list(map(Path, msgspec.json.decode(contents(_files(key)), type=list[str])))
+    return []
+
+
+def keep_files(key: Key, files: Iterable[Path]) -> None:
+    """Let `find_files` find their names; a folder that cannot be written is no error."""
+    with contextlib.suppress(SituateError, OSError):
+        write_bytes(_made(_files(key)), msgspec.json.encode([str(file) for file in files]))
+
+
+def _made(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _graph(key: Key) -> Path:
     return directory() / f"{_digest(key)}.json.gz"
 
 
-def _digest(key: Mapping[str, str]) -> str:
+def _files(key: Key) -> Path:
+    return directory() / f"{_digest(key)}.files.json"
+
+
+def _digest(key: Key) -> str:
     """The versions of situate and of its captures are part of every key."""
     versions = {"situate": VERSION, "format": str(situate_json.VERSION), "captures": CAPTURES}
     content = {**key, **versions}

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-from types import ModuleType
 
 from situate.errors import MissingExtra, SituateError, nearest
 from situate.graph import Graph
-from situate.readers.cache import cached
+from situate.readers import torch_kept
 from situate.readers.torch_build import Build
 from situate.readers.torch_errors import explained
-from situate.readers.torch_function import current_directory, find_function, sources, versions
+from situate.readers.torch_function import current_directory, find_function
 from situate.readers.torch_graph import to_graph
 from situate.readers.torch_step import OPTIMIZERS
 from situate.readers.torch_trace import trace
@@ -78,21 +77,13 @@ def capture_function(text: str, *, optimizer: str | None = None, cache: bool = T
     check_optimizer(optimizer)
     check_installed()
     with current_directory():
+        if cache and (kept := torch_kept.find(text, optimizer)):
+            return kept
         function, module = find_function(text.removesuffix(INFERENCE))
-
-        def captured() -> Graph:
-            return capture(function, training=training, optimizer=optimizer, name=text)
-
-        if not cache:
-            return captured()
-        return cached(function_key(text, optimizer, module), captured)
-
-
-def function_key(text: str, optimizer: str, module: ModuleType) -> dict[str, str]:
-    """What the graph of a function of a module is kept under."""
-    packages = versions("torch", "transformers")
-    key = {"function": text, "optimizer": optimizer, "packages": packages}
-    return {**key, "sources": sources(module)}
+        graph = capture(function, training=training, optimizer=optimizer, name=text)
+        if cache:
+            torch_kept.keep(text, optimizer, module, graph)
+        return graph
 
 
 def check_optimizer(optimizer: str) -> None:

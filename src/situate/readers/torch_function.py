@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.metadata
 import sys
@@ -56,21 +55,6 @@ def versions(*packages: str) -> str:
         except importlib.metadata.PackageNotFoundError:
             continue
     return ", ".join(found)
-
-
-def sources(module: ModuleType) -> str:
-    """SHA-256 over the module's file and every loaded one of the current directory."""
-    files = {Path(f) for m in [*sys.modules.values()] if (f := getattr(m, "__file__", None))}
-    own = {Path(module.__file__)} if module.__file__ else set()
-    digest = hashlib.sha256()
-    for file in sorted(own | {file for file in files if _is_local(file)}):
-        if file.is_file():
-            digest.update(str(file).encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
-
-
-def _is_local(file: Path) -> bool:
-    return file.is_relative_to(Path.cwd()) and "site-packages" not in file.parts
 
 
 def _imported(name: str, text: str) -> ModuleType:

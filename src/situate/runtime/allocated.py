@@ -17,13 +17,13 @@ Change = tuple[float, int]
 def with_memory(run: Callable[[], Ran]) -> Ran:
     """Run a step under PyTorch's profiler, and say what it, and each op that it timed, had
     allocated at most."""
-    from torch.profiler import ProfilerActivity, profile
+    from torch.autograd.profiler import profile
 
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # it would write two lines to stderr
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+    with profile(use_cpu=True, profile_memory=True) as profiler:
         ran = run()
     since = time.time_ns() - time.perf_counter_ns()
-    events = profiler.profiler.kineto_results.events()
+    events = profiler.kineto_results.events()
     memory = (event for event in events if event.name() == "[memory]")
     changes = sorted(((e.start_ns() - since) / 1e9, e.nbytes()) for e in memory)
     return replace(ran, peak=_peak(changes), allocated=_by_op(ran, changes))
