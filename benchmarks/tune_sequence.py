@@ -37,7 +37,7 @@ SequenceSettings = SpotlightSettings | ColocSettings | HierarchicalSettings
 Changes = Mapping[str, Mapping[str, Any]]
 """By name, what a candidate has other than `tuned`."""
 
-GROUPS: Changes = {"groups 32": {"groups": 32}, "groups 96": {"groups": 96}}
+GROUPS: Changes = {"groups 64": {"groups": 64}, "groups 128": {"groups": 128}}
 REWARD: Changes = {"rewards in seconds": {"normalise": False}}
 
 OF_SPOTLIGHT: Changes = {
@@ -69,14 +69,14 @@ OF_HIERARCHICAL: Changes = {
 
 def candidates() -> dict[str, SequenceSettings]:
     """The settings that are weighed against one another; the first word is the method."""
-    groups: dict[str, Any] = {"grouping": "heavy-edge", "groups": 64}
+    groups: dict[str, Any] = {"grouping": "heavy-edge", "groups": 96}
     return {
         **_of("spotlight", spotlight.TUNED, replace(spotlight.PAPER, **groups), OF_SPOTLIGHT),
         **_of("colocrl", colocrl.TUNED, replace(colocrl.PAPER, **groups), OF_COLOCRL),
         **_of(
             "hierarchical",
             hierarchical.TUNED,
-            replace(hierarchical.PAPER, groups=64),
+            replace(hierarchical.PAPER, groups=96),
             OF_HIERARCHICAL,
         ),
     }
@@ -85,7 +85,7 @@ def candidates() -> dict[str, SequenceSettings]:
 def _of(
     method: str, tuned: SequenceSettings, paper: SequenceSettings, changes: Changes
 ) -> dict[str, SequenceSettings]:
-    found = {f"{method} tuned": tuned, f"{method} paper, 64 groups": paper}
+    found = {f"{method} tuned": tuned, f"{method} paper, 96 groups": paper}
     return found | {f"{method} {name}": replace(tuned, **c) for name, c in changes.items()}
 
 

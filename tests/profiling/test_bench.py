@@ -42,7 +42,7 @@ def test_channels_and_flags_are_common(bench: Bench) -> None:
     first, second = (hello.common for hello in bench.hellos)
     assert first.slots == second.slots
     assert first.flags == second.flags
-    assert len(first.slots) == 2 * len(SIZES)
+    assert len(first.slots) == 2 * (1 + len(SIZES))
 
 
 def test_threads_and_clocks_follow_the_device(bench: Bench) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from situate.profiling.pairs import FASTEST, SIZES, lines, link_of, links, round_trips
+from situate.profiling.pairs import FASTEST, MEETING, SIZES, lines, link_of, links, round_trips
 
 
 def test_every_pair_sends_every_size_over_channels_of_its_own() -> None:
     trips = round_trips(3)
     assert {(trip.first, trip.second) for trip in trips} == {(0, 1), (0, 2), (1, 2)}
-    assert [trip.number for trip in trips] == list(range(3 * len(SIZES)))
+    assert [trip.number for trip in trips] == list(range(3 * (1 + len(SIZES))))
+    assert [trip.size for trip in trips] == [MEETING, *SIZES] * 3
 
 
 def test_what_one_sends_the_other_takes() -> None:
@@ -41,6 +42,15 @@ def test_the_fastest_pair_pays_for_synchronisation_alone() -> None:
     assert latency["a", "b"] == latency["b", "a"] == 0.0
     assert latency["c", "a"] == pytest.approx(2e-5)
     assert all(link.bandwidth == pytest.approx(1e9, rel=1e-3) for link in found)
+
+
+def test_who_came_late_to_the_first_trip_does_not_count() -> None:
+    trips = round_trips(2)
+    seconds = [2 * (1e-5 + t.size / 1e9 + (t.number == 0)) for t in trips]
+    found, synchronisation = links(trips, seconds, ["a", "b"])
+    assert synchronisation == pytest.approx(1e-5, rel=0.01)
+    assert found[0].latency == 0.0
+    assert found[0].bandwidth == pytest.approx(1e9, rel=1e-3)
 
 
 def test_one_device_has_no_links() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from situate.runtime.lines import OUTSIDE, Line, local_names, straightened
+from situate.runtime.lines import OUTSIDE, Executed, Line, local_names, straightened
 
 Array = NDArray[np.float64]
 Call = tuple[str, int, int]
@@ -27,6 +27,11 @@ NAMES: dict[str, Callable[..., Array]] = {
     "f1": add_over,
     "f2": lambda source: source[::-1],
 }
+
+
+def flat(lines: list[Executed]) -> list[str]:
+    """Their texts."""
+    return [text for line in lines for text in line.texts]
 
 
 def program(calls: list[Call]) -> tuple[list[Line], dict[str, str]]:
@@ -69,7 +74,7 @@ def run(lines: list[str]) -> tuple[list[Array], list[Array], set[str]]:
 def test_overwriting_changes_no_result(calls: list[Call]) -> None:
     lines, memory = program(calls)
     expected, _, _ = run([line.text for line in lines])
-    found, (state, given_), left = run(straightened(lines, memory, {OUTSIDE}))
+    found, (state, given_), left = run(flat(straightened(lines, memory, {OUTSIDE})))
     assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
     assert np.array_equal(state, np.arange(3.0))
     assert np.array_equal(given_, np.ones(3))
@@ -78,26 +83,26 @@ def test_overwriting_changes_no_result(calls: list[Call]) -> None:
 
 def test_what_nobody_reads_later_is_overwritten() -> None:
     lines, memory = program([("sum", 0, 0), ("sum", 1, 1), ("sum", 1, 2), ("sum", 3, 0)])
-    texts = straightened(lines, memory, {OUTSIDE})
+    texts = flat(straightened(lines, memory, {OUTSIDE}))
     assert "v2 = f0(v1, v1)" in texts
     assert "v3 = f1(v1, v2)" in texts
 
 
 def test_a_view_that_is_read_later_keeps_its_source() -> None:
     lines, memory = program([("sum", 0, 0), ("view", 1, 0), ("sum", 1, 0), ("sum", 2, 3)])
-    assert "v3 = f0(v1, v0)" in straightened(lines, memory, {OUTSIDE})
+    assert "v3 = f0(v1, v0)" in flat(straightened(lines, memory, {OUTSIDE}))
 
 
 def test_memory_from_outside_is_never_overwritten() -> None:
     lines, memory = program([("sum", 0, 0)])
-    assert "v1 = f0(v0, v0)" in straightened(lines, memory, {OUTSIDE})
+    assert "v1 = f0(v0, v0)" in flat(straightened(lines, memory, {OUTSIDE}))
     memory["v0"] = "v0"
-    assert "v1 = f0(v0, v0)" in straightened(lines, memory, {OUTSIDE, "v0"})
+    assert "v1 = f0(v0, v0)" in flat(straightened(lines, memory, {OUTSIDE, "v0"}))
 
 
 def test_a_name_is_deleted_at_once_after_its_last_use() -> None:
     lines = [Line("v0 = f0()"), Line("v1 = f0(v0)"), Line("p3 = f0(v1, v11)"), Line("f0(v1)")]
-    texts = straightened(lines, {f"v{k}": f"v{k}" for k in (0, 1, 11)}, set())
+    texts = flat(straightened(lines, {f"v{k}": f"v{k}" for k in (0, 1, 11)}, set()))
     assert texts == [
         "v0 = f0()",
         "v1 = f0(v0)",

@@ -59,7 +59,7 @@ def run(
     if trace is not None:
         perfetto.write_beside(problem, schedule, start, end, trace)
         note(f"wrote {trace}")
-    found = running(problem, schedule, measured, prepared.placed.used, peaks)
+    found = running(problem, schedule, measured, prepared.placed.used, peaks, prepared.peak)
     if as_json:
         print_json(running_figures(found))
     else:

@@ -77,7 +77,7 @@ class InSitu:
         self._together = [crew.run(everyone, timed=True)]
         self._steps = {i: _repeated(crew, [i]) for i in sorts}
         self._allocated = crew.run(sorts[:1], timed=True, memory=True)
-        if len(everyone) > 1 and _longest(self._together[0]) < LONG:
+        if len(everyone) > 1 and all(_longest(steps[-1]) < LONG for steps in self._steps.values()):
             self._together = _repeated(crew, everyone)
 
     def measured(self) -> list[MeasuredDevice]:

@@ -11,6 +11,9 @@ from situate.costs.measured import MeasuredLink
 SIZES = (64, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
 """Bytes of the tensors that go to and fro: from next to none to more than most caches hold."""
 
+MEETING = SIZES[0]
+"""Bytes of a first tensor that does not count: its sender waits until the other device is there."""
+
 ONES = "aten::ones"
 """The kernel that makes them."""
 
@@ -31,7 +34,7 @@ class RoundTrip:
 def round_trips(devices: int) -> list[RoundTrip]:
     """Of all pairs and sizes, in the order in which they run."""
     pairs = itertools.combinations(range(devices), 2)
-    trips = [(a, b, size) for a, b in pairs for size in SIZES]
+    trips = [(a, b, size) for a, b in pairs for size in (MEETING, *SIZES)]
     return [RoundTrip(number, *trip) for number, trip in enumerate(trips)]
 
 
@@ -62,10 +65,11 @@ def links(
     one_way: dict[tuple[int, int], list[float]] = {}
     for trip, both in zip(trips, seconds, strict=True):
         one_way.setdefault((trip.first, trip.second), []).append(both / 2)
-    synchronisation = min((sizes[0] for sizes in one_way.values()), default=0.0)
+    counted = {pair: of_sizes for pair, (_, *of_sizes) in one_way.items()}
+    synchronisation = min((of_sizes[0] for of_sizes in counted.values()), default=0.0)
     found = []
-    for (a, b), sizes in one_way.items():
-        latency, rate = link_of(sizes)
+    for (a, b), of_sizes in counted.items():
+        latency, rate = link_of(of_sizes)
         for i, j in ((a, b), (b, a)):
             found.append(MeasuredLink(names[i], names[j], latency - synchronisation, rate))
     return found, synchronisation

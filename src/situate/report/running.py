@@ -76,13 +76,17 @@ def running(
     measured: Measured,
     used: Sequence[int],
     peaks: Sequence[int] | None = None,
+    expected: Sequence[int] | None = None,
 ) -> Running:
     """What a plan took beside its prediction.
 
     Args:
         used: the devices that `measured` speaks of.
         peaks: by device that is used, measured bytes.
+        expected: by device, predicted bytes; by default those of the schedule.
     """
+    if expected is None:
+        expected = schedule.peak.tolist()
     place = {device: k for k, device in enumerate(used)}
     computed = computing(problem, schedule)
     devices = []
@@ -96,7 +100,7 @@ def running(
                 busy,
                 max(schedule.makespan - busy, 0.0) if k is not None else 0.0,
                 None if k is None or peaks is None else peaks[k],
-                int(schedule.peak[d]),
+                expected[d],
                 capacity if capacity < UNLIMITED else None,
             )
         )

@@ -18,6 +18,7 @@ from situate.readers.torch_errors import explained
 from situate.readers.torch_function import current_directory, find_function
 from situate.readers.torch_step import OPTIMIZERS
 from situate.runtime import optimizers
+from situate.runtime.footprint import footprint
 from situate.runtime.hardware import RealDevice, check_here, real_devices
 from situate.runtime.placed import PlacedProgram, order_of, place
 from situate.runtime.program import Program, capture_program
@@ -38,6 +39,14 @@ class Prepared:
     schedule: Schedule
     placed: PlacedProgram
     devices: list[RealDevice]
+
+    @property
+    def peak(self) -> list[int]:
+        """Bytes by device, at their most: of the program that is run where devices share the host's
+        memory; of the schedule for one that receives into memory of its own."""
+        held = footprint(self.placed, self.problem.workspace)
+        planned = self.schedule.peak.tolist()
+        return [planned[d] if device.mirrored else held[d] for d, device in enumerate(self.devices)]
 
 
 def build_planned(plan: Plan) -> Built:

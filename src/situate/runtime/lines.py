@@ -19,10 +19,38 @@ class Line:
     Attributes:
         over: local names it may overwrite where nobody reads them later, each with the line that
             does so.
+        op: what it is part of; None beside the ops.
     """
 
     text: str
     over: tuple[tuple[str, str], ...] = ()
+    op: int | None = None
+
+    @property
+    def made(self) -> list[str]:
+        """The local names that it assigns."""
+        names, assigns, _ = self.text.partition(" = ")
+        return local_names(names) if assigns else []
+
+
+@dataclass(frozen=True)
+class Executed:
+    """A line as it is executed.
+
+    Attributes:
+        over: the local name that its result is written over, if any.
+        last: the local names that nobody reads after it.
+    """
+
+    line: Line
+    over: str | None
+    last: tuple[str, ...]
+
+    @property
+    def texts(self) -> list[str]:
+        """It, and the deletion of what it was the last to read."""
+        text = dict(self.line.over)[self.over] if self.over else self.line.text
+        return [text, f"del {', '.join(self.last)}"] if self.last else [text]
 
 
 def local_names(text: str) -> list[str]:
@@ -32,27 +60,23 @@ def local_names(text: str) -> list[str]:
 
 def straightened(
     lines: Sequence[Line], memory: Mapping[str, str], outside: Collection[str]
-) -> list[str]:
-    """The lines, each followed by the deletion of the local names that none after it reads.
+) -> list[Executed]:
+    """The lines, each with the local names that none after it reads.
 
     Args:
         memory: by local name, the name of the memory it is in; views share their source's.
         outside: memory that a step must not overwrite.
     """
-    found: list[str] = []
+    found: list[Executed] = []
     later: set[str] = set()
     for line in reversed(lines):
-        text = _chosen(line, {memory[name] for name in later} | set(outside), memory)
-        last = set(local_names(text)) - later
-        if last:
-            found.append(f"del {', '.join(sorted(last))}")
-            later |= last
-        found.append(text)
+        over = _overwritten(line, {memory[name] for name in later} | set(outside), memory)
+        last = set(local_names(line.text)) - later
+        later |= last
+        found.append(Executed(line, over, tuple(sorted(last))))
     return found[::-1]
 
 
-def _chosen(line: Line, taken: set[str], memory: Mapping[str, str]) -> str:
-    for name, text in line.over:
-        if memory.get(name, OUTSIDE) not in taken:
-            return text
-    return line.text
+def _overwritten(line: Line, taken: set[str], memory: Mapping[str, str]) -> str | None:
+    names = (name for name, _ in line.over)
+    return next((name for name in names if memory.get(name, OUTSIDE) not in taken), None)

@@ -44,6 +44,10 @@ class PlacedProgram:
     home: dict[str, int]
     inputs: tuple[int, ...]
 
+    def received(self, device: int) -> int:
+        """Bytes of the room for what a device receives."""
+        return self.channel_bytes[device] if device < len(self.channel_bytes) else 0
+
     @property
     def used(self) -> list[int]:
         """The devices that have anything to do."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from situate.readers.torch_flow import Storage, base, is_plain_copy
 from situate.readers.torch_names import held
-from situate.runtime.lines import OUTSIDE, Line, local_names, straightened
+from situate.runtime.lines import OUTSIDE, Executed, Line, local_names, straightened
 from situate.runtime.overwriting import in_place
 from situate.runtime.program import Program
 from situate.runtime.roles import Roles
@@ -63,14 +63,22 @@ class Names:
 
 
 class DeviceSource:
-    """Writes the blocks of one device, op by op in the order of execution."""
+    """Writes the blocks of one device, op by op in the order of execution.
+
+    Attributes:
+        here: its ops.
+        memory: by local name, the name of the memory it is in: of the first that is there.
+        nbytes: by local name, the bytes of the memory that is made with it.
+    """
 
     def __init__(self, roles: Roles, names: Names, here: frozenset[int]) -> None:
         self.blocks: list[Block] = []
-        self._roles, self._names, self._here = roles, names, here
+        self.here = here
+        self._roles, self._names = roles, names
         self._program: Program = roles.program
         self._locals: dict[fx.Node | Storage, str] = {}
-        self._memory: dict[str, str] = {}
+        self.memory: dict[str, str] = {}
+        self.nbytes: dict[str, int] = {}
         self._outside = {OUTSIDE}
         self._received: dict[str, int] = {}
         self._block = Block(None)
@@ -97,7 +105,7 @@ class DeviceSource:
         """A last block, of the results that are made here."""
         self._block = Block(None)
         for k, node in enumerate(self._program.results):
-            if self._roles.owner[self._roles.storage[node]] in self._here:
+            if self._roles.owner[self._roles.storage[node]] in self.here:
                 self._add(f"done{k}({self._value(node)})")
         self.blocks.append(self._block)
 
@@ -116,9 +124,14 @@ class DeviceSource:
         Args:
             timed: let `began[op]` and `ended[op]` be the clock before and after each op.
         """
-        lines = [line for block in self.blocks for line in block.lines(timed)]
-        body = "\n    ".join(straightened(lines, self._memory, self._outside) or ["pass"])
+        texts = [text for line in self.executed(timed) for text in line.texts]
+        body = "\n    ".join(texts or ["pass"])
         return f"def step():\n    {body}\n"
+
+    def executed(self, timed: bool = False) -> list[Executed]:
+        """The lines of the step, in order."""
+        lines = [line for block in self.blocks for line in block.lines(timed)]
+        return straightened(lines, self.memory, self._outside)
 
     def received(self) -> dict[int, tuple[list[int], int]]:
         """By channel, the ops that wait for it, and how many blocks have run when it has been read
@@ -127,14 +140,14 @@ class DeviceSource:
         last: dict[int, int] = {}
         for i, block in enumerate(self.blocks, start=1):
             for name in {n for line in block.lines(timed=False) for n in local_names(line.text)}:
-                if (channel := self._received.get(self._memory[name])) is not None:
+                if (channel := self._received.get(self.memory[name])) is not None:
                     last[channel] = i
                     if name in self._received and block.op is not None:
                         waiting.setdefault(channel, []).append(block.op)
         return {channel: (waiting.get(channel, []), i) for channel, i in last.items()}
 
     def _add(self, text: str) -> None:
-        self._block.body.append(Line(text))
+        self._block.body.append(Line(text, op=self._block.op))
 
     def _compute(self, node: fx.Node) -> None:
         self._call(node)
@@ -157,16 +170,16 @@ class DeviceSource:
             call = self._text(node)
             wanted = self._roles.wanted
             made = [
-                self._new((node, k)) if (node, k) in wanted else "_" for k in range(len(values))
+                self._made((node, k)) if (node, k) in wanted else "_" for k in range(len(values))
             ]
             self._add(f"{', '.join(made)}, = {call}")
             if "_" in made:
                 self._add("del _")
             return
         call, over = self._text(node), tuple(self._in_place(node))
-        name = self._new((node, 0))
+        name = self._made((node, 0))
         instead = tuple((old, f"{name} = {text}") for old, text in over)
-        self._block.body.append(Line(f"{name} = {call}", instead))
+        self._block.body.append(Line(f"{name} = {call}", instead, self._block.op))
 
     def _in_place(self, node: fx.Node) -> Iterator[tuple[str, str]]:
         """The local names that a node may overwrite with its result, each with the call."""
@@ -180,7 +193,7 @@ class DeviceSource:
         add = self._kernel("aten::add.Tensor")
         for other in others:
             first = f"{add}({first}, {other})"
-        self._add(f"{self._new((node, 1))} = {first}")
+        self._add(f"{self._made((node, 1))} = {first}")
 
     def _update(self, node: fx.Node) -> None:
         gradients = self._program.gradients[held(node)]
@@ -204,7 +217,7 @@ class DeviceSource:
         seen = self._value(source)
         text = self._text(node)
         name = self._new(node)
-        self._memory[name] = self._memory.get(seen, OUTSIDE)
+        self.memory[name] = self.memory.get(seen, OUTSIDE)
         self._add(f"{name} = {text}")
         return name
 
@@ -218,7 +231,7 @@ class DeviceSource:
             return f"x{node.meta['desc'].idx}"
         if role == "tangent":
             return "one"
-        if op in self._here and node.op != "call_function" and not storage[1]:
+        if op in self.here and node.op != "call_function" and not storage[1]:
             return f"p{self._state(node)}"
         channel = self._names.channels.setdefault(storage, len(self._names.channels))
         name = self._new(storage)
@@ -232,9 +245,17 @@ class DeviceSource:
         path = self._program.step.trace.canonical.get(path, path)
         return self._names.state.setdefault(path, len(self._names.state))
 
+    def _made(self, storage: Storage) -> str:
+        """A name for a storage that is made here; a sum is as large as what it is the gradient
+        of."""
+        name, node = self._new(storage), storage[0]
+        own = storage if node.op == "call_function" else (node, 0)
+        self.nbytes[name] = self._program.step.nbytes(own)
+        return name
+
     def _new(self, value: fx.Node | Storage) -> str:
         name = self._locals[value] = f"v{self._count}"
-        self._memory[name] = name
+        self.memory[name] = name
         self._count += 1
         return name
 

@@ -128,10 +128,9 @@ class PlacedStep:
         for (d, _), ran in zip(self._used, self.ran, strict=True):
             state = (self._state[self._placed.names.state[p]] for p in home if home[p] == d)
             held = sum(part.nbytes for entry in state for part in entry.parts)
-            received = (*self._placed.channel_bytes, *[0] * (d + 1))[d]
             given = zip(self._placed.inputs, self._inputs, strict=True)
             at_input = sum(tensor.nbytes for where, tensor in given if where == d)
-            found.append(held + received + at_input + (ran.peak or 0))
+            found.append(held + self._placed.received(d) + at_input + (ran.peak or 0))
         return found
 
     def sync(self) -> None:

@@ -50,7 +50,7 @@ PAPER = ColocSettings()
 TUNED = ColocSettings(
     shape=Shape(hidden=128, score="general", aligned=True),
     grouping="heavy-edge",
-    groups=64,
+    groups=96,
     K=12,
     repeats=1,
     learning_rate=3e-3,

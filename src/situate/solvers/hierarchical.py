@@ -71,7 +71,7 @@ class HierarchicalSettings:
 
 PAPER = HierarchicalSettings()
 TUNED = HierarchicalSettings(
-    groups=64,
+    groups=96,
     grouping="heavy-edge",
     trust=12.0,
     relu=True,

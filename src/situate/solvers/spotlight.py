@@ -49,7 +49,7 @@ PAPER = SpotlightSettings()
 TUNED = SpotlightSettings(
     shape=Shape(hidden=48, layers=2, score="general", aligned=True),
     grouping="heavy-edge",
-    groups=64,
+    groups=96,
     K=12,
     steps=4,
     ascent="adam",
