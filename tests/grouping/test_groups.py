@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from situate.graph import Graph, Op
-from situate.grouping import make_groups
+from situate.grouping import Groups, make_groups
 from situate.problem import Problem
 from tests.grouping.cases import TWO_KINDS, problems, random_placement
 from tests.solvers import families
@@ -58,3 +58,11 @@ def test_labels_may_be_any_numbers():
 def test_a_label_too_few_is_a_mistake_of_the_caller():
     with pytest.raises(ValueError, match="labels: one for each of 9 units"):
         make_groups(families.problem("apart"), [0, 1])
+
+
+def test_the_majority_of_a_groups_weight_says_its_device():
+    groups = Groups(np.array([0, 0, 0, 1], np.int32), np.array([[True, True], [False, True]]))
+    placement = np.array([0, 1, 1, 0], np.int32)
+    light, heavy = np.array([1.0, 1.0, 1.0, 1.0]), np.array([3.0, 1.0, 1.0, 1.0])
+    assert groups.majority(placement, light).tolist() == [1, 1]
+    assert groups.majority(placement, heavy).tolist() == [0, 1]

@@ -7,11 +7,16 @@ import dataclasses
 import numpy as np
 import pytest
 
+from situate.costs.measured import Costs
 from situate.errors import SituateError
-from situate.evaluators.measurements import Measurements
+from situate.evaluators.measurements import Evaluator, Measurements
+from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import make_groups
 from situate.problem import Problem
-from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings
+from situate.solvers import solve
+from situate.solvers.learner import Learning
+from situate.solvers.post import TUNED as POST_TUNED
+from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings, softmax_learner
 from tests.solvers.families import devices, fork
 
 POST = SoftmaxSettings()
@@ -132,3 +137,54 @@ def test_a_checkpoint_of_another_shape_is_refused_by_name():
         learner().restore(state)
     with pytest.raises(SituateError, match="lacks 'logits'"):
         learner().restore({key: value for key, value in state.items() if key != "logits"})
+
+
+@pytest.mark.parametrize(("samples", "period"), [(2400, 60), (600, 60), (240, 24), (60, 12)])
+def test_where_samples_are_few_it_minimises_more_often(samples, period):
+    settings = SoftmaxSettings(gradient=None, minimisations=10)
+    assert learner(settings, samples).batch == period
+
+
+def test_a_plan_that_is_given_is_measured_before_single_devices():
+    groups = make_groups(PROBLEM, np.arange(PROBLEM.units))
+    planned = np.arange(len(groups), dtype=np.int32) % 3
+    settings = SoftmaxSettings(single_first=True)
+    placements = SoftmaxLearner(groups, settings, 240, 100.0, 0, [planned]).ask(12)
+    np.testing.assert_array_equal(placements[0], groups.expand(planned[None])[0])
+    np.testing.assert_array_equal(placements[1:4, 0], [0, 1, 2])
+
+
+def test_what_a_group_may_not_run_on_is_drawn():
+    problem = Problem(fork(10), devices(1, 1, 2))
+    groups = make_groups(problem, np.arange(problem.units))
+    groups.allowed[0, 1] = False
+    settings = SoftmaxSettings(single_first=True)
+    second = SoftmaxLearner(groups, settings, 240, 100.0, 0).ask(12)[1]
+    assert second[groups.of_op == 0].tolist() != [1]
+    assert (second[groups.of_op != 0] == 1).all()
+
+
+class TestOnAMachine:
+    """With costs of its ops, the plan that `auto` makes of them is measured first."""
+
+    GRAPH = fork(10)
+    COSTS = Costs("here", "today", {}, [], [], 0.0, 0.0)
+
+    def first(self, evaluator: Evaluator | None, costs: Costs | None) -> list[int]:
+        problem = Problem(self.GRAPH, devices(1, 1, 2), costs=costs)
+        learning = Learning(evaluator=evaluator)
+        return softmax_learner(POST_TUNED, problem, learning, 240, 0).ask(12)[0].tolist()
+
+    def test_auto_goes_first(self):
+        problem = Problem(self.GRAPH, devices(1, 1, 2), costs=self.COSTS)
+        planned = solve(problem, "auto", evaluations=5000).placement.tolist()
+        assert len(set(planned)) > 1
+        assert self.first(SimulatedMachine(problem), self.COSTS) == planned
+
+    @pytest.mark.parametrize("costs", [None, COSTS])
+    def test_the_simulator_is_told_nothing(self, costs):
+        assert self.first(None, costs) == [0] * len(self.GRAPH.ops)
+
+    def test_without_costs_nothing_is_known(self):
+        problem = Problem(self.GRAPH, devices(1, 1, 2))
+        assert self.first(SimulatedMachine(problem), None) == [0] * len(self.GRAPH.ops)

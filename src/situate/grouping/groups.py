@@ -40,6 +40,19 @@ class Groups:
         """Devices (k, g) of groups from placements (k, n) that `expand` made."""
         return np.ascontiguousarray(placements.take(self.first, axis=1), np.int32)
 
+    def majority(
+        self, placement: NDArray[np.int32], weight: NDArray[np.float64]
+    ) -> NDArray[np.int32]:
+        """(g,) by group, of the devices that it may run on the one with most weight of its ops.
+
+        Args:
+            placement: (n,) of ops.
+            weight: (n,) of ops.
+        """
+        total = np.where(self.allowed, 0.0, -np.inf)
+        np.add.at(total, (self.of_op, placement), weight)
+        return np.asarray(total.argmax(axis=1), np.int32)
+
 
 def make_groups(problem: Problem, label_of_unit: Sequence[int] | NDArray[np.int64]) -> Groups:
     """Groups of the units with equal labels (units,), as far as their devices agree.

@@ -11,6 +11,7 @@ from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings, sof
 PAPER = SoftmaxSettings(gradient=None)
 TUNED = SoftmaxSettings(
     gradient=None,
+    minimisations=10,
     memory=4,
     epsilon=0.05,
     single_first=True,

@@ -15,6 +15,7 @@ PAPER = SoftmaxSettings()
 TUNED = SoftmaxSettings(
     learning_rate=0.2,
     normalise=True,
+    minimisations=10,
     memory=4,
     epsilon=0.05,
     single_first=True,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -27,6 +28,9 @@ from situate.solvers.learner import Learning, State
 MOST_BETA = 1024.0
 """The weight of the KL penalty stays below this and above its inverse."""
 
+PLANNING = 5000
+"""Evaluations for the plan that a machine measures first: seconds on a thousand ops."""
+
 
 @dataclass(frozen=True)
 class SoftmaxSettings:
@@ -37,6 +41,8 @@ class SoftmaxSettings:
             policy gradient, or None.
         cross_entropy: whether to minimise the cross-entropy every N samples (Eq. 10).
         K, N: samples between two gradient updates and between two minimisations.
+        minimisations: how many there are at least, for which N is smaller where samples are few,
+            though not below K.
         steps: ascent steps of a proximal update.
         learning_rate: of every ascent step.
         elite: fraction of the N samples that is promising (rho).
@@ -44,7 +50,8 @@ class SoftmaxSettings:
         epsilon: share of the uniform distribution, falling linearly to zero.
         beta, target: first weight of the KL penalty, and the divergence that it is adapted to.
         single_first: the first samples put everything on one device, each device once, as far as
-            groups are allowed there.
+            groups are allowed there; before them, where a machine measures and what its ops cost
+            is known, goes the plan that `auto` makes of these costs.
         normalise: advantages are relative to the K samples' own mean, over their standard
             deviation.
         grouping, groups: the rule by which ops are placed as one, and its number; `none` is a
@@ -55,6 +62,7 @@ class SoftmaxSettings:
     cross_entropy: bool = True
     K: int = 12
     N: int = 60
+    minimisations: int = 0
     steps: int = 10
     learning_rate: float = 1.0
     elite: float = 0.1
@@ -67,6 +75,11 @@ class SoftmaxSettings:
     grouping: str = "none"
     groups: int | None = None
 
+    def within(self, samples: int) -> SoftmaxSettings:
+        """The same with the N of a search of so many samples."""
+        often = max(self.K, samples // self.minimisations) if self.minimisations else self.N
+        return replace(self, N=min(self.N, often), minimisations=0)
+
 
 class SoftmaxLearner:
     """Independent softmaxes over the devices of every group, as a `Learner`.
@@ -77,17 +90,27 @@ class SoftmaxLearner:
         samples: placements to be measured in all (L).
         failure: seconds that a failing placement counts as, and that no placement exceeds.
         seed: of the samples drawn.
+        first: (g,) devices of groups each, what is measured first; where a group may not run there
+            it is drawn.
     """
 
     def __init__(
-        self, groups: Groups, settings: SoftmaxSettings, samples: int, failure: float, seed: int
+        self,
+        groups: Groups,
+        settings: SoftmaxSettings,
+        samples: int,
+        failure: float,
+        seed: int,
+        first: Sequence[NDArray[np.int32]] = (),
     ) -> None:
         self.groups = groups
-        self.settings = settings
+        self.settings = settings.within(samples)
         self.policy = Softmax(groups.allowed)
         self._samples = samples
         self._failure = failure
         self._seed = seed
+        devices = range(groups.allowed.shape[1] if settings.single_first else 0)
+        self._first = [*first, *(np.full(len(groups), device, np.int32) for device in devices)]
         self._n = 0
         self._beta = settings.beta
         self._sum = 0.0
@@ -104,9 +127,10 @@ class SoftmaxLearner:
     def ask(self, k: int) -> NDArray[np.int32]:
         """Placements (k, n) drawn from the policy (Algorithm 1, line 3)."""
         devices = self.policy.sample(k, np.random.default_rng([self._seed, self._n]))
-        if self.settings.single_first and self._n == 0:
-            for device, row in zip(range(self.groups.allowed.shape[1]), devices, strict=False):
-                row[self.groups.allowed[:, device]] = device
+        if self._n == 0:
+            for wanted, row in zip(self._first, devices, strict=False):
+                allowed = np.take_along_axis(self.groups.allowed, wanted[:, None], axis=1)[:, 0]
+                row[allowed] = wanted[allowed]
         return self.groups.expand(devices)
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
@@ -191,4 +215,15 @@ def softmax_learner(
         groups = group(problem, settings.grouping, settings.groups)
     else:
         groups = group(problem, learning.grouping or settings.grouping, learning.groups)
-    return SoftmaxLearner(groups, settings, samples, failure_seconds(problem), seed)
+    known = learning.evaluator is not None and problem.costs is not None
+    first = [_planned(problem, groups, seed)] if settings.single_first and known else []
+    return SoftmaxLearner(groups, settings, samples, failure_seconds(problem), seed, first)
+
+
+def _planned(problem: Problem, groups: Groups, seed: int) -> NDArray[np.int32]:
+    """(g,) devices of groups in the plan of `auto`."""
+    from situate.solvers import solve
+
+    plan = solve(problem, "auto", evaluations=PLANNING, seed=seed)
+    seconds = problem.seconds[np.arange(problem.n), plan.placement]
+    return groups.majority(plan.placement, seconds)
