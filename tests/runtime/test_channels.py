@@ -42,6 +42,12 @@ def test_it_is_read_where_it_was_written(pair: Pair) -> None:
     assert pair.takes.taker(0)().data_ptr() == pair.slots[0].data_ptr()
 
 
+def test_what_was_written_there_is_taken_once_it_is_posted(pair: Pair) -> None:
+    pair.sends.memory(0).fill_(3.0)
+    pair.sends.poster(0)()
+    assert pair.takes.taker(0)().tolist() == [3.0] * 4
+
+
 def test_who_takes_waits_for_this_step(pair: Pair) -> None:
     pair.sends.sender(0)(torch.zeros(4))
     pair.sends.step = pair.takes.step = 2

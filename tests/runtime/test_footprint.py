@@ -55,6 +55,11 @@ def test_what_was_received_lies_elsewhere() -> None:
     assert bytes_of(Line("v9 = take0()"), Line("v8 = f1(p0)"), Line("done0(v9)")) == 0
 
 
+def test_what_is_computed_in_a_channel_lies_there() -> None:
+    made = Line("v1 = f1(v0)", direct="v1 = f1(v0, out=s0)")
+    assert bytes_of(Line("v0 = f0()"), made, Line("send0(v1)", direct="post0()")) == 10
+
+
 def test_an_op_has_its_workspace_while_it_runs() -> None:
     lines = Line("v0 = f0()", op=2), Line("v1 = f1(v0)", op=3), Line("v2 = f1(v1)", op=4)
     assert bytes_of(*lines) == 25

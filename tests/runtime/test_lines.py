@@ -117,3 +117,16 @@ def test_a_name_is_deleted_at_once_after_its_last_use() -> None:
 
 def test_local_names() -> None:
     assert local_names("v12 = f3(v1, [p2, v0], v=x1)") == ["v12", "v1", "v0"]
+
+
+def test_what_is_computed_in_a_channel_is_written_over_nothing() -> None:
+    memory = {"v0": "v0", "v1": "v1"}
+    made = Line("v1 = f1(v0)", (("v0", "v1 = f2(v0)"),), direct="v1 = f3(v0, out=s0)")
+    sent = Line("send0(v1)", direct="post0()")
+    lines = [Line("v0 = f0()"), made, sent]
+    _, executed, post = straightened(lines, memory, {OUTSIDE})
+    assert executed.texts == ["v1 = f3(v0, out=s0)", "del v0, v1"]
+    assert (executed.direct, executed.over, post.text) == (True, None, "post0()")
+    _, executed, send = straightened(lines, memory, {OUTSIDE}, direct=False)
+    assert executed.texts == ["v1 = f2(v0)", "del v0"]
+    assert (executed.direct, executed.over, send.text) == (False, "v0", "send0(v1)")

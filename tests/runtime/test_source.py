@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ torch = pytest.importorskip("torch")
 
 from torch import Tensor, nn  # noqa: E402
 
-from situate.runtime.placed import PlacedProgram  # noqa: E402
+from situate.runtime.placed import PlacedProgram, place  # noqa: E402
 from situate.runtime.program import capture_program  # noqa: E402
 from situate.runtime.source import DeviceSource  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
@@ -70,7 +71,7 @@ def test_a_tensor_is_taken_once_and_sent_once(name: str, devices: int) -> None:
     for k in range(len(found.names.channels)):
         takes = [text.count(f"take{k}()") for text in texts]
         assert max(takes) == 1
-        assert sum(text.count(f"send{k}(") for text in texts) == 1
+        assert sum(text.count(f"send{k}(") + text.count(f"post{k}()") for text in texts) == 1
 
 
 @pytest.mark.parametrize(("name", "devices"), CASES)
@@ -164,3 +165,24 @@ def test_overwriting_changes_no_result(ops: list[tuple[int, int, int]]) -> None:
 def test_some_results_are_written_over_an_argument() -> None:
     found = placed("unrolled", 1)
     assert any(name.partition(".")[0].endswith("_") for name in found.names.kernels)
+
+
+class Pair(nn.Module):
+    """One product that only the other device reads, and one that both do."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        there, both = x @ x, x + 1.0
+        return (there * both).sum() + both.sin().sum()
+
+
+def test_what_only_others_read_is_computed_where_they_read_it() -> None:
+    found = capture_program(Pair(), (torch.ones(2, 2),), None, training=False)
+    names = [op.name for op in found.graph.ops]
+    placement = np.ones(len(names), np.int32)
+    placement[[found.graph.ops[i].kind == "input" for i in range(len(names))]] = 0
+    placement[[names.index(name) for name in ("mm", "add", "sin")]] = 0
+    source = place(found, placement, range(len(names)), 2).sources[0]
+    direct, copied = source.text(timed=False), source.text(timed=False, direct=False)
+    assert len(re.findall(r"out=s\d", direct)) == 2  # the product and the sines
+    assert (direct.count("post"), direct.count("send")) == (2, 1)
+    assert (copied.count("post"), copied.count("send"), copied.count("out=")) == (0, 3, 0)

@@ -53,6 +53,15 @@ class Channels:
 
         return send
 
+    def memory(self, channel: int) -> torch.Tensor:
+        """Where a channel's tensor is written."""
+        return self._slots[channel]
+
+    def poster(self, channel: int) -> Callable[[], None]:
+        """What says that the tensor of a channel is written."""
+        post = self._flags.post
+        return lambda: post(channel + 1, self.step)
+
     def taker(self, channel: int) -> Callable[[], torch.Tensor]:
         """What reads a tensor from a channel once it is there."""
         slot, wait = self._slots[channel], self._flags.wait

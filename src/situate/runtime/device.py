@@ -106,6 +106,8 @@ class Device:
         self._names |= {f"p{k}": entry.value for k, entry in enumerate(state)}
         self._names |= {f"take{k}": channels.taker(k) for k in range(share.channels)}
         self._names |= {f"send{k}": channels.sender(k) for k in range(share.channels)}
+        self._names |= {f"post{k}": channels.poster(k) for k in range(share.channels)}
+        self._names |= {f"s{k}": channels.memory(k) for k in range(share.channels)}
         self._names |= {f"done{k}": done for k, done in enumerate(results)}
         self._names |= {f"seed{k}": self._seeder(k) for k in range(share.seeds)}
         self._names |= {f"keep{k}": self._keeper(k) for k in range(len(state))}

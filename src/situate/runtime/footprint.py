@@ -51,7 +51,7 @@ def largest(lines: Iterable[Executed], source: Memory, workspace: Mapping[int, i
     most = 0
     for executed in lines:
         for name in executed.line.made:
-            rooms.make(name, executed.over)
+            rooms.make(name, executed)
         op = executed.line.op
         most = max(most, rooms.nbytes + (0 if op is None else workspace.get(op, 0)))
         for name in executed.last:
@@ -66,14 +66,16 @@ class _Rooms:
         self.nbytes = 0
         self._source = source
         self._names: dict[str, set[str]] = {}
+        self._held: dict[str, int] = {}
         self._over: dict[str, str] = {}
 
-    def make(self, name: str, over: str | None) -> None:
-        if over is not None:
-            self._over[name] = self._room(over)
+    def make(self, name: str, executed: Executed) -> None:
+        if executed.over is not None:
+            self._over[name] = self._room(executed.over)
         room = self._room(name)
         if room not in self._names:
-            self.nbytes += self._source.nbytes.get(room, 0)
+            self._held[room] = 0 if executed.direct else self._source.nbytes.get(room, 0)
+            self.nbytes += self._held[room]
         self._names.setdefault(room, set()).add(name)
 
     def leave(self, name: str) -> None:
@@ -81,7 +83,7 @@ class _Rooms:
         self._names[room].discard(name)
         if not self._names[room]:
             del self._names[room]
-            self.nbytes -= self._source.nbytes.get(room, 0)
+            self.nbytes -= self._held.pop(room)
 
     def _room(self, name: str) -> str:
         """The name that this memory was made with."""

@@ -20,11 +20,13 @@ class Line:
         over: local names it may overwrite where nobody reads them later, each with the line that
             does so.
         op: what it is part of; None beside the ops.
+        direct: what it is where results may be written into channels.
     """
 
     text: str
     over: tuple[tuple[str, str], ...] = ()
     op: int | None = None
+    direct: str | None = None
 
     @property
     def made(self) -> list[str]:
@@ -43,14 +45,19 @@ class Executed:
     """
 
     line: Line
+    text: str
     over: str | None
     last: tuple[str, ...]
 
     @property
+    def direct(self) -> bool:
+        """Whether its result is written into a channel."""
+        return self.text == self.line.direct
+
+    @property
     def texts(self) -> list[str]:
         """It, and the deletion of what it was the last to read."""
-        text = dict(self.line.over)[self.over] if self.over else self.line.text
-        return [text, f"del {', '.join(self.last)}"] if self.last else [text]
+        return [self.text, f"del {', '.join(self.last)}"] if self.last else [self.text]
 
 
 def local_names(text: str) -> list[str]:
@@ -59,21 +66,29 @@ def local_names(text: str) -> list[str]:
 
 
 def straightened(
-    lines: Sequence[Line], memory: Mapping[str, str], outside: Collection[str]
+    lines: Sequence[Line],
+    memory: Mapping[str, str],
+    outside: Collection[str],
+    direct: bool = True,
 ) -> list[Executed]:
     """The lines, each with the local names that none after it reads.
 
     Args:
         memory: by local name, the name of the memory it is in; views share their source's.
         outside: memory that a step must not overwrite.
+        direct: write into channels where lines know how.
     """
     found: list[Executed] = []
     later: set[str] = set()
     for line in reversed(lines):
-        over = _overwritten(line, {memory[name] for name in later} | set(outside), memory)
-        last = set(local_names(line.text)) - later
+        text, over = line.text, None
+        if direct and line.direct is not None:
+            text = line.direct
+        elif over := _overwritten(line, {memory[name] for name in later} | set(outside), memory):
+            text = dict(line.over)[over]
+        last = set(local_names(text)) - later
         later |= last
-        found.append(Executed(line, over, tuple(sorted(last))))
+        found.append(Executed(line, text, over, tuple(sorted(last))))
     return found[::-1]
 
 

@@ -1,8 +1,8 @@
 """A device's share of a program as straight-line Python: no interpreter between two kernels.
 
 Every op is a block of lines. Names that are not local to the step stand for what the worker binds
-to them: `f3` a kernel, `c2` a constant, `p5` state, `x0` an input, `take4`, `send4` a channel,
-`update7` an update, `seed2` a seed, `done0` a result.
+to them: `f3` a kernel, `c2` a constant, `p5` state, `x0` an input, `take4`, `send4` a channel, `s4`
+its memory, `post4` its flag, `update7` an update, `seed2` a seed, `done0` a result.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from situate.readers.torch_flow import Storage, base, is_plain_copy
 from situate.readers.torch_names import held
+from situate.runtime.direct import into
 from situate.runtime.lines import OUTSIDE, Executed, Line, local_names, straightened
 from situate.runtime.overwriting import in_place
 from situate.runtime.program import Program
@@ -110,28 +111,45 @@ class DeviceSource:
         self.blocks.append(self._block)
 
     def send(self, storage: Storage) -> None:
-        """Let the block that makes a storage send it, too."""
-        block = self._block_of[self._roles.owner[storage]]
-        block.sends.append(Line(f"send{self._names.channels[storage]}({self._stored(storage)})"))
+        """Let the block that makes a storage send it, too: where a kernel can and nothing here
+        reads it, by computing it in the memory of its channel, which is slower to read."""
+        block, node = self._block_of[self._roles.owner[storage]], storage[0]
+        channel, name = self._names.channels[storage], self._stored(storage)
+        sends = Line(f"send{channel}({name})")
+        if name not in self._read and (kernel := into(node)):
+            made = next(i for i, line in enumerate(block.body) if line.made == [name])
+            given = f"{self._given(node)}, {kernel.argument}=s{channel}"
+            text = f"{name} = {self._kernel(kernel.name)}({given})"
+            block.body[made] = replace(block.body[made], direct=text)
+            sends = replace(sends, direct=f"post{channel}()")
+        block.sends.append(sends)
+
+    @cached_property
+    def _read(self) -> frozenset[str]:
+        """The names of memory that is read here."""
+        lines = (line for block in self.blocks for line in block.lines(timed=False))
+        read = (name for line in lines for name in {*local_names(line.text)} - {*line.made})
+        return frozenset(self.memory[name] for name in read)
 
     @cached_property
     def _block_of(self) -> dict[int, Block]:
         return {block.op: block for block in self.blocks if block.op is not None}
 
-    def text(self, timed: bool) -> str:
+    def text(self, timed: bool, direct: bool = True) -> str:
         """The step as a Python function, each local name deleted after its last use.
 
         Args:
             timed: let `began[op]` and `ended[op]` be the clock before and after each op.
+            direct: compute what crosses in the memory of its channel, where that can be reached.
         """
-        texts = [text for line in self.executed(timed) for text in line.texts]
+        texts = [text for line in self.executed(timed, direct) for text in line.texts]
         body = "\n    ".join(texts or ["pass"])
         return f"def step():\n    {body}\n"
 
-    def executed(self, timed: bool = False) -> list[Executed]:
+    def executed(self, timed: bool = False, direct: bool = True) -> list[Executed]:
         """The lines of the step, in order."""
         lines = [line for block in self.blocks for line in block.lines(timed)]
-        return straightened(lines, self.memory, self._outside)
+        return straightened(lines, self.memory, self._outside, direct)
 
     def received(self) -> dict[int, tuple[list[int], int]]:
         """By channel, the ops that wait for it, and how many blocks have run when it has been read
@@ -263,10 +281,13 @@ class DeviceSource:
         """A call."""
         if node.target is operator.getitem:
             return f"{self._value(node.args[0])}[{node.args[1]}]"  # type: ignore[arg-type]
-        kernel = self._kernel(_name(node))
+        return f"{self._kernel(_name(node))}({self._given(node)})"
+
+    def _given(self, node: fx.Node) -> str:
+        """What it is called with."""
         given = [self._argument(argument) for argument in _arguments(node)]
         given += [f"{name}={self._argument(value)}" for name, value in node.kwargs.items()]
-        return f"{kernel}({', '.join(given)})"
+        return ", ".join(given)
 
     def _kernel(self, name: str) -> str:
         kernels = self._names.kernels

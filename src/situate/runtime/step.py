@@ -239,8 +239,8 @@ class PlacedStep:
         home = {names.state[path]: where for path, where in placed.home.items()}
         groups = self._bindings.groups
         share = Share(
-            placed.sources[d].text(timed=False),
-            placed.sources[d].text(timed=True),
+            placed.sources[d].text(timed=False, direct=not device.mirrored),
+            placed.sources[d].text(timed=True, direct=not device.mirrored),
             tuple(names.kernels),
             tuple(value for _, value in names.constants.values()),
             {k: groups[k] for k in self._updated if home[k] == d},

@@ -1,0 +1,60 @@
+"""Kernels that write their result where they are told: what crosses is then computed where its
+receivers read it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+    from torch._ops import OpOverload
+
+
+class Into(NamedTuple):
+    """The qualified name of a kernel, such as `aten::add.out`, and the argument that says where its
+    result goes."""
+
+    name: str
+    argument: str
+
+
+def into(node: fx.Node) -> Into | None:
+    """The kernel that does what a node does and writes where it is told; None where there is none,
+    or where it would copy."""
+    import torch
+
+    if node.op != "call_function" or not isinstance(node.meta["val"], torch.Tensor):
+        return None
+    return _into(node.target)
+
+
+@cache
+def _into(operator: OpOverload) -> Into | None:
+    import torch
+
+    if torch.Tag.nondeterministic_seeded in operator.tags:
+        return None
+    packet = operator.overloadpacket
+    for overload in packet.overloads():
+        other: OpOverload = getattr(packet, overload)
+        arguments = other._schema.arguments
+        written = [a for a in arguments if a.alias_info is not None and a.alias_info.is_write]
+        if len(written) == 1 and written[0].kwarg_only and _runs_on_cpus(other):
+            rest = [a for a in arguments if a.name != written[0].name]
+            if _kinds(rest) == _kinds(operator._schema.arguments):
+                return Into(str(other.name()), written[0].name)  # type: ignore[no-untyped-call]
+    return None
+
+
+def _kinds(arguments: list[torch.Argument]) -> list[tuple[Any, ...]]:
+    return [(a.name, str(a.type), a.kwarg_only) for a in arguments]
+
+
+def _runs_on_cpus(operator: OpOverload) -> bool:
+    """By a kernel of its own: one that PyTorch derives computes elsewhere, and copies."""
+    import torch
+
+    name = operator.name()  # type: ignore[no-untyped-call]
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(name, "CPU"))
