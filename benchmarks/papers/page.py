@@ -56,7 +56,19 @@ def _section(name: str, path: Path, fill: Fill) -> str:
         heading = text.partition("\n")[0]
         return f"{heading}\nNot measured yet: `python -m benchmarks.papers.{path.stem}`.\n"
     content = json.loads(path.read_bytes())
-    return Template(text).substitute(fill(content), made=_made(content))
+    made = _made(content)
+    slow = path.with_stem(f"{path.stem}_paper")
+    if slow.is_file():
+        apart = _in_paper(json.loads(slow.read_bytes()))
+        content["tables"]["runs"] += apart["tables"]["runs"]
+        made += f"; in `paper` settings {_made(apart)}"
+    return Template(text).substitute(fill(content), made=made)
+
+
+def _in_paper(content: Content) -> dict[str, Any]:
+    """The runs in these settings alone: where they take hours they have a file of their own."""
+    runs = [run for run in content["tables"]["runs"] if run["settings"] == "paper"]
+    return {**content, "tables": {"runs": runs}}
 
 
 def _made(content: Content) -> str:

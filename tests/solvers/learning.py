@@ -1,16 +1,29 @@
-"""A problem worth learning on: blocks of four branches of ops of 30 to 90 ms on three devices and a
-slow one, a millisecond between any two. A step takes about a second, as in the papers."""
+"""Problems worth learning on, and what is said of every sequence model as a method.
+
+One has blocks of four branches of ops of 30 to 90 ms on three devices and a
+slow one, a millisecond between any two; a step takes about a second, as in the papers. The other is
+layered and small.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from types import ModuleType
 
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from situate.errors import MissingExtra
+from situate.grouping import group
+from situate.policies import installed
 from situate.problem import Problem
 from situate.result import Result
 from situate.solvers import solve
 from situate.solvers.learner import Learning, Settings
-from tests.solvers.families import devices, graph
+from situate.solvers.search import Search
+from tests.solvers.families import devices, graph, layered
 
+LAYERED = Problem(layered(6, 4, 1), devices(1, 1, 2, bandwidth=0.5))
 BLOCKS, BRANCHES = 4, 4
 
 
@@ -37,3 +50,28 @@ def learnt(method: str, settings: Settings = "tuned", seed: int = 0, **changes: 
 def first_sixty(result: Result) -> float:
     """The best of the first 60 samples."""
     return float(result.samples[:60].min())
+
+
+def beats_its_first_sixty(method: ModuleType) -> bool:
+    """By a tenth, in 480 samples of the layered problem, op by op."""
+    learning = Learning(grouping="none")
+    search = Search(LAYERED, 0.0, None, 480, 0, 1, None, learning=learning)
+    method.run(search)
+    found: NDArray[np.float64] = np.concatenate([b.seconds for b in search.measurements])
+    return bool(found.min() < 0.9 * found[:60].min())
+
+
+def says_what_to_install(method: ModuleType, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Where there is no PyTorch."""
+    monkeypatch.setattr(installed, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"pip install 'situate\[torch\]'"):
+        method.learner(LAYERED, Learning(), 60, 0)
+    return True
+
+
+def groups_as_asked(method: ModuleType) -> bool:
+    """A grouping asked for goes before that of the settings."""
+    asked = method.learner(LAYERED, Learning(grouping="none"), 60, 0)
+    few = method.learner(LAYERED, Learning(groups=4), 60, 0)
+    merged = len(group(LAYERED, "heavy-edge", 4))
+    return len(asked.groups) == LAYERED.units != merged == len(few.groups)
