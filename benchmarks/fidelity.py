@@ -5,9 +5,10 @@ Costs are held out: a profile measures each op, and tensors between devices, in 
 own before any placement runs; no step time of a placement reaches them. A network's placements are
 `single`, `auto`, three cuts between modules, two with modules and three with ops at random.
 Measured is the median of steps by the clock of the process that calls them, by the papers' protocol
-of 11 steps of which the first is dropped. Peak memory is predicted twice: by the plan, and, to be
-compared with what was measured, by the program that was cut along it. Written after every
-placement; at the same clean commit it goes on, with a new profile for a network that is half done.
+of 11 steps of which the first is dropped. Time and peak memory are predicted twice: by the plan;
+and, to be compared with what was measured, with what devices cost one another, and by the program
+that was cut along the plan. Written after every placement; at the same clean commit it goes on,
+with a new profile for a network that is half done.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from benchmarks import placements
 from benchmarks.papers.runs import kept
 from benchmarks.record import RESULTS, Row, Target, show, write
 from benchmarks.runtime_cases import Case, cpus, profiled
+from situate.expected import expected_seconds
 from situate.problem import Problem
 from situate.runtime.footprint import footprint
 from situate.runtime.measure import STEPS, measure
@@ -116,19 +118,22 @@ def _row(case: Case, problem: Problem, name: str, schedule: Schedule, steps: int
         measured = measure(step, case.inputs, steps)
         held = step.memory(*case.inputs)
     planned, told = schedule.peak.tolist(), footprint(cut, problem.workspace)
+    expected = expected_seconds(problem, schedule)
     low, high = np.quantile(measured.seconds, (0.25, 0.75))
     return {
         "network": case.name,
         "placement": name,
         "devices_used": len(cut.used),
         "transfers": len(schedule.tensor),
-        "predicted_seconds": schedule.makespan,
+        "planned_seconds": schedule.makespan,
+        "predicted_seconds": expected,
         "measured_seconds": measured.median,
         "measured_best": min(measured.seconds),
         "measured_low": float(low),
         "measured_high": float(high),
-        "error": schedule.makespan / measured.median - 1,
-        "error_to_best": schedule.makespan / min(measured.seconds) - 1,
+        "plan_error": schedule.makespan / measured.median - 1,
+        "error": expected / measured.median - 1,
+        "error_to_best": expected / min(measured.seconds) - 1,
         "planned_bytes": [planned[d] for d in cut.used],
         "predicted_bytes": [told[d] for d in cut.used],
         "measured_bytes": held,
@@ -159,6 +164,7 @@ def _summaries(rows: list[Row]) -> Iterator[Row]:
             "network": network,
             "placements": len(mine),
             "median_error": statistics.median(errors),
+            "median_plan_error": statistics.median(abs(row["plan_error"]) for row in mine),
             "largest_error": max(errors),
             "bias": statistics.median(row["error"] for row in mine),
             "median_error_to_best": statistics.median(abs(row["error_to_best"]) for row in mine),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.decoding import DecoderName
+from situate.expected import expected_seconds
 from situate.plan import Plan
 from situate.problem import Problem
 from situate.schedule import Schedule
@@ -84,6 +85,12 @@ class Result:
     def makespan(self) -> float:
         """Seconds of one step on its own."""
         return self.schedule.makespan
+
+    @cached_property
+    def expected(self) -> float:
+        """Seconds of one step with what devices that work at once cost one another, as far as that
+        was measured: see `situate.expected`."""
+        return expected_seconds(self.problem, self.schedule)
 
     @property
     def throughput(self) -> float:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -16,83 +17,137 @@ from situate.readers.torch_function import current_directory
 
 GRAPH = Graph("mine:step", (Op("a", persistent=1),))
 
-Write = Callable[[str, str], ModuleType]
+MODULES = ("mine", "mine.inner", "width")
 
 
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
-    """Writes a module into the current directory, and imports it."""
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The current directory, whose modules are found."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    def imported(name: str, text: str) -> ModuleType:
-        (tmp_path / f"{name}.py").write_text(text)
-        monkeypatch.delitem(sys.modules, name, raising=False)
-        return importlib.import_module(name)
-
     with current_directory():
-        yield imported
-        for name in ("mine", "width"):
-            sys.modules.pop(name, None)
+        yield tmp_path
+    forget()
+
+
+def forget() -> None:
+    """No module is loaded any more."""
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def write(file: str, text: str) -> None:
+    """Write a module's file; nothing is loaded any more."""
+    Path(file).parent.mkdir(exist_ok=True)
+    Path(file).write_text(text)
+    importlib.invalidate_caches()
+    forget()
+
+
+def keep(text: str) -> None:
+    """Write `mine.py`, load it, and keep a graph of it."""
+    write("mine.py", text)
+    loading = torch_kept.Loading()
+    loading.keep("mine:step", "sgd", importlib.import_module("mine"), GRAPH)
 
 
 def kept() -> Graph | None:
     return torch_kept.find("mine:step", "sgd")
 
 
-def test_nothing_is_found_before_it_is_kept(write: Write) -> None:
-    write("mine", "WIDTH = 4")
+def test_nothing_is_found_before_it_is_kept() -> None:
+    write("mine.py", "WIDTH = 4")
     assert kept() is None
 
 
-def test_it_is_found_without_importing_the_module(write: Write) -> None:
-    torch_kept.keep("mine:step", "sgd", write("mine", "WIDTH = 4"), GRAPH)
-    del sys.modules["mine"]
+def test_it_is_found_without_importing_the_module() -> None:
+    keep("WIDTH = 4")
+    forget()
     assert kept() == GRAPH
     assert "mine" not in sys.modules
 
 
 @pytest.mark.parametrize("name", ["mine", "width"])
-def test_it_is_not_found_once_a_file_has_changed(write: Write, name: str) -> None:
-    write("width", "WIDTH = 4")
-    torch_kept.keep("mine:step", "sgd", write("mine", "import width"), GRAPH)
+def test_it_is_not_found_once_a_file_has_changed(name: str) -> None:
+    write("width.py", "WIDTH = 4")
+    keep("import width")
     assert kept() == GRAPH
-    Path(f"{name}.py").write_text("WIDTH = 5")
+    write(f"{name}.py", "WIDTH = 5")
     assert kept() is None
 
 
-def test_it_is_not_found_once_a_file_has_gone(write: Write) -> None:
-    torch_kept.keep("mine:step", "sgd", write("mine", "WIDTH = 4"), GRAPH)
+def test_it_is_not_found_once_a_file_has_gone() -> None:
+    keep("WIDTH = 4")
     Path("mine.py").unlink()
     assert kept() is None
 
 
-def test_it_is_found_again_where_the_files_are_as_they_were(write: Write) -> None:
-    torch_kept.keep("mine:step", "sgd", write("mine", "WIDTH = 4"), GRAPH)
-    write("mine", "WIDTH = 5")
+def test_it_is_found_again_where_the_files_are_as_they_were() -> None:
+    keep("WIDTH = 4")
+    write("mine.py", "WIDTH = 5")
     assert kept() is None
-    write("mine", "WIDTH = 4")
+    write("mine.py", "WIDTH = 4")
     assert kept() == GRAPH
 
 
-def test_another_optimizer_is_another_graph(write: Write) -> None:
-    torch_kept.keep("mine:step", "sgd", write("mine", "WIDTH = 4"), GRAPH)
+def test_another_optimizer_is_another_graph() -> None:
+    keep("WIDTH = 4")
     assert torch_kept.find("mine:step", "adam") is None
 
 
-def test_a_module_that_python_finds_elsewhere_is_another(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    torch_kept.keep("mine:step", "sgd", write("mine", "WIDTH = 4"), GRAPH)
-    del sys.modules["mine"]
-    (tmp_path / "before").mkdir()
-    (tmp_path / "before" / "mine.py").write_text("WIDTH = 5")
-    monkeypatch.syspath_prepend(tmp_path / "before")
+def test_a_module_that_python_finds_elsewhere_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep("WIDTH = 4")
+    write("before/mine.py", "WIDTH = 5")
+    monkeypatch.syspath_prepend(Path("before").absolute())
     assert kept() is None
 
 
-def test_a_damaged_list_of_files_is_as_none(write: Write, tmp_path: Path) -> None:
-    torch_kept.keep("mine:step", "sgd", write("mine", "WIDTH = 4"), GRAPH)
-    (listed,) = tmp_path.glob("cache/situate/*.files.json")
-    listed.write_text('["mine.py"')
+def test_a_package_that_hides_a_module_is_another() -> None:
+    keep("WIDTH = 4")
+    write("mine/__init__.py", "WIDTH = 5")
+    assert kept() is None
+
+
+def test_a_module_inside_a_package_is_found() -> None:
+    write("mine/__init__.py", "")
+    write("mine/inner.py", "WIDTH = 4")
+    loading = torch_kept.Loading()
+    loading.keep("mine.inner:step", "sgd", importlib.import_module("mine.inner"), GRAPH)
+    assert torch_kept.find("mine.inner:step", "sgd") == GRAPH
+
+
+def test_it_is_not_kept_if_a_file_was_written_since_it_was_loaded() -> None:
+    write("mine.py", "WIDTH = 4")
+    loading = torch_kept.Loading()
+    module = importlib.import_module("mine")
+    later = time.time() + 10
+    os.utime("mine.py", (later, later))
+    loading.keep("mine:step", "sgd", module, GRAPH)
+    assert kept() is None
+
+
+def test_one_that_was_loaded_before_must_be_older_than_the_process() -> None:
+    write("mine.py", "WIDTH = 4")
+    module = importlib.import_module("mine")
+    torch_kept.Loading().keep("mine:step", "sgd", module, GRAPH)
+    assert kept() is None
+    os.utime("mine.py", (1e9, 1e9))
+    torch_kept.Loading().keep("mine:step", "sgd", module, GRAPH)
+    assert kept() == GRAPH
+
+
+def test_a_file_that_cannot_be_read_is_no_error() -> None:
+    write("mine.py", "WIDTH = 4")
+    loading = torch_kept.Loading()
+    module = importlib.import_module("mine")
+    Path("mine.py").unlink()
+    Path("mine.py").mkdir()
+    loading.keep("mine:step", "sgd", module, GRAPH)
+    assert kept() is None
+
+
+def test_a_damaged_note_is_as_none(folder: Path) -> None:
+    keep("WIDTH = 4")
+    (note,) = folder.glob("cache/situate/*.note.json")
+    note.write_text('["mine.py"')
     assert kept() is None

@@ -37,6 +37,11 @@ class Outcome:
         return self.value / self.lower_bound - 1
 
     @property
+    def expected(self) -> float:
+        """What is expected of it: what was planned."""
+        return self.makespan
+
+    @property
     def makespan(self) -> float:
         return self.schedule.makespan
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from situate.costs.measured import Costs
 from situate.errors import MissingExtra, SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
@@ -348,3 +349,28 @@ def test_noise_that_drowns_everything_crashes_nothing(method: str, noise: float)
     result = solve(problem, method, evaluations=240, learning=Learning(noise=noise))
     result.schedule.verify(problem)
     assert np.isfinite(result.samples).all()
+
+
+COSTS = Costs("here", "today", {}, [], [], 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("costs", "real", "planned"), [(COSTS, True, True), (COSTS, False, False), (None, True, False)]
+)
+def test_on_a_machine_with_known_costs_learners_can_start_with_what_auto_plans(
+    costs: Costs | None, real: bool, planned: bool
+) -> None:
+    problem, given = Problem(fork(10), devices(1, 1, 2), costs=costs), []
+
+    def make(problem: Problem, learning: Learning, samples: int, seed: int) -> SoftmaxLearner:
+        given.append(learning.start() if learning.start else None)
+        return learner(problem, learning, samples, seed)
+
+    machine = SimulatedMachine(problem) if real else None
+    found = Search(problem, 0.0, None, 24, 0, 1, None, learning=Learning(evaluator=machine))
+    learn(found, "post", make)
+    if planned:
+        auto = solve(problem, "auto", evaluations=5000, seed=0).placement
+        np.testing.assert_array_equal(given[0], auto)
+    else:
+        assert given == [None]

@@ -7,13 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from situate.costs.measured import Costs
 from situate.errors import SituateError
-from situate.evaluators.measurements import Evaluator, Measurements
-from situate.evaluators.simulated import SimulatedMachine
+from situate.evaluators.measurements import Measurements
 from situate.grouping import make_groups
 from situate.problem import Problem
-from situate.solvers import solve
 from situate.solvers.learner import Learning
 from situate.solvers.post import TUNED as POST_TUNED
 from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings, softmax_learner
@@ -139,8 +136,10 @@ def test_a_checkpoint_of_another_shape_is_refused_by_name():
         learner().restore({key: value for key, value in state.items() if key != "logits"})
 
 
-@pytest.mark.parametrize(("samples", "period"), [(2400, 60), (600, 60), (240, 24), (60, 12)])
-def test_where_samples_are_few_it_minimises_more_often(samples, period):
+@pytest.mark.parametrize(
+    ("samples", "period"), [(2400, 60), (600, 60), (240, 24), (200, 12), (60, 12)]
+)
+def test_where_samples_are_few_it_minimises_more_often_after_whole_ascents(samples, period):
     settings = SoftmaxSettings(gradient=None, minimisations=10)
     assert learner(settings, samples).batch == period
 
@@ -149,7 +148,7 @@ def test_a_plan_that_is_given_is_measured_before_single_devices():
     groups = make_groups(PROBLEM, np.arange(PROBLEM.units))
     planned = np.arange(len(groups), dtype=np.int32) % 3
     settings = SoftmaxSettings(single_first=True)
-    placements = SoftmaxLearner(groups, settings, 240, 100.0, 0, [planned]).ask(12)
+    placements = SoftmaxLearner(groups, settings, 240, 100.0, 0, lambda: planned).ask(12)
     np.testing.assert_array_equal(placements[0], groups.expand(planned[None])[0])
     np.testing.assert_array_equal(placements[1:4, 0], [0, 1, 2])
 
@@ -164,27 +163,23 @@ def test_what_a_group_may_not_run_on_is_drawn():
     assert (second[groups.of_op != 0] == 1).all()
 
 
-class TestOnAMachine:
-    """With costs of its ops, the plan that `auto` makes of them is measured first."""
+def test_a_placement_to_start_with_is_measured_first_and_made_when_it_is_asked_for():
+    planned, made = np.arange(PROBLEM.n, dtype=np.int32) % 3, []
 
-    GRAPH = fork(10)
-    COSTS = Costs("here", "today", {}, [], [], 0.0, 0.0)
+    def start():
+        made.append(True)
+        return planned
 
-    def first(self, evaluator: Evaluator | None, costs: Costs | None) -> list[int]:
-        problem = Problem(self.GRAPH, devices(1, 1, 2), costs=costs)
-        learning = Learning(evaluator=evaluator)
-        return softmax_learner(POST_TUNED, problem, learning, 240, 0).ask(12)[0].tolist()
+    tuned = softmax_learner(POST_TUNED, PROBLEM, Learning(start=start, grouping="none"), 240, 0)
+    assert made == []
+    assert tuned.ask(12)[0].tolist() == planned.tolist()
+    tuned.tell(np.zeros((12, PROBLEM.n), np.int32), told(np.ones(12)))
+    tuned.ask(12)
+    assert made == [True]
 
-    def test_auto_goes_first(self):
-        problem = Problem(self.GRAPH, devices(1, 1, 2), costs=self.COSTS)
-        planned = solve(problem, "auto", evaluations=5000).placement.tolist()
-        assert len(set(planned)) > 1
-        assert self.first(SimulatedMachine(problem), self.COSTS) == planned
 
-    @pytest.mark.parametrize("costs", [None, COSTS])
-    def test_the_simulator_is_told_nothing(self, costs):
-        assert self.first(None, costs) == [0] * len(self.GRAPH.ops)
+def test_the_papers_settings_start_with_what_they_draw():
+    def start():
+        raise AssertionError
 
-    def test_without_costs_nothing_is_known(self):
-        problem = Problem(self.GRAPH, devices(1, 1, 2))
-        assert self.first(SimulatedMachine(problem), None) == [0] * len(self.GRAPH.ops)
+    softmax_learner(POST, PROBLEM, Learning(start=start), 240, 0).ask(12)

@@ -52,6 +52,7 @@ def result_figures(result: Result) -> dict[str, Any]:
         "gap": result.gap,
         "feasible": result.feasible,
         "makespan": result.makespan,
+        "expected": result.expected,
         "measured": result.measured,
         "throughput": result.throughput,
         "peak_memory": result.peak_memory,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from situate.cluster import Device
 from situate.costs.measured import Costs, MeasuredDevice
-from situate.costs.rates import EFFICIENCY
+from situate.costs.rates import EFFICIENCY, op_class
 from situate.graph import Graph, Op
 
 
@@ -46,6 +46,14 @@ def seconds_of(ops: Sequence[Op], device: Device, costs: Costs | None) -> NDArra
     seconds = known.seconds if known else {}
     found = (seconds.get(op.signature) if op.signature else None for op in ops)
     return np.array([timing.median if timing else np.nan for timing in found], np.float64)
+
+
+def contention_of(ops: Sequence[Op], device: Device, costs: Costs | None) -> NDArray[np.float64]:
+    """(ops,) how many times longer ops take on a device while all others that were measured work;
+    1 where that is not known."""
+    known = measured_as(device, costs) if costs else None
+    factors = known.contention if known else {}
+    return np.array([factors.get(op_class(op.kind), 1.0) for op in ops], np.float64)
 
 
 def workspace_of(ops: Sequence[Op], costs: Costs | None) -> NDArray[np.int64]:

@@ -68,9 +68,10 @@ def find_subject(text: str, optimizer: str | None = None) -> Subject:
         )
     check_installed()
     with current_directory():
+        loading = torch_kept.Loading()
         function, module = find_function(base)
         subject = _subject(text, function, training, optimizer or "sgd")
-        torch_kept.keep(text, optimizer or "sgd", module, subject.program.graph)
+        loading.keep(text, optimizer or "sgd", module, subject.program.graph)
         return subject
 
 

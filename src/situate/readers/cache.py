@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -17,6 +18,8 @@ from situate.readers.contents import contents
 from situate.version import VERSION
 from situate.writers.atomic import write_bytes
 from situate.writers.situate_json import write
+
+T = TypeVar("T")
 
 Key = Mapping[str, str]
 """What a graph was captured of, by name."""
@@ -52,17 +55,17 @@ def keep(key: Key, graph: Graph) -> None:
         write(graph, _made(_graph(key)))
 
 
-def find_files(key: Key) -> list[Path]:
-    """The files that were noted under this key, if any."""
+def find_note(key: Key, kind: type[T]) -> T | None:
+    """What was noted under this key; None also where the file is damaged."""
     with contextlib.suppress(SituateError, msgspec.DecodeError):
-        return list(map(Path, msgspec.json.decode(contents(_files(key)), type=list[str])))
-    return []
+        return msgspec.json.decode(contents(_note(key)), type=kind)
+    return None
 
 
-def keep_files(key: Key, files: Iterable[Path]) -> None:
-    """Let `find_files` find their names; a folder that cannot be written is no error."""
+def keep_note(key: Key, note: object) -> None:
+    """Let `find_note` find what JSON can hold; a folder that cannot be written is no error."""
     with contextlib.suppress(SituateError, OSError):
-        write_bytes(_made(_files(key)), msgspec.json.encode([str(file) for file in files]))
+        write_bytes(_made(_note(key)), msgspec.json.encode(note))
 
 
 def _made(path: Path) -> Path:
@@ -74,8 +77,8 @@ def _graph(key: Key) -> Path:
     return directory() / f"{_digest(key)}.json.gz"
 
 
-def _files(key: Key) -> Path:
-    return directory() / f"{_digest(key)}.files.json"
+def _note(key: Key) -> Path:
+    return directory() / f"{_digest(key)}.note.json"
 
 
 def _digest(key: Key) -> str:

@@ -79,10 +79,11 @@ def capture_function(text: str, *, optimizer: str | None = None, cache: bool = T
     with current_directory():
         if cache and (kept := torch_kept.find(text, optimizer)):
             return kept
+        loading = torch_kept.Loading()
         function, module = find_function(text.removesuffix(INFERENCE))
         graph = capture(function, training=training, optimizer=optimizer, name=text)
         if cache:
-            torch_kept.keep(text, optimizer, module, graph)
+            loading.keep(text, optimizer, module, graph)
         return graph
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
+import os
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
@@ -14,24 +16,53 @@ from situate.readers import cache
 from situate.readers.cache import Key
 from situate.readers.torch_function import versions
 
+STARTED = time.time()
+
+Source = tuple[str, str, str]
+"""A module, its file, and where Python would find it."""
+
 
 def find(text: str, optimizer: str) -> Graph | None:
-    """The graph of `package.module:function` if nothing it was captured from has changed.
+    """The graph of `package.module:function` if what Python would load for it is what it was
+    captured from.
 
-    Modules are found as Python would find them now, so the current directory is to be among
-    `sys.path` if the function may lie there.
+    The current directory is to be among `sys.path` if the function may lie there.
     """
     key = _key(text, optimizer)
-    files = cache.find_files(key)
-    return cache.find(_with_sources(key, files)) if files else None
+    sources = cache.find_note(key, list[Source])
+    if not sources or any(_place(name) != place for name, _, place in sources):
+        return None
+    try:
+        return cache.find(_with_contents(key, sources))
+    except OSError:
+        return None
 
 
-def keep(text: str, optimizer: str, module: ModuleType, graph: Graph) -> None:
-    """Let `find` find a graph until the function's module, or a loaded one of the current
-    directory, changes."""
-    key, files = _key(text, optimizer), _files(module)
-    cache.keep(_with_sources(key, files), graph)
-    cache.keep_files(key, files)
+class Loading:
+    """Modules that are loaded from now on."""
+
+    def __init__(self) -> None:
+        self._before = frozenset(sys.modules)
+        self._now = time.time()
+
+    def keep(self, text: str, optimizer: str, module: ModuleType, graph: Graph) -> None:
+        """Let `find` find a graph until the function's module, or a loaded one of the current
+        directory, changes. It is not kept if one was written since it was loaded, or cannot be
+        read."""
+        sources = _sources(module)
+        key = _key(text, optimizer)
+        try:
+            full = _with_contents(key, sources)
+            stale = any(os.path.getmtime(file) > self._loaded(name) for name, file, _ in sources)
+        except OSError:
+            return
+        if not stale:
+            cache.keep(full, graph)
+            cache.keep_note(key, sources)
+
+    def _loaded(self, name: str) -> float:
+        """A time before which a module was not loaded."""
+        return STARTED if name in self._before else self._now
 
 
 def _key(text: str, optimizer: str) -> Key:
@@ -40,32 +71,35 @@ def _key(text: str, optimizer: str) -> Key:
         "optimizer": optimizer,
         "packages": versions("torch", "transformers"),
         "folder": str(Path.cwd()),
-        "package": _place(text.partition(":")[0].partition(".")[0]),
     }
 
 
-def _place(package: str) -> str:
-    """Where Python finds a package or a module, as far as can be told without importing it."""
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return ""
-    return str(spec and (spec.origin, list(spec.submodule_search_locations or ())))
+def _place(name: str) -> str:
+    """The file that Python finds a module in by the path alone; empty if it does not."""
+    path: Sequence[str] | None = None
+    origin, parts = "", name.split(".")
+    for i in range(len(parts)):
+        spec = PathFinder.find_spec(".".join(parts[: i + 1]), path)
+        if spec is None:
+            return ""
+        origin, path = spec.origin or "", spec.submodule_search_locations or ()
+    return origin
 
 
-def _with_sources(key: Key, files: Iterable[Path]) -> Key:
+def _with_contents(key: Key, sources: Sequence[Source]) -> Key:
     digest = hashlib.sha256()
-    for file in sorted(files):
-        content = file.read_bytes() if file.is_file() else b""
-        digest.update(str(file).encode() + b"\0" + hashlib.sha256(content).digest())
-    return {**key, "sources": digest.hexdigest()}
+    for _, file, _ in sources:
+        digest.update(hashlib.sha256(Path(file).read_bytes()).digest())
+    return {**key, "modules": repr(sources), "contents": digest.hexdigest()}
 
 
-def _files(module: ModuleType) -> list[Path]:
-    """Of the module and of every loaded one of the current directory."""
-    loaded = {Path(f) for m in [*sys.modules.values()] if (f := getattr(m, "__file__", None))}
-    own = {Path(module.__file__)} if module.__file__ else set()
-    return sorted(own | {file for file in loaded if _is_local(file)})
+def _sources(module: ModuleType) -> list[Source]:
+    """The module and every loaded one of the current directory."""
+    loaded = ((name, getattr(m, "__file__", None)) for name, m in [*sys.modules.items()])
+    files = {name: file for name, file in loaded if file and _is_local(Path(file))}
+    if module.__file__:
+        files[module.__name__] = module.__file__
+    return [(name, file, _place(name)) for name, file in sorted(files.items())]
 
 
 def _is_local(file: Path) -> bool:

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from situate.expected import expected_seconds
 from situate.problem import UNLIMITED, Problem
 from situate.report.computing import computing
 from situate.report.tables import name_cell, table
@@ -49,6 +50,7 @@ class Running:
 
     Attributes:
         first: the step that was dropped.
+        predicted, planned: with and without what devices cost one another.
         seconds: of the steps that were averaged.
         loss: of the first and the last step; None for inference.
     """
@@ -61,6 +63,7 @@ class Running:
     median: float
     deviation: float
     predicted: float
+    planned: float
     loss: tuple[float, float] | None
     devices: tuple[DeviceRun, ...]
 
@@ -112,6 +115,7 @@ def running(
         measured.mean,
         measured.median,
         measured.deviation,
+        expected_seconds(problem, schedule),
         schedule.makespan,
         (measured.losses[0], measured.losses[-1]) if measured.losses else None,
         tuple(devices),
@@ -127,6 +131,8 @@ def running_table(found: Running) -> RenderableType:
         ("spread", f"{spread}, median {time_text(found.median)}, "
                    f"standard deviation {time_text(found.deviation)}"),
         ("predicted", f"{time_text(found.predicted)}, {share_text(abs(found.error))} {direction}"),
+        *[("planned", f"{time_text(found.planned)}, without what devices cost one another")]
+        * (found.planned != found.predicted),
         ("first step", f"{time_text(found.first)}, not counted"),
     ]  # fmt: skip
     if found.loss:

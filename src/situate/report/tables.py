@@ -47,6 +47,7 @@ def summary(result: Result) -> RenderableType:
     problem, unit = result.problem, result.problem.graph.unit
     rows: list[tuple[str, str]] = [
         (OBJECTIVES[problem.objective], value_text(result.value, problem.objective, unit)),
+        *[("expected here", expected_text(result))] * (result.expected != result.makespan),
         *[("measured", measured_text(result))] * (result.measured is not None),
         ("lower bound", value_text(result.lower_bound, problem.objective, unit)),
         ("gap", share_text(result.gap)),
@@ -65,14 +66,20 @@ def summary(result: Result) -> RenderableType:
     return Group(Text(printable(heading), "bold"), grid, Text(), memory(problem, result.schedule))
 
 
+def expected_text(result: Result) -> str:
+    """`58.7 ms, with what devices cost one another`."""
+    text = time_text(result.expected, result.problem.graph.unit)
+    return f"{text}, with what devices cost one another"
+
+
 def measured_text(result: Result) -> str:
     """`580 ms, 4.9 % less than predicted`; empty where nothing was measured."""
     if result.measured is None:
         return ""
     text = time_text(result.measured, result.problem.graph.unit)
-    if not (isfinite(result.measured) and result.makespan > 0):
+    if not (isfinite(result.measured) and result.expected > 0):
         return text
-    off = result.measured / result.makespan - 1
+    off = result.measured / result.expected - 1
     return f"{text}, {share_text(abs(off))} {'more' if off > 0 else 'less'} than predicted"
 
 

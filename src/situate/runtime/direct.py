@@ -22,7 +22,8 @@ class Into(NamedTuple):
 
 def into(node: fx.Node) -> Into | None:
     """The kernel that does what a node does and writes where it is told; None where there is none,
-    or where it would copy."""
+    where it would copy as far as PyTorch tells, or where it needs more room than its result: losses
+    that are reduced first fill what they are told with all that they reduce."""
     import torch
 
     if node.op != "call_function" or not isinstance(node.meta["val"], torch.Tensor):
@@ -34,7 +35,9 @@ def into(node: fx.Node) -> Into | None:
 def _into(operator: OpOverload) -> Into | None:
     import torch
 
-    if torch.Tag.nondeterministic_seeded in operator.tags:
+    given = operator._schema.arguments
+    draws = torch.Tag.nondeterministic_seeded in operator.tags
+    if draws or any(argument.name == "reduction" for argument in given):
         return None
     packet = operator.overloadpacket
     for overload in packet.overloads():
@@ -43,7 +46,7 @@ def _into(operator: OpOverload) -> Into | None:
         written = [a for a in arguments if a.alias_info is not None and a.alias_info.is_write]
         if len(written) == 1 and written[0].kwarg_only and _runs_on_cpus(other):
             rest = [a for a in arguments if a.name != written[0].name]
-            if _kinds(rest) == _kinds(operator._schema.arguments):
+            if _kinds(rest) == _kinds(given):
                 return Into(str(other.name()), written[0].name)  # type: ignore[no-untyped-call]
     return None
 
@@ -53,7 +56,7 @@ def _kinds(arguments: list[torch.Argument]) -> list[tuple[Any, ...]]:
 
 
 def _runs_on_cpus(operator: OpOverload) -> bool:
-    """By a kernel of its own: one that PyTorch derives computes elsewhere, and copies."""
+    """By a kernel of its own: one that PyTorch derives would compute elsewhere, and copy."""
     import torch
 
     name = operator.name()  # type: ignore[no-untyped-call]

@@ -111,8 +111,8 @@ class DeviceSource:
         self.blocks.append(self._block)
 
     def send(self, storage: Storage) -> None:
-        """Let the block that makes a storage send it, too: where a kernel can and nothing here
-        reads it, by computing it in the memory of its channel, which is slower to read."""
+        """Let the block that makes a storage send it, too. What nothing here reads is computed in
+        the memory of its channel, where a kernel can: that memory is slower to read."""
         block, node = self._block_of[self._roles.owner[storage]], storage[0]
         channel, name = self._names.channels[storage], self._stored(storage)
         sends = Line(f"send{channel}({name})")

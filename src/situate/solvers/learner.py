@@ -63,6 +63,8 @@ class Learning:
         evaluator: what measures; None for the simulator.
         on_measured: called with the number of the first sample and what was measured, batch by
             batch.
+        start: makes a placement (n,) that is worth measuring first, for methods that can begin with
+            one.
     """
 
     settings: Settings = "tuned"
@@ -72,3 +74,4 @@ class Learning:
     study: Path | None = None
     evaluator: Evaluator | None = None
     on_measured: Callable[[int, Measurements], None] | None = None
+    start: Callable[[], NDArray[np.int32]] | None = None

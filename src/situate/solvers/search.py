@@ -92,6 +92,19 @@ class Search:
         self.measured_best: float | None = None
         self._on_progress = on_progress
 
+    def beside(self, evaluations: int) -> Search:
+        """Another search of the same problem, in the time of this one."""
+        return Search(
+            self.problem,
+            self.lower_bound,
+            self.time_limit,
+            evaluations,
+            self.seed,
+            self.threads,
+            None,
+            self._begin,
+        )
+
     @property
     def seconds(self) -> float:
         """Wall seconds since the search began."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -28,9 +29,6 @@ from situate.solvers.learner import Learning, State
 MOST_BETA = 1024.0
 """The weight of the KL penalty stays below this and above its inverse."""
 
-PLANNING = 5000
-"""Evaluations for the plan that a machine measures first: seconds on a thousand ops."""
-
 
 @dataclass(frozen=True)
 class SoftmaxSettings:
@@ -41,8 +39,8 @@ class SoftmaxSettings:
             policy gradient, or None.
         cross_entropy: whether to minimise the cross-entropy every N samples (Eq. 10).
         K, N: samples between two gradient updates and between two minimisations.
-        minimisations: how many there are at least, for which N is smaller where samples are few,
-            though not below K.
+        minimisations: how many there are at least, for which N is a smaller multiple of K where
+            samples are few.
         steps: ascent steps of a proximal update.
         learning_rate: of every ascent step.
         elite: fraction of the N samples that is promising (rho).
@@ -50,8 +48,7 @@ class SoftmaxSettings:
         epsilon: share of the uniform distribution, falling linearly to zero.
         beta, target: first weight of the KL penalty, and the divergence that it is adapted to.
         single_first: the first samples put everything on one device, each device once, as far as
-            groups are allowed there; before them, where a machine measures and what its ops cost
-            is known, goes the plan that `auto` makes of these costs.
+            groups are allowed there; before them goes the placement to start with, if there is one.
         normalise: advantages are relative to the K samples' own mean, over their standard
             deviation.
         grouping, groups: the rule by which ops are placed as one, and its number; `none` is a
@@ -77,8 +74,8 @@ class SoftmaxSettings:
 
     def within(self, samples: int) -> SoftmaxSettings:
         """The same with the N of a search of so many samples."""
-        often = max(self.K, samples // self.minimisations) if self.minimisations else self.N
-        return replace(self, N=min(self.N, often), minimisations=0)
+        often = samples // (self.minimisations * self.K) if self.minimisations else self.N
+        return replace(self, N=min(self.N, self.K * max(1, often)), minimisations=0)
 
 
 class SoftmaxLearner:
@@ -90,8 +87,7 @@ class SoftmaxLearner:
         samples: placements to be measured in all (L).
         failure: seconds that a failing placement counts as, and that no placement exceeds.
         seed: of the samples drawn.
-        first: (g,) devices of groups each, what is measured first; where a group may not run there
-            it is drawn.
+        first: makes the devices (g,) of groups that are measured first.
     """
 
     def __init__(
@@ -101,7 +97,7 @@ class SoftmaxLearner:
         samples: int,
         failure: float,
         seed: int,
-        first: Sequence[NDArray[np.int32]] = (),
+        first: Callable[[], NDArray[np.int32]] | None = None,
     ) -> None:
         self.groups = groups
         self.settings = settings.within(samples)
@@ -109,8 +105,7 @@ class SoftmaxLearner:
         self._samples = samples
         self._failure = failure
         self._seed = seed
-        devices = range(groups.allowed.shape[1] if settings.single_first else 0)
-        self._first = [*first, *(np.full(len(groups), device, np.int32) for device in devices)]
+        self._first = first
         self._n = 0
         self._beta = settings.beta
         self._sum = 0.0
@@ -128,10 +123,17 @@ class SoftmaxLearner:
         """Placements (k, n) drawn from the policy (Algorithm 1, line 3)."""
         devices = self.policy.sample(k, np.random.default_rng([self._seed, self._n]))
         if self._n == 0:
-            for wanted, row in zip(self._first, devices, strict=False):
+            for wanted, row in zip(self._wanted(), devices, strict=False):
                 allowed = np.take_along_axis(self.groups.allowed, wanted[:, None], axis=1)[:, 0]
                 row[allowed] = wanted[allowed]
         return self.groups.expand(devices)
+
+    def _wanted(self) -> Iterator[NDArray[np.int32]]:
+        """Devices (g,) of groups in the first samples; where a group may not run it is drawn."""
+        if self._first is not None:
+            yield self._first()
+        for device in range(self.groups.allowed.shape[1] if self.settings.single_first else 0):
+            yield np.full(len(self.groups), device, np.int32)
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
         """Update as Algorithm 1 does, lines 5 to 13."""
@@ -215,15 +217,14 @@ def softmax_learner(
         groups = group(problem, settings.grouping, settings.groups)
     else:
         groups = group(problem, learning.grouping or settings.grouping, learning.groups)
-    known = learning.evaluator is not None and problem.costs is not None
-    first = [_planned(problem, groups, seed)] if settings.single_first and known else []
+    start = learning.start if settings.single_first else None
+    first = None if start is None else partial(_coarsened, start, problem, groups)
     return SoftmaxLearner(groups, settings, samples, failure_seconds(problem), seed, first)
 
 
-def _planned(problem: Problem, groups: Groups, seed: int) -> NDArray[np.int32]:
-    """(g,) devices of groups in the plan of `auto`."""
-    from situate.solvers import solve
-
-    plan = solve(problem, "auto", evaluations=PLANNING, seed=seed)
-    seconds = problem.seconds[np.arange(problem.n), plan.placement]
-    return groups.majority(plan.placement, seconds)
+def _coarsened(
+    start: Callable[[], NDArray[np.int32]], problem: Problem, groups: Groups
+) -> NDArray[np.int32]:
+    """(g,) devices of groups, by where most of their seconds are."""
+    placement = start()
+    return groups.majority(placement, problem.seconds[np.arange(problem.n), placement])

@@ -1,0 +1,85 @@
+"""What a step is expected to take where its costs were measured, with what the execution model
+leaves out: what devices that work at once cost one another, and sending."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.costs.lookup import contention_of
+from situate.decoding import DecoderName, decode, order_of
+from situate.problem import Problem
+from situate.schedule import Schedule
+
+Floats = NDArray[np.float64]
+
+SENDERS = ("cpu",)
+"""Kinds of devices that copy what they send themselves: they compute nothing meanwhile."""
+
+
+def expected_seconds(problem: Problem, schedule: Schedule) -> float:
+    """Seconds of a step as a schedule says; its makespan where no costs were measured or one device
+    does everything.
+
+    The ops run where and in the order that they do in the schedule. Each takes as many times longer
+    as its class was measured to while other devices work, for the part of it in which they do; what
+    a CPU sends keeps it busy instead of a channel; and what a step on several devices takes beside
+    them is added.
+    """
+    together = len(np.unique(schedule.placement)) > 1 and schedule.decoder != "calls"
+    if problem.costs is None or not together:
+        return schedule.makespan
+    ops, sent = np.arange(problem.n), _sent(problem, schedule)
+    seconds, channels = problem.seconds.copy(), problem.transfer_seconds.copy()
+    seconds[ops, schedule.placement] *= _longer(problem, schedule)
+    np.add.at(seconds, (problem.producer, schedule.placement[problem.producer]), sent)
+    channels[sent > 0] = 0.0
+    slower = copy.copy(problem)
+    slower.__dict__.update(seconds=seconds, transfer_seconds=channels)
+    decoder: DecoderName = "serial" if schedule.decoder == "serial" else "eager"
+    found = decode(slower, schedule.placement, order_of(problem, schedule), decoder)
+    return found.makespan + problem.costs.step
+
+
+def _longer(problem: Problem, schedule: Schedule) -> Floats:
+    """(n,) how many times longer ops take."""
+    found = np.ones(problem.n)
+    busy = [_busy_until(schedule, device) for device in range(problem.d)]
+    for d, device in enumerate(problem.cluster.devices):
+        here = np.flatnonzero(schedule.placement == d)
+        others = [busy[e] for e in range(problem.d) if e != d]
+        length = np.maximum(schedule.end[here] - schedule.start[here], 1e-300)
+        beside = np.zeros(len(here))
+        for worked in others:
+            beside += _within(worked, schedule.start[here], schedule.end[here])
+        factor = contention_of([problem.graph.ops[j] for j in here], device, problem.costs)
+        found[here] += (factor - 1) * beside / length / max(len(others), 1)
+    return found
+
+
+def _busy_until(schedule: Schedule, device: int) -> tuple[Floats, Floats]:
+    """Instants at which a device begins or ends an op, and the seconds it has worked by then."""
+    ops = np.flatnonzero(schedule.placement == device)
+    ops = ops[np.argsort(schedule.start[ops], kind="stable")]
+    times = np.stack((schedule.start[ops], schedule.end[ops]), axis=1).ravel()
+    worked = np.repeat(np.cumsum(schedule.end[ops] - schedule.start[ops]), 2)
+    worked[::2] -= schedule.end[ops] - schedule.start[ops]
+    return np.append(0.0, times), np.append(0.0, worked)
+
+
+def _within(busy: tuple[Floats, Floats], start: Floats, end: Floats) -> Floats:
+    """Seconds that a device works between two instants each."""
+    times, worked = busy
+    return np.asarray(np.interp(end, times, worked) - np.interp(start, times, worked))
+
+
+def _sent(problem: Problem, schedule: Schedule) -> Floats:
+    """(m,) seconds in which a CPU sends each tensor: once, whoever receives it."""
+    sends = np.array([device.kind in SENDERS for device in problem.cluster.devices])
+    tensor, first = np.unique(schedule.tensor, return_index=True)
+    found = np.zeros(len(problem.size))
+    taken = schedule.transfer_end[first] - schedule.transfer_start[first]
+    found[tensor] = np.where(sends[schedule.source[first]], taken, 0.0)
+    return found

@@ -1,0 +1,71 @@
+"""What a step is expected to take with what devices cost one another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.cluster import Cluster, Device, Link
+from situate.costs.measured import Costs, MeasuredDevice
+from situate.decoding import decode
+from situate.expected import expected_seconds
+from situate.graph import Graph, Op, Tensor
+from situate.problem import Problem
+
+SIZE = 10
+GRAPH = Graph(
+    "two chains",
+    tuple(Op(f"{chain}{i}", "aten.mm", seconds={"*": 2.0}) for chain in "ab" for i in (1, 2)),
+    (Tensor("a", 0, SIZE, (1,)), Tensor("b", 2, SIZE, (3,))),
+)
+ORDER = np.arange(4, dtype=np.int32)
+APART, CROSSED, ONE = [0, 0, 1, 1], [0, 1, 1, 0], [0, 0, 0, 0]
+
+
+def expected(
+    placement: list[int], contention: float = 1.0, step: float = 0.0, kind: str = "cpu"
+) -> tuple[float, float]:
+    """The makespan, and the expected seconds."""
+    devices = tuple(Device(name, kind=kind, threads=1) for name in ("x", "y"))
+    links = (Link("*", "*", bandwidth=10.0),)
+    measured = [
+        MeasuredDevice(d.name, d.kind, contention={"matmul": contention}, threads=1)
+        for d in devices
+    ]
+    costs = Costs("here", "today", {}, measured, [], 0.0, step)
+    problem = Problem(GRAPH, Cluster("two", devices, links), costs=costs)
+    schedule = decode(problem, np.array(placement, np.int32), ORDER, "eager")
+    return schedule.makespan, expected_seconds(problem, schedule)
+
+
+def test_one_device_takes_its_makespan() -> None:
+    assert expected(ONE, contention=1.5, step=1.0) == (8.0, 8.0)
+
+
+def test_without_measured_costs_it_is_the_makespan() -> None:
+    problem = Problem(GRAPH, Cluster.find("identical:2"))
+    schedule = decode(problem, np.array(APART, np.int32), ORDER, "eager")
+    assert expected_seconds(problem, schedule) == schedule.makespan == 4.0
+
+
+def test_ops_take_longer_while_the_other_device_works() -> None:
+    assert expected(APART, contention=1.5) == (4.0, 6.0)
+
+
+def test_and_no_longer_where_one_waits_for_the_other() -> None:
+    assert expected([0, 0, 0, 1], contention=1.5) == (9.0, 9.0)
+
+
+def test_a_step_on_several_devices_takes_what_was_measured_beside_them() -> None:
+    assert expected(APART, step=0.25) == (4.0, 4.25)
+
+
+def test_a_cpu_that_sends_computes_nothing_meanwhile() -> None:
+    assert expected([0, 1, 0, 0]) == (6.0, 7.0)
+
+
+def test_what_is_sent_is_there_when_it_was_sent() -> None:
+    assert expected(CROSSED) == (5.0, 5.0)
+
+
+def test_a_gpu_that_sends_goes_on() -> None:
+    assert expected([0, 1, 0, 0], kind="gpu") == (6.0, 6.0)
