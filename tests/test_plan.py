@@ -66,7 +66,7 @@ def test_names_with_quotes_newlines_and_escapes_survive(tmp_path: Path) -> None:
 def test_a_plan_for_another_graph_is_refused() -> None:
     other = Problem(chain(9), devices(1, 2))
     _rejected(
-        "was made for another graph of the name 'small': plan again",
+        "'small' is not what the plan was made for: its model or inputs have changed",
         lambda: _plan().schedule(other),
     )
 
@@ -94,9 +94,10 @@ def _measured(seconds: float) -> Costs:
 def test_a_plan_with_other_costs_is_refused() -> None:
     plan = _plan(_problem(costs=_measured(1.0)))
     plan.schedule(_problem(costs=_measured(1.0)))
-    for costs in (_measured(2.0), None):
+    given = {"other measured costs": _measured(2.0), "measured costs, and none are given": None}
+    for what, costs in given.items():
         problem = _problem(costs=costs)
-        message = r"made with other measured costs: give those \(--costs\) or plan again"
+        message = rf"made with {what}: give those \(--costs, costs=\) or plan again"
         _rejected(message, lambda problem=problem: plan.schedule(problem))
     problem = _problem(costs=_measured(1.0))
     _rejected("with no measured costs: leave them out", lambda: _plan().schedule(problem))

@@ -159,9 +159,11 @@ class Plan(
             PlanError: the plan was made with other costs.
         """
         if self.costs_hash != (costs.hash if costs else ""):
-            found = "other measured costs" if self.costs_hash else "no measured costs"
-            remedy = "give those (--costs)" if self.costs_hash else "leave them out"
-            raise PlanError(f"the plan was made with {found}: {remedy} or plan again")
+            found = "no measured costs: leave them out"
+            if self.costs_hash:
+                other = "other measured costs" if costs else "measured costs, and none are given"
+                found = f"{other}: give those (--costs, costs=)"
+            raise PlanError(f"the plan was made with {found} or plan again")
 
     def _check(self, problem: Problem) -> None:
         for what, ours, theirs, name in (
@@ -177,6 +179,11 @@ class Plan(
 
 
 def _another(what: str, made_for: str, name: str) -> str:
+    if made_for == name and what == "graph":
+        return (
+            f"{name!r} is not what the plan was made for: its model or inputs have changed, or "
+            "another optimizer is asked for: plan again"
+        )
     if made_for == name:
         return f"the plan was made for another {what} of the name {name!r}: plan again"
     return f"the plan was made for {what} {made_for!r}, not for this {name!r}: plan again"

@@ -70,7 +70,10 @@ def test_a_plan_made_with_costs_needs_them_again(situate, signed, costs, pair):
         name, *options = command
         without = situate(name, signed, "p.json", *cluster, *options)
         assert without.status == 2
-        assert "made with other measured costs: give those (--costs)" in without.err
+        assert (
+            "made with measured costs, and none are given: give those (--costs, costs=)"
+            in without.err
+        )
         assert situate(name, signed, "p.json", *cluster, "--costs", costs, *options).status == 0
 
 

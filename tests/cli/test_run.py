@@ -29,7 +29,8 @@ def plan(tmp_path):
 
 def test_ten_of_eleven_steps_are_averaged(situate, plan):
     run = situate("run", "plan.json", *HERE, "--json")
-    assert (run.status, run.err) == (0, "")
+    assert run.status == 0
+    assert all(line.startswith("warning: some steps took") for line in run.err.splitlines())
     content = run.json
     assert (content["graph"], content["cluster"]) == ("tests.branches:build", "pair")
     assert len(content["seconds"]) == 10

@@ -11,6 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch import nn  # noqa: E402
+
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.program import capture_program  # noqa: E402
 from situate.runtime.seeds import kept_generator, seeded  # noqa: E402
@@ -170,6 +172,34 @@ def test_a_model_returns_what_it_does(processes: StartTeam, devices: int) -> Non
     assert torch.equal(ours["pair"][0], theirs["pair"][0])
 
 
+class OfBatch(nn.Module):
+    """Takes one argument, a dict."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        out: torch.Tensor = self.layer(batch["x"]) * batch["mask"]
+        return out
+
+
+def of_batch(model: nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """A loss of a batch alone."""
+    return model(batch).square().sum()
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_only_argument_may_be_a_dict(training: bool) -> None:
+    model, batch = OfBatch().eval(), {"x": torch.randn(4, 3), "mask": torch.ones(4, 1)}
+    loss = of_batch if training else None
+    found = capture_program(model, (batch,), loss, training=training)
+    expected = (of_batch(model, batch) if training else model(batch)).detach()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1) if training else None
+    with step_of(found, model, optimizer, 1) as step:
+        assert torch.equal(step(batch), expected)
+
+
 def test_inputs_may_take_gradients_and_the_mode_may_be_any() -> None:
     pair = Pair("towers", OPTIMIZERS["sgd"])
     x, y = pair.inputs
@@ -262,7 +292,10 @@ def step(pair: Pair) -> Iterator[PlacedStep]:
         ((torch.zeros(8, 6),), "structured like"),
         ((torch.zeros(8, 6), 3), "structured like"),
         ((torch.zeros(8, 6), torch.zeros(8).long(), 1), "structured like"),
-        (({"x": torch.zeros(8, 6)},), "structured like"),
+        (
+            ({"x": torch.zeros(8, 6)},),
+            r"structured like .*: they are \(\{'x': tensor\}\), and were \(tensor, tensor\)$",
+        ),
         (
             (torch.zeros(9, 6), torch.zeros(9).long()),
             r"input 0 is float32 \(9, 6\), the step was captured with float32 \(8, 6\): ",

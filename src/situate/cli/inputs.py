@@ -135,7 +135,7 @@ def _say_costs(graph: Graph, cluster: Cluster, costs: Costs) -> None:
             missing.setdefault(f"costs: {what} measured on", []).append(device.name)
     for what, names in missing.items():
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        note(f"{what} {', '.join(names[:3])}{more}: their times are estimates")
+        note(f"warning: {what} {', '.join(names[:3])}{more}: their times are estimates")
 
 
 def read_planned(

@@ -16,6 +16,10 @@ DISTURBED = 1.15
 """Seconds on the wall for each one counted above which a machine is too busy for predictions."""
 
 
+LATE = 1e-4
+"""Seconds of a synchronisation above which a device had no core to itself."""
+
+
 def profile(
     model: Annotated[
         str,
@@ -69,6 +73,12 @@ def profile(
                 f"warning: while {device.name} was measured, other programs made its steps "
                 f"{device.wall:.1f} times as long; they are not counted"
             )
+    if found.costs.synchronisation > LATE:
+        note(
+            f"warning: devices waited {found.costs.synchronisation * 1e6:.0f} µs for one another: "
+            "other programs held them up, or there are more of them than cores; links are as good "
+            "as unknown: measure again"
+        )
     if as_json:
         devices = {d.name: step_seconds(d, found.graph) for d in found.costs.devices}
         print_json({"graph": found.graph.name, "hash": found.graph.hash, "devices": devices})

@@ -8,6 +8,9 @@ import typer
 
 from situate.cli.options import Costs, Json, Optimizer, PlanCluster, PlanFile, Runnable, Seed
 
+SPREAD = 0.25
+"""Standard deviation over mean above which steps measure other programs."""
+
 
 def run(
     model: Runnable,
@@ -59,6 +62,11 @@ def run(
     if trace is not None:
         perfetto.write_beside(problem, schedule, start, end, trace)
         note(f"wrote {trace}")
+    if measured.deviation > SPREAD * measured.mean:
+        note(
+            "warning: some steps took much longer than others: other programs ran; measure again "
+            f"(the median is {measured.median * 1e3:.3g} ms)"
+        )
     found = running(problem, schedule, measured, prepared.placed.used, peaks, prepared.peak)
     if as_json:
         print_json(running_figures(found))

@@ -160,12 +160,38 @@ def _separator(inputs: object) -> Callable[[object], tuple[torch.Tensor, ...]]:
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
     def separate(given: object) -> tuple[torch.Tensor, ...]:
-        found, structure = tree_flatten(_arguments(given))
-        if structure != expected or not all(isinstance(found[i], torch.Tensor) for i in places):
-            raise SituateError("the inputs are not structured like those of the captured step")
-        return tuple(found[i] for i in places)
+        for meant in _meanings(given):
+            found, structure = tree_flatten(meant)
+            if structure == expected and all(isinstance(found[i], torch.Tensor) for i in places):
+                return tuple(found[i] for i in places)
+        raise SituateError(
+            "the inputs are not structured like those of the captured step: they are "
+            f"{_outlined(given)}, and were {_outlined(inputs)}"
+        )
 
     return separate
+
+
+def _meanings(given: object) -> Iterator[object]:
+    """A lone dict is all arguments by name, or the one argument."""
+    yield _arguments(given)
+    if isinstance(given, Mapping):
+        yield (given,)
+    elif isinstance(given, tuple) and len(given) == 1 and isinstance(given[0], Mapping):
+        yield dict(given[0])
+
+
+def _outlined(inputs: object) -> str:
+    """Such as `(tensor, {'mask': tensor})`."""
+    import torch
+
+    if isinstance(inputs, torch.Tensor):
+        return "tensor"
+    if isinstance(inputs, Mapping):
+        return f"{{{', '.join(f'{key!r}: {_outlined(value)}' for key, value in inputs.items())}}}"
+    if isinstance(inputs, (tuple, list)):
+        return f"({', '.join(map(_outlined, inputs))})"
+    return type(inputs).__name__
 
 
 def _separated(

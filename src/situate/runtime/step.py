@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -209,19 +209,14 @@ class PlacedStep:
 
     def _put(self, given: tuple[Any, ...]) -> None:
         """Copy the inputs to where the devices read them."""
-        for k, (tensor, place) in enumerate(
-            zip(self._tensors_of(given), self._inputs, strict=True)
-        ):
+        tensors = self._placed.program.separate(given)
+        for k, (tensor, place) in enumerate(zip(tensors, self._inputs, strict=True)):
             if tensor.shape != place.shape or tensor.dtype != place.dtype:
                 raise SituateError(
                     f"input {k} is {described(tensor)}, the step was captured with "
                     f"{described(place)}: give such batches, or capture and plan for this one"
                 )
             place.copy_(tensor.detach())
-
-    def _tensors_of(self, given: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
-        inputs = given[0] if len(given) == 1 and isinstance(given[0], Mapping) else given
-        return self._placed.program.separate(inputs)
 
     def _started(self, said: list[Hyperparameters]) -> Team:
         hellos = [self._hello(d, device, said) for d, device in self._used]
