@@ -23,6 +23,7 @@ PIPELINED = "chain"
 """The network that is a sequence, of which torch.distributed.pipelining takes halves."""
 
 OURS = "situate, auto, 2 devices"
+WHOLE = "situate, 1 device, all threads"
 ONE_THREAD = "PyTorch, 1 thread"
 ALL_THREADS = "PyTorch, all threads"
 PIPELINE = "torch.distributed.pipelining, 2 processes"
@@ -46,10 +47,8 @@ def contenders(case: Case, time_limit: float, seed: int, stack: ExitStack) -> It
     everything = default_threads()
     yield Contender(ONE_THREAD, with_threads(1, case.unplaced()), "what a device has")
     yield Contender(ALL_THREADS, with_threads(everything, case.unplaced()), f"{everything} threads")
-    cluster = one_cpu(1)
-    single = situate.solve(case.problem(cluster), "single").schedule
-    alone = stack.enter_context(case.placed(single, cluster))
-    yield Contender("situate, 1 device", lambda: alone(*case.inputs), "1 thread")
+    yield _alone(case, "situate, 1 device", 1, stack)
+    yield _alone(case, WHOLE, everything, stack)
     yield _ours(case, time_limit, seed, stack)
     yield _accelerate(case)
     yield Contender(
@@ -72,6 +71,15 @@ def with_threads(count: int, step: Step) -> Step:
         step()
 
     return call
+
+
+def _alone(case: Case, name: str, threads: int, stack: ExitStack) -> Contender:
+    """All of it on one device of so many threads."""
+    cluster = one_cpu(threads)
+    single = situate.solve(case.problem(cluster), "single").schedule
+    step = stack.enter_context(case.placed(single, cluster))
+    note = f"{threads} thread{'s' if threads > 1 else ''}"
+    return Contender(name, with_threads(threads, lambda: step(*case.inputs)), note)
 
 
 def _ours(case: Case, time_limit: float, seed: int, stack: ExitStack) -> Contender:

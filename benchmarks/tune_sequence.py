@@ -51,8 +51,8 @@ OF_SPOTLIGHT: Changes = {
 OF_COLOCRL: Changes = {
     **GROUPS,
     **REWARD,
-    "learning rate 0.003": {"learning_rate": 0.003},
-    "learning rate 0.03": {"learning_rate": 0.03},
+    "learning rate 0.001": {"learning_rate": 0.001},
+    "learning rate 0.01": {"learning_rate": 0.01},
     "no entropy": {"entropy": 0.0},
     "not aligned": {"shape": replace(colocrl.TUNED.shape, aligned=False)},
 }

@@ -288,6 +288,27 @@ def test_of_noisy_placements_the_best_are_measured_again() -> None:
     assert sum(len(batch) for batch in found.measurements) == SAMPLES
 
 
+def test_of_many_finalists_the_better_half_goes_on_until_four_are_left() -> None:
+    machine = Lucky()
+    machine.finalists = 13
+    found = search(None, evaluator=machine)
+    assert [len(asked) for asked in machine.asked] == [13, 6, *[4] * ROUNDS]
+    again = SimulatedMachine(PROBLEM).measure(machine.asked[0], 0).seconds
+    assert found.measured_best == again.min()
+
+
+@pytest.mark.parametrize("finalists", [1, 16])
+def test_a_plan_to_start_with_is_measured_again_whatever_it_took(finalists: int) -> None:
+    machine = Lucky()
+    machine.finalists = finalists
+    found = search(None, evaluator=machine, start=lambda: np.zeros(PROBLEM.n, np.int32))
+    asked = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
+    first = asked[SimulatedMachine(PROBLEM).measure(asked, 0).ok.argmax()]
+    assert any(np.array_equal(first, placement) for placement in machine.asked[0])
+    assert len(machine.asked[0]) in (finalists, finalists + 1)
+    assert found.measured_best is not None
+
+
 @pytest.mark.parametrize("seconds", [np.nan, -1.0, np.inf])
 def test_seconds_that_cannot_be_are_refused(seconds: float) -> None:
     with pytest.raises(SituateError, match=f"evaluator 'fixed' measured {seconds} seconds; a step"):

@@ -53,7 +53,7 @@ TUNED = ColocSettings(
     groups=96,
     K=12,
     repeats=1,
-    learning_rate=1e-2,
+    learning_rate=3e-3,
     normalise=True,
     entropy=3.0,
 )

@@ -22,8 +22,11 @@ from situate.version import VERSION
 SAMPLES = 2400
 """Placements measured where no number of evaluations is given (Post, section 4)."""
 
+FEW = 4
+"""Finalists that are measured several times; of more, the better half stays after each round."""
+
 ROUNDS = 3
-"""How often finalists are measured again."""
+"""How often the last ones are measured."""
 
 PLANNING = 5000
 """Evaluations of `auto` for the plan that a machine measures first: seconds on a thousand ops."""
@@ -49,7 +52,7 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
     )
     learner = make(problem, learning, samples, search.seed)
     with StudyFile.open(learning.study, _header(search, method, machine, samples)) as study:
-        _Run(search, learner, machine, study).until(samples)
+        _Run(search, learner, machine, study, learning.start is not None).until(samples)
     _warn_of_failures(search, method)
 
 
@@ -72,10 +75,16 @@ class _Run:
     """One learner against one machine."""
 
     def __init__(
-        self, search: Search, learner: Learner, machine: Evaluator, study: StudyFile | Unkept
+        self,
+        search: Search,
+        learner: Learner,
+        machine: Evaluator,
+        study: StudyFile | Unkept,
+        planned: bool,
     ) -> None:
         self.search, self.learner, self.machine, self.study = search, learner, machine, study
         self.order = np.array(search.problem.graph.order, np.int32)
+        self.planned = planned
         self.best = np.inf
         self.done = 0
         self.times: dict[bytes, list[float]] = {}
@@ -149,13 +158,29 @@ class _Run:
         self.search.report()
 
     def _settle(self) -> None:
-        """Measure the placements that took least again, in turn, and choose by that alone."""
+        """Measure the placements that took least again, in turn, and halve them until few are left.
+        What decides was measured since: of many noisy times the smallest is a lucky one."""
+        left = self._finalists()
+        times: dict[bytes, list[float]] = {placement: [] for placement in left}
+        while True:
+            for _ in range(ROUNDS if len(left) <= FEW else 1):
+                placements = np.array([np.frombuffer(p, np.int32) for p in left])
+                found = self.machine.measure(placements, self.done).times(np.inf)
+                for placement, seconds in zip(left, found.tolist(), strict=True):
+                    times[placement].append(seconds)
+            left.sort(key=lambda placement: float(np.median(times[placement])))
+            if len(left) <= FEW:
+                break
+            left = left[: max(FEW, len(left) // 2)]
+        best = np.frombuffer(left[0], np.int32)
+        self.search.adopt(best, self.order, float(np.median(times[left[0]])))
+
+    def _finalists(self) -> list[bytes]:
+        """Those that took least, and where there was a plan to start with the first that ran."""
         ranked = sorted(self.times, key=lambda placement: float(np.median(self.times[placement])))
-        finalists = np.array([np.frombuffer(p, np.int32) for p in ranked[: self.machine.finalists]])
-        rounds = [self.machine.measure(finalists, self.done).times(np.inf) for _ in range(ROUNDS)]
-        taken = np.median(rounds, axis=0)
-        best = int(np.argmin(taken))
-        self.search.adopt(finalists[best], self.order, float(taken[best]))
+        chosen = ranked[: self.machine.finalists]
+        first = next(iter(self.times))
+        return chosen + [first] * (self.planned and first not in chosen)
 
 
 def _header(search: Search, method: str, machine: Evaluator, samples: int) -> dict[str, str]:
