@@ -61,7 +61,7 @@ void Annealer::run(double temperature, int64_t evaluations, double seconds) {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds)
       break;
     ++evaluations_;
-    const int first = decision_->propose(random_, module_every_);
+    const int first = decision_->propose(random_, *blocks_);
     if (first < 0) {
       decision_->undo();
       continue;
@@ -79,7 +79,7 @@ void Annealer::run(double temperature, int64_t evaluations, double seconds) {
 double Annealer::typical_change(int64_t evaluations) {
   std::vector<double> changes;
   for (int64_t i = 0; i < evaluations; ++i) {
-    const int first = decision_->propose(random_, module_every_);
+    const int first = decision_->propose(random_, *blocks_);
     const double cost = first < 0 ? cost_ : evaluate(first, never);
     decision_->undo();
     ++evaluations_;

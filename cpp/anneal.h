@@ -25,8 +25,8 @@ class Annealer {
   // Takes up to `evaluations` steps at one temperature (in the unit of the cost), or stops after
   // `seconds`.
   void run(double temperature, int64_t evaluations, double seconds);
-  // One move in `every` concerns a whole module.
-  void move_modules(int every) { module_every_ = every; }
+  // What moves together from now on.
+  void move(std::shared_ptr<const Blocks> blocks) { blocks_ = std::move(blocks); }
   // Continues from another decision; the best one seen is kept.
   void restart(const int32_t* placement, const int32_t* order);
   // Median size of the cost changes that random moves make.
@@ -39,6 +39,7 @@ class Annealer {
   };
   const Best& best() const { return best_; }
   int64_t evaluations() const { return evaluations_; }
+  const Problem& problem() const { return problem_; }
 
  private:
   double evaluate(int first, double limit);
@@ -71,7 +72,7 @@ class Annealer {
   double cost_ = 0;
   Best best_;
   int64_t evaluations_ = 0;
-  int module_every_ = 20;
+  std::shared_ptr<const Blocks> blocks_ = std::make_shared<Blocks>();
 };
 
 }  // namespace situate

@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -16,6 +19,7 @@
 #include "anneal.h"
 #include "atomic.h"
 #include "balance.h"
+#include "contraction.h"
 #include "flags.h"
 #include "list_rules.h"
 #include "problem.h"
@@ -73,7 +77,6 @@ Problem make_problem(const Array<double, 2>& seconds, const Array<int64_t, 1>& s
                      const Array<double, 2>& bandwidth, const Array<int32_t, 2>& channel,
                      const Array<int32_t, 1>& order, const Array<int32_t, 1>& unit,
                      const Array<uint8_t, 2>& allowed, const Array<uint8_t, 1>& pays,
-                     const Array<int32_t, 1>& block_start, const Array<int32_t, 1>& blocks,
                      double synchronisation, bool blocking, bool contention, bool atomic,
                      const std::string& memory) {
   Problem p;
@@ -108,8 +111,6 @@ Problem make_problem(const Array<double, 2>& seconds, const Array<int64_t, 1>& s
   p.unit = copy_of(unit);
   p.allowed = copy_of(allowed);
   p.pays = copy_of(pays);
-  p.block_start = copy_of(block_start);
-  p.blocks = copy_of(blocks);
   p.channels = p.channel.empty() ? 0 : *std::max_element(p.channel.begin(), p.channel.end()) + 1;
   p.synchronisation = synchronisation;
   p.blocking = blocking;
@@ -279,6 +280,23 @@ Annealers make_annealers(const Problem& p, const std::string& goal, uint64_t see
   return chains;
 }
 
+// Lets blocks of units move together, one move in `every`.
+void move_blocks(Annealers& chains, const Array<int32_t, 1>& start, const Array<int32_t, 1>& unit,
+                 int every) {
+  check(every > 0, "one move in at least one");
+  const auto blocks = std::make_shared<Blocks>(Blocks{copy_of(start), copy_of(unit), every});
+  check(blocks->start.size() > 0 && blocks->start.front() == 0 &&
+            blocks->start.back() == static_cast<int32_t>(blocks->units.size()) &&
+            std::adjacent_find(blocks->start.begin(), blocks->start.end(),
+                               std::greater_equal<>()) == blocks->start.end(),
+        "blocks begin one after the other, and none is empty");
+  const int units = chains.members.at(0)->problem().units;
+  check(std::all_of(blocks->units.begin(), blocks->units.end(),
+                    [&](int32_t u) { return u >= 0 && u < units; }),
+        "a block names a unit that does not exist");
+  for (auto& chain : chains.members) chain->move(blocks);
+}
+
 auto best_of(const Annealers& chains, size_t k) {
   const auto& best = chains.members.at(k)->best();
   const size_t n = best.order.size();
@@ -307,6 +325,32 @@ void split(Balancers& chains, const Array<int32_t, 1>& devices, int step) {
   check(step > 0, "a step is at least one unit");
   nb::gil_scoped_release released;
   chains.members.at(0)->split(copy_of(devices), step);
+}
+
+// A label of every unit, the same for units of one group.
+Numpy<int64_t> contract(const Array<int64_t, 1>& start, const Array<int64_t, 1>& neighbour,
+                        const Array<int64_t, 1>& bytes, const Array<double, 1>& seconds,
+                        const Array<int64_t, 1>& persistent, const Array<int64_t, 1>& capacity,
+                        const Array<uint8_t, 2>& allowed, int count, double most) {
+  const size_t units = seconds.size(), edges = neighbour.size();
+  check(count > 0 && most > 1, "at least one group, longer than the average");
+  check(start.size() == units + 1 && persistent.size() == units && allowed.shape(0) == units &&
+            bytes.size() == edges && allowed.shape(1) == capacity.size(),
+        "arrays over units, edges or devices differ in length");
+  check(start.data()[0] == 0 && start.data()[units] == static_cast<int64_t>(edges) &&
+            std::is_sorted(start.data(), start.data() + units + 1) &&
+            std::all_of(neighbour.data(), neighbour.data() + edges,
+                        [&](int64_t u) { return u >= 0 && u < static_cast<int64_t>(units); }),
+        "rows must follow each other and name units");
+  const auto view = [](const auto& array) { return std::span(array.data(), array.size()); };
+  nb::gil_scoped_release released;
+  Contraction contraction({static_cast<int>(units), static_cast<int>(capacity.size()), view(start),
+                           view(neighbour), view(bytes), view(seconds), view(persistent),
+                           view(capacity), view(allowed)});
+  contraction.reach(count, most);
+  auto labels = contraction.labels();
+  nb::gil_scoped_acquire acquired;
+  return to_numpy(std::move(labels), {units});
 }
 
 auto best_balance(const Balancers& chains, size_t k) {
@@ -340,8 +384,8 @@ NB_MODULE(_core, module) {
   module.def("make_problem", &make_problem, nb::kw_only(), "seconds"_a, "size"_a, "producer"_a,
              "consumer_start"_a, "consumers"_a, "own_seconds"_a, "resident"_a, "output"_a,
              "persistent"_a, "workspace"_a, "capacity"_a, "latency"_a, "bandwidth"_a, "channel"_a,
-             "order"_a, "unit"_a, "allowed"_a, "pays"_a, "block_start"_a, "blocks"_a,
-             "synchronisation"_a, "blocking"_a, "contention"_a, "atomic"_a, "memory"_a);
+             "order"_a, "unit"_a, "allowed"_a, "pays"_a, "synchronisation"_a, "blocking"_a,
+             "contention"_a, "atomic"_a, "memory"_a);
   module.def("evaluate", &evaluate, "problem"_a, "placement"_a, "priority"_a,
              "transfer_priority"_a.none(), "decoder"_a, "threads"_a);
   module.def("schedule", &schedule, "problem"_a, "placement"_a, "priority"_a,
@@ -374,13 +418,7 @@ NB_MODULE(_core, module) {
             return chains.members.at(0)->typical_change(evaluations);
           },
           "evaluations"_a)
-      .def(
-          "move_modules",
-          [](Annealers& chains, int every) {
-            check(every > 0, "one move in at least one");
-            for (auto& chain : chains.members) chain->move_modules(every);
-          },
-          "every"_a)
+      .def("move_blocks", &move_blocks, "start"_a, "units"_a, "every"_a)
       .def_prop_ro("evaluations", &Annealers::evaluations);
   module.def("make_annealers", &make_annealers, nb::keep_alive<0, 1>(), "problem"_a, "goal"_a,
              "seed"_a, "count"_a, "placement"_a, "order"_a);
@@ -398,6 +436,9 @@ NB_MODULE(_core, module) {
       .def_prop_ro("evaluations", &Balancers::evaluations);
   module.def("make_balancers", &make_balancers, nb::keep_alive<0, 1>(), "problem"_a, "seed"_a,
              "count"_a, "placement"_a, "line"_a);
+
+  module.def("contract", &contract, nb::kw_only(), "start"_a, "neighbour"_a, "bytes"_a, "seconds"_a,
+             "persistent"_a, "capacity"_a, "allowed"_a, "count"_a, "most"_a);
 
   nb::class_<Flags>(module, "Flags")
       .def(

@@ -1,6 +1,7 @@
 // A placement and a linear order of all ops, and the moves that change them and take it back.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "problem.h"
@@ -8,14 +9,24 @@
 
 namespace situate {
 
+// Units that may move together: block i has `units[start[i]]` up to `units[start[i + 1]]`.
+struct Blocks {
+  std::vector<int32_t> start{0}, units;
+  int every = 20;  // one move in so many concerns a block
+
+  int count() const { return static_cast<int>(start.size()) - 1; }
+  std::span<const int32_t> operator[](int i) const {
+    return {units.data() + start[i], units.data() + start[i + 1]};
+  }
+};
+
 class LinearDecision {
  public:
   LinearDecision(const Problem& problem, const int32_t* placement, const int32_t* order);
 
   // Changes something at random. Returns the first position of the order at which a schedule may
   // differ, or -1 if the move turned out to change nothing.
-  // One move in `module_every` concerns a whole module.
-  int propose(Random& random, int module_every);
+  int propose(Random& random, const Blocks& blocks);
   void undo();
 
   const std::vector<int32_t>& device() const { return device_; }
@@ -31,7 +42,7 @@ class LinearDecision {
 
   int move_unit(int unit, int device);
   int move_region(Random& random);
-  int move_module(Random& random);
+  int move_block(Random& random, const Blocks& blocks);
   int swap_neighbours(Random& random);
   int shift(Random& random, int op);
   void rotate(int from, int to);

@@ -37,8 +37,6 @@ struct Problem {
   std::vector<int32_t> unit;                   // n, colocation group
   std::vector<uint8_t> allowed;                // units x d
 
-  std::vector<int32_t> block_start, blocks;  // units of each module, which may move together
-
   // Derived by derive().
   int units = 0;
   std::vector<int32_t> output_start, outputs;  // tensors each op produces
@@ -65,8 +63,6 @@ struct Problem {
   }
   std::span<const int32_t> outputs_of(int op) const { return row(output_start, outputs, op); }
   std::span<const int32_t> inputs_of(int op) const { return row(input_start, inputs, op); }
-  int block_count() const { return static_cast<int>(block_start.size()) - 1; }
-  std::span<const int32_t> block(int i) const { return row(block_start, blocks, i); }
   std::span<const int32_t> members_of(int a_unit) const {
     return row(member_start, members, a_unit);
   }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -175,28 +173,6 @@ def test_rules_may_be_given_by_name():
     problem = Problem(Graph("g", ops("a")), cluster(GPU), rules="regal")
     assert problem.rules is RULES["regal"]
     assert problem.transfers == "blocking"
-
-
-def test_modules_are_the_units_of_every_part_of_the_path_and_of_its_phases():
-    def op(name: str, module: str, phase: str) -> Op:
-        return Op(name, seconds=FREE, module=module, phase=phase)
-
-    parts = (
-        op("a", "net.one", "forward"),
-        op("b", "net.one", "forward"),
-        op("c", "net.two", "backward"),
-        op("d", "net.one", "backward"),
-        op("e", "", "update"),
-    )
-    start, units = Problem(Graph("g", parts), cluster(CPU)).modules
-    found = [units[i:j].tolist() for i, j in pairwise(start)]
-    assert found == [[0, 1, 2, 3], [0, 1], [0, 1, 3], [2, 3]]
-
-
-def test_a_module_path_of_endless_parts_takes_no_time_to_speak_of():
-    deep = ".".join("m" * 100_000)
-    parts = tuple(Op(name, seconds=FREE, module=deep) for name in "abc")
-    assert Problem(Graph("g", parts), cluster(CPU)).modules[1].size == 0
 
 
 def test_transfers_are_the_clusters_unless_the_rules_say_otherwise():

@@ -234,23 +234,6 @@ class Problem:
                 order.append(op)
         return np.array(order, np.int32)
 
-    @cached_property
-    def modules(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Units of every module, and of each of its phases, at every depth of the module paths:
-        module i has `units[start[i]:start[i + 1]]`. Modules of one unit are left out."""
-        paths: dict[tuple[int, str], int] = {}
-        members: dict[tuple[int, str], dict[int, None]] = {}
-        for op, unit in zip(self.graph.ops, self.unit.tolist(), strict=True):
-            path = 0
-            for part in op.module.split(".") if op.module else ():
-                path = paths.setdefault((path, part), len(paths) + 1)
-                for phase in dict.fromkeys(("", op.phase)):
-                    members.setdefault((path, phase), {})[unit] = None
-        distinct = {tuple(units): None for units in members.values() if 1 < len(units) < self.units}
-        start = np.cumsum([0, *map(len, distinct)])
-        units = np.array([unit for block in distinct for unit in block], np.int32)
-        return start.astype(np.int32), units
-
     @property
     def latency(self) -> NDArray[np.float64]:
         return self.cluster.latency

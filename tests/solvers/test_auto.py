@@ -178,12 +178,20 @@ def test_the_core_knows_the_cost_of_its_best_plan(chunk: int, goal: str) -> None
         order = np.array(problem.graph.order, np.int32)
         core = Simulator(problem).core
         annealers = _core.make_annealers(core, goal, seed, 1, first.placement, order)
+        annealers.move_blocks(*_halves(problem), 3)
         annealers.typical_change(50)
         for temperature in (100.0, 1.0, 0.1, 0.0):
             annealers.run(temperature, 200, math.inf, 1)
             _check_cost(problem, goal, *annealers.best(0))
             annealers.restart(0, second.placement, order)
             _check_cost(problem, goal, *annealers.best(0))
+
+
+def _halves(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Two blocks, which share no unit."""
+    units = np.arange(problem.units, dtype=np.int32)
+    start = np.unique([0, problem.units // 2, problem.units]).astype(np.int32)
+    return start, units
 
 
 def _exact(drawn: Problem, seed: int) -> Problem:

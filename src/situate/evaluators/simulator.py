@@ -41,8 +41,6 @@ def core_problem(problem: Problem) -> _core.Problem:
         unit=problem.unit,
         allowed=problem.allowed.astype(np.uint8),
         pays=np.array([device.kind != "cpu" for device in problem.cluster.devices], np.uint8),
-        block_start=problem.modules[0],
-        blocks=problem.modules[1],
         synchronisation=problem.cluster.synchronisation,
         blocking=problem.transfers == "blocking",
         contention=problem.rules.contention,

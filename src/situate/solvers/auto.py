@@ -11,6 +11,7 @@ from situate import _core
 from situate.decoding import order_of
 from situate.errors import SituateError
 from situate.solvers import etf, expert, heft, single, topological
+from situate.solvers.blocks import blocks
 from situate.solvers.one_device import keep_to_one_device
 from situate.solvers.pipeline import offer_pipelines, pipeline_order
 from situate.solvers.random_search import SAMPLES, draw
@@ -36,8 +37,8 @@ TIDYING = 0.05
 EVALUATIONS_TO_RECOVER = 100
 """Evaluations an op from which on annealing begins hot."""
 
-MODULES_AT_LEAST, MODULES_AT_MOST = 20, 4
-"""One move in so many concerns a whole module: seldom in a long search, often in a short one."""
+BLOCKS_AT_LEAST, BLOCKS_AT_MOST = 20, 2
+"""One move in so many concerns a whole block: seldom in a long search, often in a short one."""
 
 ROUNDS = (0.2, 0.5, 1.0)
 """Ends of the cooling rounds, as fractions of the budget; each round starts from the best plan."""
@@ -90,10 +91,12 @@ def _anneal(search: Search) -> None:
     goal = "memory" if search.problem.objective == "memory" else "time"
     chains = _chains(search)
     annealers = _core.make_annealers(core, goal, search.seed, chains, found.placement, order)
+    together = blocks(search.problem)
+    annealers.move_blocks(*together, BLOCKS_AT_LEAST)
     scale = annealers.typical_change(_samples(search))
     heat = _heat(search, annealers)
     scale *= heat
-    annealers.move_modules(max(MODULES_AT_MOST, round(MODULES_AT_LEAST * heat)))
+    annealers.move_blocks(*together, max(BLOCKS_AT_MOST, round(BLOCKS_AT_LEAST * heat)))
     search.evaluations += annealers.evaluations
     known = [(True, math.inf)] * chains
     for temperature, evaluations, new_round in _slices(search, chains):

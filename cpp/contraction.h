@@ -1,0 +1,61 @@
+// Contraction of heavy edges: units that exchange much become one group, two groups at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace situate {
+
+// Units and what flows between them in compressed rows, symmetric and without loops; `allowed` is
+// units x devices.
+struct WeightedUnits {
+  int units = 0, d = 0;
+  std::span<const int64_t> start, neighbour, bytes;
+  std::span<const double> seconds;
+  std::span<const int64_t> persistent, capacity;
+  std::span<const uint8_t> allowed;
+};
+
+class Contraction {
+ public:
+  explicit Contraction(const WeightedUnits& units);
+
+  // Merges along edges, the heaviest first, until there are `count` groups. None takes more than
+  // `most` times the average seconds, where that can be; there are more than `count` groups if
+  // those left share no device.
+  void reach(int count, double most);
+  // Of every unit, one of the units of its group.
+  std::vector<int64_t> labels() const;
+
+ private:
+  struct Edge {
+    double weight;  // bytes squared over the product of the groups' seconds
+    int a, b;
+    bool operator<(const Edge& other) const;
+  };
+
+  void contract(int count, double limit);
+  bool linked() const;
+  bool bridge();
+  Edge edge(int a, int b) const;
+  bool share(int a, int b) const;
+  void merge(int a, int b, std::vector<Edge>& heavier);
+  std::vector<int> groups() const;
+  std::vector<int> by_kind(const std::vector<int>& groups) const;
+  std::vector<int> lightest() const;
+  int compare_devices(int a, int b) const;
+
+  const int d_;
+  int left_;
+  bool always_fits_;
+  std::vector<double> seconds_;
+  std::vector<int64_t> bytes_;
+  std::span<const int64_t> capacity_;
+  std::vector<uint8_t> allowed_;  // groups x devices
+  std::vector<int> into_;         // the group that a group became part of, or itself
+  std::vector<std::unordered_map<int, double>> flow_;
+};
+
+}  // namespace situate

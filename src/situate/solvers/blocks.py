@@ -1,0 +1,59 @@
+"""Blocks: units that annealing may move together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.grouping import heavy_edge
+from situate.problem import Problem
+
+GROUPS = (12, 48)
+"""How many groups of what exchanges most bytes, coarse and fine, there are."""
+
+Block = tuple[int, ...]
+"""Units, each once."""
+
+
+def blocks(problem: Problem) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Modules and groups in compressed rows: block i has `units[start[i]:start[i + 1]]`.
+
+    Groups are repeated so that one drawn at random is as likely a group as a module.
+    """
+    parts, stretches = modules(problem), groups(problem)
+    repeats = max(1, round(len(parts) / max(1, len(stretches))))
+    found = [*parts, *stretches * repeats]
+    start = np.cumsum([0, *map(len, found)])
+    return start.astype(np.int32), np.array([unit for block in found for unit in block], np.int32)
+
+
+def modules(problem: Problem) -> list[Block]:
+    """Units of every module, and of each of its phases, at every depth of the module paths."""
+    paths: dict[tuple[int, str], int] = {}
+    members: dict[tuple[int, str], dict[int, None]] = {}
+    for op, unit in zip(problem.graph.ops, problem.unit.tolist(), strict=True):
+        path = 0
+        for part in op.module.split(".") if op.module else ():
+            path = paths.setdefault((path, part), len(paths) + 1)
+            for phase in dict.fromkeys(("", op.phase)):
+                members.setdefault((path, phase), {})[unit] = None
+    return _proper(problem, map(tuple, members.values()))
+
+
+def groups(problem: Problem) -> list[Block]:
+    """Units of the groups that contraction of heavy edges makes: of an unrolled network stretches
+    of some steps, which modules are not."""
+    found: list[Block] = []
+    for count in GROUPS:
+        labels = heavy_edge.labels(problem, count)
+        ends = np.cumsum(np.unique(labels, return_counts=True)[1])[:-1]
+        members = np.split(np.argsort(labels, kind="stable"), ends)
+        found += _proper(problem, (tuple(units.tolist()) for units in members))
+    return found
+
+
+def _proper(problem: Problem, found: Iterable[Block]) -> list[Block]:
+    """Each once, without blocks of a single unit, which moves anyway, and without that of all."""
+    return [block for block in dict.fromkeys(found) if 1 < len(block) < problem.units]
