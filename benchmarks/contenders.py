@@ -29,6 +29,7 @@ ALL_THREADS = "PyTorch, all threads"
 PIPELINE = "torch.distributed.pipelining, 2 processes"
 BALANCED = "accelerate, balanced map"
 TORRENT = "TensorTorrent"
+SAME_KERNELS = "TensorTorrent, PyTorch's kernels"
 
 Step = Callable[[], object]
 
@@ -48,7 +49,8 @@ def contenders(case: Case, time_limit: float, seed: int, stack: ExitStack) -> It
     yield Contender(ONE_THREAD, with_threads(1, case.unplaced()), "what a device has")
     yield Contender(ALL_THREADS, with_threads(everything, case.unplaced()), f"{everything} threads")
     yield _alone(case, "situate, 1 device", 1, stack)
-    yield _alone(case, WHOLE, everything, stack)
+    note = f"{everything} threads, a process of its own"
+    yield Contender(WHOLE, apart(case, everything, stack), note)
     yield _ours(case, time_limit, seed, stack)
     yield _accelerate(case)
     yield Contender(
@@ -74,12 +76,20 @@ def with_threads(count: int, step: Step) -> Step:
 
 
 def _alone(case: Case, name: str, threads: int, stack: ExitStack) -> Contender:
-    """All of it on one device of so many threads."""
+    """All of it on one device of so many threads, in this process."""
     cluster = one_cpu(threads)
     single = situate.solve(case.problem(cluster), "single").schedule
     step = stack.enter_context(case.placed(single, cluster))
     note = f"{threads} thread{'s' if threads > 1 else ''}"
     return Contender(name, with_threads(threads, lambda: step(*case.inputs)), note)
+
+
+def apart(case: Case, threads: int, stack: ExitStack) -> Served:
+    """The same in a process of its own, as TensorTorrent's is."""
+    command = child.module(
+        "benchmarks.alone", case.name, "training" if case.training else "inference", str(threads)
+    )
+    return stack.enter_context(Served([command], {"OMP_NUM_THREADS": str(threads)}))
 
 
 def _ours(case: Case, time_limit: float, seed: int, stack: ExitStack) -> Contender:
@@ -116,12 +126,12 @@ def _pipelined(case: Case, stack: ExitStack) -> Contender:
     return Contender(PIPELINE, served, f"halves, 1F1B, {MICROBATCHES} microbatches, gloo, 1 thread")
 
 
-def torrent(case: Case, folder: Path, stack: ExitStack) -> tuple[Served, int]:
+def torrent(case: Case, folder: Path, stack: ExitStack, *kernels: str) -> tuple[Served, int]:
     """TensorTorrent's step from a cold start, and the threads it has; `folder` is where it is
-    installed."""
+    installed, `kernels` see `benchmarks.torrent`."""
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     cache = stack.enter_context(tempfile.TemporaryDirectory())
     threads = default_threads()
-    command = child.module("benchmarks.torrent", case.name, str(threads))
+    command = child.module("benchmarks.torrent", case.name, str(threads), *kernels)
     environment = {"PYTHONPATH": path, "TT_CACHE_DIR": cache, "OMP_NUM_THREADS": str(threads)}
     return stack.enter_context(Served([command], environment)), threads

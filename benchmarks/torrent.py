@@ -1,6 +1,6 @@
 """A model that TensorTorrent has compiled, in a process of its own.
 
-python -m benchmarks.torrent NETWORK THREADS
+python -m benchmarks.torrent NETWORK THREADS [as-they-are]
 """
 
 from __future__ import annotations
@@ -17,20 +17,22 @@ from benchmarks import runtime_models
 from benchmarks.served import serve
 
 
-def main(network: str, threads: int) -> None:
-    """Serve its steps; the first line has the seconds of compiling, the regions and the devices."""
+def main(network: str, threads: int, *kernels: str) -> None:
+    """Serve its steps; the first line has the seconds of compiling, the regions and the devices.
+    `as-they-are` leaves PyTorch's kernels alone, which it else compiles into its own."""
     torch.set_num_threads(threads)
-    serve(lambda: _compiled(network))
+    serve(lambda: _compiled(network, not kernels))
 
 
-def _compiled(network: str) -> tuple[Any, Callable[[], object]]:
+def _compiled(network: str, kernels: bool) -> tuple[Any, Callable[[], object]]:
     import tensortorrent  # type: ignore[import-not-found]
 
     torch.manual_seed(0)
     model, inputs, _ = getattr(runtime_models, network)()
     inputs = inputs[:-1]
     begin = time.perf_counter()
-    compiled = tensortorrent.compile(model.eval(), example_inputs=inputs)
+    config = tensortorrent.CompileConfig(use_torch_compile=kernels)
+    compiled = tensortorrent.compile(model.eval(), example_inputs=inputs, config=config)
     seconds = time.perf_counter() - begin
     text = str(compiled.explain())
     with torch.inference_mode():
@@ -50,4 +52,4 @@ def _compiled(network: str) -> tuple[Any, Callable[[], object]]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])

@@ -49,7 +49,8 @@ def names_in(line: str) -> set[str]:
 @pytest.mark.parametrize(("name", "devices"), CASES)
 def test_a_local_is_deleted_right_after_its_last_use(name: str, devices: int, timed: bool) -> None:
     for source in placed(name, devices).sources:
-        lines = [line.strip() for line in source.text(timed).splitlines()[1:]]
+        _, _, body = source.text(timed).partition("def step():\n")
+        lines = [line.strip() for line in body.splitlines()]
         alive: set[str] = set()
         last: set[str] = set()
         for line in lines:
@@ -93,6 +94,13 @@ def test_every_parameter_is_updated_once() -> None:
     updated = [k for path, k in found.names.state.items() if path in found.program.gradients]
     assert len(updated) == 3
     assert all(text.count(f"update{k}(") == 1 for k in updated)
+
+
+def test_views_of_state_are_made_once_and_for_all() -> None:
+    once, _, step = placed("towers", 1).sources[0].text(timed=False).partition("def step():\n")
+    views = re.findall(r"^(w\d+) = f\d+\(p\d+\)$", once, re.MULTILINE)
+    assert views
+    assert all(view in step and f"{view} =" not in step for view in views)
 
 
 def test_arguments_that_are_no_literals_are_constants() -> None:

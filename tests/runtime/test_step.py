@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import gc
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -220,6 +223,29 @@ def test_inputs_may_lie_in_memory_as_they_like() -> None:
     theirs = train(pair.copy, pair.inputs, pair.loss, pair.copied, 1)
     assert torch.equal(ours, theirs)
     pair.assert_same()
+
+
+def test_an_input_may_be_a_parameter() -> None:
+    """Which the step updates before it has read the input for the last time."""
+    torch.manual_seed(0)
+    model, y = nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 6)), torch.arange(6)
+    copied, given = copy.deepcopy(model), model[1].weight.detach().clone()
+    captured = capture_program(model, (given, y), entropy, optimizer="sgd")
+    optimizer, theirs = SGD(model.parameters(), lr=0.1), SGD(copied.parameters(), lr=0.1)
+    with step_of(captured, model, optimizer, 1) as step:
+        ours = step(model[1].weight, y)
+    assert torch.equal(ours, train(copied, (given, y), entropy, theirs, 1))
+    assert_same(state(model), state(copied))
+
+
+def test_inputs_and_results_are_the_callers_alone() -> None:
+    pair = Pair("towers", OPTIMIZERS["sgd"])
+    x, y = (tensor.clone() for tensor in pair.inputs)
+    with pair.placed(1, None) as step:
+        alive = weakref.ref(x), weakref.ref(step(x, y))
+        del x
+        gc.collect()
+        assert [tensor() for tensor in alive] == [None, None]
 
 
 @pytest.mark.parametrize("devices", [1, 2])

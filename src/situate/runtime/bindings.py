@@ -87,6 +87,7 @@ class Bindings:
     ) -> None:
         self._optimizer, self._state = optimizer, state
         self._tensors = list(zip(tensors, (entry.value for entry in state), strict=True))
+        self._addresses = [entry.value.data_ptr() for entry in state]
         self._held = [(path, *_held(model, path)) for path in names.state]
         self._versions: dict[int, tuple[int, ...]] = {}
         self.groups: dict[int, int] = {}
@@ -126,13 +127,14 @@ class Bindings:
         if self._optimizer is not None:
             # PyTorch's schedules warn where `optimizer.step` was not called before them.
             self._optimizer._opt_called = True  # type: ignore[attr-defined]
-        for (path, store, name), (tensor, view) in zip(self._held, self._tensors, strict=True):
+        bound = zip(self._held, self._tensors, self._addresses, strict=True)
+        for (path, store, name), (tensor, view), address in bound:
             if store.get(name, tensor) is not tensor:
                 raise SituateError(
                     f"the model's {path!r} was replaced since the step was made: change it in "
                     "place, or compile the plan again"
                 )
-            if tensor.data_ptr() != view.data_ptr():
+            if tensor.data_ptr() != address:
                 _check(path, tensor, view)
                 view.copy_(tensor.detach())
                 tensor.data = view

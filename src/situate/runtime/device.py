@@ -133,15 +133,19 @@ class Device:
         self._channels.step, self._channels.waited = step, 0.0
         self._began.clear()
         self._ended.clear()
-        self._names |= {f"x{k}": tensor.to(self._device) for k, tensor in enumerate(inputs)}
+        given = {f"x{k}": tensor.to(self._device) for k, tensor in enumerate(inputs)}
+        self._names |= given
         self._names["now"] = getattr(time, clock or self._share.clock)
         function = self._step
         if timed:
             self._timed = function = self._timed or _compiled(self._share.timed, self._names)
-        with torch.inference_mode():
-            start = time.perf_counter()
-            function()
-            end = time.perf_counter()
+        try:
+            with torch.inference_mode():
+                start = time.perf_counter()
+                function()
+                end = time.perf_counter()
+        finally:
+            self._names |= dict.fromkeys(given)
         return Ran(start, end, self._channels.waited, dict(self._began), dict(self._ended))
 
     def _seeder(self, number: int) -> Callable[[], None]:

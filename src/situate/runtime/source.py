@@ -2,7 +2,8 @@
 
 Every op is a block of lines. Names that are not local to the step stand for what the worker binds
 to them: `f3` a kernel, `c2` a constant, `p5` state, `x0` an input, `take4`, `send4` a channel, `s4`
-its memory, `post4` its flag, `update7` an update, `seed2` a seed, `done0` a result.
+its memory, `post4` its flag, `update7` an update, `seed2` a seed, `done0` a result. State stays
+where it is, and so do its views, which are made once: `w1`.
 """
 
 from __future__ import annotations
@@ -81,6 +82,7 @@ class DeviceSource:
         self.memory: dict[str, str] = {}
         self.nbytes: dict[str, int] = {}
         self._outside = {OUTSIDE}
+        self._views: list[str] = []
         self._received: dict[str, int] = {}
         self._block = Block(None)
         self._count = 0
@@ -136,7 +138,8 @@ class DeviceSource:
         return {block.op: block for block in self.blocks if block.op is not None}
 
     def text(self, timed: bool, direct: bool = True) -> str:
-        """The step as a Python function, each local name deleted after its last use.
+        """The step as a Python function, each local name deleted after its last use, behind the
+        views that it does not make anew.
 
         Args:
             timed: let `began[op]` and `ended[op]` be the clock before and after each op.
@@ -144,7 +147,7 @@ class DeviceSource:
         """
         texts = [text for line in self.executed(timed, direct) for text in line.texts]
         body = "\n    ".join(texts or ["pass"])
-        return f"def step():\n    {body}\n"
+        return "".join(f"{view}\n" for view in self._views) + f"def step():\n    {body}\n"
 
     def executed(self, timed: bool = False, direct: bool = True) -> list[Executed]:
         """The lines of the step, in order."""
@@ -224,7 +227,7 @@ class DeviceSource:
         self._add(f"p{self._state(buffer)}.copy_({self._value(new)})")
 
     def _value(self, node: fx.Node) -> str:
-        """The name of what holds a node's value here; views are made where they are read."""
+        """The name of what holds a node's value here; views are made where they are read first."""
         if node in self._locals:
             return self._locals[node]
         source = base(node) if node.op == "call_function" else None
@@ -233,6 +236,10 @@ class DeviceSource:
         if _is_itself(node, source):
             return self._value(source)
         seen = self._value(source)
+        if seen[0] in "pw" and _is_view(node):
+            name = self._locals[node] = f"w{len(self._views)}"
+            self._views.append(f"{name} = {self._text(node)}")
+            return name
         text = self._text(node)
         name = self._new(node)
         self.memory[name] = self.memory.get(seen, OUTSIDE)
@@ -332,6 +339,11 @@ def _is_itself(node: fx.Node, source: fx.Node) -> bool:
     if node.target in (aten.detach.default, aten.alias.default):
         return True
     return node.target is aten.clone.default and is_plain_copy(node, source)
+
+
+def _is_view(node: fx.Node) -> bool:
+    """Whether a node makes no copy, even where `base` sees none."""
+    return node.target is operator.getitem or getattr(node.target, "is_view", False)
 
 
 def _arguments(node: fx.Node) -> Sequence[Any]:

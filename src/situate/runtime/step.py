@@ -93,13 +93,14 @@ class PlacedStep:
         return self._run(inputs, timed=timed)
 
     def _run(self, inputs: tuple[Any, ...], timed: bool = False, memory: bool = False) -> Any:
-        self._put(inputs)
+        given = self._checked(inputs)
         self._bindings.refresh()
         said = hyperparameters(self.optimizer) if self.optimizer else []
         team = self._team = self._team or self._started(said)
         news = None if said == self._said else said
         changed = self._bindings.changed() if self._mirrored else ()
-        order = Run(self._step + 1, timed, news, memory, changed, self._keep)
+        read, made = self._exchanged(given)
+        order = Run(self._step + 1, timed, news, memory, changed, self._keep, read, made)
         self._said = said
         try:
             self.ran = team.run(order)
@@ -112,7 +113,8 @@ class PlacedStep:
             self._raised.zero_()
             raise
         self._step = order.step
-        return self._placed.program.restore([result.clone() for result in self._results])
+        results = [result.clone() for result in self._results] if made is None else made
+        return self._placed.program.restore(results)
 
     def memory(self, *inputs: Any) -> list[int]:
         """Run the step and measure the largest bytes in use, of each device that is used: its
@@ -207,16 +209,36 @@ class PlacedStep:
         self._flags = _core.make_flags(self._raised.numpy().view("uint32"))
         self._state = [Entry.at(place, self._raw) for place in places]
 
-    def _put(self, given: tuple[Any, ...]) -> None:
-        """Copy the inputs to where the devices read them."""
-        tensors = self._placed.program.separate(given)
+    def _checked(self, given: tuple[Any, ...]) -> list[torch.Tensor]:
+        """The tensors of the inputs."""
+        tensors = [tensor.detach() for tensor in self._placed.program.separate(given)]
         for k, (tensor, place) in enumerate(zip(tensors, self._inputs, strict=True)):
             if tensor.shape != place.shape or tensor.dtype != place.dtype:
                 raise SituateError(
                     f"input {k} is {described(tensor)}, the step was captured with "
                     f"{described(place)}: give such batches, or capture and plan for this one"
                 )
-            place.copy_(tensor.detach())
+        return tensors
+
+    def _exchanged(
+        self, given: Sequence[torch.Tensor]
+    ) -> tuple[list[torch.Tensor] | None, list[torch.Tensor] | None]:
+        """Inputs to read and results to write where the one device is in this process. Devices of
+        their own find both in the common memory."""
+        import torch
+
+        apart = self._block is not None
+        read = [
+            place.copy_(tensor) if apart or self._must_copy(tensor, place) else tensor
+            for tensor, place in zip(given, self._inputs, strict=True)
+        ]
+        return (None, None) if apart else (read, [torch.empty_like(r) for r in self._results])
+
+    def _must_copy(self, tensor: torch.Tensor, place: torch.Tensor) -> bool:
+        """Whether an input is laid out otherwise than it was captured, or is state of the model,
+        which the step changes."""
+        within = 0 <= tensor.data_ptr() - self._raw.data_ptr() < self._raw.nbytes
+        return within or tensor.stride() != place.stride()
 
     def _started(self, said: list[Hyperparameters]) -> Team:
         hellos = [self._hello(d, device, said) for d, device in self._used]

@@ -6,7 +6,7 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
@@ -74,6 +74,8 @@ class Run:
         memory: say what was allocated.
         changed: numbers of the state that was changed from outside.
         store: bring back the state of devices that have memory of their own.
+        inputs, results: tensors to read and to write in this process, rather than those in the
+            common memory.
     """
 
     step: int
@@ -82,6 +84,8 @@ class Run:
     memory: bool = False
     changed: tuple[int, ...] = ()
     store: bool = True
+    inputs: Sequence[torch.Tensor] | None = None
+    results: Sequence[torch.Tensor] | None = None
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,9 @@ class Work:
         flags = _core.make_flags(common.flags.view(raw).numpy().view("uint32"), hello.spin)
         slots = [place.view(raw) for place in common.slots]
         self._inputs = [place.view(raw) for place in common.inputs]
-        results = [_writer(place.view(raw)) for place in common.results]
+        self._results = [place.view(raw) for place in common.results]
+        self._written: Sequence[torch.Tensor] = self._results
+        results = [self._writer(k) for k in range(len(self._results))]
         channels = Channels(flags, slots, device)
         state = [Entry.at(places, raw) for places in common.state]
         self._mirror = _mirror(hello, state, device) if hello.mirrored else None
@@ -159,11 +165,17 @@ class Work:
             self._mirror.load(order.changed)
         if order.said is not None:
             self._device.tell(order.said)
-        if order.memory:
-            clock = "perf_counter"
-            run = self._device.run
-            return with_memory(lambda: run(order.step, self._inputs, order.timed, clock))
-        return self._device.run(order.step, self._inputs, order.timed)
+        inputs, run = order.inputs or self._inputs, self._device.run
+        self._written = order.results or self._results
+        try:
+            if order.memory:
+                return with_memory(lambda: run(order.step, inputs, order.timed, "perf_counter"))
+            return run(order.step, inputs, order.timed)
+        finally:
+            self._written = self._results
+
+    def _writer(self, result: int) -> Callable[[torch.Tensor], object]:
+        return lambda value: self._written[result].copy_(value)
 
     def _stored(self, step: int) -> str:
         if self._mirror:
@@ -192,10 +204,6 @@ def _mirror(hello: Hello, host: list[Entry], device: torch.device) -> Mirror:
 
     changed = [*hello.share.updates, *hello.share.copied]
     return Mirror(host, hello.share.here, changed, device)
-
-
-def _writer(place: torch.Tensor) -> Callable[[torch.Tensor], object]:
-    return lambda value: place.copy_(value)
 
 
 def _failed(error: Exception) -> Failed:
