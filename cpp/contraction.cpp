@@ -96,11 +96,11 @@ bool Contraction::bridge() {
 }
 
 std::vector<int64_t> Contraction::labels() const {
-  std::vector<int64_t> result(into_.size());
-  for (size_t unit = 0; unit < into_.size(); ++unit) {
-    int group = static_cast<int>(unit);
-    while (into_[group] != group) group = into_[group];
-    result[unit] = group;
+  auto into = into_;
+  std::vector<int64_t> result;
+  for (int group : into) {
+    while (into[group] != group) group = into[group] = into[into[group]];
+    result.push_back(group);
   }
   return result;
 }
@@ -113,7 +113,7 @@ Contraction::Edge Contraction::edge(int a, int b) const {
 // Whether a device may run and can hold both.
 bool Contraction::share(int a, int b) const {
   for (int device = 0; device < d_; ++device)
-    if (allowed_[a * d_ + device] && allowed_[b * d_ + device] &&
+    if (may_run(a, device) && may_run(b, device) &&
         (always_fits_ || bytes_[a] + bytes_[b] <= capacity_[device]))
       return true;
   return false;
@@ -127,7 +127,7 @@ void Contraction::merge(int a, int b, std::vector<Edge>& heavier) {
   seconds_[a] += seconds_[b];
   bytes_[a] += bytes_[b];
   for (int device = 0; device < d_; ++device)
-    allowed_[a * d_ + device] &= allowed_[b * d_ + device];
+    if (!may_run(b, device)) allowed_[static_cast<size_t>(a) * d_ + device] = 0;
   const auto moved = std::exchange(flow_[b], {});
   flow_[a].erase(b);
   for (const auto& [other, flow] : moved) {
@@ -171,7 +171,7 @@ std::vector<int> Contraction::lightest() const {
 
 int Contraction::compare_devices(int a, int b) const {
   for (int device = d_ - 1; device >= 0; --device) {
-    const int order = allowed_[a * d_ + device] - allowed_[b * d_ + device];
+    const int order = may_run(a, device) - may_run(b, device);
     if (order) return order;
   }
   return 0;

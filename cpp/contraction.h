@@ -40,6 +40,9 @@ class Contraction {
   bool linked() const;
   bool bridge();
   Edge edge(int a, int b) const;
+  bool may_run(int group, int device) const {
+    return allowed_[static_cast<size_t>(group) * d_ + device] != 0;
+  }
   bool share(int a, int b) const;
   void merge(int a, int b, std::vector<Edge>& heavier);
   std::vector<int> groups() const;
