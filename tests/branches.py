@@ -36,3 +36,20 @@ def build() -> Any:
 def endless() -> Any:
     """Inputs of which the loss is infinite."""
     return Branches(), (torch.full((16, 8), 1e30), torch.randn(16, 4)), loss
+
+
+class Recurrent(nn.Module):
+    """A GRU, and a linear layer behind it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells, self.head = nn.GRU(8, 16), nn.Linear(16, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.head(self.cells(x)[0])
+        return out
+
+
+def recurrent() -> Any:
+    """What is captured op by op where PyTorch has a kernel."""
+    return Recurrent(), (torch.randn(5, 16, 8), torch.randn(5, 16, 4)), loss

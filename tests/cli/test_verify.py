@@ -70,6 +70,13 @@ def test_devices_of_unequal_threads_have_a_tolerance(situate, tmp_path):
     assert content["equal"] is True
 
 
+def test_what_is_captured_op_by_op_has_a_tolerance(situate, tmp_path):
+    planned(tmp_path, "tests.branches:recurrent", method="random")
+    run = situate("verify", "plan.json", *HERE)
+    assert (run.status, run.err) == (0, "")
+    assert "0.0001: captured op by op, which rounds otherwise: torch.nn.GRU" in run.out
+
+
 def test_an_endless_loss_proves_nothing(situate, tmp_path):
     planned(tmp_path, "tests.branches:endless")
     run = situate("verify", "plan.json", *HERE)

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
-from situate.runtime.equality import Equality, compare, difference  # noqa: E402
+from situate.runtime.equality import Equality, compare, difference, taken_apart  # noqa: E402
 from situate.runtime.measure import NotFinite  # noqa: E402
 from tests import branches  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
@@ -74,6 +74,14 @@ def test_a_model_that_fails_is_one_line():
     model, inputs, _ = branches.build()
     with pytest.raises(SituateError, match=r"net: running the unplaced step: .*ZeroDivisionError"):
         compare(model, inputs, lambda model, x, y: 1 / 0, sgd, placed_step, name="net")
+
+
+def test_modules_with_kernels_of_their_own_are_named():
+    from torch import nn
+
+    model = nn.Sequential(nn.LSTM(2, 2), nn.GRUCell(2, 2), nn.RNN(2, 2), nn.LSTMCell(2, 2))
+    assert taken_apart(model) == ["torch.nn.LSTM", "torch.nn.GRUCell"]
+    assert taken_apart(nn.Linear(2, 2)) == []
 
 
 def test_no_steps_are_refused():

@@ -118,6 +118,15 @@ def compare(
     return Equality(tuple(returned), _differences(copied, model), changed, tuple(losses))
 
 
+def taken_apart(model: torch.nn.Module) -> list[str]:
+    """Names of the modules that capture sees as many ops, where eager PyTorch rounds otherwise."""
+    from torch import nn
+
+    kinds = (nn.LSTM, nn.GRU, nn.GRUCell)
+    found = [kind for kind in kinds if any(isinstance(part, kind) for part in model.modules())]
+    return [f"torch.nn.{kind.__name__}" for kind in found]
+
+
 def difference(one: torch.Tensor, other: torch.Tensor) -> float:
     """The largest |one - other| / max(1, |one|) of two tensors of one shape; see `Equality`."""
     import torch
