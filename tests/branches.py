@@ -39,11 +39,11 @@ def endless() -> Any:
 
 
 class Recurrent(nn.Module):
-    """A GRU, and a linear layer behind it."""
+    """An LSTM that reads data, and a linear layer behind it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.cells, self.head = nn.GRU(8, 16), nn.Linear(16, 4)
+        self.cells, self.head = nn.LSTM(8, 16), nn.Linear(16, 4)
 
     def forward(self, x: Tensor) -> Tensor:
         out: Tensor = self.head(self.cells(x)[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -151,10 +151,26 @@ def _joint(
         stack.enter_context(mode)
         stack.enter_context(preserve_node_meta())
         stack.enter_context(torch.set_grad_enabled(training))
+        if training:
+            stack.enter_context(_lstm_step_by_step())
         graph: fx.Graph = aot_export_joint_with_descriptors(
             stack, module, tensors
         ).graph_module.graph
     return graph, {path_of(name): value for name, value in exported.constants.items()}
+
+
+@contextlib.contextmanager
+def _lstm_step_by_step() -> Iterator[None]:
+    """Trace an LSTM as the ops of its steps. One whose input takes no gradient PyTorch holds to
+    infer, and traces as a kernel whose backward pass then fails."""
+    from torch._decomp import decompositions
+
+    select = decompositions.select_one_layer_lstm_function
+    decompositions.select_one_layer_lstm_function = lambda *_: decompositions.one_layer_lstm
+    try:
+        yield
+    finally:
+        decompositions.select_one_layer_lstm_function = select
 
 
 def _is_static(exported: ExportedProgram) -> bool:
