@@ -40,7 +40,7 @@ void Contraction::reach(int count, double most) {
   contract(count, limit);
   while (left_ > count) {
     if (linked())
-      limit *= most;
+      limit = std::max(limit * most, least_product);
     else if (!bridge())
       break;
     contract(count, limit);
@@ -107,7 +107,7 @@ std::vector<int64_t> Contraction::labels() const {
 
 Contraction::Edge Contraction::edge(int a, int b) const {
   const double flow = flow_[a].at(b), seconds = seconds_[a] * seconds_[b];
-  return {flow * flow / std::max(seconds, least_product), std::min(a, b), std::max(a, b)};
+  return {flow * flow / std::max(least_product, seconds), std::min(a, b), std::max(a, b)};
 }
 
 // Whether a device may run and can hold both.
@@ -159,13 +159,19 @@ std::vector<int> Contraction::by_kind(const std::vector<int>& groups) const {
 // these can share a device, no others can.
 std::vector<int> Contraction::lightest() const {
   auto ordered = groups();
-  std::stable_sort(ordered.begin(), ordered.end(), [this](int a, int b) {
-    const int order = compare_devices(a, b);
-    return order ? order < 0 : bytes_[a] < bytes_[b];
-  });
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [this](int a, int b) { return bytes_[a] < bytes_[b]; });
+  std::vector<std::vector<int>> kinds;
+  for (const int group : ordered) {
+    const auto like = [&](const auto& kind) { return !compare_devices(kind[0], group); };
+    const auto kind = std::find_if(kinds.begin(), kinds.end(), like);
+    if (kind == kinds.end())
+      kinds.push_back({group});
+    else if (kind->size() < 2)
+      kind->push_back(group);
+  }
   std::vector<int> result;
-  for (size_t i = 0; i < ordered.size(); ++i)
-    if (i < 2 || compare_devices(ordered[i - 2], ordered[i])) result.push_back(ordered[i]);
+  for (const auto& kind : kinds) result.insert(result.end(), kind.begin(), kind.end());
   return result;
 }
 

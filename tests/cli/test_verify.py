@@ -77,6 +77,12 @@ def test_what_is_captured_op_by_op_has_a_tolerance(situate, tmp_path):
     assert "0.0001: captured op by op, which rounds otherwise: torch.nn.LSTM" in run.out
 
 
+def test_an_lstm_that_infers_is_equal_to_the_last_bit(situate, tmp_path):
+    planned(tmp_path, "tests.branches:recurrent:inference", method="random")
+    content = situate("verify", "plan.json", *HERE, "--json").json
+    assert (content["tolerance"], content["equal"]) == (0.0, True)
+
+
 def test_an_endless_loss_proves_nothing(situate, tmp_path):
     planned(tmp_path, "tests.branches:endless")
     run = situate("verify", "plan.json", *HERE)

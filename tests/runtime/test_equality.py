@@ -80,8 +80,9 @@ def test_modules_with_kernels_of_their_own_are_named():
     from torch import nn
 
     model = nn.Sequential(nn.LSTM(2, 2), nn.GRUCell(2, 2), nn.RNN(2, 2), nn.LSTMCell(2, 2))
-    assert taken_apart(model) == ["torch.nn.LSTM", "torch.nn.GRUCell"]
-    assert taken_apart(nn.Linear(2, 2)) == []
+    assert taken_apart(model, training=True) == ["torch.nn.LSTM", "torch.nn.GRUCell"]
+    assert taken_apart(model, training=False) == ["torch.nn.GRUCell"]
+    assert taken_apart(nn.Linear(2, 2), training=True) == []
 
 
 def test_no_steps_are_refused():

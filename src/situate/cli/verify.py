@@ -27,7 +27,7 @@ def verify(
         typer.Option(
             min=0,
             help="The largest difference that passes, |a - b| / max(1, |a|). Default: 0 where all "
-            f"devices are CPUs with equally many threads and the model has no LSTM or GRU, else "
+            f"devices are CPUs with equally many threads and no LSTM or GRU is trained, else "
             f"{TOLERANCE:g}.",
         ),
     ] = None,
@@ -48,7 +48,7 @@ def verify(
     planned = read_runnable(model, plan, cluster, costs, optimizer, seed)
     prepared = planned.prepared
     used = [prepared.devices[d] for d in prepared.placed.used]
-    passing, why = _tolerance(tolerance, used, taken_apart(planned.model))
+    passing, why = _tolerance(tolerance, used, taken_apart(planned.model, bool(planned.kind)))
     name = prepared.problem.graph.name
     with working(f"running {name} placed and unplaced"):
         found = compare(

@@ -165,12 +165,16 @@ def _lstm_step_by_step() -> Iterator[None]:
     infer, and traces as a kernel whose backward pass then fails."""
     from torch._decomp import decompositions
 
-    select = decompositions.select_one_layer_lstm_function
-    decompositions.select_one_layer_lstm_function = lambda *_: decompositions.one_layer_lstm
+    name = "select_one_layer_lstm_function"
+    select = getattr(decompositions, name, None)
+    if select is None:
+        yield
+        return
+    setattr(decompositions, name, lambda *_: decompositions.one_layer_lstm)
     try:
         yield
     finally:
-        decompositions.select_one_layer_lstm_function = select
+        setattr(decompositions, name, select)
 
 
 def _is_static(exported: ExportedProgram) -> bool:

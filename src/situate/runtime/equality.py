@@ -118,11 +118,12 @@ def compare(
     return Equality(tuple(returned), _differences(copied, model), changed, tuple(losses))
 
 
-def taken_apart(model: torch.nn.Module) -> list[str]:
-    """Names of the modules that capture sees as many ops, where eager PyTorch rounds otherwise."""
+def taken_apart(model: torch.nn.Module, training: bool) -> list[str]:
+    """Names of the modules that capture sees as many ops, where eager PyTorch rounds otherwise.
+    For inference an LSTM stays whole."""
     from torch import nn
 
-    kinds = (nn.LSTM, nn.GRU, nn.GRUCell)
+    kinds = (nn.LSTM, nn.GRU, nn.GRUCell) if training else (nn.GRU, nn.GRUCell)
     found = [kind for kind in kinds if any(isinstance(part, kind) for part in model.modules())]
     return [f"torch.nn.{kind.__name__}" for kind in found]
 

@@ -235,8 +235,12 @@ class PlacedStep:
         return (None, None) if apart else (read, [torch.empty_like(r) for r in self._results])
 
     def _must_copy(self, tensor: torch.Tensor, place: torch.Tensor) -> bool:
-        """Whether an input is laid out otherwise than it was captured, or is state of the model,
-        which the step changes."""
+        """Whether an input is laid out otherwise than it was captured, or a tensor of another kind,
+        or state of the model, which the step changes."""
+        import torch
+
+        if type(tensor) is not torch.Tensor or tensor.is_conj() or tensor.is_neg():
+            return True
         within = 0 <= tensor.data_ptr() - self._raw.data_ptr() < self._raw.nbytes
         return within or tensor.stride() != place.stride()
 

@@ -20,7 +20,8 @@ Block = tuple[int, ...]
 def blocks(problem: Problem) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Modules and groups in compressed rows: block i has `units[start[i]:start[i + 1]]`.
 
-    Groups are repeated so that one drawn at random is as likely a group as a module.
+    Groups are repeated so that one drawn at random is about as likely a group as a module, where
+    there are as many of these.
     """
     parts, stretches = modules(problem), groups(problem)
     repeats = max(1, round(len(parts) / max(1, len(stretches))))
