@@ -238,6 +238,27 @@ def test_an_input_may_be_a_parameter() -> None:
     assert_same(state(model), state(copied))
 
 
+def test_an_input_of_another_kind_is_read_as_a_plain_tensor() -> None:
+    """None of its own code runs between the kernels."""
+    seen: list[str] = []
+
+    class Watched(torch.Tensor):
+        @classmethod
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(getattr(func, "__name__", str(func)))
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    pair = Pair("towers", OPTIMIZERS["sgd"])
+    x, y = pair.inputs
+    theirs = train(pair.copy, (x, y), pair.loss, pair.copied, 1)
+    with pair.placed(1, None) as step:
+        assert torch.equal(step(x.as_subclass(Watched), y), theirs)
+    assert "copy_" in seen
+    assert not any("addmm" in name for name in seen)
+
+
 def test_inputs_and_results_are_the_callers_alone() -> None:
     pair = Pair("towers", OPTIMIZERS["sgd"])
     x, y = (tensor.clone() for tensor in pair.inputs)

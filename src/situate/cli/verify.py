@@ -27,7 +27,7 @@ def verify(
         typer.Option(
             min=0,
             help="The largest difference that passes, |a - b| / max(1, |a|). Default: 0 where all "
-            f"devices are CPUs with equally many threads and no LSTM or GRU is trained, else "
+            f"devices are CPUs with equally many threads, no GRU runs and no LSTM trains, else "
             f"{TOLERANCE:g}.",
         ),
     ] = None,

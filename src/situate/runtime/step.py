@@ -228,10 +228,12 @@ class PlacedStep:
         import torch
 
         apart = self._block is not None
-        read = [
-            place.copy_(tensor) if apart or self._must_copy(tensor, place) else tensor
-            for tensor, place in zip(given, self._inputs, strict=True)
-        ]
+        read = []
+        for tensor, place in zip(given, self._inputs, strict=True):
+            copies = apart or self._must_copy(tensor, place)
+            if copies:
+                place.copy_(tensor)  # which for a tensor of another kind returns one of that kind
+            read.append(place if copies else tensor)
         return (None, None) if apart else (read, [torch.empty_like(r) for r in self._results])
 
     def _must_copy(self, tensor: torch.Tensor, place: torch.Tensor) -> bool:
