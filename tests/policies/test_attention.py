@@ -7,8 +7,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.policies import attention  # noqa: E402
+from situate.policies.arithmetic import arithmetic  # noqa: E402
 from situate.policies.attention import Attention  # noqa: E402
-from situate.policies.one_thread import one_thread  # noqa: E402
 
 DRAWS = torch.Generator().manual_seed(0)
 
@@ -16,7 +16,7 @@ DRAWS = torch.Generator().manual_seed(0)
 @pytest.fixture(autouse=True)
 def _quietly():
     """Threads that wait for one another cost more than these matrices."""
-    with one_thread():
+    with arithmetic():
         yield
 
 

@@ -6,14 +6,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.policies.one_thread import one_thread  # noqa: E402
+from situate.policies.arithmetic import arithmetic  # noqa: E402
 from situate.policies.unrolled import Unrolled  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
 def _quietly():
     """Threads that wait for one another cost more than these matrices."""
-    with one_thread():
+    with arithmetic():
         yield
 
 

@@ -11,9 +11,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.grouping import make_groups  # noqa: E402
+from situate.policies.arithmetic import arithmetic  # noqa: E402
 from situate.policies.ascent import Ascent  # noqa: E402
 from situate.policies.group_policy import GroupPolicy  # noqa: E402
-from situate.policies.one_thread import one_thread  # noqa: E402
 from situate.policies.shape import Shape  # noqa: E402
 from situate.problem import Problem  # noqa: E402
 from situate.solvers.colocrl import PAPER  # noqa: E402
@@ -24,7 +24,7 @@ from tests.solvers.families import devices, fork  # noqa: E402
 @pytest.fixture(autouse=True)
 def _quietly():
     """Threads that wait for one another cost more than these matrices."""
-    with one_thread():
+    with arithmetic():
         yield
 
 

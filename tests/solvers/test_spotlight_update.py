@@ -10,9 +10,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.grouping import make_groups  # noqa: E402
+from situate.policies.arithmetic import arithmetic  # noqa: E402
 from situate.policies.ascent import Ascent  # noqa: E402
 from situate.policies.group_policy import GroupPolicy  # noqa: E402
-from situate.policies.one_thread import one_thread  # noqa: E402
 from situate.policies.shape import Shape  # noqa: E402
 from situate.problem import Problem  # noqa: E402
 from situate.solvers.spotlight import PAPER  # noqa: E402
@@ -25,7 +25,7 @@ RAN = np.ones(1, np.bool_)
 @pytest.fixture(autouse=True)
 def _quietly():
     """Threads that wait for one another cost more than these matrices."""
-    with one_thread():
+    with arithmetic():
         yield
 
 

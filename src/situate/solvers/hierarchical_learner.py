@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from situate.evaluators.measurements import Measurements
 from situate.grouping import Groups, group
+from situate.policies.arithmetic import arithmetic
 from situate.policies.ascent import Ascent
 from situate.policies.group_embedding import SampledGroups
 from situate.policies.grouper import Grouper
 from situate.policies.hierarchy import Drawn, Hierarchy
 from situate.policies.membership import Membership
-from situate.policies.one_thread import one_thread
 from situate.policies.op_features import op_features, unit_features
 from situate.policies.seq2seq import Placer
 from situate.problem import Problem
@@ -59,7 +59,7 @@ class HierarchicalLearner:
     def ask(self, k: int) -> NDArray[np.int32]:
         """Placements (k, n) of groups drawn by the grouper on devices drawn by the placer."""
         noise = self._settings.exploration(self._updates)
-        with one_thread():
+        with arithmetic():
             draws = generator(self._seed, 1, self._samples)
             self._drawn = self.hierarchy.draw(k, self._settings.placements, draws, noise)
             return self.hierarchy.expand(self._drawn)
@@ -69,7 +69,7 @@ class HierarchicalLearner:
         assert self._drawn is not None, "nothing was asked for"
         advantage = self._advantage(measurements)
         self._ascent.learning_rate = self._settings.rate(self._updates)
-        with one_thread():
+        with arithmetic():
             weights = torch.from_numpy(advantage.astype(np.float32))
             self._ascent.step(self.hierarchy.objective(self._drawn, weights))
         self._drawn = None
@@ -111,7 +111,7 @@ def hierarchical_learner(
     problem: Problem, settings: HierarchicalSettings, seed: int
 ) -> HierarchicalLearner:
     """The learner of a problem."""
-    with one_thread():
+    with arithmetic():
         hierarchy = make_hierarchy(problem, settings, generator(seed, 0))
     return HierarchicalLearner(hierarchy, settings, failure_seconds(problem), seed)
 

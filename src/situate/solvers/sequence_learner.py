@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from situate.evaluators.measurements import Measurements
 from situate.grouping import Groups, group
+from situate.policies.arithmetic import arithmetic
 from situate.policies.ascent import Ascent
 from situate.policies.group_policy import GroupPolicy
-from situate.policies.one_thread import one_thread
 from situate.problem import Problem
 from situate.solvers.checkpoint import restored
 from situate.solvers.learner import Learning, State
@@ -87,7 +87,7 @@ class SequenceLearner:
 
     def ask(self, k: int) -> NDArray[np.int32]:
         """Placements (k, n) drawn from the policy, each `repeats` times."""
-        with one_thread():
+        with arithmetic():
             drawn = self.policy.sample(-(-k // self._repeats), generator(self._seed, 1, self._n))
         devices = drawn.numpy().astype(np.int32).repeat(self._repeats, axis=0)[:k]
         return self.groups.expand(devices)
@@ -99,7 +99,7 @@ class SequenceLearner:
         times = least_averages(times, self._repeats)
         ok = np.logical_and.reduceat(measurements.ok, np.arange(0, len(placements), self._repeats))
         devices = self.groups.devices(placements[:: self._repeats]).astype(np.int64)
-        with one_thread():
+        with arithmetic():
             self._update.update(self.policy, self._ascent, torch.from_numpy(devices), times, ok)
 
     def state(self) -> State:

@@ -1,0 +1,54 @@
+"""One thread and no denormals within, what there was before afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.policies.arithmetic import arithmetic  # noqa: E402
+
+DENORMAL = 1e-40
+
+
+@pytest.fixture(autouse=True)
+def _three_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
+    torch.set_flush_denormal(False)
+
+
+def test_within_there_is_one_thread_and_afterwards_as_many_as_before():
+    with arithmetic():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 3
+
+
+def test_within_denormals_are_zero_and_afterwards_numbers():
+    if not torch.set_flush_denormal(False):
+        pytest.skip("this processor cannot take denormals for zero")
+    with arithmetic():
+        assert _halved(DENORMAL) == 0
+    assert _halved(DENORMAL) > 0
+
+
+def test_who_took_denormals_for_zero_goes_on_to():
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor cannot take denormals for zero")
+    with arithmetic():
+        pass
+    assert _halved(DENORMAL) == 0
+
+
+def test_an_error_within_leaves_what_there_was_before():
+    with pytest.raises(KeyError), arithmetic():
+        raise KeyError
+    assert torch.get_num_threads() == 3
+
+
+def _halved(number: float) -> float:
+    return float(torch.full((1,), number).mul_(0.5))
