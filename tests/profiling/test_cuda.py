@@ -21,6 +21,10 @@ def test_pairs_of_cpus_are_left_to_their_processes() -> None:
     assert list(cuda.links(CPUS)) == []
 
 
+def test_a_copy_goes_through_memory_of_the_host() -> None:
+    assert 0 < cuda._copy_seconds("cpu", "cpu", 1 << 16) < 1
+
+
 @needs_gpu
 def test_every_op_of_a_step_is_timed(subject: Subject) -> None:
     found = cuda.measured(subject.program, Device("gpu0", flops={"float32": 1e13}), GPU)

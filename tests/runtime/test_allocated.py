@@ -25,10 +25,14 @@ def allocating() -> Ran:
 
 
 def test_the_peak_is_the_most_that_was_allocated_at_once() -> None:
-    assert with_memory(allocating).peak == 64 * KIB
+    assert with_memory(allocating, torch.device("cpu")).peak == 64 * KIB
 
 
 def test_each_op_is_told_what_it_allocated() -> None:
-    allocated = with_memory(allocating).allocated
+    allocated = with_memory(allocating, torch.device("cpu")).allocated
     assert allocated[0] == 64 * KIB
     assert allocated[1] == 0
+
+
+def test_what_another_device_allocated_does_not_count() -> None:
+    assert with_memory(allocating, torch.device("cuda:0")).peak == 0

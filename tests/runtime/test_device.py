@@ -81,7 +81,9 @@ def test_no_gradient_is_recorded() -> None:
     assert not one.done[0].requires_grad
 
 
-def test_an_operator_without_overload_is_the_default_one() -> None:
-    from situate.runtime.device import _kernel
-
-    assert _kernel("aten::relu")(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+def test_an_input_that_nothing_here_reads_is_not_taken_to_the_device() -> None:
+    one = One(TEXT.replace("x0", "x1"))
+    missing, read = torch.empty(3, device="meta"), torch.arange(3.0)
+    with kept_generator():
+        one.device.run(1, [missing, read])
+    assert one.done[0].tolist() == [1.0, 2.0, 3.0]

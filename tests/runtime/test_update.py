@@ -90,3 +90,9 @@ def test_without_copies_it_is_the_same_update() -> None:
     for each in found:
         Update("adam", each, said)(torch.arange(5.0), 1)
     assert same(contents(found[0]), contents(found[1]))
+
+
+def test_pieces_are_for_the_caches_of_cpus() -> None:
+    assert updates._size(torch.empty(2 * PIECE)) == PIECE
+    assert updates._size(torch.empty(2 * PIECE, device="meta")) == 2 * PIECE
+    assert updates._size(torch.empty(0, device="meta")) == 1

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from situate.costs.measured import Timing
+from situate.runtime.kernels import kernel, name_of
 from situate.runtime.memory import extent
 from situate.runtime.optimizers import default
 from situate.runtime.program import Program
@@ -68,8 +69,8 @@ def _call(program: Program, roles: Roles, op: int, device: torch.device) -> Call
             return lambda: _sum(parts)
     arguments = torch.fx.map_arg((node.args, node.kwargs), lambda n: _like(n.meta["val"], device))
     args, kwargs = _moved(arguments, device)
-    kernel: Any = node.target
-    return lambda: kernel(*args, **kwargs)
+    run = kernel(name_of(node), device)
+    return lambda: run(*args, **kwargs)
 
 
 def _path(program: Program, op: int) -> str:

@@ -7,16 +7,20 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from situate.runtime.device import Ran
+
+if TYPE_CHECKING:
+    import torch
 
 Change = tuple[float, int]
 """When, on the clock of `Ran`, and by how many bytes what is allocated changed."""
 
 
-def with_memory(run: Callable[[], Ran]) -> Ran:
+def with_memory(run: Callable[[], Ran], device: torch.device) -> Ran:
     """Run a step under PyTorch's profiler, and say what it, and each op that it timed, had
-    allocated at most."""
+    allocated at most on a device."""
     from torch.autograd.profiler import profile
 
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # it would write two lines to stderr
@@ -24,9 +28,14 @@ def with_memory(run: Callable[[], Ran]) -> Ran:
         ran = run()
     since = time.time_ns() - time.perf_counter_ns()
     events = profiler.kineto_results.events()
-    memory = (event for event in events if event.name() == "[memory]")
+    memory = (e for e in events if e.name() == "[memory]" and _of(e.device_type(), device))
     changes = sorted(((e.start_ns() - since) / 1e9, e.nbytes()) for e in memory)
     return replace(ran, peak=_peak(changes), allocated=_by_op(ran, changes))
+
+
+def _of(kind: Any, device: torch.device) -> bool:
+    """Whether a kind of device, as the profiler has it, is this one's."""
+    return bool(kind.name == device.type.upper())
 
 
 def _peak(changes: Iterable[Change]) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from situate.runtime.channels import Channels
+from situate.runtime.clock import clock as clock_of
+from situate.runtime.kernels import kernel
 from situate.runtime.optimizers import Hyperparameters
 from situate.runtime.seeds import seed_of
 from situate.runtime.state import Entry
@@ -101,7 +103,7 @@ class Device:
             "ended": self._ended,
             "one": torch.ones((), device=device),
         }
-        self._names |= {f"f{k}": _kernel(name) for k, name in enumerate(share.kernels)}
+        self._names |= {f"f{k}": kernel(name, device) for k, name in enumerate(share.kernels)}
         self._names |= {f"c{k}": _on(value, device) for k, value in enumerate(share.constants)}
         self._names |= {f"p{k}": entry.value for k, entry in enumerate(state)}
         self._names |= {f"take{k}": channels.taker(k) for k in range(share.channels)}
@@ -113,7 +115,7 @@ class Device:
         self._names |= {f"keep{k}": self._keeper(k) for k in range(len(state))}
         self._names |= {f"update{k}": self._updater(k) for k in share.updates}
         self._step = _compiled(share.text, self._names)
-        self._timed: Callable[[], None] | None = None
+        self._timed: FunctionType | None = None
 
     def tell(self, said: Sequence[Hyperparameters]) -> None:
         """Update with other hyperparameters from now on."""
@@ -133,19 +135,21 @@ class Device:
         self._channels.step, self._channels.waited = step, 0.0
         self._began.clear()
         self._ended.clear()
-        given = {f"x{k}": tensor.to(self._device) for k, tensor in enumerate(inputs)}
-        self._names |= given
-        self._names["now"] = getattr(time, clock or self._share.clock)
         function = self._step
         if timed:
             self._timed = function = self._timed or _compiled(self._share.timed, self._names)
+        given = {f"x{k}": tensor for k, tensor in enumerate(inputs)}
+        read = given.keys() & set(function.__code__.co_names)
+        self._names |= {name: given[name].to(self._device) for name in read}
+        self._names["now"] = clock_of(clock or self._share.clock, self._device)
+        wall = clock_of("perf_counter", self._device)
         try:
             with torch.inference_mode():
-                start = time.perf_counter()
+                start = wall()
                 function()
-                end = time.perf_counter()
+                end = wall()
         finally:
-            self._names |= dict.fromkeys(given)
+            self._names |= dict.fromkeys(read)
         return Ran(start, end, self._channels.waited, dict(self._began), dict(self._ended))
 
     def _seeder(self, number: int) -> Callable[[], None]:
@@ -165,17 +169,6 @@ class Device:
         return lambda gradient: update(gradient, self._channels.step)
 
 
-def _kernel(name: str) -> Callable[..., Any]:
-    """The operator of a qualified name such as `aten::add.Tensor`."""
-    import torch
-
-    namespace, _, rest = name.partition("::")
-    packet, _, overload = rest.partition(".")
-    operator = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
-    kernel: Callable[..., Any] = operator._op
-    return kernel
-
-
 def _on(value: object, device: torch.device) -> object:
     """A constant argument, where it is a device this one."""
     import torch
@@ -183,7 +176,7 @@ def _on(value: object, device: torch.device) -> object:
     return device if isinstance(value, torch.device) else value
 
 
-def _compiled(text: str, names: dict[str, Any]) -> Callable[[], None]:
+def _compiled(text: str, names: dict[str, Any]) -> FunctionType:
     exec(compile(text, "<placed step>", "exec"), names)
-    step: Callable[[], None] = names["step"]
+    step: FunctionType = names["step"]
     return step

@@ -20,14 +20,17 @@ def seed_of(seed: int, step: int, draw: int) -> int:
 
 @contextlib.contextmanager
 def kept_generator() -> Iterator[None]:
-    """Leave PyTorch's own generator as it was."""
+    """Leave PyTorch's own generators as they were, those of GPUs that are in use among them."""
     import torch
 
     before = torch.get_rng_state()
+    in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    of_gpus = torch.cuda.get_rng_state_all() if in_use else []
     try:
         yield
     finally:
         torch.set_rng_state(before)
+        torch.cuda.set_rng_state_all(of_gpus)
 
 
 def seeded(seed: int, step: int) -> TorchDispatchMode:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from situate.readers.torch_flow import Storage, base, is_plain_copy
 from situate.readers.torch_names import held
 from situate.runtime.direct import into
+from situate.runtime.kernels import name_of
 from situate.runtime.lines import OUTSIDE, Executed, Line, local_names, straightened
 from situate.runtime.overwriting import in_place
 from situate.runtime.program import Program
@@ -288,7 +289,7 @@ class DeviceSource:
         """A call."""
         if node.target is operator.getitem:
             return f"{self._value(node.args[0])}[{node.args[1]}]"  # type: ignore[arg-type]
-        return f"{self._kernel(_name(node))}({self._given(node)})"
+        return f"{self._kernel(name_of(node))}({self._given(node)})"
 
     def _given(self, node: fx.Node) -> str:
         """What it is called with."""
@@ -320,14 +321,9 @@ def _operator(node: fx.Node) -> OpOverload:
     return cast("OpOverload", node.target)
 
 
-def _name(node: fx.Node) -> str:
-    """Qualified, such as `aten::add.Tensor`."""
-    return str(_operator(node).name())  # type: ignore[no-untyped-call]
-
-
 def _name_in_place(node: fx.Node) -> str:
     """Such as `aten::add_.Tensor`."""
-    packet, dot, overload = _name(node).partition(".")
+    packet, dot, overload = name_of(node).partition(".")
     return f"{packet}_{dot}{overload}"
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 PIECE = 2**18
-"""Elements: fewer cost Python's time for each piece, more no longer lie in the caches."""
+"""Elements: fewer cost Python's time for each piece, more no longer lie in a CPU's caches."""
 
 Tensors = Sequence["torch.Tensor"]
 Apply = Callable[[Tensors, "torch.Tensor", "torch.Tensor", Hyperparameters], None]
@@ -33,8 +33,9 @@ class Update:
         import torch
 
         self._entry, self._said, self._apply = entry, said, _APPLY[kind]
-        self._parts = _cut(entry.parts)
-        self._copies = _cut(entry.copies) or [()] * len(self._parts)
+        self._size = _size(entry.value)
+        self._parts = _cut(entry.parts, self._size)
+        self._copies = _cut(entry.copies, self._size) or [()] * len(self._parts)
         self._count = torch.zeros(())
 
     def tell(self, said: Hyperparameters) -> None:
@@ -45,11 +46,13 @@ class Update:
         """Update in step number `step`, which `Entry.undo` can undo at any point."""
         entry = self._entry
         entry.begin(step)
-        pieces = zip(self._parts, self._copies, _cut([self._like(gradient)]), strict=True)
+        pieces = zip(
+            self._parts, self._copies, _cut([self._like(gradient)], self._size), strict=True
+        )
         for k, (parts, copies, (part,)) in enumerate(pieces, start=1):
             for copy, old in zip(copies, parts, strict=False):
                 copy.copy_(old)
-            entry.copied(k * PIECE)
+            entry.copied(k * self._size)
             self._count.copy_(entry.count)
             self._apply(parts, part, self._count, self._said)
         entry.count.copy_(self._count)
@@ -64,10 +67,15 @@ class Update:
         return torch.empty_like(parameter).copy_(gradient)
 
 
-def _cut(tensors: Tensors) -> list[tuple[torch.Tensor, ...]]:
+def _size(parameter: torch.Tensor) -> int:
+    """Elements of a piece. On a GPU, where a call costs more than the caches save, all are one."""
+    return PIECE if parameter.device.type == "cpu" else max(1, parameter.numel())
+
+
+def _cut(tensors: Tensors, size: int) -> list[tuple[torch.Tensor, ...]]:
     import torch
 
-    return list(zip(*(torch.split(flat(tensor), PIECE) for tensor in tensors), strict=True))
+    return list(zip(*(torch.split(flat(tensor), size) for tensor in tensors), strict=True))
 
 
 def _sgd(

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +148,10 @@ class Work:
 
         keep_freed_memory()
         load(hello.modules)
-        device, common = torch.device(hello.device), hello.common
+        self._where = device = torch.device(hello.device)
+        common = hello.common
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
         flags = _core.make_flags(common.flags.view(raw).numpy().view("uint32"), hello.spin)
         slots = [place.view(raw) for place in common.slots]
         self._inputs = [place.view(raw) for place in common.inputs]
@@ -169,7 +173,8 @@ class Work:
         self._written = order.results or self._results
         try:
             if order.memory:
-                return with_memory(lambda: run(order.step, inputs, order.timed, "perf_counter"))
+                called = partial(run, order.step, inputs, order.timed, "perf_counter")
+                return with_memory(called, self._where)
             return run(order.step, inputs, order.timed)
         finally:
             self._written = self._results

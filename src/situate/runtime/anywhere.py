@@ -1,0 +1,133 @@
+"""Operators that PyTorch has for CPUs only, as every device can run them: with the results, layouts
+included, that the rest of a captured step counts on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Attention of queries (b, h, l, e) to keys and values (b, g, s, e), h a multiple of g: what it
+    gives, laid out as the queries, and the logarithm (b, h, l) of the sums of the exponentials. The
+    kernel for CPUs has no dropout either."""
+    import torch
+
+    scores = _scores(query, key, is_causal, attn_mask, scale)
+    sums = torch.logsumexp(scores, 3)
+    sums = torch.where(sums == -torch.inf, 0.0, sums)
+    weights = torch.exp(scores - sums.unsqueeze(3))
+    given = weights @ _of_heads(value.to(scores.dtype), query)
+    return torch.empty_like(query).copy_(given), _by_row(sums)
+
+
+def attention_backward(
+    grad_out: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    logsumexp: Tensor,
+    dropout_p: float,
+    is_causal: bool,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of queries, keys and values (T. Dao et al., NeurIPS 2022, Appendix B.2)."""
+    import torch
+
+    scores = _scores(query, key, is_causal, attn_mask, scale)
+    gradient, factor = grad_out.to(scores.dtype), _factor(query, scale)
+    keys, values = (_of_heads(each.to(scores.dtype), query) for each in (key, value))
+    weights = torch.exp(scores - logsumexp.unsqueeze(3))
+    of_weights = gradient @ values.mT - (gradient * out).sum(3, keepdim=True)
+    of_scores = weights * of_weights * factor
+    found = (of_scores @ keys, query), (of_scores.mT @ query.to(scores.dtype), key)
+    of_query, of_key, of_value = (
+        _by_row(_of_groups(each, like).to(like.dtype))
+        for each, like in (*found, (weights.mT @ gradient, value))
+    )
+    return of_query, of_key, of_value
+
+
+def lstm(
+    inputs: Tensor,
+    of_inputs: Tensor,
+    of_hidden: Tensor,
+    bias_of_inputs: Tensor,
+    bias_of_hidden: Tensor,
+    hidden: Tensor,
+    cell: Tensor,
+    reverse: bool,
+    *options: Any,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """One layer of an LSTM that reads inputs (t, b, f) in one direction: its outputs (t, b, h), the
+    last hidden and cell state (1, b, h), and no workspace."""
+    import torch
+    from torch.nn.functional import linear
+
+    read = linear(inputs, of_inputs, bias_of_inputs + bias_of_hidden)
+    h, c = hidden.reshape(-1, hidden.shape[-1]), cell.reshape(-1, cell.shape[-1])
+    outputs = torch.empty_like(read[..., : h.shape[1]])
+    for t in reversed(range(len(read))) if reverse else range(len(read)):
+        enter, keep, candidate, show = (read[t] + h @ of_hidden.t()).chunk(4, 1)
+        c = keep.sigmoid() * c + enter.sigmoid() * candidate.tanh()
+        h = outputs[t] = show.sigmoid() * c.tanh()
+    return outputs, h.view(hidden.shape), c.view(cell.shape), inputs.new_empty(0)
+
+
+def _scores(
+    query: Tensor, key: Tensor, is_causal: bool, mask: Tensor | None, scale: float | None
+) -> Tensor:
+    """(b, h, l, s), in single precision at least."""
+    import torch
+
+    dtype = torch.promote_types(query.dtype, torch.float32)
+    scores = query.to(dtype) @ _of_heads(key.to(dtype), query).mT * _factor(query, scale)
+    if mask is not None:
+        scores = scores + mask
+    if is_causal:
+        ahead = torch.ones(scores.shape[2:], dtype=torch.bool, device=scores.device).triu(1)
+        scores = scores.masked_fill(ahead, -torch.inf)
+    return scores
+
+
+def _factor(query: Tensor, scale: float | None) -> float:
+    return 1 / math.sqrt(query.shape[3]) if scale is None else scale
+
+
+def _of_heads(groups: Tensor, query: Tensor) -> Tensor:
+    """(b, h, s, e) from (b, g, s, e): heads that share keys and values stand side by side."""
+    return groups.repeat_interleave(query.shape[1] // groups.shape[1], 1)
+
+
+def _of_groups(heads: Tensor, like: Tensor) -> Tensor:
+    """(b, g, s, e), the sums over heads (b, h, s, e) that share what they are the gradients of."""
+    b, h, s, e = heads.shape
+    return heads.reshape(b, like.shape[1], h // like.shape[1], s, e).sum(2)
+
+
+def _by_row(tensor: Tensor) -> Tensor:
+    """Laid out with the second dimension inside the third."""
+    return tensor.transpose(1, 2).contiguous().transpose(1, 2)
+
+
+ANYWHERE: dict[str, Callable[..., Any]] = {
+    "aten::_scaled_dot_product_flash_attention_for_cpu": attention,
+    "aten::_scaled_dot_product_flash_attention_for_cpu_backward": attention_backward,
+    "aten::mkldnn_rnn_layer": lstm,
+}

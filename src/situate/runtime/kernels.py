@@ -1,0 +1,31 @@
+"""The kernels that a step calls by their qualified names, such as `aten::add.Tensor`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from situate.runtime.anywhere import ANYWHERE
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+
+
+def name_of(node: fx.Node) -> str:
+    """The qualified name of what a node calls."""
+    operator: Any = node.target
+    return str(operator.name())
+
+
+def kernel(name: str, device: torch.device) -> Callable[..., Any]:
+    """What a device calls: PyTorch's operator, or where that is for CPUs only, one like it."""
+    import torch
+
+    if device.type != "cpu" and name in ANYWHERE:
+        return ANYWHERE[name]
+    namespace, _, rest = name.partition("::")
+    packet, _, overload = rest.partition(".")
+    operator = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
+    found: Callable[..., Any] = operator._op
+    return found
