@@ -92,8 +92,14 @@ def test_tuned_ends_a_twentieth_below_the_best_of_its_first_sixty():
 
 def test_paper_learns_that_a_chain_is_fastest_on_one_device():
     on = Problem(chain(60), devices(1, 1, 2))
-    seconds = teach(make(on, SMALL, 0), 400, on)
+    seconds = teach(make(on, replace(PAPER, hidden=64, groups=16), 0), 400, on)
     assert np.median(seconds[-60:]) < 0.9 * np.median(seconds[:60])
+
+
+def test_fewer_groups_than_one_are_refused():
+    for groups in (0, -1):
+        with pytest.raises(SituateError, match="groups: must be at least 1"):
+            chosen(PAPER, Learning(groups=groups))
 
 
 @both

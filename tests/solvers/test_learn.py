@@ -21,7 +21,7 @@ from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import make_groups
 from situate.problem import RULES, Problem
 from situate.result import Result
-from situate.solvers import LEARNERS, solve
+from situate.solvers import LEARNERS, auto, post, solve
 from situate.solvers.learn import ROUNDS, learn
 from situate.solvers.learner import Learning, Settings
 from situate.solvers.search import Search
@@ -297,6 +297,31 @@ def test_of_many_finalists_the_better_half_goes_on_until_four_are_left() -> None
     assert found.measured_best == again.min()
 
 
+def test_a_complete_study_holds_what_was_measured_again(tmp_path: Path) -> None:
+    first, second = Lucky(), Lucky()
+    found = search(tmp_path / "study", evaluator=first)
+    again = search(tmp_path / "study", evaluator=second)
+    assert first.asked
+    assert not second.asked
+    assert _outcome(again) == _outcome(found)
+    assert len(Study.read(tmp_path / "study")) == SAMPLES
+
+
+def test_what_was_measured_again_before_a_kill_is_not_lost(tmp_path: Path) -> None:
+    class Killed(Lucky):
+        def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+            if len(self.asked) == 2:
+                raise SystemExit
+            return super().measure(placements, first)
+
+    with suppress(SystemExit):
+        search(tmp_path / "study", evaluator=Killed())
+    machine = Lucky()
+    found = search(tmp_path / "study", evaluator=machine)
+    assert len(machine.asked) == ROUNDS - 2
+    assert _outcome(found) == _outcome(search(None, evaluator=Lucky()))
+
+
 @pytest.mark.parametrize("finalists", [1, 16])
 def test_a_plan_to_start_with_is_measured_again_whatever_it_took(finalists: int) -> None:
     machine = Lucky()
@@ -395,3 +420,36 @@ def test_on_a_machine_with_known_costs_learners_can_start_with_what_auto_plans(
         np.testing.assert_array_equal(given[0], auto)
     else:
         assert given == [None]
+
+
+def test_a_search_goes_on_from_the_plan_that_it_started_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever `auto` plans in another time."""
+    problem = Problem(fork(10), devices(1, 1, 2), costs=COSTS)
+
+    def run(most: int) -> Search:
+        learning = Learning(evaluator=OneByOne(problem, most), study=tmp_path / "study")
+        found = Search(problem, 0.0, None, 24, 0, 1, None, learning=learning)
+        learn(found, "post", post.learner)
+        return found
+
+    with suppress(SystemExit):
+        run(3)
+    monkeypatch.setattr(auto, "run", lambda planning: pytest.fail("planned again"))
+    assert sum(map(len, run(24).measurements)) == 24
+
+
+class OneByOne(SimulatedMachine):
+    """A machine that takes one placement after the other, and no more than so many."""
+
+    at_once = 1
+
+    def __init__(self, problem: Problem, most: int) -> None:
+        super().__init__(problem)
+        self.most = most
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        if first >= self.most:
+            raise SystemExit
+        return super().measure(placements, first)

@@ -115,6 +115,22 @@ def test_when_all_samples_fail_the_policy_stays_a_distribution():
     np.testing.assert_allclose(failing.policy.probabilities.sum(axis=0), 1, rtol=1e-5)
 
 
+def test_what_failed_is_not_promising_however_little_ran():
+    ce = learner(SoftmaxSettings(gradient=None, epsilon=0.0, N=20))
+    placements = np.zeros((20, PROBLEM.n), np.int32)
+    placements[7] = 1
+    ran = np.arange(20) == 7
+    ce.tell(placements, Measurements(np.where(ran, 1.0, np.inf), np.where(ran, 0, 1)))
+    assert (ce.policy.probabilities[1] == 1).all()
+
+
+def test_where_nothing_ran_there_is_nothing_to_minimise():
+    ce = learner(SoftmaxSettings(gradient=None, epsilon=0.0, N=20))
+    before = ce.policy.probabilities
+    ce.tell(ce.ask(20), told(np.ones(20), failed=True))
+    np.testing.assert_array_equal(ce.policy.probabilities, before)
+
+
 def test_what_a_checkpoint_restores_goes_on_as_if_nothing_had_happened():
     one, other = learner(), learner()
     teach(one, 96)

@@ -41,8 +41,8 @@ def test_another_programs_database_is_refused(statement: str, tmp_path: Path) ->
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     path = made(tmp_path / "a")
-    edited(path, "PRAGMA user_version = 2")
-    refused("format 2 of a study, and this situate reads format 1", path, ReadError)
+    edited(path, "PRAGMA user_version = 3")
+    refused("format 3 of a study, and this situate reads format 2", path, ReadError)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from situate.errors import SituateError
 from situate.policies.installed import check_torch
 from situate.policies.shape import Score
 from situate.problem import Problem
@@ -15,7 +16,8 @@ from situate.solvers.search import Search
 
 @dataclass(frozen=True)
 class HierarchicalSettings:
-    """The defaults are the paper's and its released controller's; see docs/methods/hierarchical.md.
+    """The defaults are the paper's and, where it is silent, its released controller's; see
+    docs/methods/hierarchical.md.
 
     Attributes:
         groups: how many.
@@ -24,7 +26,8 @@ class HierarchicalSettings:
         grouper_hidden: width of the grouper's hidden layer.
         relu: whether that layer is rectified.
         hidden, width, score, aligned: of the placer, see `Placer`.
-        tanh_constant: bound of the placer's logits, or None.
+        tanh_constant, temperature: C and T of the placer's logits C tanh(l / T), or l / T where C
+            is None.
         groupings, placements: drawn for an update, the latter for each of the former (m and k).
         learning_rate: of Adam.
         decay, decay_every, decay_from: what the learning rate is multiplied by every so many
@@ -46,9 +49,10 @@ class HierarchicalSettings:
     width: int = 32
     score: Score = "additive"
     aligned: bool = False
-    tanh_constant: float | None = 1.0
-    groupings: int = 4
-    placements: int = 1
+    tanh_constant: float | None = 5.0
+    temperature: float = 10.0
+    groupings: int = 1
+    placements: int = 4
     learning_rate: float = 0.1
     decay: float = 0.95
     decay_every: int = 50
@@ -79,6 +83,7 @@ TUNED = HierarchicalSettings(
     score="general",
     aligned=True,
     tanh_constant=None,
+    temperature=1.0,
     groupings=4,
     placements=3,
     learning_rate=1e-2,
@@ -103,8 +108,14 @@ def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Le
 
 
 def chosen(settings: HierarchicalSettings, learning: Learning) -> HierarchicalSettings:
-    """The settings with the groups that were asked for."""
-    groups = learning.groups or settings.groups
+    """The settings with the groups that were asked for.
+
+    Raises:
+        SituateError: fewer than one.
+    """
+    groups = settings.groups if learning.groups is None else learning.groups
+    if groups < 1:
+        raise SituateError(f"groups: must be at least 1, got {groups}")
     if learning.grouping is None:
         return replace(settings, groups=groups)
     trust = settings.trust or TUNED.trust

@@ -141,6 +141,7 @@ def make_hierarchy(
         score=settings.score,
         width=settings.width,
         aligned=settings.aligned,
+        temperature=settings.temperature,
         tanh_constant=settings.tanh_constant,
         uniform=start is not None,
     )

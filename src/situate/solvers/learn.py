@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from situate.problem import Problem
 from situate.solvers import auto
 from situate.solvers.learner import Learner, Learning, State
 from situate.solvers.search import Placement, Search
-from situate.study import StudyFile, Unkept
+from situate.study import Of, StudyFile, Unkept
 from situate.version import VERSION
 
 SAMPLES = 2400
@@ -41,7 +40,7 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
     Raises:
         SituateError: an objective other than `time`; a study of another problem or method.
     """
-    problem, learning = search.problem, _with_start(search)
+    problem, learning = search.problem, search.learning
     if problem.objective != "time":
         raise SituateError(
             f"method {method!r} learns from step times: it cannot plan for {problem.objective}"
@@ -50,21 +49,22 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
     machine = learning.evaluator or SimulatedMachine(
         problem, learning.noise, search.seed, search.threads
     )
+    study: StudyFile | Unkept = Unkept()
+    if learning.evaluator is not None and problem.costs is not None and learning.start is None:
+        learning = replace(learning, start=lambda: _start(search, study))
     learner = make(problem, learning, samples, search.seed)
-    with StudyFile.open(learning.study, _header(search, method, machine, samples)) as study:
+    with StudyFile.open(learning.study, _header(search, method, machine, samples)) as opened:
+        study = opened
         _Run(search, learner, machine, study, learning.start is not None).until(samples)
     _warn_of_failures(search, method)
 
 
-def _with_start(search: Search) -> Learning:
-    """On a machine other than the simulated one, what `auto` plans where costs were measured."""
-    learning = search.learning
-    if learning.evaluator is None or search.problem.costs is None or learning.start is not None:
-        return learning
-    return replace(learning, start=partial(_planned, search))
-
-
-def _planned(search: Search) -> Placement:
+def _start(search: Search, study: StudyFile | Unkept) -> Placement:
+    """What a machine other than the simulated one measures first where costs were measured: what
+    `auto` plans, and if it was interrupted what it planned then, for its time may be limited."""
+    held = study.first()
+    if held is not None:
+        return held
     planning = search.beside(PLANNING)
     auto.run(planning)
     assert planning.best is not None
@@ -96,6 +96,8 @@ class _Run:
         if self.done > resumed:
             self.study.keep(self.done, self.learner.state, now=True)
         if self.times:
+            # What is measured last is kept of a complete study alone: a longer one has others.
+            self.study = self.study if self.done == samples else Unkept()
             self._settle()
 
     def _finished(self) -> bool:
@@ -124,21 +126,21 @@ class _Run:
 
     def _step(self, k: int) -> None:
         placements = self.learner.ask(k)
-        measurements = self._measure(placements)
+        measurements = self._measure(self.done, placements)
         self.learner.tell(placements, measurements)
         self._count(self.done, placements, measurements)
         self.done += k
         self.study.keep(self.done, self.learner.state)
 
-    def _measure(self, placements: Placement) -> Measurements:
+    def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
         """What the study already holds of these samples, and the rest from the machine."""
-        known = self.study.known(self.done, placements)
+        known = self.study.known(first, placements, of)
         while len(known) < len(placements):
-            first = self.done + len(known)
+            number = first + len(known)
             left = placements[len(known) :][: self.machine.at_once]
-            new = self.machine.measure(left, first)
+            new = self.machine.measure(left, number + (self.done if of == "finals" else 0))
             _check_answer(self.machine, new, len(left))
-            self.study.record(first, left, new, self.done)
+            self.study.record(number, left, new, first, of)
             known = known.then(new)
         return known
 
@@ -160,12 +162,13 @@ class _Run:
     def _settle(self) -> None:
         """Measure the placements that took least again, in turn, and halve them until few are left.
         What decides was measured since: of many noisy times the smallest is a lucky one."""
-        left = self._finalists()
+        left, measured = self._finalists(), 0
         times: dict[bytes, list[float]] = {placement: [] for placement in left}
         while True:
             for _ in range(ROUNDS if len(left) <= FEW else 1):
                 placements = np.array([np.frombuffer(p, np.int32) for p in left])
-                found = self.machine.measure(placements, self.done).times(np.inf)
+                found = self._measure(measured, placements, "finals").times(np.inf)
+                measured += len(left)
                 for placement, seconds in zip(left, found.tolist(), strict=True):
                     times[placement].append(seconds)
             left.sort(key=lambda placement: float(np.median(times[placement])))

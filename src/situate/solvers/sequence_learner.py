@@ -9,13 +9,12 @@ import torch
 from numpy.typing import NDArray
 
 from situate.evaluators.measurements import Measurements
-from situate.grouping import Groups, group
+from situate.grouping import Groups
 from situate.policies.arithmetic import arithmetic
 from situate.policies.ascent import Ascent
 from situate.policies.group_policy import GroupPolicy
-from situate.problem import Problem
 from situate.solvers.checkpoint import restored
-from situate.solvers.learner import Learning, State
+from situate.solvers.learner import State
 from situate.solvers.repeats import least_averages
 
 Array = NDArray[np.float64]
@@ -113,13 +112,6 @@ class SequenceLearner:
         self._ascent.restore(values)
         self._update.numbers = np.array(values["numbers"], np.float64)
         self._n = int(np.array(values["samples"])[0])
-
-
-def grouped(problem: Problem, learning: Learning, rule: str, count: int | None) -> Groups:
-    """The groups that were asked for, or else those of a rule and its number."""
-    if learning.grouping is None and learning.groups is None:
-        return group(problem, rule, count)
-    return group(problem, learning.grouping or rule, learning.groups)
 
 
 def generator(seed: int, *purpose: int) -> torch.Generator:

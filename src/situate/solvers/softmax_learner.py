@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.evaluators.measurements import Measurements
-from situate.grouping import Groups, group
+from situate.grouping import Groups
 from situate.policies.softmax import (
     Array,
     Softmax,
@@ -24,6 +24,7 @@ from situate.policies.softmax import (
 from situate.problem import Problem
 from situate.solvers.checkpoint import restored
 from situate.solvers.failures import failure_seconds
+from situate.solvers.grouped import grouped
 from situate.solvers.learner import Learning, State
 
 MOST_BETA = 1024.0
@@ -150,11 +151,14 @@ class SoftmaxLearner:
             self._ascend(devices, times)
 
     def _minimise(self) -> None:
-        """Line 10 and 12: the promising placements' frequencies, and exploration."""
+        """Line 10 and 12: the promising placements' frequencies, and exploration. What failed is
+        not promising, however little ran."""
         chosen = max(1, round(self.settings.elite * min(self.settings.N, len(self._times))))
         best = np.argsort(self._times, kind="stable")[:chosen]
-        epsilon = self.settings.epsilon * max(0.0, 1 - self._n / self._samples)
-        self.policy.estimate(self._devices[best], epsilon)
+        best = best[self._times[best] < self._failure]
+        if len(best):
+            epsilon = self.settings.epsilon * max(0.0, 1 - self._n / self._samples)
+            self.policy.estimate(self._devices[best], epsilon)
         old = max(0, len(self._times) - self.settings.N * (self.settings.memory - 1))
         self._devices, self._times = self._devices[old:], self._times[old:]
 
@@ -213,10 +217,7 @@ def softmax_learner(
     settings: SoftmaxSettings, problem: Problem, learning: Learning, samples: int, seed: int
 ) -> SoftmaxLearner:
     """The learner of a problem; a grouping asked for goes before that of the settings."""
-    if learning.grouping is None and learning.groups is None:
-        groups = group(problem, settings.grouping, settings.groups)
-    else:
-        groups = group(problem, learning.grouping or settings.grouping, learning.groups)
+    groups = grouped(problem, learning, settings.grouping, settings.groups)
     start = learning.start if settings.single_first else None
     first = None if start is None else partial(_coarsened, start, problem, groups)
     return SoftmaxLearner(groups, settings, samples, failure_seconds(problem), seed, first)

@@ -12,9 +12,10 @@ from situate.policies.entropy import divergence
 from situate.policies.group_policy import GroupPolicy
 from situate.problem import Problem
 from situate.solvers.failures import failure_seconds
+from situate.solvers.grouped import grouped
 from situate.solvers.learner import Learning
 from situate.solvers.normalised import normalised
-from situate.solvers.sequence_learner import SequenceLearner, generator, grouped
+from situate.solvers.sequence_learner import SequenceLearner, generator
 from situate.solvers.spotlight import SpotlightSettings
 
 Array = NDArray[np.float64]

@@ -18,6 +18,7 @@ from situate.study import checkpoint, samples
 from situate.study.connection import connect, damaged, one_line
 from situate.study.format import check_header, create, is_new, read_header
 from situate.study.packing import Packing
+from situate.study.samples import Of
 from situate.study.unkept import Unkept
 
 CHECKPOINT_SECONDS = 10.0
@@ -67,7 +68,7 @@ class StudyFile:
                 create(self._connection, header)
             else:
                 check_header(read_header(self._connection, self.path), header, self.path)
-            self._count = self._connection.execute("SELECT count(*) FROM samples").fetchone()[0]
+            self._count = {of: samples.count(self._connection, of) for of in samples.TABLES}
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -90,18 +91,19 @@ class StudyFile:
             self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.close()
 
-    def known(self, first: int, placements: NDArray[np.int32]) -> Measurements:
+    def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Measurements:
         """What the file holds of the samples number `first` and on: of the leading ones or none.
 
         Args:
             first: number of the first sample.
             placements: (k, n), as the learner asks for them now.
+            of: the search, or what it measures again in the end.
 
         Raises:
             ReadError: a sample that is not as it was written.
             SituateError: a sample of another placement.
         """
-        held = self._samples(first, first + len(placements))
+        held = self._samples(first, first + len(placements), of)
         kept = samples.placements(held, self._packing, self.path)
         same = (kept == placements[: len(held)]).all(axis=1)
         if not same.all():
@@ -117,22 +119,23 @@ class StudyFile:
         placements: NDArray[np.int32],
         measurements: Measurements,
         batch: int | None = None,
+        of: Of = "samples",
     ) -> None:
         """Add what was measured of placements (k, n), the samples number `first` and on, whole or
         not at all.
 
         Args:
             batch: number of the first sample of their batch; None for `first`.
+            of: the search, or what it measures again in the end.
 
         Raises:
             SituateError: the file cannot be written.
         """
         packed = self._packing.pack(placements)
         with self._transaction():
-            samples.write(
-                self._connection, first, packed, measurements, first if batch is None else batch
-            )
-        self._count += len(packed)
+            number = first if batch is None else batch
+            samples.write(self._connection, first, packed, measurements, number, of)
+        self._count[of] += len(packed)
 
     def keep(self, done: int, state: Callable[[], checkpoint.State], now: bool = False) -> None:
         """Replace the checkpoint if the last is `CHECKPOINT_SECONDS` old, or `now`.
@@ -156,7 +159,7 @@ class StudyFile:
         """
         with one_line(self.path):
             done, state = checkpoint.read(self._connection, self.path)
-        if not 0 <= done <= self._count:
+        if not 0 <= done <= self._count["samples"]:
             raise damaged(self.path, "the checkpoint of the study")
         return done, state
 
@@ -172,8 +175,17 @@ class StudyFile:
             placements = samples.placements(batch, self._packing, self.path)
             yield first, placements, samples.measurements(batch)
 
-    def _samples(self, first: int, end: int) -> list[samples.Sample]:
-        if first >= self._count:
+    def first(self) -> NDArray[np.int32] | None:
+        """The placement (n,) that was measured first, if there is one.
+
+        Raises:
+            ReadError: it is not as it was written.
+        """
+        held = self._samples(0, 1)
+        return samples.placements(held, self._packing, self.path)[0] if held else None
+
+    def _samples(self, first: int, end: int, of: Of = "samples") -> list[samples.Sample]:
+        if first >= self._count[of]:
             return []
         with one_line(self.path):
-            return samples.read(self._connection, self.path, first, end)
+            return samples.read(self._connection, self.path, first, end, of)

@@ -7,18 +7,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from situate.errors import ReadError, SituateError
+from situate.study import samples
 from situate.study.connection import damaged
 
 APPLICATION = 0x53495455
 """SQLite's `application_id`: `SITU`."""
 
-VERSION = 1
+VERSION = 2
 """SQLite's `user_version`: the version of the format."""
 
 TABLES = (
     "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
-    "CREATE TABLE samples (number INTEGER PRIMARY KEY, batch INTEGER NOT NULL, seconds REAL,"
-    " outcome TEXT NOT NULL, placement BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    *(
+        f"CREATE TABLE {name} (number INTEGER PRIMARY KEY, batch INTEGER NOT NULL, seconds REAL,"
+        " outcome TEXT NOT NULL, placement BLOB NOT NULL, checksum INTEGER NOT NULL)"
+        for name in samples.TABLES
+    ),
     "CREATE TABLE checkpoint (name TEXT PRIMARY KEY, done INTEGER NOT NULL,"
     " array BLOB NOT NULL, checksum INTEGER NOT NULL)",
 )

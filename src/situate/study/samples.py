@@ -1,4 +1,5 @@
-"""The table `samples`: what was measured of which placement, every row with a checksum."""
+"""The tables `samples` and `finals`: what was measured of which placement, every row with a
+checksum."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,11 @@ from numpy.typing import NDArray
 from situate.evaluators.measurements import OUTCOMES, Measurements
 from situate.study.connection import damaged
 from situate.study.packing import Packing
+
+Of = Literal["samples", "finals"]
+"""The table of a search's samples, or of what it measures again in the end."""
+
+TABLES: tuple[Of, ...] = ("samples", "finals")
 
 Row = tuple[int, int, float | None, str, bytes, int]
 
@@ -44,21 +51,31 @@ def write(
     packed: Sequence[bytes],
     measured: Measurements,
     batch: int,
+    of: Of = "samples",
 ) -> None:
     """Add the samples number `first` and on, of one batch, in the caller's transaction."""
     rows = _rows(first, packed, measured, batch)
-    connection.executemany("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?)", rows)
+    connection.executemany(f"INSERT INTO {of} VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+def count(connection: sqlite3.Connection, of: Of) -> int:
+    """How many there are."""
+    return int(connection.execute(f"SELECT count(*) FROM {of}").fetchone()[0])
 
 
 def read(
-    connection: sqlite3.Connection, path: Path, first: int = 0, end: int = 2**62
+    connection: sqlite3.Connection,
+    path: Path,
+    first: int = 0,
+    end: int = 2**62,
+    of: Of = "samples",
 ) -> list[Sample]:
     """The samples number `first` and on, before `end`.
 
     Raises:
         ReadError: one is missing, or not as it was written.
     """
-    query = "SELECT * FROM samples WHERE number >= ? AND number < ? ORDER BY number"
+    query = f"SELECT * FROM {of} WHERE number >= ? AND number < ? ORDER BY number"
     samples = []
     for number, row in enumerate(connection.execute(query, (first, end)), first):
         sample = _sample(row)

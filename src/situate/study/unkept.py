@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from situate.evaluators.measurements import Measurements
 from situate.study.checkpoint import State
+from situate.study.samples import Of
 
 
 class Unkept:
@@ -20,7 +21,10 @@ class Unkept:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def known(self, first: int, placements: NDArray[np.int32]) -> Measurements:
+    def first(self) -> None:
+        """None."""
+
+    def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Measurements:
         """Of no sample."""
         return Measurements(np.empty(0), np.empty(0, np.uint8))
 
@@ -30,6 +34,7 @@ class Unkept:
         placements: NDArray[np.int32],
         measurements: Measurements,
         batch: int | None = None,
+        of: Of = "samples",
     ) -> None:
         """Forget them."""
 
