@@ -48,6 +48,11 @@ def test_what_cannot_be_written_is_one_line_that_names_it(tmp_path: Path, name: 
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_where_there_is_no_folder_the_line_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(SituateError, match=r"there is no folder '.*missing': make it first"):
+        write_bytes(tmp_path / "missing" / "a", b"data")
+
+
 def test_a_write_that_fails_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

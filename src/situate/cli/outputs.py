@@ -17,6 +17,7 @@ from situate.problem import Problem
 from situate.result import Result
 from situate.schedule import Schedule
 from situate.writers import schedule_json
+from situate.writers.atomic import why
 
 PICTURES = (".svg", ".png")
 
@@ -80,8 +81,7 @@ def _writable(path: str) -> str:
             tempfile.TemporaryFile(dir=os.path.dirname(target)).close()
         return target
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise SituateError(f"cannot write {path!r}: {reason}") from None
+        raise SituateError(f"cannot write {path!r}: {why(path, error)}") from None
 
 
 def _exists(path: str) -> bool:

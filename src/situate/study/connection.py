@@ -71,7 +71,9 @@ def _check_place(path: Path, write: bool) -> None:
         if not write:
             raise ReadError(f"{path}: no such file") from None
         if not path.parent.is_dir():
-            raise SituateError(f"{path}: there is no folder {str(path.parent)!r}") from None
+            raise SituateError(
+                f"{path}: there is no folder {str(path.parent)!r}: make it first"
+            ) from None
     except (OSError, ValueError) as error:
         raise ReadError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     else:

@@ -23,8 +23,15 @@ def write_bytes(path: str | Path, data: bytes) -> None:
         else:
             _replace(target, data)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise SituateError(f"cannot write {str(path)!r}: {reason}") from None
+        raise SituateError(f"cannot write {str(path)!r}: {why(path, error)}") from None
+
+
+def why(path: str | Path, error: Exception) -> str:
+    """Why a file cannot be written, and what to do about it where that can be told."""
+    if isinstance(error, FileNotFoundError):
+        folder = os.path.dirname(os.path.abspath(path))
+        return f"there is no folder {folder!r}: make it first, or give another path"
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _write_stream(target: Path, data: bytes) -> None:
