@@ -149,8 +149,30 @@ def wide() -> Built:
     return model, (torch.randn(4, 300), torch.randint(3, (4,))), entropy
 
 
+class Relative(nn.Module):
+    """Takes parts of values from the values themselves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(6, 6), nn.Linear(6, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.first(x)
+        square = self.first.weight * 2
+        h = (h - h[:, :1]) @ (square - square.t())
+        h = h.flip(0) - h[:1]
+        out: Tensor = self.last(h - h.mean(0))
+        return out
+
+
+def relative() -> Built:
+    torch.manual_seed(8)
+    return Relative(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
+
+
 MODELS: dict[str, Callable[[], Built]] = {
-    build.__name__: build for build in (towers, convolutional, tied, unrolled, odd, strided, wide)
+    build.__name__: build
+    for build in (towers, convolutional, tied, unrolled, odd, strided, wide, relative)
 }
 
 

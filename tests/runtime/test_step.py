@@ -63,6 +63,7 @@ CASES = [
     *(("odd", how) for how in ("nesterov", "adamw")),
     ("strided", "adam"),
     ("wide", "adamw"),
+    ("relative", "momentum"),
 ]
 
 

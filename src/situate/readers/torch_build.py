@@ -78,7 +78,24 @@ def _mode() -> FakeTensorMode:
 
 
 def _fakes(tensors: tuple[torch.Tensor, ...], mode: FakeTensorMode) -> tuple[torch.Tensor, ...]:
-    return tuple(mode.from_tensor(tensor) for tensor in tensors)
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return tuple(t if isinstance(t, FakeTensor) else mode.from_tensor(t) for t in tensors)
+
+
+def _distinct(tensors: tuple[torch.Tensor, ...], mode: FakeTensorMode) -> Iterator[torch.Tensor]:
+    """The tensors; one that comes again is another input, for which calls may give another."""
+    import torch
+
+    seen = set[int]()
+    for tensor in tensors:
+        if id(tensor) in seen:
+            with mode:
+                twin = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+            yield twin.requires_grad_(tensor.requires_grad)
+        else:
+            seen.add(id(tensor))
+            yield tensor
 
 
 def _fake_of(model: torch.nn.Module, mode: FakeTensorMode) -> dict[int, Any]:
@@ -141,7 +158,7 @@ def _checked(returned: object, mode: FakeTensorMode) -> Built:
             return result(model, **arguments)
         return result(model, *arguments)
 
-    return Built(model, tensors, call, _separator(inputs), mode)
+    return Built(model, tuple(_distinct(tensors, mode)), call, _separator(inputs), mode)
 
 
 def _arguments(inputs: object) -> Any:

@@ -93,5 +93,11 @@ def straightened(
 
 
 def _overwritten(line: Line, taken: set[str], memory: Mapping[str, str]) -> str | None:
-    names = (name for name, _ in line.over)
-    return next((name for name in names if memory.get(name, OUTSIDE) not in taken), None)
+    """The first name that nobody reads later, and of whose memory the line reads no other view: a
+    kernel would read there what it has just written."""
+    for name, text in line.over:
+        here = memory.get(name, OUTSIDE)
+        others = {memory[other] for other in local_names(text) if other not in (name, *line.made)}
+        if here not in taken | others:
+            return name
+    return None
