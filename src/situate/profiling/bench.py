@@ -102,6 +102,7 @@ class Bench:
             len(names.seeds),
             0,
             clock=clock,
+            one=names.one,
         )
 
     def _updated(self) -> dict[int, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -177,9 +177,10 @@ def _separator(inputs: object) -> Callable[[object], tuple[torch.Tensor, ...]]:
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
     def separate(given: object) -> tuple[torch.Tensor, ...]:
-        for meant in _meanings(given):
+        for meant in _meanings(given, inputs):
             found, structure = tree_flatten(meant)
             if structure == expected and all(isinstance(found[i], torch.Tensor) for i in places):
+                _check_numbers(found, leaves)
                 return tuple(found[i] for i in places)
         raise SituateError(
             "the inputs are not structured like those of the captured step: they are "
@@ -189,13 +190,37 @@ def _separator(inputs: object) -> Callable[[object], tuple[torch.Tensor, ...]]:
     return separate
 
 
-def _meanings(given: object) -> Iterator[object]:
-    """A lone dict is all arguments by name, or the one argument."""
-    yield _arguments(given)
+def _check_numbers(given: Sequence[object], captured: Sequence[object]) -> None:
+    """Raises SituateError for an input that is no tensor and not what it was."""
+    import torch
+
+    for now, then in zip(given, captured, strict=True):
+        if not isinstance(then, torch.Tensor) and now is not then and now != then:
+            raise SituateError(
+                f"an input is {now!r} and was {then!r} when the step was captured, which holds for "
+                "that value alone: capture and plan for this one, or make it a tensor"
+            )
+
+
+def _meanings(given: object, like: object) -> Iterator[object]:
+    """A lone dict is all arguments by name, or the one argument; their order does not matter."""
+    meanings = [_arguments(given)]
     if isinstance(given, Mapping):
-        yield (given,)
+        meanings.append((given,))
     elif isinstance(given, tuple) and len(given) == 1 and isinstance(given[0], Mapping):
-        yield dict(given[0])
+        meanings.append(dict(given[0]))
+    return (_ordered(meant, like) for meant in meanings)
+
+
+def _ordered(given: Any, like: Any) -> Any:
+    """The same, with the entries of dicts in the order of others that have the same keys."""
+    if type(given) is not type(like):
+        return given
+    if type(given) is dict and given.keys() == like.keys():
+        return {key: _ordered(given[key], like[key]) for key in like}
+    if type(given) in (tuple, list) and len(given) == len(like):
+        return type(given)(map(_ordered, given, like))
+    return given
 
 
 def _outlined(inputs: object) -> str:
@@ -237,6 +262,13 @@ def _result(loss: Callable[..., Any] | None) -> Callable[..., Any]:
     if isinstance(loss, torch.nn.Module):
         return lambda model, *inputs: loss(model(*inputs[:-1]), inputs[-1])
     return loss
+
+
+def set_mode(model: torch.nn.Module, training: bool) -> None:
+    """Let a model train or infer. One that trains already is left as it is: its owner may have set
+    some of its modules to infer, such as a batch-norm that is to keep its statistics."""
+    if not (training and model.training):
+        model.train(training)
 
 
 def three(returned: object) -> tuple[Any, Any, Any]:

@@ -47,9 +47,8 @@ def assemble(name: str, drafts: list[Draft], step: Flow) -> Graph:
     tensors = []
     for i, draft in enumerate(drafts):
         for storage, size in draft.writes.items():
-            index = storage[1] if draft.op.kind.startswith("aten") else 0
             tensor = Tensor(
-                f"{op_names[i]}:{index}",
+                f"{op_names[i]}:{storage[1]}",
                 i,
                 size,
                 tuple(consumers.get(storage, ())),

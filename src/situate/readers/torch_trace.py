@@ -6,10 +6,11 @@ import contextlib
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
-from situate.readers.torch_build import Build, Built, built, described
+from situate.readers.torch_build import Build, Built, built, described, set_mode
 from situate.readers.torch_errors import SHAPES, explained, quiet
 from situate.readers.torch_names import path_of
 
@@ -58,7 +59,7 @@ def joint(what: Built, training: bool, name: str) -> Trace:
     Raises:
         SituateError: what the step does depends on the values of a tensor.
     """
-    what.model.train(training)
+    set_mode(what.model, training)
     with explained(name, "capturing the step"):
         step = _step(what, training)
         graph, constants = _joint(step, what.tensors, training, what.mode)
@@ -152,7 +153,7 @@ def _joint(
         stack.enter_context(preserve_node_meta())
         stack.enter_context(torch.set_grad_enabled(training))
         if training:
-            stack.enter_context(_lstm_step_by_step())
+            stack.enter_context(_layers_step_by_step())
         graph: fx.Graph = aot_export_joint_with_descriptors(
             stack, module, tensors
         ).graph_module.graph
@@ -160,21 +161,43 @@ def _joint(
 
 
 @contextlib.contextmanager
-def _lstm_step_by_step() -> Iterator[None]:
-    """Trace an LSTM as the ops of its steps. One whose input takes no gradient PyTorch holds to
-    infer, and traces as a kernel whose backward pass then fails."""
+def _layers_step_by_step() -> Iterator[None]:
+    """Trace recurrent layers as the ops of their steps, with the dropout between them. An LSTM
+    whose input takes no gradient PyTorch holds to infer, and traces as a kernel whose backward pass
+    then fails; and its decomposition counts layers so that dropout is left out."""
     from torch._decomp import decompositions
 
-    name = "select_one_layer_lstm_function"
-    select = getattr(decompositions, name, None)
-    if select is None:
+    select, layers = "select_one_layer_lstm_function", "_rnn_helper"
+    with contextlib.ExitStack() as stack:
+        if helper := getattr(decompositions, layers, None):
+            kept = partial(_with_dropout, helper)
+            stack.enter_context(_replaced(decompositions, layers, kept))
+        if hasattr(decompositions, select):
+            step = decompositions.one_layer_lstm
+            stack.enter_context(_replaced(decompositions, select, lambda *_: step))
         yield
-        return
-    setattr(decompositions, name, lambda *_: decompositions.one_layer_lstm)
+
+
+class _Layers(int):
+    """A number of layers that passes for fewer than any."""
+
+    def __lt__(self, other: object) -> bool:
+        return True
+
+
+def _with_dropout(helper: Callable[..., Any], *given: Any) -> Any:
+    x, hidden, parameters, biases, layers, *rest = given
+    return helper(x, hidden, parameters, biases, _Layers(layers), *rest)
+
+
+@contextlib.contextmanager
+def _replaced(owner: Any, name: str, value: object) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, value)
     try:
         yield
     finally:
-        setattr(decompositions, name, select)
+        setattr(owner, name, before)
 
 
 def _is_static(exported: ExportedProgram) -> bool:

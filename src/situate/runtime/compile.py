@@ -84,7 +84,7 @@ def compile_plan(
     """See `Plan.compile`."""
     if inputs is None:
         _, inputs, loss = build_planned(plan)
-    training = not plan.graph.endswith(INFERENCE)
+    training = trains(plan)
     kind = optimizers.kind_of(optimizer) if optimizer else optimizer_of(plan)
     program = capture_program(
         model, inputs, loss, training=training, optimizer=kind, name=plan.graph
@@ -124,7 +124,16 @@ def cluster_of(plan: Plan) -> Cluster:
     raise PlanError(f"the plan was made for cluster {plan.cluster!r}: give its file: cluster=")
 
 
+def trains(plan: Plan) -> bool:
+    """Whether a plan places updates."""
+    return not plan.graph.endswith(INFERENCE) and _updates(plan) is not None
+
+
 def optimizer_of(plan: Plan) -> str:
     """The kind of the updates that a plan places; `sgd` where it has none."""
+    return _updates(plan) or "sgd"
+
+
+def _updates(plan: Plan) -> str | None:
     kinds = {op.rpartition("/")[2] for op in plan.placement}
-    return next((kind for kind in OPTIMIZERS if kind in kinds), "sgd")
+    return next((kind for kind in OPTIMIZERS if kind in kinds), None)

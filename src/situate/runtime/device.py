@@ -34,6 +34,7 @@ class Share:
         here: numbers of the state that this device holds.
         copied: of those that it overwrites, without those in `updates`.
         clock: of module `time`, that ops are timed by.
+        one: the type of the gradient of the loss by itself.
     """
 
     text: str
@@ -48,6 +49,7 @@ class Share:
     here: frozenset[int] = frozenset()
     copied: frozenset[int] = frozenset()
     clock: str = "perf_counter"
+    one: torch.dtype | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Device:
         self._names: dict[str, Any] = {
             "began": self._began,
             "ended": self._ended,
-            "one": torch.ones((), device=device),
+            "one": torch.ones((), dtype=share.one, device=device),
         }
         self._names |= {f"f{k}": kernel(name, device) for k, name in enumerate(share.kernels)}
         self._names |= {f"c{k}": _on(value, device) for k, value in enumerate(share.constants)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -88,7 +88,7 @@ def measure(
     """Run a step several times on the same inputs.
 
     Args:
-        inputs: a tuple of what the step takes, or a dict of it by name.
+        inputs: a tuple of what the step takes, a dict of it by name, or the one tensor.
         steps: how many, the first included, which is dropped.
         on_step: is told the number of each step before it runs; the first is 1.
 
@@ -112,8 +112,8 @@ def measure(
 
 
 def arguments(inputs: Any) -> tuple[Any, ...]:
-    """What a step is called with: inputs by name are one argument."""
-    return (inputs,) if isinstance(inputs, Mapping) else tuple(inputs)
+    """What a step is called with: inputs by name are one argument, and so is a lone tensor."""
+    return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
 
 
 def finite_loss(returned: Any, number: int) -> list[float]:

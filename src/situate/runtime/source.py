@@ -25,6 +25,7 @@ from situate.runtime.program import Program
 from situate.runtime.roles import Roles
 
 if TYPE_CHECKING:
+    import torch
     from torch import fx
     from torch._ops import OpOverload
 
@@ -56,6 +57,7 @@ class Names:
         state: parameters, buffers and constants of the model, by path.
         seeds: nodes that draw random numbers, in the order of the unplaced step.
         channels: the storages that cross devices.
+        one: the type of the gradient of the loss by itself.
     """
 
     kernels: dict[str, int] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class Names:
     state: dict[str, int] = field(default_factory=dict)
     seeds: dict[fx.Node, int] = field(default_factory=dict)
     channels: dict[Storage, int] = field(default_factory=dict)
+    one: torch.dtype | None = None
 
 
 class DeviceSource:
@@ -256,6 +259,7 @@ class DeviceSource:
         if role == "input":
             return f"x{node.meta['desc'].idx}"
         if role == "tangent":
+            self._names.one = node.meta["val"].dtype
             return "one"
         if op in self.here and node.op != "call_function" and not storage[1]:
             return f"p{self._state(node)}"

@@ -273,6 +273,7 @@ class PlacedStep:
             self._seed,
             frozenset(k for k, where in home.items() if where == d),
             frozenset(k for k in self._overwritten if home.get(k) == d),
+            one=names.one,
         )
         threads = device.threads or torch.get_num_threads()
         spin = SPIN if own_cores([device for _, device in self._used]) else 0.0

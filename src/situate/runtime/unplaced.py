@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from situate.readers.torch_build import from_real
+from situate.readers.torch_build import from_real, set_mode
 from situate.runtime.seeds import kept_generator, seeded
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Unplaced:
         self._model, self._call = model, built.call
         self._tensors = built.separate(inputs)
         self._optimizer, self._seed, self._step = optimizer, seed, 0
-        model.train(optimizer is not None)
+        set_mode(model, optimizer is not None)
 
     def __call__(self) -> list[torch.Tensor]:
         """Run the next step: the loss, or the tensors that the model returns."""
