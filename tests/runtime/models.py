@@ -170,9 +170,58 @@ def relative() -> Built:
     return Relative(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
 
 
+class Following(nn.Module):
+    """A frozen layer follows a trained one; a buffer is assigned an average."""
+
+    average: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.target = nn.Linear(6, 3), nn.Linear(6, 3)
+        self.target.requires_grad_(False)
+        self.register_buffer("average", torch.ones(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            for target, source in zip(
+                self.target.parameters(), self.layer.parameters(), strict=True
+            ):
+                target.mul_(0.9).add_(source, alpha=0.1)
+        out = self.layer(x) * self.average - self.target(x)
+        self.average = self.average * 0.9 + out.detach().mean(0) * 0.1
+        return out
+
+
+def following() -> Built:
+    torch.manual_seed(9)
+    return Following(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
+
+
+def double() -> Built:
+    model, (x, y), loss = towers()
+    return model.double(), (x.double(), y), loss
+
+
+def brief() -> Built:
+    model, (x, y), loss = towers()
+    return model.bfloat16(), (x.bfloat16(), y), loss
+
+
 MODELS: dict[str, Callable[[], Built]] = {
     build.__name__: build
-    for build in (towers, convolutional, tied, unrolled, odd, strided, wide, relative)
+    for build in (
+        towers,
+        convolutional,
+        tied,
+        unrolled,
+        odd,
+        strided,
+        wide,
+        relative,
+        following,
+        double,
+        brief,
+    )
 }
 
 

@@ -64,6 +64,9 @@ CASES = [
     ("strided", "adam"),
     ("wide", "adamw"),
     ("relative", "momentum"),
+    ("following", "sgd"),
+    ("double", "adam"),
+    ("brief", "momentum"),
 ]
 
 

@@ -29,6 +29,7 @@ class Built:
         call: from the model and the tensors to the step's result.
         separate: the tensors of inputs of the same structure.
         mode: of the fake tensors.
+        strangers: names of parameters that the loss has.
     """
 
     model: torch.nn.Module
@@ -36,6 +37,7 @@ class Built:
     call: Callable[..., Any]
     separate: Callable[[object], tuple[torch.Tensor, ...]]
     mode: FakeTensorMode
+    strangers: tuple[str, ...]
 
 
 def built(build: Build, name: str) -> Built:
@@ -158,7 +160,10 @@ def _checked(returned: object, mode: FakeTensorMode) -> Built:
             return result(model, **arguments)
         return result(model, *arguments)
 
-    return Built(model, tuple(_distinct(tensors, mode)), call, _separator(inputs), mode)
+    owner = loss if isinstance(loss, torch.nn.Module) else torch.nn.Module()
+    strangers = tuple(name for name, p in owner.named_parameters() if p.requires_grad)
+    tensors = tuple(_distinct(tensors, mode))
+    return Built(model, tensors, call, _separator(inputs), mode, strangers)
 
 
 def _arguments(inputs: object) -> Any:

@@ -31,6 +31,10 @@ _REMEDIES = {
 }
 
 
+class Unsupported(Exception):
+    """What capture cannot do; its text says why, and what to do instead."""
+
+
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Keep PyTorch's and transformers' warnings and log lines off the user's screen."""
@@ -78,6 +82,8 @@ def _reason(error: BaseException) -> str:
         if kind.__name__ in _REMEDIES:
             return _REMEDIES[kind.__name__]
     lines = str(error).strip().splitlines()
+    if isinstance(error, Unsupported):
+        return lines[0]
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,8 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
+from situate.readers.torch_assigned import Assigned, AssignedBuffers
 from situate.readers.torch_build import Build, Built, built, described, set_mode
-from situate.readers.torch_errors import SHAPES, explained, quiet
+from situate.readers.torch_errors import SHAPES, Unsupported, explained, quiet
 from situate.readers.torch_names import path_of
 
 if TYPE_CHECKING:
@@ -61,6 +63,11 @@ def joint(what: Built, training: bool, name: str) -> Trace:
     """
     set_mode(what.model, training)
     with explained(name, "capturing the step"):
+        if training and what.strangers:
+            raise SituateError(
+                f"the loss has parameters of its own, such as {what.strangers[0]!r}: make it a "
+                "part of the model, whose parameters the step updates"
+            )
         step = _step(what, training)
         graph, constants = _joint(step, what.tensors, training, what.mode)
     named = list(what.model.named_parameters(remove_duplicate=False))
@@ -76,8 +83,9 @@ def _step(what: Built, training: bool) -> Any:
     import torch
     from torch.utils._pytree import tree_flatten, tree_unflatten
 
-    # Not an attribute of the module: export sets those back.
+    # Not attributes of the module: export sets those back.
     found: list[tuple[list[Any], Any]] = []
+    assigned = AssignedBuffers(what.model)
 
     class Step(torch.nn.Module):
         """What is captured: the loss of a training step, else what the model returns."""
@@ -90,7 +98,8 @@ def _step(what: Built, training: bool) -> Any:
             returned: list[Any] = []
             hook = self.model.register_forward_hook(lambda *call: returned.append(call[-1]))
             try:
-                value = what.call(self.model, *tensors)
+                with assigned.written():
+                    value = what.call(self.model, *tensors)
             finally:
                 hook.remove()
             if training:
@@ -141,8 +150,8 @@ def _joint(
 
     if training and not any(p.requires_grad for p in step.parameters()):
         raise SituateError("no parameter takes a gradient, so there is no training step")
-    with mode, contextlib.redirect_stderr(io.StringIO()):
-        exported = torch.export.export(step, tensors, strict=False)
+    with mode, contextlib.redirect_stderr(io.StringIO()), _backward_is_autograds(training):
+        exported = _exported(step, tensors)
     if not _is_static(exported):
         with mode:
             step(*tensors)  # raises where a value is asked for, so that the line can be named
@@ -192,12 +201,67 @@ def _with_dropout(helper: Callable[..., Any], *given: Any) -> Any:
 
 @contextlib.contextmanager
 def _replaced(owner: Any, name: str, value: object) -> Iterator[None]:
-    before = getattr(owner, name)
+    before = inspect.getattr_static(owner, name)
     setattr(owner, name, value)
     try:
         yield
     finally:
         setattr(owner, name, before)
+
+
+def _exported(step: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
+    import torch
+
+    try:
+        exported = torch.export.export(step, tensors, strict=False)
+    except Assigned:
+        return _exported(step, tensors)
+    except RuntimeError as error:
+        if "constant's list" not in str(error):
+            raise
+        raise SituateError(
+            "it reads a tensor that neither the model holds nor the inputs have: register it as a "
+            "buffer of the model, or give it as an input"
+        ) from None
+    for value in exported.constants.values():
+        if isinstance(value, torch.Tensor) and value.requires_grad:
+            raise SituateError(
+                f"it reads a tensor of shape {tuple(value.shape)} that takes a gradient and is no "
+                "parameter of the model: make what holds it a part of the model"
+            )
+    return exported
+
+
+@contextlib.contextmanager
+def _backward_is_autograds(training: bool) -> Iterator[None]:
+    """Refuse what changes the backward pass of a step behind PyTorch's back: export keeps only the
+    forward pass, and its gradient is made anew."""
+    import torch
+
+    if not training:
+        yield
+        return
+    function, tensor = torch.autograd.Function, torch.Tensor
+    refuse = classmethod(partial(_refuse_function, function.apply))
+    with _replaced(function, "apply", refuse), _replaced(tensor, "register_hook", _refuse_hook):
+        yield
+
+
+def _refuse_function(apply: Any, kind: type, *given: Any, **named: Any) -> Any:
+    if kind.__name__ == "CheckpointFunction":
+        raise Unsupported("torch.utils.checkpoint: call it with use_reentrant=False")
+    if kind.__module__.partition(".")[0] == "torch":
+        return apply.__func__(kind, *given, **named)
+    raise Unsupported(
+        f"capture does not see the backward pass of autograd.Function {kind.__name__!r}: write it "
+        "with ops that PyTorch differentiates, or as a torch.library.custom_op with its gradient"
+    )
+
+
+def _refuse_hook(*_: Any) -> Any:
+    raise Unsupported(
+        "capture does not see a hook on a tensor's gradient: change the gradient by an op instead"
+    )
 
 
 def _is_static(exported: ExportedProgram) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from situate.errors import SituateError
 from situate.graph import Op
-from situate.readers import torch_buffers, torch_cost, torch_names, torch_signature
+from situate.readers import torch_cost, torch_names, torch_signature
 from situate.readers.torch_flow import Storage
 from situate.readers.torch_step import OPTIMIZERS, SUM, UPDATE, Draft, Step
 
@@ -15,10 +16,20 @@ if TYPE_CHECKING:
 
 
 def buffer_updates(step: Step) -> Iterator[Draft]:
-    """Buffers that several ops touch get their new value at the end, in place."""
+    """Buffers that several ops touch, and parameters that are not trained, get their new value at
+    the end, in place.
+
+    Raises:
+        SituateError: the forward pass changes a parameter that is trained.
+    """
     for node in step.number:
         path = torch_names.held(node)
-        if torch_buffers.is_buffer(node) and path in step.flow.mutations:
+        if path in step.flow.gradients and path in step.flow.mutations:
+            raise SituateError(
+                f"the forward pass changes parameter {path!r}, which is trained: change it after "
+                "the step, or freeze it"
+            )
+        if path in step.flow.mutations:
             new, size = step.flow.mutations[path], step.nbytes((node, 0))
             op = _update_op(path, "copy", size, 0, 2 * size, node)
             yield Draft(op, node, _last(step, new, (node, 0)), (new,), overwrites=(node, 0))

@@ -1,0 +1,61 @@
+"""Buffers in whose place a model puts other tensors: capture sees writes alone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Assigned(Exception):
+    """The model has assigned buffers that are not known to be: trace it again."""
+
+
+class AssignedBuffers:
+    """The buffers that a model assigns.
+
+    It reads copies of them, since autograd minds a write to what it has kept, and what is there in
+    the end is written into the buffer.
+    """
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._model = model
+        self._paths: set[str] = set()
+
+    @contextlib.contextmanager
+    def written(self) -> Iterator[None]:
+        """Around a call of the model.
+
+        Raises:
+            Assigned: it assigned a buffer that it had not before.
+        """
+        import torch
+
+        held = dict(self._model.named_buffers(remove_duplicate=False))
+        given = held | {path: held[path].clone() for path in self._paths}
+        self._put(given)
+        try:
+            yield
+            left = {path: self._store(path)[0].get(self._store(path)[1]) for path in held}
+        finally:
+            self._put(held)
+        new = {path for path, buffer in given.items() if left[path] is not buffer} - self._paths
+        if new:
+            self._paths |= new
+            raise Assigned
+        for path in self._paths:
+            if (value := left[path]) is not None:
+                with torch.no_grad():
+                    held[path].copy_(value)
+
+    def _put(self, buffers: dict[str, torch.Tensor]) -> None:
+        for path, buffer in buffers.items():
+            store, name = self._store(path)
+            store[name] = buffer
+
+    def _store(self, path: str) -> tuple[dict[str, torch.Tensor | None], str]:
+        owner, _, name = path.rpartition(".")
+        return self._model.get_submodule(owner)._buffers, name
