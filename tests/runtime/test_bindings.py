@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.bindings import described, state_values  # noqa: E402
+from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.optimizers import default  # noqa: E402
 from situate.runtime.program import capture_program  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
@@ -87,6 +88,27 @@ def test_an_optimizer_that_forgets_one_parameter_starts_anew_there() -> None:
             del optimizer.state[model.head.weight]
         pair.both(step)
     pair.assert_same()
+
+
+def recounted(optimizer: Any) -> None:
+    for kept in optimizer.state.values():
+        kept["step"].fill_(50.0)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("change", [cleared, loaded_anew, recounted])
+def test_a_device_with_memory_of_its_own_takes_over_what_was_changed_and_no_more(
+    change: Callable[[Any], None], keep: bool
+) -> None:
+    pair = Pair("towers", functools.partial(default, "adam"))
+    placed, apart = cut(pair.program, 1), [RealDevice("apart", "cpu", 1, mirrored=True)]
+    with PlacedStep(placed, pair.model, pair.optimizer, apart, keep=keep) as step:
+        pair.both(step)
+        change(pair.optimizer)
+        change(pair.copied)
+        pair.both(step)
+        step.sync()
+        pair.assert_same()
 
 
 @pytest.mark.parametrize("number", [float, torch.tensor])

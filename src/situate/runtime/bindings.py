@@ -92,7 +92,7 @@ class Bindings:
         self._tensors = list(zip(tensors, (entry.value for entry in state), strict=True))
         self._addresses = [entry.value.data_ptr() for entry in state]
         self._held = [(path, *_held(model, path)) for path in names.state]
-        self._versions: dict[int, tuple[int, ...]] = {}
+        self._versions: dict[tuple[int, int], int] = {}
         self.groups: dict[int, int] = {}
         self._checks: list[Callable[[], None]] = []
         if optimizer is not None:
@@ -101,16 +101,16 @@ class Bindings:
             self._checks, self.groups = [groups.check, hooks.check], groups.of
         self.refresh()
 
-    def changed(self) -> tuple[int, ...]:
-        """Numbers of what somebody but the devices has written since the last call."""
-        found = []
-        for number, (tensor, _) in enumerate(self._tensors):
-            moments = self._state[number].moments.values()
-            versions = (tensor._version, *(moment._version for moment in moments))
-            if self._versions.get(number) != versions:
-                self._versions[number] = versions
-                found.append(number)
-        return tuple(found)
+    def changed(self) -> tuple[tuple[int, int], ...]:
+        """What somebody but the devices has written since the last call: the number of a tensor and
+        that of a part, see `Entry.all_parts`."""
+        now = {
+            (number, part): written._version
+            for number, (tensor, _) in enumerate(self._tensors)
+            for part, written in enumerate((tensor, *self._state[number].all_parts[1:]))
+        }
+        before, self._versions = self._versions, now
+        return tuple(where for where, version in now.items() if before.get(where) != version)
 
     def refresh(self) -> None:
         """Take what was put in place of a view since, such as by `optimizer.load_state_dict`.
