@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -10,9 +14,12 @@ torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.bindings import described, state_values  # noqa: E402
+from situate.runtime.hardware import RealDevice  # noqa: E402
+from situate.runtime.optimizers import default  # noqa: E402
 from situate.runtime.program import capture_program  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
 from tests.runtime.models import MODELS, entropy  # noqa: E402
+from tests.runtime.pairs import Pair  # noqa: E402
 from tests.runtime.steps import cut, program, step_of  # noqa: E402
 
 
@@ -49,6 +56,73 @@ def test_what_the_optimizer_keeps_is_taken_over() -> None:
     step(*inputs)
     assert {float(kept["step"]) for kept in step.optimizer.state.values()} == {8.0}
     assert all(float(kept["exp_avg"].min()) > 2.0 for kept in step.optimizer.state.values())
+
+
+def cleared(optimizer: Any) -> None:
+    optimizer.state.clear()
+
+
+def loaded_anew(optimizer: Any) -> None:
+    fresh = copy.deepcopy(optimizer)
+    fresh.state.clear()
+    optimizer.load_state_dict(fresh.state_dict())
+
+
+@pytest.mark.parametrize("name", ["momentum", "adam"])
+@pytest.mark.parametrize("forget", [cleared, loaded_anew])
+def test_an_optimizer_that_forgets_starts_anew(name: str, forget: Callable[[Any], None]) -> None:
+    pair = Pair("towers", functools.partial(default, name))
+    with pair.placed(1, None) as step:
+        pair.both(step)
+        forget(pair.optimizer)
+        forget(pair.copied)
+        pair.both(step)
+    pair.assert_same()
+
+
+def test_an_optimizer_that_forgets_one_parameter_starts_anew_there() -> None:
+    pair = Pair("towers", functools.partial(default, "adam"))
+    with pair.placed(1, None) as step:
+        pair.both(step)
+        for model, optimizer in ((pair.model, pair.optimizer), (pair.copy, pair.copied)):
+            del optimizer.state[model.head.weight]
+        pair.both(step)
+    pair.assert_same()
+
+
+def recounted(optimizer: Any) -> None:
+    for kept in optimizer.state.values():
+        kept["step"].fill_(50.0)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("change", [cleared, loaded_anew, recounted])
+def test_a_device_with_memory_of_its_own_takes_over_what_was_changed_and_no_more(
+    change: Callable[[Any], None], keep: bool
+) -> None:
+    pair = Pair("towers", functools.partial(default, "adam"))
+    placed, apart = cut(pair.program, 1), [RealDevice("apart", "cpu", 1, mirrored=True)]
+    with PlacedStep(placed, pair.model, pair.optimizer, apart, keep=keep) as step:
+        pair.both(step)
+        change(pair.optimizer)
+        change(pair.copied)
+        pair.both(step)
+        step.sync()
+        pair.assert_same()
+
+
+@pytest.mark.parametrize("number", [float, torch.tensor])
+def test_a_saved_state_is_loaded_whatever_its_count_is(number: Callable[[float], Any]) -> None:
+    pair = Pair("towers", functools.partial(default, "adam"))
+    with pair.placed(1, None) as step:
+        pair.both(step)
+        saved = copy.deepcopy(pair.optimizer.state_dict())
+        pair.optimizer.state.clear()
+        pair.optimizer.load_state_dict(saved)
+        for kept in pair.optimizer.state.values():
+            kept["step"] = number(float(kept["step"]))
+        pair.both(step)
+    pair.assert_same()
 
 
 def test_a_parameter_of_another_type_is_refused() -> None:

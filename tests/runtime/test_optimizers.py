@@ -39,6 +39,13 @@ class Mine(optim.SGD):
     """Of a user's own."""
 
 
+def coupled() -> Any:
+    """AdamW that was told to decay its weights as Adam does."""
+    made = optim.AdamW(weights())
+    made.param_groups[0]["decoupled_weight_decay"] = False
+    return made
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -49,6 +56,11 @@ class Mine(optim.SGD):
         (lambda: optim.AdamW(weights(), capturable=True), "AdamW: leave capturable out"),
         (lambda: optim.SGD(weights(), momentum=0.9, dampening=0.1), "leave dampening out"),
         (lambda: optim.Adam(weights(), differentiable=True), "leave differentiable out"),
+        (
+            lambda: optim.Adam(weights(), decoupled_weight_decay=True),
+            "optimizer Adam: leave decoupled_weight_decay out, or plan for AdamW, which has it",
+        ),
+        (coupled, "optimizer AdamW: leave decoupled_weight_decay on, or plan for Adam"),
         (
             lambda: optim.SGD(
                 [{"params": weights(), "momentum": 0.9}, {"params": weights()}], lr=0.1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
 from situate.readers.torch_names import held
+from situate.runtime.groups import Groups
+from situate.runtime.hooks import Hooks
 from situate.runtime.program import Program
 from situate.runtime.source import Names
 from situate.runtime.state import Entry
@@ -73,7 +75,8 @@ class Bindings:
         groups: by number of a parameter that is updated, the optimiser's group it is in.
 
     Raises:
-        SituateError: the optimiser leaves out a parameter that the step updates.
+        SituateError: the optimiser leaves out a parameter that the step updates, or there are
+            hooks that a placed step does not call.
     """
 
     def __init__(
@@ -89,41 +92,35 @@ class Bindings:
         self._tensors = list(zip(tensors, (entry.value for entry in state), strict=True))
         self._addresses = [entry.value.data_ptr() for entry in state]
         self._held = [(path, *_held(model, path)) for path in names.state]
-        self._versions: dict[int, tuple[int, ...]] = {}
+        self._versions: dict[tuple[int, int], int] = {}
         self.groups: dict[int, int] = {}
+        self._checks: list[Callable[[], None]] = []
         if optimizer is not None:
-            self._group(list(names.state), optimizer, updated)
+            groups = Groups(optimizer, dict(zip(names.state, tensors, strict=True)), updated)
+            hooks = Hooks(model, optimizer, groups.trained)
+            self._checks, self.groups = [groups.check, hooks.check], groups.of
         self.refresh()
 
-    def _group(
-        self, paths: Sequence[str], optimizer: torch.optim.Optimizer, updated: Iterable[int]
-    ) -> None:
-        of = {id(p): i for i, group in enumerate(optimizer.param_groups) for p in group["params"]}
-        for number in updated:
-            if (group := of.get(id(self._tensors[number][0]))) is None:
-                raise SituateError(
-                    f"the optimizer leaves out parameter {paths[number]!r}, which the step updates:"
-                    " freeze it before planning, or give it to the optimizer"
-                )
-            self.groups[number] = group
-
-    def changed(self) -> tuple[int, ...]:
-        """Numbers of what somebody but the devices has written since the last call."""
-        found = []
-        for number, (tensor, _) in enumerate(self._tensors):
-            moments = self._state[number].moments.values()
-            versions = (tensor._version, *(moment._version for moment in moments))
-            if self._versions.get(number) != versions:
-                self._versions[number] = versions
-                found.append(number)
-        return tuple(found)
+    def changed(self) -> tuple[tuple[int, int], ...]:
+        """What somebody but the devices has written since the last call: the number of a tensor and
+        that of a part, see `Entry.all_parts`."""
+        now = {
+            (number, part): written._version
+            for number, (tensor, _) in enumerate(self._tensors)
+            for part, written in enumerate((tensor, *self._state[number].all_parts[1:]))
+        }
+        before, self._versions = self._versions, now
+        return tuple(where for where, version in now.items() if before.get(where) != version)
 
     def refresh(self) -> None:
         """Take what was put in place of a view since, such as by `optimizer.load_state_dict`.
 
         Raises:
-            SituateError: a parameter or buffer is another one, or of another type or shape.
+            SituateError: a parameter or buffer is another one, or of another type or shape; or
+                the optimiser or hooks ask for what only another step can do.
         """
+        for check in self._checks:
+            check()
         if self._optimizer is not None:
             # PyTorch's schedules warn where `optimizer.step` was not called before them.
             self._optimizer._opt_called = True  # type: ignore[attr-defined]
@@ -149,8 +146,13 @@ class Bindings:
             {**entry.moments, "step": entry.count} if "exp_avg" in entry.moments else entry.moments
         )
         for name, view in kept.items():
-            tensor = given.get(name)
-            if tensor is not view:
-                if tensor is not None:
-                    view.copy_(tensor)
+            if (value := given.get(name)) is not view:
+                _put(view, value)
                 given[name] = view
+
+
+def _put(view: torch.Tensor, value: object) -> None:
+    """What an optimiser keeps; without it, it starts anew."""
+    import torch
+
+    view.copy_(torch.zeros(()) if value is None else torch.as_tensor(value))

@@ -37,11 +37,15 @@ class Mirror:
         ]
         self._here = here
 
-    def load(self, numbers: Iterable[int]) -> None:
-        """Take over what was changed in common memory."""
-        for number in numbers:
+    def load(self, changed: Iterable[tuple[int, int]]) -> None:
+        """Take over what was changed in common memory, and no more: the rest may be old there.
+
+        Args:
+            changed: the number of a tensor, and that of a part of its `Entry.all_parts`.
+        """
+        for number, part in changed:
             if number in self._here:
-                self.state[number].take(self._host[number])
+                self.state[number].take_part(self._host[number], part)
 
     def store(self, step: int) -> None:
         """Bring back what step number `step`, or any before it, has changed."""

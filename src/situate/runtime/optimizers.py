@@ -50,13 +50,28 @@ def kind_of(optimizer: torch.optim.Optimizer) -> str:
             f"optimizer {name}: a placed step runs torch.optim's SGD, Adam and AdamW: plan with "
             f"--optimizer {', '.join(OPTIMIZERS)} and give one of those"
         )
-    for group in optimizer.param_groups:
-        if on := [option for option in _OFF if group.get(option)]:
-            raise SituateError(f"optimizer {name}: leave {on[0]} out: a placed step has it not")
+    check_options(optimizer)
     momenta = {bool(group.get("momentum")) for group in optimizer.param_groups}
     if len(momenta) > 1:
         raise SituateError(f"optimizer {name}: give all groups momentum, or none")
     return "momentum" if momenta == {True} else kinds[type(optimizer)]
+
+
+def check_options(optimizer: torch.optim.Optimizer) -> None:
+    """Refuse what a placed step would leave out.
+
+    Raises:
+        SituateError: an option is set that a placed step does not have.
+    """
+    import torch
+
+    name, decoupled = type(optimizer).__name__, isinstance(optimizer, torch.optim.AdamW)
+    for group in optimizer.param_groups:
+        if on := [option for option in _OFF if group.get(option)]:
+            raise SituateError(f"optimizer {name}: leave {on[0]} out: a placed step has it not")
+        if bool(group.get("decoupled_weight_decay", decoupled)) != decoupled:
+            remedy = "on, or plan for Adam" if decoupled else "out, or plan for AdamW, which has it"
+            raise SituateError(f"optimizer {name}: leave decoupled_weight_decay {remedy}")
 
 
 def hyperparameters(optimizer: torch.optim.Optimizer) -> list[Hyperparameters]:

@@ -93,9 +93,17 @@ class Entry:
 
     def take(self, other: Entry) -> None:
         """Be as another entry is."""
-        for mine, theirs in zip(self.parts, other.parts, strict=True):
-            mine.copy_(theirs)
-        self.count.copy_(other.count)
+        for part in range(len(self.all_parts)):
+            self.take_part(other, part)
+
+    def take_part(self, other: Entry, part: int) -> None:
+        """Be as another entry is in one of `all_parts`."""
+        self.all_parts[part].copy_(other.all_parts[part])
+
+    @property
+    def all_parts(self) -> tuple[torch.Tensor, ...]:
+        """The tensor, the moments, and the count of steps."""
+        return (*self.parts, self.count)
 
     @property
     def value(self) -> torch.Tensor:

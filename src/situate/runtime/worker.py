@@ -73,7 +73,7 @@ class Run:
         timed: say when each op began and ended.
         said: by group, the hyperparameters of the updates; None where they are as before.
         memory: say what was allocated.
-        changed: numbers of the state that was changed from outside.
+        changed: what of the state was changed from outside, see `Bindings.changed`.
         store: bring back the state of devices that have memory of their own.
         inputs, results: tensors to read and to write in this process, rather than those in the
             common memory.
@@ -83,7 +83,7 @@ class Run:
     timed: bool
     said: list[Hyperparameters] | None
     memory: bool = False
-    changed: tuple[int, ...] = ()
+    changed: tuple[tuple[int, int], ...] = ()
     store: bool = True
     inputs: Sequence[torch.Tensor] | None = None
     results: Sequence[torch.Tensor] | None = None
