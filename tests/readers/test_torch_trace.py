@@ -164,6 +164,22 @@ def test_a_model_that_infers_is_set_to_train_for_a_training_step() -> None:
     assert [op.kind for op in capture(build, name="m").ops] == [op.kind for op in trained.ops]
 
 
+@torch.library.custom_op("situate_tests::halves", mutates_args=())
+def halves(x: Tensor) -> tuple[Tensor, Tensor]:
+    return x[:2].clone(), x[2:].clone()
+
+
+@halves.register_fake
+def _(x: Tensor) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(x[:2]), torch.empty_like(x[2:])
+
+
+def test_an_op_of_the_users_own_may_have_several_outputs() -> None:
+    graph = of(lambda model, x: torch.mul(*halves(model.layer(x))), training=False)
+    (op,) = (op.name for op in graph.ops if op.kind == "situate_tests.halves")
+    assert [f"{op}:0", f"{op}:1"] == [t.name for t in graph.tensors if t.name.startswith(op)]
+
+
 def test_a_trained_parameter_that_the_forward_pass_changes_is_refused() -> None:
     def normed(model: Any, x: Tensor) -> Tensor:
         with torch.no_grad():

@@ -130,6 +130,18 @@ def test_a_plan_under_atomic_rules_is_refused() -> None:
         plan.compile(*changed(), cluster=TWO)
 
 
+def test_whether_a_plan_trains_does_not_depend_on_its_name() -> None:
+    model, x = torch.nn.Linear(3, 2), torch.randn(4, 3)
+
+    def build() -> Any:
+        return torch.nn.Linear(3, 2), (x,), None
+
+    graph = capture(build, training=False, name="mine")
+    made = solve(Problem(graph, TWO), "single").plan
+    with made.compile(model, (x,), None, cluster=TWO) as step, torch.no_grad():
+        assert torch.equal(step(x), model(x))
+
+
 def test_a_plan_for_devices_that_are_not_here_is_refused() -> None:
     plan = planned(Cluster.preset("k40-4"), method="random")
     with pytest.raises(SituateError, match=r"this machine has \d CUDA devices: .*discover"):

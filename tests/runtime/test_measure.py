@@ -57,6 +57,12 @@ def test_busy_is_what_is_not_waited():
     assert measured.waited == (0.0, 1.0)
 
 
+def test_a_lone_tensor_is_one_argument():
+    step, x = Fake(1, 1), torch.ones(3, 2)
+    measure(step, x, 2)
+    assert all(given == (x,) for given in step.given)
+
+
 def test_inputs_by_name_are_one_argument():
     step = Fake(1, 1)
     measure(step, {"a": 1}, 2)

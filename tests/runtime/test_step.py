@@ -207,6 +207,21 @@ def test_the_only_argument_may_be_a_dict(training: bool) -> None:
         assert torch.equal(step(batch), expected)
 
 
+def test_inputs_that_were_captured_by_name_may_be_given_by_name() -> None:
+    torch.manual_seed(0)
+    model, batch = nn.Linear(3, 2), {"x": torch.randn(4, 3), "y": torch.randn(4, 2)}
+
+    def loss(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return (model(x) - y).square().mean()
+
+    captured = capture_program(model, batch, loss)
+    with step_of(captured, model, SGD(model.parameters(), lr=0.0), 1) as step:
+        expected = loss(model, **batch)
+        assert step(**batch) == step(batch) == step(y=batch["y"], x=batch["x"]) == expected
+        with pytest.raises(SituateError, match="not structured like"):
+            step(batch["x"], y=batch["y"])
+
+
 def test_inputs_may_take_gradients_and_the_mode_may_be_any() -> None:
     pair = Pair("towers", OPTIMIZERS["sgd"])
     x, y = pair.inputs

@@ -80,17 +80,18 @@ class PlacedStep:
         if self._mirrored:
             self._sync_where_read()
 
-    def __call__(self, *inputs: Any, timed: bool = False) -> Any:
+    def __call__(self, *inputs: Any, timed: bool = False, **named: Any) -> Any:
         """Run the step.
 
         Args:
             inputs: as the model and its loss take them.
             timed: keep in `ran` when each op began and ended.
+            named: the inputs, where they were captured by name.
 
         Raises:
             SituateError: inputs of other shapes than were captured, or a device that failed.
         """
-        return self._run(inputs, timed=timed)
+        return self._run((*inputs, named) if named else inputs, timed=timed)
 
     def _run(self, inputs: tuple[Any, ...], timed: bool = False, memory: bool = False) -> Any:
         given = self._checked(inputs)
