@@ -38,6 +38,24 @@ def endless() -> Any:
     return Branches(), (torch.full((16, 8), 1e30), torch.randn(16, 4)), loss
 
 
+class Upsampling(nn.Module):
+    """Two convolutions, and between them an image that is enlarged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.coarse, self.fine = nn.Conv2d(3, 4, 3), nn.Conv2d(4, 2, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        large = F.interpolate(self.coarse(x), scale_factor=2, mode="bilinear")
+        out: Tensor = self.fine(large)
+        return out
+
+
+def upsampling() -> Any:
+    """A kernel that a call runs and no module names, captured op by op."""
+    return Upsampling(), (torch.randn(2, 3, 9, 9), torch.randn(2, 2, 12, 12)), loss
+
+
 class Recurrent(nn.Module):
     """An LSTM that reads data, and a linear layer behind it."""
 

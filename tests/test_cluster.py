@@ -140,7 +140,17 @@ def test_two_devices_of_one_name_are_an_error():
         (Device("a", launch=math.inf), "launch: must be finite and not negative"),
         (Device("a", flops={"float32": 0.0}), "rate 'float32': must be positive, got 0"),
         (Device("a", flops={"float32": math.inf}), "rate 'float32': must be positive, got inf"),
-        (Device("a", efficiency={"matmul": -1.0}), "rate 'matmul': must be positive, got -1"),
+        (
+            Device("a", flops={"flaot32": 1e12}),
+            r"devices\[0\] 'a': flops: unknown dtype 'flaot32'; did you mean 'float32'\?",
+        ),
+        *(
+            (
+                Device("a", efficiency={"matmul": fraction}),
+                f"efficiency 'matmul': must be above 0 and at most 1, a .*, got {fraction}",
+            )
+            for fraction in (-1.0, 0.0, 5.0, math.inf, math.nan)
+        ),
         (
             Device("a", efficiency={"matmull": 0.5}),
             "unknown op class 'matmull'; did you mean 'matmul'",

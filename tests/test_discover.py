@@ -186,7 +186,7 @@ def test_any_name_and_number_reads_back_the_same(tmp_path):
     cluster = Cluster(
         awkward,
         (
-            Device("a b", model=awkward, memory=1, flops={awkward: 1 / 3}, launch=1e-300),
+            Device("a b", model=awkward, memory=1, flops={"float32": 1 / 3}, launch=1e-300),
             Device("b", kind="cpu", efficiency={"matmul": 0.1 + 0.2}),
         ),
         (Link("a b", "b", math.inf, 5e-324, awkward, both=False), Link("b", "*", 123456789.0)),

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.costs.rates import EFFICIENCY
+from situate.costs.rates import DTYPES, EFFICIENCY
 from situate.errors import ClusterError, nearest
 from situate.graph import BYTES_LIMIT, MachineDevice
 
@@ -311,12 +311,24 @@ def _check_device(device: Device, where: str) -> None:
         raise ClusterError(
             f"{where}: threads: must be between 1 and {MOST_THREADS}, got {device.threads}"
         )
-    for name, rate in (device.flops | device.efficiency).items():
+    _check_rates(device, where)
+
+
+def _check_rates(device: Device, where: str) -> None:
+    for name, rate in device.flops.items():
+        if name not in DTYPES:
+            raise ClusterError(f"{where}: flops: unknown dtype {name!r}{nearest(name, DTYPES)}")
         if not (math.isfinite(rate) and rate > 0):
             raise ClusterError(f"{where}: rate {name!r}: must be positive, got {rate}")
-    for name in device.efficiency.keys() - EFFICIENCY:
-        hint = nearest(name, EFFICIENCY)
-        raise ClusterError(f"{where}: efficiency: unknown op class {name!r}{hint}")
+    for name, fraction in device.efficiency.items():
+        if name not in EFFICIENCY:
+            hint = nearest(name, EFFICIENCY)
+            raise ClusterError(f"{where}: efficiency: unknown op class {name!r}{hint}")
+        if not 0 < fraction <= 1:
+            raise ClusterError(
+                f"{where}: efficiency {name!r}: must be above 0 and at most 1, a fraction of the "
+                f"peak, got {fraction}"
+            )
 
 
 def _check_link(link: Link, where: str) -> None:

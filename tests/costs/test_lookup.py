@@ -98,11 +98,11 @@ def test_no_other_device_reaches_more_than_its_peak():
 
 def test_without_costs_the_rates_are_the_devices_own():
     device = Device(
-        "d", flops={"float32": 1.0}, bandwidth=2.0, launch=3.0, efficiency={"matmul": 4}
+        "d", flops={"float32": 1.0}, bandwidth=2.0, launch=3.0, efficiency={"matmul": 0.4}
     )
     known = rates(device, None)
     assert (known.flops, known.bandwidth, known.launch) == ({"float32": 1.0}, 2.0, 3.0)
-    assert known.reached["matmul"] == (4, 4, 1)
+    assert known.reached["matmul"] == (0.4, 0.4, 1)
     assert known.reached["convolution"] == (*[EFFICIENCY["convolution"]] * 2, 1)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -18,9 +20,11 @@ def placed_step(
     devices: int = 1,
     seed: int = 0,
     threads: int = 1,
+    given: Any = None,
 ) -> PlacedStep:
-    """A step of the model; on two devices the right branch is on the second."""
-    _, inputs, loss = branches.build()
+    """A step of the model, of the branches' inputs and loss where none are given; on two devices
+    the right branch is on the second."""
+    inputs, loss = given or branches.build()[1:]
     program = capture_program(model, inputs, loss, training=optimizer is not None)
     graph = program.graph
     right = [op.module.startswith("right") or op.name.startswith("right") for op in graph.ops]

@@ -31,6 +31,26 @@ def test_a_draw_does_not_depend_on_what_was_drawn_before() -> None:
         assert torch.equal(torch.randn(3), second)
 
 
+def test_a_restored_generator_repeats_its_draws() -> None:
+    with kept_generator(), seeded(5, 2):
+        first, before = torch.randn(3), torch.get_rng_state()
+        drawn = [torch.randn(3), torch.rand(2)]
+        torch.set_rng_state(before)
+        again = [torch.randn(3), torch.rand(2)]
+        assert all(map(torch.equal, drawn, again))
+        assert not any(torch.equal(torch.randn(3), other) for other in (first, drawn[0]))
+
+
+def test_draws_of_nothing_have_ranks_too() -> None:
+    with kept_generator(), seeded(5, 2):
+        torch.randn(0)
+        torch.randn(0)
+        third = torch.randn(3)
+    with kept_generator():
+        torch.manual_seed(seed_of(5, 2, 2))
+        assert torch.equal(torch.randn(3), third)
+
+
 def test_the_generator_is_left_as_it_was() -> None:
     before = torch.get_rng_state()
     with contextlib.suppress(ValueError), kept_generator(), seeded(0, 1):

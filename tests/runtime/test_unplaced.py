@@ -25,6 +25,37 @@ def test_steps_train_and_draw_from_the_seed_alone():
     assert found[0][0] != found[0][1]
 
 
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_checkpoint_draws_the_same_again(reentrant):
+    """With and without it, dropout gives the same losses."""
+    from torch.utils.checkpoint import checkpoint
+
+    class Dropping(torch.nn.Module):
+        def __init__(self, saves):
+            super().__init__()
+            self.layer, self.saves = torch.nn.Linear(8, 8), saves
+
+        def forward(self, x):
+            x = self.layer(x)
+            if self.saves:
+                return checkpoint(self.drop, x, use_reentrant=reentrant)
+            return self.drop(x)
+
+        def drop(self, x):
+            return torch.nn.functional.dropout(self.layer(torch.tanh(x)), 0.5, self.training)
+
+    found = []
+    x = torch.randn(16, 8)
+    for saves in (False, True):
+        torch.manual_seed(0)
+        model = Dropping(saves)
+        step = Unplaced(
+            model, (x,), lambda model, x: model(x).square().mean(), sgd([*model.parameters()])
+        )
+        found.append([float(*step()) for _ in range(3)])
+    assert found[0] == found[1]
+
+
 def test_inference_returns_what_the_model_does_and_changes_nothing():
     model, inputs, loss = branches.build()
     (value,) = Unplaced(model, inputs, loss, None)()

@@ -27,8 +27,8 @@ def verify(
         typer.Option(
             min=0,
             help="The largest difference that passes, |a - b| / max(1, |a|). Default: 0 where all "
-            f"devices are CPUs with equally many threads, no GRU runs and no LSTM trains, else "
-            f"{TOLERANCE:g}.",
+            "devices are CPUs with equally many threads, no GRU or linear or cubic interpolation "
+            f"runs and no LSTM trains, else {TOLERANCE:g}.",
         ),
     ] = None,
     seed: Seed = 0,
@@ -43,12 +43,11 @@ def verify(
     from situate.cli.planned import read_runnable
     from situate.cli.terminal import DIFFERS, working
     from situate.report.running import equality_figures, equality_table
-    from situate.runtime.equality import compare, taken_apart
+    from situate.runtime.equality import compare
 
     planned = read_runnable(model, plan, cluster, costs, optimizer, seed)
     prepared = planned.prepared
     used = [prepared.devices[d] for d in prepared.placed.used]
-    passing, why = _tolerance(tolerance, used, taken_apart(planned.model, bool(planned.kind)))
     name = prepared.problem.graph.name
     with working(f"running {name} placed and unplaced"):
         found = compare(
@@ -62,6 +61,7 @@ def verify(
             threads=max((device.threads or 0 for device in used), default=0) or None,
             name=name,
         )
+    passing, why = _tolerance(tolerance, used, found.apart)
     if as_json:
         print_json(equality_figures(found, passing) | {"graph": name})
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 STEPS = 3
 """Steps that are compared; the second is the first to read what a step has updated."""
 
+INTERPOLATIONS = {
+    "aten::upsample_linear1d": "linear",
+    "aten::upsample_bilinear2d": "bilinear",
+    "aten::upsample_trilinear3d": "trilinear",
+    "aten::upsample_bicubic2d": "bicubic",
+}
+"""Kernels that capture sees as many ops, by the mode of `torch.nn.functional.interpolate`."""
+
 MakeOptimizer = Callable[["list[torch.nn.Parameter]"], "torch.optim.Optimizer"]
 MakeStep = Callable[["torch.nn.Module", "torch.optim.Optimizer | None"], "PlacedStep"]
 
@@ -38,12 +46,14 @@ class Equality:
         state: by name, the difference of each parameter and buffer after the last step.
         changed: how many of those the steps changed.
         losses: of the unplaced steps; none for inference.
+        apart: what is captured op by op, where eager PyTorch rounds otherwise.
     """
 
     returned: tuple[float, ...]
     state: dict[str, float]
     changed: int
     losses: tuple[float, ...]
+    apart: tuple[str, ...] = ()
 
     @property
     def loss_difference(self) -> float:
@@ -109,13 +119,15 @@ def compare(
     with explained(name, "running the unplaced step"), using(threads):
         made = optimizer(list(copied.parameters())) if optimizer else None
         unplaced = Unplaced(copied, inputs, loss, made, seed=seed, name=name)
-        expected = [unplaced() for _ in range(steps)]
+        with (ran := _recorder()):
+            expected = [unplaced() for _ in range(steps)]
     del made, unplaced
+    apart = (*taken_apart(copied, optimizer is not None), *interpolated(ran.names))
     losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
     changed = sum(difference > 0 for difference in _differences(copied, model).values())
     with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed:
         returned = [_largest(found, leaves(placed(*arguments(inputs)))) for found in expected]
-    return Equality(tuple(returned), _differences(copied, model), changed, tuple(losses))
+    return Equality(tuple(returned), _differences(copied, model), changed, tuple(losses), apart)
 
 
 def taken_apart(model: torch.nn.Module, training: bool) -> list[str]:
@@ -126,6 +138,12 @@ def taken_apart(model: torch.nn.Module, training: bool) -> list[str]:
     kinds = (nn.LSTM, nn.GRU, nn.GRUCell) if training else (nn.GRU, nn.GRUCell)
     found = [kind for kind in kinds if any(isinstance(part, kind) for part in model.modules())]
     return [f"torch.nn.{kind.__name__}" for kind in found]
+
+
+def interpolated(names: Container[str]) -> list[str]:
+    """The calls among the kernels that ran that capture sees as many ops."""
+    found = [mode for kernel, mode in INTERPOLATIONS.items() if kernel in names]
+    return [f"torch.nn.functional.interpolate ({mode})" for mode in found]
 
 
 def difference(one: torch.Tensor, other: torch.Tensor) -> float:
@@ -139,6 +157,24 @@ def difference(one: torch.Tensor, other: torch.Tensor) -> float:
     same = (one == other) | (one.isnan() & other.isnan())
     off = (one - other).abs() / one.abs().clamp(min=1.0)
     return float(off.nan_to_num(nan=math.inf, posinf=math.inf).masked_fill(same, 0.0).max())
+
+
+def _recorder() -> Any:
+    """A mode that keeps the names of the kernels that run in it."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        def __init__(self) -> None:
+            super().__init__()  # type: ignore[no-untyped-call]
+            self.names: set[str] = set()
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            self.names.add(func._schema.name)
+            return func(*args, **(kwargs or {}))
+
+    return Recorder()
 
 
 def _doubles(tensor: torch.Tensor) -> torch.Tensor:

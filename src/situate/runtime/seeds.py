@@ -34,21 +34,27 @@ def kept_generator() -> Iterator[None]:
 
 
 def seeded(seed: int, step: int) -> TorchDispatchMode:
-    """A mode in which an unplaced step draws what step number `step` of a placed one draws."""
+    """A mode in which an unplaced step draws what step number `step` of a placed one draws.
+
+    A draw from a state of the generator that an earlier one was made from repeats that one: so a
+    checkpoint's recomputation, which restores the state, draws what its forward pass drew.
+    """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Seeded(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __init__(self) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
-            self.draws = 0
+            # Every draw leaves a state of its own behind, that of its seed.
+            self.ranks: dict[bytes, int] = {}
 
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
             if torch.Tag.nondeterministic_seeded in func.tags:
-                torch.manual_seed(seed_of(seed, step, self.draws))
-                self.draws += 1
+                state = torch.get_rng_state().numpy().tobytes()
+                rank = self.ranks.setdefault(state, len(self.ranks))
+                torch.manual_seed(seed_of(seed, step, rank))
             return func(*args, **(kwargs or {}))
 
     return Seeded()
