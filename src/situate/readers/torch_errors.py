@@ -13,7 +13,7 @@ from pathlib import Path
 
 from situate.errors import SituateError
 
-SITUATE = str(Path(__file__).parents[1] / "readers")
+SITUATE = tuple(str(Path(__file__).parents[1] / folder) for folder in ("readers", "runtime"))
 
 VALUES = (
     "what happens here depends on the values of a tensor, which capture does not know: use "
@@ -29,6 +29,21 @@ _REMEDIES = {
     "GuardOnDataDependentSymNode": VALUES,
     "UserError": VALUES,
 }
+_PHRASES = {
+    "got FakeTensor": SHAPES,
+    "doesn't match mode": (
+        "the step asks for gradients itself (torch.autograd.grad, as a gradient penalty does), "
+        "which is not captured: leave them out of the model and the loss"
+    ),
+    "support the deepcopy protocol": (
+        "a module keeps a tensor that is computed from its parameters, so it cannot be copied: use "
+        "torch.nn.utils.parametrizations in place of torch.nn.utils.weight_norm and its like"
+    ),
+}
+_BRANCHES = (
+    "the step calls an operator that takes functions (torch.cond and its like), which is not "
+    "captured: use torch.where, or decide it outside the model"
+)
 
 
 class Unsupported(Exception):
@@ -65,7 +80,7 @@ def explained(
             raise
         raise SituateError(f"{name}: {error}") from None
     except (Exception, SystemExit) as error:
-        reason = f"{_reason(error)} ({called})" if _is_call(error) else _reason(error)
+        reason = _remedy(error) or _said(error) + f" ({called})" * _is_call(error)
         raise SituateError(f"{name}: {doing}: {user_line(error)}{reason}") from None
 
 
@@ -77,10 +92,17 @@ def user_line(error: BaseException) -> str:
     return ""
 
 
-def _reason(error: BaseException) -> str:
+def _remedy(error: BaseException) -> str:
+    """What is known of such an error, and how to avoid it; empty for any other."""
     for kind in type(error).__mro__:
         if kind.__name__ in _REMEDIES:
             return _REMEDIES[kind.__name__]
+    if isinstance(error, KeyError) and error.args == ("val",) and not user_line(error):
+        return _BRANCHES  # a node of a graph that is called has no value
+    return next((remedy for phrase, remedy in _PHRASES.items() if phrase in str(error)), "")
+
+
+def _said(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     if isinstance(error, Unsupported):
         return lines[0]
@@ -95,7 +117,7 @@ def _is_foreign(filename: str) -> bool:
     torch = str(getattr(sys.modules.get("torch"), "__file__", None) or "torch/__init__.py")
     stdlib = sysconfig.get_paths()["stdlib"]
     inside_stdlib = filename.startswith(stdlib) and "site-packages" not in filename
-    return filename.startswith((str(Path(torch).parent), SITUATE, "<")) or inside_stdlib
+    return filename.startswith((str(Path(torch).parent), *SITUATE, "<")) or inside_stdlib
 
 
 def _short(filename: str) -> str:
