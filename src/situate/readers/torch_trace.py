@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.readers.torch_assigned import Assigned, AssignedBuffers
 from situate.readers.torch_build import Build, Built, built, described, set_mode
-from situate.readers.torch_errors import SHAPES, Unsupported, explained, quiet
+from situate.readers.torch_errors import SHAPES, explained, quiet
 from situate.readers.torch_names import path_of
+from situate.readers.torch_recurrent import layers_step_by_step
+from situate.readers.torch_refused import backward_is_autograds, check_dense
 
 if TYPE_CHECKING:
     import torch
@@ -150,7 +150,7 @@ def _joint(
 
     if training and not any(p.requires_grad for p in step.parameters()):
         raise SituateError("no parameter takes a gradient, so there is no training step")
-    with mode, contextlib.redirect_stderr(io.StringIO()), _backward_is_autograds(training):
+    with mode, contextlib.redirect_stderr(io.StringIO()), backward_is_autograds(training):
         exported = _exported(step, tensors)
     if not _is_static(exported):
         with mode:
@@ -162,51 +162,12 @@ def _joint(
         stack.enter_context(preserve_node_meta())
         stack.enter_context(torch.set_grad_enabled(training))
         if training:
-            stack.enter_context(_layers_step_by_step())
+            stack.enter_context(layers_step_by_step())
         graph: fx.Graph = aot_export_joint_with_descriptors(
             stack, module, tensors
         ).graph_module.graph
+    check_dense(graph)
     return graph, {path_of(name): value for name, value in exported.constants.items()}
-
-
-@contextlib.contextmanager
-def _layers_step_by_step() -> Iterator[None]:
-    """Trace recurrent layers as the ops of their steps, with the dropout between them. An LSTM
-    whose input takes no gradient PyTorch holds to infer, and traces as a kernel whose backward pass
-    then fails; and its decomposition counts layers so that dropout is left out."""
-    from torch._decomp import decompositions
-
-    select, layers = "select_one_layer_lstm_function", "_rnn_helper"
-    with contextlib.ExitStack() as stack:
-        if helper := getattr(decompositions, layers, None):
-            kept = partial(_with_dropout, helper)
-            stack.enter_context(_replaced(decompositions, layers, kept))
-        if hasattr(decompositions, select):
-            step = decompositions.one_layer_lstm
-            stack.enter_context(_replaced(decompositions, select, lambda *_: step))
-        yield
-
-
-class _Layers(int):
-    """A number of layers that passes for fewer than any."""
-
-    def __lt__(self, other: object) -> bool:
-        return True
-
-
-def _with_dropout(helper: Callable[..., Any], *given: Any) -> Any:
-    x, hidden, parameters, biases, layers, *rest = given
-    return helper(x, hidden, parameters, biases, _Layers(layers), *rest)
-
-
-@contextlib.contextmanager
-def _replaced(owner: Any, name: str, value: object) -> Iterator[None]:
-    before = inspect.getattr_static(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
 
 
 def _exported(step: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
@@ -230,38 +191,6 @@ def _exported(step: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> Expor
                 "parameter of the model: make what holds it a part of the model"
             )
     return exported
-
-
-@contextlib.contextmanager
-def _backward_is_autograds(training: bool) -> Iterator[None]:
-    """Refuse what changes the backward pass of a step behind PyTorch's back: export keeps only the
-    forward pass, and its gradient is made anew."""
-    import torch
-
-    if not training:
-        yield
-        return
-    function, tensor = torch.autograd.Function, torch.Tensor
-    refuse = classmethod(partial(_refuse_function, function.apply))
-    with _replaced(function, "apply", refuse), _replaced(tensor, "register_hook", _refuse_hook):
-        yield
-
-
-def _refuse_function(apply: Any, kind: type, *given: Any, **named: Any) -> Any:
-    if kind.__name__ == "CheckpointFunction":
-        raise Unsupported("torch.utils.checkpoint: call it with use_reentrant=False")
-    if kind.__module__.partition(".")[0] == "torch":
-        return apply.__func__(kind, *given, **named)
-    raise Unsupported(
-        f"capture does not see the backward pass of autograd.Function {kind.__name__!r}: write it "
-        "with ops that PyTorch differentiates, or as a torch.library.custom_op with its gradient"
-    )
-
-
-def _refuse_hook(*_: Any) -> Any:
-    raise Unsupported(
-        "capture does not see a hook on a tensor's gradient: change the gradient by an op instead"
-    )
 
 
 def _is_static(exported: ExportedProgram) -> bool:
