@@ -151,7 +151,10 @@ def _checked(returned: object, mode: FakeTensorMode) -> Built:
     inputs = _arguments(inputs)
     tensors, fill = _separated(inputs)
     if not tensors:
-        raise SituateError(f"{RETURNS}; the inputs are {described(inputs)}")
+        raise SituateError(
+            f"{RETURNS}; the inputs are {described(inputs)} without a tensor in it, or in tuples, "
+            "lists and dicts in it: dataclasses and other objects are not looked into"
+        )
     result = _result(loss)
 
     def call(model: torch.nn.Module, *values: torch.Tensor) -> Any:
