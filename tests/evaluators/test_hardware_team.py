@@ -15,8 +15,8 @@ from situate.runtime.worker import Run
 
 @pytest.fixture
 def started(monkeypatch, tmp_path):
-    """Starts two devices that execute this once they are ready; half a second a placement."""
-    made = DeviceProcesses(limit=0.5)
+    """Starts two devices that execute this once they are ready; two seconds a placement."""
+    made = DeviceProcesses(limit=2)
     block = os.memfd_create("block")
 
     def start(text):
@@ -43,7 +43,7 @@ def test_who_is_not_ready_in_time_is_ended(started, monkeypatch):
 
 def test_who_does_not_run_in_time_is_ended(started):
     _, team = started("parent.send('ready'); parent.recv(); time.sleep(600)")
-    with pytest.raises(TimedOut, match=r"not measured within 0.5 s"):
+    with pytest.raises(TimedOut, match=r"not measured within 2 s"):
         team.run(Run(1, False, None))
 
 
