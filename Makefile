@@ -20,7 +20,7 @@ $(VENV)/.tools: constraints.txt
 
 # Without isolation the build folder serves again, and only what changed is compiled.
 $(VENV)/.core: $(VENV)/.tools $(CORE)
-	$(INSTALL) --no-build-isolation -C cmake.define.SITUATE_WERROR=ON -e .
+	$(INSTALL) --no-build-isolation --config-settings=cmake.define.SITUATE_WERROR=ON -e .
 	@touch $@
 
 $(VENV)/.torch: $(VENV)/.tools
@@ -32,7 +32,7 @@ $(VENV)/.demo: $(VENV)/.torch $(VENV)/.core
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.torch | $(VENV)/.core
-	$(INSTALL) --no-build-isolation -C cmake.define.SITUATE_WERROR=ON \
+	$(INSTALL) --no-build-isolation --config-settings=cmake.define.SITUATE_WERROR=ON \
 		-e '.[torch,onnx,exact,baselines,report,discover,dev]'
 	@touch $@
 
