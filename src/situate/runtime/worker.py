@@ -150,8 +150,6 @@ class Work:
         load(hello.modules)
         self._where = device = torch.device(hello.device)
         common = hello.common
-        if device.type == "cuda":
-            torch.cuda.set_device(device)
         flags = _core.make_flags(common.flags.view(raw).numpy().view("uint32"), hello.spin)
         slots = [place.view(raw) for place in common.slots]
         self._inputs = [place.view(raw) for place in common.inputs]
