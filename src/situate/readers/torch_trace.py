@@ -185,7 +185,7 @@ def _exported(step: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> Expor
             "buffer of the model, or give it as an input"
         ) from None
     for value in exported.constants.values():
-        if isinstance(value, torch.Tensor) and value.requires_grad:
+        if isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad:
             raise SituateError(
                 f"it reads a tensor of shape {tuple(value.shape)} that takes a gradient and is no "
                 "parameter of the model: make what holds it a part of the model"
