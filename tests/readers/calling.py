@@ -1,0 +1,37 @@
+"""A model that does what a function says, and its captured step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from situate.graph import Graph
+from situate.readers.torch import capture
+
+X = (torch.ones(4, 3),)
+
+
+def mean(model: nn.Module, x: Tensor) -> Tensor:
+    """A loss."""
+    out: Tensor = model(x)
+    return out.mean()
+
+
+class Calls(nn.Module):
+    """A layer, a norm, and what a function does with them."""
+
+    def __init__(self, function: Callable[[Any, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.layer, self.norm = nn.Linear(3, 3), nn.BatchNorm1d(3)
+        self._function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._function(self, x)
+
+
+def of(function: Callable[[Any, Tensor], Tensor], training: bool = True) -> Graph:
+    """The step of a model that does what `function` says."""
+    return capture(lambda: (Calls(function), X, mean), training=training, name="m")
