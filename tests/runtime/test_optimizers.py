@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
-from situate.readers.torch_step import OPTIMIZERS  # noqa: E402
+from situate.readers.update_rule import OPTIMIZERS  # noqa: E402
 from situate.runtime.optimizers import MOMENTS, default, hyperparameters, kind_of  # noqa: E402
 
 optim = torch.optim

@@ -157,7 +157,12 @@ TensorBoard = Annotated[
     ),
 ]
 Optimizer = Annotated[
-    str | None, typer.Option(help="Update of a captured training step, such as sgd or adam.")
+    str | None,
+    typer.Option(
+        metavar="KIND",
+        help="Update of a captured training step: sgd, momentum, adam or adamw; adamw:clip=1.0 "
+        "clips the gradients by their norm before.",
+    ),
 ]
 Dim = Annotated[
     list[str] | None,

@@ -20,6 +20,7 @@ from situate.errors import PlanError, SituateError, nearest
 from situate.plan import Plan
 from situate.readers.torch import INFERENCE, check_installed
 from situate.readers.torch_errors import explained
+from situate.readers.update_rule import UpdateRule, update_rule
 from situate.runtime import optimizers
 from situate.runtime.compile import Built, Prepared, build_planned, optimizer_of, prepare
 from situate.runtime.program import capture_program
@@ -35,20 +36,20 @@ class Planned:
 
     Attributes:
         inputs: a tuple, or a dict by name.
-        kind: of the optimiser; None for inference.
+        rule: of the updates; None for inference.
     """
 
     model: torch.nn.Module
     inputs: Any
     loss: Any
-    kind: str | None
+    rule: UpdateRule | None
     prepared: Prepared
     seed: int
 
     def optimizer(self, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
         """PyTorch's, with its own defaults."""
-        assert self.kind is not None
-        return optimizers.default(self.kind, parameters)
+        assert self.rule is not None
+        return optimizers.default(self.rule.kind, parameters)
 
     def step(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None) -> PlacedStep:
         """The step; one that fails leaves the model spoilt."""
@@ -57,7 +58,7 @@ class Planned:
 
     def default_step(self) -> PlacedStep:
         """The step of the model with PyTorch's optimiser."""
-        made = self.optimizer(list(self.model.parameters())) if self.kind else None
+        made = self.optimizer(list(self.model.parameters())) if self.rule else None
         return self.step(self.model, made)
 
 
@@ -88,14 +89,15 @@ def read_runnable(
     training = not named.endswith(INFERENCE)
     if optimizer and not training:
         raise SituateError(f"{named}: inference has no update: leave the optimizer out")
-    kind = (optimizer or optimizer_of(read)) if training else None
+    rule = update_rule(optimizer) if optimizer else optimizer_of(read)
     with working(f"building {named}"), contextlib.redirect_stdout(sys.stderr):
         built, inputs, loss = _built(msgspec.structs.replace(read, graph=named), seed)
     with working(f"capturing {named}"), contextlib.redirect_stdout(sys.stderr):
         program = capture_program(
-            built, inputs, loss, training=training, optimizer=kind or "sgd", name=named
+            built, inputs, loss, training=training, optimizer=str(rule), name=named
         )
-    return Planned(built, inputs, loss, kind, prepare(read, program, chosen, measured), seed)
+    prepared = prepare(read, program, chosen, measured)
+    return Planned(built, inputs, loss, rule if training else None, prepared, seed)
 
 
 def _cluster(plan: Plan, given: str | None) -> Cluster:

@@ -13,10 +13,11 @@ from situate import zoo
 from situate.errors import SituateError, nearest
 from situate.readers import torch_kept
 from situate.readers.cache import keep
-from situate.readers.torch import INFERENCE, check_installed, check_optimizer
+from situate.readers.torch import INFERENCE, check_installed
 from situate.readers.torch_build import Build, three
 from situate.readers.torch_errors import explained
 from situate.readers.torch_function import current_directory, find_function
+from situate.readers.update_rule import update_rule
 from situate.runtime.program import Program, capture_program
 from situate.zoo.loading import network_key
 from situate.zoo.networks import network
@@ -52,7 +53,7 @@ def find_subject(text: str, optimizer: str | None = None) -> Subject:
     training = not text.endswith(INFERENCE)
     if not training and optimizer is not None:
         raise SituateError(f"{text}: inference has no update: leave the optimizer out")
-    check_optimizer(optimizer or "sgd")
+    update_rule(optimizer or "sgd")
     base = text.removesuffix(INFERENCE)
     if base in zoo.names():
         found, _ = network(base)

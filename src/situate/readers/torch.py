@@ -6,15 +6,15 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 
-from situate.errors import MissingExtra, SituateError, nearest
+from situate.errors import MissingExtra, SituateError
 from situate.graph import Graph
 from situate.readers import torch_kept
 from situate.readers.torch_build import Build
 from situate.readers.torch_errors import explained
 from situate.readers.torch_function import current_directory, find_function
 from situate.readers.torch_graph import to_graph
-from situate.readers.torch_step import OPTIMIZERS
 from situate.readers.torch_trace import trace
+from situate.readers.update_rule import OPTIMIZERS, update_rule
 
 __all__ = ["OPTIMIZERS", "TESTED", "capture", "capture_function"]
 
@@ -40,6 +40,7 @@ def capture(
         training: forward, backward and update; otherwise what the model returns, without
             gradients.
         optimizer: `sgd`, `momentum`, `adam` or `adamw`; its state has the parameter's dtype.
+            `adamw:clip=1.0` shortens gradients to a norm of 1 before, all together.
         name: what to call the graph.
 
     Raises:
@@ -47,7 +48,7 @@ def capture(
         SituateError: an unknown optimizer; `build` fails or returns something else; or the step
             depends on values.
     """
-    check_optimizer(optimizer)
+    update_rule(optimizer)
     check_installed()
     with explained(name, "capturing the step"):
         graph = to_graph(trace(build, training, name), name, optimizer)
@@ -74,7 +75,7 @@ def capture_function(text: str, *, optimizer: str | None = None, cache: bool = T
     if not training and optimizer is not None:
         raise SituateError(f"{text}: inference has no update: leave the optimizer out")
     optimizer = optimizer or "sgd"
-    check_optimizer(optimizer)
+    update_rule(optimizer)
     check_installed()
     with current_directory():
         if cache and (kept := torch_kept.find(text, optimizer)):
@@ -85,12 +86,6 @@ def capture_function(text: str, *, optimizer: str | None = None, cache: bool = T
         if cache:
             loading.keep(text, optimizer, module, graph)
         return graph
-
-
-def check_optimizer(optimizer: str) -> None:
-    """Raises SituateError with the nearest name for an unknown optimizer."""
-    if optimizer not in OPTIMIZERS:
-        raise SituateError(f"unknown optimizer {optimizer!r}{nearest(optimizer, OPTIMIZERS)}")
 
 
 def check_installed(*packages: str) -> None:

@@ -9,12 +9,14 @@ import msgspec
 from situate.graph import Graph, Tensor
 from situate.readers import torch_buffers
 from situate.readers.names import unique
+from situate.readers.torch_clip import clip_gradients
 from situate.readers.torch_flow import Flow, Storage, flow
 from situate.readers.torch_ops import computations, sources
 from situate.readers.torch_order import unordered
 from situate.readers.torch_step import Draft, Step
 from situate.readers.torch_trace import Trace
 from situate.readers.torch_updates import buffer_updates, updates
+from situate.readers.update_rule import update_rule
 
 
 def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:
@@ -24,9 +26,12 @@ def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:
 
 
 def to_step(trace: Trace, optimizer: str) -> Step:
-    """A trace with what flows in it."""
+    """A trace with what flows in it; it is changed where gradients are clipped."""
+    rule = update_rule(optimizer)
+    if rule.clip is not None:
+        clip_gradients(trace, rule.clip)
     number = {node: i for i, node in enumerate(trace.graph.nodes)}
-    return Step(trace, torch_buffers.fold(flow(trace)), number, optimizer)
+    return Step(trace, torch_buffers.fold(flow(trace)), number, rule.kind)
 
 
 def drafts(step: Step) -> list[Draft]:

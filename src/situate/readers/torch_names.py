@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from situate.readers.update_rule import CLIP
+
 if TYPE_CHECKING:
     from torch import fx
 
@@ -25,6 +27,11 @@ def module(node: fx.Node) -> str | None:
         return None
     deepest = str(list(stack.values())[-1][0]).partition("@")[0]
     return path_of(deepest) if deepest else "loss"
+
+
+def is_outside(module_path: str) -> bool:
+    """Whether what `module` says is no module of the model: the loss, or clipping."""
+    return module_path == "loss" or module_path.startswith(CLIP)
 
 
 def kind(node: fx.Node) -> str:

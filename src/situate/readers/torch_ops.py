@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from situate.graph import Op
 from situate.readers import torch_buffers, torch_cost, torch_names, torch_signature
-from situate.readers.torch_step import AT, BEFORE, OPTIMIZERS, Draft, Step
+from situate.readers.torch_step import AT, BEFORE, Draft, Step
+from situate.readers.update_rule import OPTIMIZERS
 
 if TYPE_CHECKING:
     from torch import fx
@@ -84,7 +85,7 @@ def _op(node: fx.Node, module: str, persistent: int, workspace: int) -> Op:
         dtype=torch_cost.dtype(inputs, value),
         persistent=persistent,
         workspace=workspace,
-        module="" if module == "loss" else module,
+        module="" if torch_names.is_outside(module) else module,
         phase="backward" if node.meta.get("partitioner_tag") == "is_backward" else "forward",
         signature=torch_signature.of_node(node),
     )

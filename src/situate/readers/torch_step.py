@@ -14,14 +14,6 @@ from situate.readers.torch_trace import Trace
 if TYPE_CHECKING:
     from torch import fx
 
-OPTIMIZERS: dict[str, tuple[int, int]] = {
-    "sgd": (0, 2),
-    "momentum": (1, 4),
-    "adam": (2, 12),
-    "adamw": (2, 14),
-}
-"""By optimiser: numbers it keeps, and arithmetic operations it does, for every parameter."""
-
 BEFORE, AT, SUM, UPDATE = range(4)
 """Order of the ops that belong to one node of the trace."""
 
@@ -46,6 +38,7 @@ class Step:
 
     Attributes:
         number: the nodes in order of execution.
+        optimizer: one of `OPTIMIZERS`.
     """
 
     trace: Trace

@@ -9,7 +9,8 @@ from situate.errors import SituateError
 from situate.graph import Op
 from situate.readers import torch_cost, torch_names, torch_signature
 from situate.readers.torch_flow import Storage
-from situate.readers.torch_step import OPTIMIZERS, SUM, UPDATE, Draft, Step
+from situate.readers.torch_step import SUM, UPDATE, Draft, Step
+from situate.readers.update_rule import OPTIMIZERS
 
 if TYPE_CHECKING:
     from torch import fx

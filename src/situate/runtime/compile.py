@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from situate import zoo
@@ -16,7 +16,7 @@ from situate.readers.torch import INFERENCE
 from situate.readers.torch_build import three
 from situate.readers.torch_errors import explained
 from situate.readers.torch_function import current_directory, find_function
-from situate.readers.torch_step import OPTIMIZERS
+from situate.readers.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule
 from situate.runtime import optimizers
 from situate.runtime.footprint import footprint
 from situate.runtime.hardware import RealDevice, check_here, real_devices
@@ -85,13 +85,15 @@ def compile_plan(
     if inputs is None:
         _, inputs, loss = build_planned(plan)
     training = trains(plan)
-    kind = optimizers.kind_of(optimizer) if optimizer else optimizer_of(plan)
+    rule = optimizer_of(plan)
+    if optimizer is not None:
+        rule = replace(rule, kind=optimizers.kind_of(optimizer))
     program = capture_program(
-        model, inputs, loss, training=training, optimizer=kind, name=plan.graph
+        model, inputs, loss, training=training, optimizer=str(rule), name=plan.graph
     )
     prepared = prepare(plan, program, cluster or cluster_of(plan), costs)
     if training and optimizer is None:
-        optimizer = optimizers.default(kind, list(model.parameters()))
+        optimizer = optimizers.default(rule.kind, list(model.parameters()))
     return PlacedStep(prepared.placed, model, optimizer, prepared.devices, seed=seed, keep=keep)
 
 
@@ -129,9 +131,11 @@ def trains(plan: Plan) -> bool:
     return not plan.graph.endswith(INFERENCE) and _updates(plan) is not None
 
 
-def optimizer_of(plan: Plan) -> str:
-    """The kind of the updates that a plan places; `sgd` where it has none."""
-    return _updates(plan) or "sgd"
+def optimizer_of(plan: Plan) -> UpdateRule:
+    """The updates that a plan places; `sgd` where it has none."""
+    places = {op.partition("/")[0] for op in plan.placement}
+    clips = next((f":{place}" for place in places if place.startswith(CLIP)), "")
+    return update_rule(f"{_updates(plan) or 'sgd'}{clips}")
 
 
 def _updates(plan: Plan) -> str | None:

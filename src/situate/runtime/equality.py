@@ -89,6 +89,7 @@ def compare(
     step: MakeStep,
     *,
     steps: int = STEPS,
+    clip: float | None = None,
     seed: int = 0,
     threads: int | None = None,
     name: str = "model",
@@ -104,6 +105,7 @@ def compare(
         loss: as in `situate.capture`.
         optimizer: makes one of parameters; None compares inference.
         step: makes the placed step of a model and its optimiser; it is closed in the end.
+        clip: the largest norm of the gradients, as in `step`.
         seed: of the random draws; the placed step has the same.
         threads: that the unplaced step's kernels may use; None leaves them as they are.
         name: what errors call the model.
@@ -118,7 +120,7 @@ def compare(
         copied = copy.deepcopy(model)
     with explained(name, "running the unplaced step"), using(threads):
         made = optimizer(list(copied.parameters())) if optimizer else None
-        unplaced = Unplaced(copied, inputs, loss, made, seed=seed, name=name)
+        unplaced = Unplaced(copied, inputs, loss, made, clip=clip, seed=seed, name=name)
         with (ran := _recorder()):
             expected = [unplaced() for _ in range(steps)]
     del made, unplaced

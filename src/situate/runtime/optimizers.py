@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
-from situate.readers.torch_step import OPTIMIZERS
+from situate.readers.update_rule import OPTIMIZERS
 
 if TYPE_CHECKING:
     import torch

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate.graph import Graph
-from situate.readers.torch import check_installed, check_optimizer
+from situate.readers.torch import check_installed
 from situate.readers.torch_build import from_real
 from situate.readers.torch_errors import explained, quiet
 from situate.readers.torch_flow import described_outputs
@@ -15,6 +15,7 @@ from situate.readers.torch_graph import assemble, drafts, to_step
 from situate.readers.torch_names import path
 from situate.readers.torch_step import Step
 from situate.readers.torch_trace import Trace, joint
+from situate.readers.update_rule import update_rule
 
 if TYPE_CHECKING:
     import torch
@@ -33,7 +34,7 @@ class Program:
         gradients: by parameter, the nodes of its gradients, one for each of the names it goes by.
         mutations: by buffer, the node of its new value.
         training: it has gradients and updates.
-        optimizer: the update of its parameters.
+        optimizer: the kind of the update of its parameters.
         separate: from inputs, structured as the captured ones, to the tensors among them.
         restore: from the results to what the loss or the model returns.
     """
@@ -69,7 +70,7 @@ def capture_program(
 
     Args and errors are those of `situate.capture`, whose graph the program has.
     """
-    check_optimizer(optimizer)
+    rule = update_rule(optimizer)
     check_installed()
     with quiet(), explained(name, "capturing the step"):
         real = from_real(model, inputs, loss, name)
@@ -87,7 +88,7 @@ def capture_program(
         gradients,
         mutations,
         training,
-        optimizer,
+        rule.kind,
         real.separate,
         captured.restore,
     )

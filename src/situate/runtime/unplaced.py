@@ -19,6 +19,7 @@ class Unplaced:
         inputs: a tuple or a dict by name.
         loss: as in `situate.capture`.
         optimizer: of the model's parameters; None infers.
+        clip: the largest norm of the gradients, all together.
 
     Raises:
         SituateError: not a model, its inputs and a loss.
@@ -31,17 +32,21 @@ class Unplaced:
         loss: Callable[..., Any] | None,
         optimizer: torch.optim.Optimizer | None,
         *,
+        clip: float | None = None,
         seed: int = 0,
         name: str = "model",
     ) -> None:
         built = from_real(model, inputs, loss, name)
         self._model, self._call = model, built.call
         self._tensors = built.separate(inputs)
-        self._optimizer, self._seed, self._step = optimizer, seed, 0
+        self._optimizer, self._clip = optimizer, clip
+        self._seed, self._step = seed, 0
         set_mode(model, optimizer is not None)
 
     def __call__(self) -> list[torch.Tensor]:
         """Run the next step: the loss, or the tensors that the model returns."""
+        import torch
+
         self._step += 1
         # A step may overwrite its inputs, of which a placed one has a copy.
         tensors = [tensor.clone() for tensor in self._tensors]
@@ -50,6 +55,8 @@ class Unplaced:
                 return self._infer(tensors)
             loss = self._call(self._model, *tensors)
             loss.backward()
+        if self._clip is not None:
+            torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._clip)
         self._optimizer.step()
         self._optimizer.zero_grad()
         return [loss.detach().clone()]

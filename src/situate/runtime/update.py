@@ -24,7 +24,7 @@ class Update:
     """The update of one parameter.
 
     Args:
-        kind: one of `situate.readers.torch_step.OPTIMIZERS`.
+        kind: one of `situate.readers.update_rule.OPTIMIZERS`.
         entry: the parameter and what is kept of it.
         said: the hyperparameters.
     """

@@ -10,8 +10,9 @@ from situate.graph import Graph
 from situate.readers import situate_json
 from situate.readers.cache import cached
 from situate.readers.contents import contents
-from situate.readers.torch import capture, check_installed, check_optimizer
+from situate.readers.torch import capture, check_installed
 from situate.readers.torch_function import versions
+from situate.readers.update_rule import update_rule
 from situate.zoo.networks import Network, network
 
 GRAPHS = Path(__file__).parent / "graphs"
@@ -36,7 +37,7 @@ def load(
     """
     found, training = network(name)
     if optimizer is not None:
-        check_optimizer(optimizer)
+        update_rule(optimizer)
         if not training:
             raise SituateError(f"{name}: inference has no update: leave the optimizer out")
     path = packaged(name)
