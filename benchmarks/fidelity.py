@@ -114,7 +114,7 @@ def _schedules(problem: Problem, options: argparse.Namespace) -> Iterator[tuple[
 
 def _row(case: Case, problem: Problem, name: str, schedule: Schedule, steps: int) -> Row:
     cut = case.cut(schedule, problem.cluster)
-    with case.ready(cut, problem.cluster) as step:
+    with case.ready(cut, problem.cluster, keep=False) as step:
         measured = measure(step, case.inputs, steps)
         held = step.memory(*case.inputs)
     planned, told = schedule.peak.tolist(), footprint(cut, problem.workspace)

@@ -2,8 +2,8 @@
 same step in plain PyTorch, autograd and torch.optim, with as many threads.
 
 Both are called in turn in one process; a figure is the median of the rounds' ratios of wall time,
-beside it of CPU time. `kept` is the copy of what a step changes, from which a step that fails is
-undone; the target holds with it.
+beside it of CPU time. The target holds for a step that leaves the model as it was where it fails;
+`without_kept` is one that does not (`keep=False`).
 """
 
 from __future__ import annotations

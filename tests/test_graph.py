@@ -24,6 +24,15 @@ def test_the_order_puts_producers_first_and_keeps_file_order_between_equals():
     assert Graph("g", ops("a", "b", "c", "d"), tensors, control=((2, 1),)).order == (2, 3, 1, 0)
 
 
+def test_the_program_order_is_that_of_the_file_where_producers_stand_first():
+    branches = (Tensor("t", 0, 8, (1,)), Tensor("u", 2, 8, (3,)))
+    graph = Graph("g", ops("a", "b", "c", "d"), branches)
+    assert graph.order == (0, 2, 1, 3)
+    assert graph.program_order == (0, 1, 2, 3)
+    backward = Graph("g", ops("a", "b"), (Tensor("t", 1, 8, (0,)),))
+    assert backward.program_order == backward.order == (1, 0)
+
+
 def test_edges_are_those_of_tensors_and_then_of_control():
     tensors = (Tensor("t", 0, 8, (1, 2)), Tensor("u", 1, 8, (2,)))
     graph = Graph("g", ops("a", "b", "c"), tensors, control=((0, 2),))

@@ -123,6 +123,14 @@ class Graph:
         """Indices of all ops, producers before consumers; ties in file order."""
         return self._order  # type: ignore[attr-defined, no-any-return]
 
+    @cached_property
+    def program_order(self) -> tuple[int, ...]:
+        """The order of the file where every producer stands before its consumers there, as in a
+        captured program; otherwise `order`. One device runs it best: what a program reads again
+        and again, such as the weights of an unrolled layer, it reads while caches hold it."""
+        is_topological = all(before < after for before, after in self.edges())
+        return tuple(range(len(self.ops))) if is_topological else self.order
+
     def edges(self) -> Iterator[tuple[int, int]]:
         """All pairs (producer, consumer), data and control, possibly repeated."""
         for tensor in self.tensors:

@@ -33,11 +33,13 @@ def planned(
     model: str = "tests.branches:build",
     method: str = "single",
     threads: tuple[int, int] = (1, 1),
+    optimizer: str | None = None,
 ) -> Plan:
     """Write `pair.toml` and, as `plan.json`, a plan for it."""
     devices = [DEVICE.format(name=f"cpu:{d}", threads=count) for d, count in enumerate(threads)]
     (folder / "pair.toml").write_text('name = "pair"' + "".join(devices) + LINK)
-    problem = Problem(capture_function(model, cache=False), Cluster.read(folder / "pair.toml"))
+    graph = capture_function(model, optimizer=optimizer, cache=False)
+    problem = Problem(graph, Cluster.read(folder / "pair.toml"))
     plan = solve(problem, method, evaluations=1).plan
     plan.write(folder / "plan.json")
     return plan

@@ -81,7 +81,7 @@ def test_a_function_that_builds_nothing_is_one_line(here, function, says):
 
 def test_the_optimizer_is_the_plans(here):
     found = read("plan.json")
-    assert found.kind == "sgd"
+    assert str(found.rule) == "sgd"
     assert isinstance(found.optimizer(list(found.model.parameters())), torch.optim.SGD)
 
 
@@ -92,6 +92,6 @@ def test_another_optimizer_is_another_graph(here):
 
 def test_inference_has_no_optimizer(here, tmp_path):
     planned(tmp_path, f"{here}:listed:inference")
-    assert read("plan.json").kind is None
+    assert read("plan.json").rule is None
     with pytest.raises(SituateError, match="inference has no update"):
         read("plan.json", optimizer="sgd")

@@ -57,6 +57,15 @@ def test_a_difference_within_the_tolerance_passes(situate, plan, spoilt):
     assert "Equal within the tolerance." in run.out
 
 
+def test_gradients_are_clipped_as_the_plan_says(situate, tmp_path):
+    planned(tmp_path, method="random", optimizer="adam:clip=0.01")
+    run = situate("verify", "plan.json", *HERE, "--json")
+    assert (run.status, run.json["equal"]) == (0, True)
+    other = situate("verify", "plan.json", *HERE, "--optimizer", "adam")
+    assert other.status == 2
+    assert "another optimizer is asked for" in other.err
+
+
 def test_inference_is_compared_too(situate, tmp_path):
     planned(tmp_path, "tests.branches:build:inference")
     run = situate("verify", "plan.json", *HERE, "--json")

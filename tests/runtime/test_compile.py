@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,10 @@ from situate.errors import PlanError, SituateError  # noqa: E402
 from situate.plan import Plan  # noqa: E402
 from situate.problem import RULES, Problem  # noqa: E402
 from situate.readers.torch import capture, capture_function  # noqa: E402
+from situate.readers.update_rule import UpdateRule  # noqa: E402
 from situate.runtime.compile import build_planned, cluster_of, optimizer_of  # noqa: E402
+from situate.runtime.optimizers import default  # noqa: E402
+from situate.runtime.unplaced import Unplaced  # noqa: E402
 from situate.solvers import solve  # noqa: E402
 from tests.runtime.models import MODELS, entropy  # noqa: E402
 from tests.runtime.steps import TWO, assert_same, state, train  # noqa: E402
@@ -68,8 +72,21 @@ def test_the_planned_optimizer_is_the_default() -> None:
     plan = planned(optimizer="adamw")
     with plan.compile(*changed(), cluster=TWO) as step:
         assert type(step.optimizer) is torch.optim.AdamW
-    assert optimizer_of(plan) == "adamw"
-    assert optimizer_of(planned(training=False)) == "sgd"
+    assert optimizer_of(plan) == UpdateRule("adamw")
+    assert optimizer_of(planned(training=False)) == UpdateRule("sgd")
+
+
+def test_the_plan_says_how_gradients_are_clipped() -> None:
+    plan = planned(optimizer="sgd:clip=0.01")
+    assert optimizer_of(plan) == UpdateRule("sgd", 0.01)
+    model, inputs, loss = changed()
+    copied = copy.deepcopy(model)
+    unplaced = Unplaced(copied, inputs, loss, default("sgd", [*copied.parameters()]), clip=0.01)
+    optimizer = default("sgd", [*model.parameters()])
+    with plan.compile(model, inputs, loss, optimizer=optimizer, cluster=TWO) as step:
+        for _ in range(3):
+            assert torch.equal(step(*inputs), *unplaced())
+    assert_same(state(model), state(copied))
 
 
 def other_model() -> torch.nn.Module:

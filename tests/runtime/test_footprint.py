@@ -72,7 +72,7 @@ def test_a_step_holds_what_was_told(name: str, devices: int) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     placed = cut(program(name, "momentum"), devices)
     told = footprint(placed, workspace_of(placed.program.graph.ops, None))
-    with PlacedStep(placed, model, optimizer, DEVICES[:devices]) as step:
+    with PlacedStep(placed, model, optimizer, DEVICES[:devices], keep=False) as step:
         held = step.memory(*inputs)
     assert held == pytest.approx([told[d] for d in placed.used], rel=0.03)
     assert held[-1] == told[placed.used[-1]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import gc
+import signal
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from situate.errors import SituateError  # noqa: E402
 from situate.runtime.program import capture_program  # noqa: E402
 from situate.runtime.seeds import kept_generator, seeded  # noqa: E402
 from situate.runtime.step import PlacedStep, StartTeam  # noqa: E402
+from situate.runtime.team import Here  # noqa: E402
 from tests.runtime.models import MODELS, Structured, entropy  # noqa: E402
 from tests.runtime.pairs import Pair  # noqa: E402
 from tests.runtime.steps import (  # noqa: E402
@@ -286,6 +288,41 @@ def test_inputs_and_results_are_the_callers_alone() -> None:
         del x
         gc.collect()
         assert [tensor() for tensor in alive] == [None, None]
+
+
+def test_ctrl_c_among_the_updates_waits_for_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = Pair("towers", OPTIMIZERS["adam"])
+    with pair.placed(1, None) as step:
+        pair.both(step, 1)
+        assert isinstance(step._team, Here)
+        names = step._team._work._device._names
+        update = names["update0"]
+
+        def interrupted(gradient: torch.Tensor) -> None:
+            signal.raise_signal(signal.SIGINT)
+            update(gradient)
+
+        monkeypatch.setitem(names, "update0", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            step(*pair.inputs)
+        pair.steps += 1
+        train(pair.copy, pair.inputs, pair.loss, pair.copied, pair.steps)
+        pair.assert_same()
+        pair.both(step, 1)
+    pair.assert_same()
+
+
+def test_hyperparameters_that_no_update_can_have_change_nothing() -> None:
+    pair = Pair("towers", OPTIMIZERS["adam"])
+    with pair.placed(1, None) as step:
+        pair.both(step, 1)
+        [group] = pair.optimizer.param_groups
+        group["eps"] = "small"
+        with pytest.raises(SituateError, match=r"step 2 failed: .* as after step 1"):
+            step(*pair.inputs)
+        group["eps"] = 1e-6
+        pair.both(step, 1)
+    pair.assert_same()
 
 
 @pytest.mark.parametrize("devices", [1, 2])

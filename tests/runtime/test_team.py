@@ -163,10 +163,15 @@ def test_a_worker_that_cannot_start_is_one_line(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_words_of_a_failure_are_one_line() -> None:
     for reason, text in (("error", ""), ("error", "\n\n"), ("out_of_memory", " a\nb")):
-        found = str(failure("gpu", Failed(reason, text), 5))
+        found = str(failure("gpu", Failed(reason, text), 5, undone=True))
         assert "\n" not in found
         assert found.startswith("device 'gpu': ")
         assert "the model is as after step 4" in found
+
+
+def test_a_failure_that_is_not_undone_says_so() -> None:
+    found = str(failure("gpu", Failed("error", "no"), 5, undone=False))
+    assert "the model may be updated in part, so load what was saved last" in found
 
 
 def until_interrupted(script: subprocess.Popen[str], file: Path) -> list[int]:

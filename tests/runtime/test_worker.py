@@ -11,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from situate.errors import SituateError  # noqa: E402
 from situate.runtime.channels import Aborted  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
 from situate.runtime.team import Here  # noqa: E402
@@ -66,13 +67,11 @@ def test_a_failure_in_this_process_is_the_callers_error_and_undone(
     from situate.runtime.team import OutOfMemory
 
     before = {name: value.clone() for name, value in step.model.state_dict().items()}
-    update = work._device._names["update0"]
 
-    def run_out(gradient: torch.Tensor) -> None:
-        update(gradient)
+    def run_out() -> None:
         raise MemoryError
 
-    monkeypatch.setitem(work._device._names, "update0", run_out)
+    monkeypatch.setitem(work._device._names, "commit", run_out)
     _, inputs, _ = MODELS["towers"]()
     with pytest.raises(OutOfMemory, match=r"'cpu:0': out of memory in step 2 .* after step 1"):
         step(*inputs)
@@ -80,6 +79,18 @@ def test_a_failure_in_this_process_is_the_callers_error_and_undone(
     monkeypatch.undo()
     step(*inputs)
     assert not torch.equal(step.model.state_dict()["head.bias"], before["head.bias"])
+
+
+def test_an_update_that_fails_in_this_process_is_not_undone_and_says_so(
+    step: PlacedStep, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(gradient: torch.Tensor) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setitem(work._device._names, "update0", fail)
+    _, inputs, _ = MODELS["towers"]()
+    with pytest.raises(SituateError, match=r"step 2 failed: ValueError: broken; .* in part"):
+        step(*inputs)
 
 
 def test_what_a_worker_is_told_is_plain_data(step: PlacedStep) -> None:

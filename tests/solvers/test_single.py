@@ -55,6 +55,15 @@ def test_a_cpu_is_no_accelerator_even_with_equal_seconds() -> None:
     assert solve(problem, "single").value == 1
 
 
+def test_ops_run_in_the_order_of_the_program() -> None:
+    """Breadth first would read what two branches reuse in turns."""
+    ops = tuple(Op(name, seconds={"*": 1.0}) for name in "abcd")
+    graph = Graph("g", ops, control=((0, 1), (2, 3)))
+    result = solve(Problem(graph, devices(1)), "single")
+    assert result.order.tolist() == [0, 1, 2, 3]
+    assert result.schedule.start.tolist() == [0, 1, 2, 3]
+
+
 def test_both_decoders_are_tried_on_every_kind_of_device() -> None:
     assert solve(Problem(chain(3), devices(2, 1, 2)), "single").evaluations == 4
 

@@ -13,7 +13,7 @@ from situate.runtime.kernels import kernel
 from situate.runtime.optimizers import Hyperparameters
 from situate.runtime.seeds import seed_of
 from situate.runtime.state import Entry
-from situate.runtime.update import Update
+from situate.runtime.update import Update, rehearse
 
 if TYPE_CHECKING:
     import torch
@@ -80,6 +80,7 @@ class Device:
         state: the tensors of the model, by number.
         said: by group, the hyperparameters of the updates.
         results: where the results of the step go.
+        commit: is called before the updates, where the share's text does so.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Device:
         said: Sequence[Hyperparameters],
         results: Sequence[Callable[[torch.Tensor], object]],
         device: torch.device,
+        commit: Callable[[], None] | None = None,
     ) -> None:
         import torch
 
@@ -103,6 +105,7 @@ class Device:
         self._names: dict[str, Any] = {
             "began": self._began,
             "ended": self._ended,
+            "commit": commit,
             "one": torch.ones((), dtype=share.one, device=device),
         }
         self._names |= {f"f{k}": kernel(name, device) for k, name in enumerate(share.kernels)}
@@ -120,7 +123,13 @@ class Device:
         self._timed: FunctionType | None = None
 
     def tell(self, said: Sequence[Hyperparameters]) -> None:
-        """Update with other hyperparameters from now on."""
+        """Update with other hyperparameters from now on.
+
+        Raises:
+            Exception: what an update with them raises; nothing has changed.
+        """
+        for hyperparameters in said:
+            rehearse(self._share.optimizer, hyperparameters)
         for number, update in self._updates.items():
             update.tell(said[self._share.updates[number]])
 

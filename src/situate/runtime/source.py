@@ -2,8 +2,9 @@
 
 Every op is a block of lines. Names that are not local to the step stand for what the worker binds
 to them: `f3` a kernel, `c2` a constant, `p5` state, `x0` an input, `take4`, `send4` a channel, `s4`
-its memory, `post4` its flag, `update7` an update, `seed2` a seed, `done0` a result. State stays
-where it is, and so do its views, which are made once: `w1`.
+its memory, `post4` its flag, `update7` an update, `commit` what is called before the first,
+`seed2` a seed, `done0` a result. State stays where it is, and so do its views, which are made once:
+`w1`.
 """
 
 from __future__ import annotations
@@ -141,22 +142,34 @@ class DeviceSource:
     def _block_of(self) -> dict[int, Block]:
         return {block.op: block for block in self.blocks if block.op is not None}
 
-    def text(self, timed: bool, direct: bool = True) -> str:
+    def text(self, timed: bool, direct: bool = True, commits: bool = False) -> str:
         """The step as a Python function, each local name deleted after its last use, behind the
         views that it does not make anew.
 
         Args:
             timed: let `began[op]` and `ended[op]` be the clock before and after each op.
             direct: compute what crosses in the memory of its channel, where that can be reached.
+            commits: update when all else is done, after a call of `commit`.
         """
-        texts = [text for line in self.executed(timed, direct) for text in line.texts]
+        texts = [text for line in self.executed(timed, direct, commits) for text in line.texts]
         body = "\n    ".join(texts or ["pass"])
         return "".join(f"{view}\n" for view in self._views) + f"def step():\n    {body}\n"
 
-    def executed(self, timed: bool = False, direct: bool = True) -> list[Executed]:
+    def executed(
+        self, timed: bool = False, direct: bool = True, commits: bool = False
+    ) -> list[Executed]:
         """The lines of the step, in order."""
-        lines = [line for block in self.blocks for line in block.lines(timed)]
+        blocks = self._committed() if commits else self.blocks
+        lines = [line for block in blocks for line in block.lines(timed)]
         return straightened(lines, self.memory, self._outside, direct)
+
+    def _committed(self) -> list[Block]:
+        first: list[Block] = []
+        updates: list[Block] = []
+        for block in self.blocks:
+            is_update = block.op is not None and self._roles.of(block.op) == "update"
+            (updates if is_update else first).append(block)
+        return [*first, Block(None, body=[Line("commit()")]), *updates]
 
     def received(self) -> dict[int, tuple[list[int], int]]:
         """By channel, the ops that wait for it, and how many blocks have run when it has been read

@@ -6,12 +6,14 @@ import contextlib
 import os
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from situate import _core
 from situate.errors import SituateError
 from situate.runtime.bindings import Bindings, described, state_values
+from situate.runtime.commit import Commit
 from situate.runtime.custom import defining_modules
 from situate.runtime.device import Ran, Share
 from situate.runtime.hardware import RealDevice, own_cores
@@ -70,7 +72,9 @@ class PlacedStep:
         self._updated = {numbers[path]: program.optimizer for path in program.gradients}
         self._keep = keep
         self._mirrored = any(device.mirrored for _, device in self._used)
-        self._lay_out(keep)
+        self._commits = keep and not self._mirrored and len(self._used) == 1 and start is None
+        self._commit = Commit()
+        self._lay_out()
         self._bindings = Bindings(
             model, self._tensors, placed.names, optimizer, self._state, self._updated
         )
@@ -104,18 +108,25 @@ class PlacedStep:
         order = Run(self._step + 1, timed, news, memory, changed, self._keep, read, made)
         self._said = said
         try:
-            self.ran = team.run(order)
+            with self._commit:
+                self.ran = team.run(order)
+                self._step = order.step
         except BaseException:
-            for entry in self._state:
-                entry.undo(order.step)
-            team.close()
-            self._team = None
-            # Its number is given again, so that it draws the same: no flag may have it.
-            self._raised.zero_()
+            self._give_up(order.step)
             raise
-        self._step = order.step
         results = [result.clone() for result in self._results] if made is None else made
         return self._placed.program.restore(results)
+
+    def _give_up(self, step: int) -> None:
+        assert self._team is not None
+        self._team.close()
+        self._team = None
+        if self._step == step:  # it had ended
+            return
+        for entry in self._state:
+            entry.undo(step)
+        # Its number is given again, so that it draws the same: no flag may have it.
+        self._raised.zero_()
 
     def memory(self, *inputs: Any) -> list[int]:
         """Run the step and measure the largest bytes in use, of each device that is used: its
@@ -182,14 +193,15 @@ class PlacedStep:
         with contextlib.suppress(Exception):
             self.close()
 
-    def _lay_out(self, keep: bool) -> None:
+    def _lay_out(self) -> None:
         import torch
 
         layout, placed = Layout(), self._placed
         program = placed.program
         numbers = placed.names.state
         self._overwritten = {numbers[path] for path in program.mutations if path in numbers}
-        changed = frozenset({*self._updated, *self._overwritten} if keep else ())
+        updated = () if self._commits else self._updated
+        changed = frozenset({*updated, *self._overwritten} if self._keep else ())
         places = lay_out(layout, self._tensors, self._updated, changed)
         slots = layout.block(placed.channels, sum(placed.channel_bytes))
         nodes = program.inputs
@@ -252,7 +264,7 @@ class PlacedStep:
         self._said = said
         if self._block is None:
             (_, device), *_ = self._used
-            return Here(device.name, hellos[0], self._raw, device.threads)
+            return Here(device.name, hellos[0], self._raw, device.threads, self._commit)
         names = [device.name for _, device in self._used]
         return (self._start or Processes)(names, hellos, self._block, self._flags)
 
@@ -262,9 +274,10 @@ class PlacedStep:
         placed, names = self._placed, self._placed.names
         home = {names.state[path]: where for path, where in placed.home.items()}
         groups = self._bindings.groups
+        text = partial(placed.sources[d].text, direct=not device.mirrored, commits=self._commits)
         share = Share(
-            placed.sources[d].text(timed=False, direct=not device.mirrored),
-            placed.sources[d].text(timed=True, direct=not device.mirrored),
+            text(timed=False),
+            text(timed=True),
             tuple(names.kernels),
             tuple(value for _, value in names.constants.values()),
             {k: groups[k] for k in self._updated if home[k] == d},

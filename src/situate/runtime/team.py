@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from situate import _core
 from situate.errors import SituateError
 from situate.runtime.channels import ABORT
+from situate.runtime.commit import Commit
 from situate.runtime.device import Ran
 from situate.runtime.launch import launched
 from situate.runtime.seeds import kept_generator
@@ -74,21 +75,30 @@ class Team(Protocol):
 
 
 class Here:
-    """The one device of a step, in this process."""
+    """The one device of a step, in this process.
 
-    def __init__(self, name: str, hello: Hello, raw: torch.Tensor, count: int | None) -> None:
-        self._name, self._work, self._threads = name, Work(hello, raw), count
+    Args:
+        hello, raw: as for a process.
+        count: threads that its kernels may use.
+        commit: of the step.
+    """
+
+    def __init__(
+        self, name: str, hello: Hello, raw: torch.Tensor, count: int | None, commit: Commit
+    ) -> None:
+        self._name, self._threads, self._commit = name, count, commit
+        self._work = Work(hello, raw, commit.begin)
 
     def run(self, order: Run) -> list[Ran]:
         with threads(self._threads), kept_generator():
             said = self._work.run(order)
         if isinstance(said, Failed):
-            raise failure(self._name, said, order.step)
+            raise failure(self._name, said, order.step, order.keep and not self._commit.begun)
         return [said]
 
     def store(self, step: int) -> None:
         if isinstance(said := self._work.run(Store(step)), Failed):
-            raise failure(self._name, said, step)
+            raise failure(self._name, said, step, undone=True)
 
     def close(self) -> None:
         """Nothing runs between steps."""
@@ -122,7 +132,7 @@ class Processes:
         try:
             for name, hello in zip(names, hellos, strict=True):
                 self._workers.append(_started(name, hello, block))
-            self._answers(0, START)
+            self._answers(0, START, undone=True)
         except BaseException:
             self.close()
             raise
@@ -138,7 +148,7 @@ class Processes:
             with contextlib.suppress(BrokenPipeError):
                 worker.connection.send(order)
         try:
-            return self._answers(order.step, None)
+            return self._answers(order.step, None, order.keep)
         except BaseException:
             self._give_up(order.step)
             raise
@@ -151,8 +161,8 @@ class Processes:
             worker.process.wait()
         self._workers = []
 
-    def _answers(self, step: int, limit: float | None) -> list[Ran]:
-        """One answer of every worker, in their order."""
+    def _answers(self, step: int, limit: float | None, undone: bool) -> list[Ran]:
+        """One answer of every worker, in their order; see `failure`."""
         found: dict[Connection, Ran] = {}
         self._silent = list(self._workers)
         while self._silent:
@@ -161,7 +171,7 @@ class Processes:
                 raise StepFailed(f"device {self._silent[0].name!r}: its worker did not start")
             for worker in [w for w in self._silent if w.connection in ready]:
                 self._silent.remove(worker)
-                found[worker.connection] = _answer(worker, step)
+                found[worker.connection] = _answer(worker, step, undone)
         return [found[worker.connection] for worker in self._workers]
 
     def _give_up(self, step: int) -> None:
@@ -180,7 +190,7 @@ class Processes:
         self.close()
 
 
-def _answer(worker: Worker, step: int) -> Ran:
+def _answer(worker: Worker, step: int, undone: bool) -> Ran:
     try:
         said = worker.connection.recv()
     except (EOFError, ConnectionResetError):
@@ -188,29 +198,35 @@ def _answer(worker: Worker, step: int) -> Ran:
         how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
         when = f"in step {step}" if step else "before it was ready"
         raise StepFailed(
-            f"device {worker.name!r}: its worker ended {when} ({how}); the model is as "
-            f"after step {max(step - 1, 0)}, and the next step starts new workers"
+            f"device {worker.name!r}: its worker ended {when} ({how}); {_left(step, undone)}, and "
+            "the next step starts new workers"
         ) from None
     if isinstance(said, Failed):
-        raise failure(worker.name, said, step)
+        raise failure(worker.name, said, step, undone)
     ran: Ran = said
     return ran
 
 
-def failure(name: str, failed: Failed, step: int) -> StepFailed:
-    """What a device's failure is to the user."""
+def failure(name: str, failed: Failed, step: int, undone: bool) -> StepFailed:
+    """What a device's failure is to the user, who finds the model as before the step where it is
+    undone."""
     words = failed.text.strip().splitlines()[0] if failed.text.strip() else failed.reason
     if step == 0:
         kind = OutOfMemory if failed.reason == "out_of_memory" else StepFailed
         return kind(f"device {name!r}: its worker did not start: {words}")
     if failed.reason == "out_of_memory":
         return OutOfMemory(
-            f"device {name!r}: out of memory in step {step} ({words}); the model is as after step "
-            f"{step - 1}: plan with less memory for this device"
+            f"device {name!r}: out of memory in step {step} ({words}); {_left(step, undone)}: plan "
+            "with less memory for this device"
         )
-    return StepFailed(
-        f"device {name!r}: step {step} failed: {words}; the model is as after step {step - 1}"
-    )
+    return StepFailed(f"device {name!r}: step {step} failed: {words}; {_left(step, undone)}")
+
+
+def _left(step: int, undone: bool) -> str:
+    """How a failing step leaves the model."""
+    if undone:
+        return f"the model is as after step {max(step - 1, 0)}"
+    return "the model may be updated in part, so load what was saved last"
 
 
 def _started(name: str, hello: Hello, block: int) -> Worker:

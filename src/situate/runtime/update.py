@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from situate.runtime.optimizers import Hyperparameters
+from situate.runtime.optimizers import MOMENTS, Hyperparameters
 from situate.runtime.state import Entry, flat
 
 if TYPE_CHECKING:
@@ -65,6 +65,15 @@ class Update:
         if gradient.stride() == parameter.stride():
             return gradient
         return torch.empty_like(parameter).copy_(gradient)
+
+
+def rehearse(kind: str, said: Hyperparameters) -> None:
+    """Raise what an update with these hyperparameters would raise, and change nothing."""
+    import torch
+
+    parts = [torch.zeros(1) for _ in ("value", *MOMENTS[kind])]
+    with torch.no_grad():
+        _APPLY[kind](parts, torch.zeros(1), torch.zeros(()), said)
 
 
 def _size(parameter: torch.Tensor) -> int:

@@ -74,7 +74,8 @@ class Run:
         said: by group, the hyperparameters of the updates; None where they are as before.
         memory: say what was allocated.
         changed: what of the state was changed from outside, see `Bindings.changed`.
-        store: bring back the state of devices that have memory of their own.
+        keep: the step is undone if it fails, so the state of devices that have memory of their own
+            is brought back when it ends.
         inputs, results: tensors to read and to write in this process, rather than those in the
             common memory.
     """
@@ -84,16 +85,18 @@ class Run:
     said: list[Hyperparameters] | None
     memory: bool = False
     changed: tuple[tuple[int, int], ...] = ()
-    store: bool = True
+    keep: bool = True
     inputs: Sequence[torch.Tensor] | None = None
     results: Sequence[torch.Tensor] | None = None
 
 
 @dataclass(frozen=True)
 class Store:
-    """Bring back the state of devices that have memory of their own, after that step."""
+    """Bring back the state of devices that have memory of their own, after that step; that never
+    spoils what was there."""
 
     step: int
+    keep = True
 
 
 @dataclass(frozen=True)
@@ -134,9 +137,16 @@ def main(connection: int, block: int) -> None:
 
 
 class Work:
-    """A device in a process of its own."""
+    """A device and what it works on.
 
-    def __init__(self, hello: Hello, raw: torch.Tensor) -> None:
+    Args:
+        raw: the common memory.
+        commit: see `Device`.
+    """
+
+    def __init__(
+        self, hello: Hello, raw: torch.Tensor, commit: Callable[[], None] | None = None
+    ) -> None:
         import torch
 
         from situate import _core
@@ -160,7 +170,7 @@ class Work:
         state = [Entry.at(places, raw) for places in common.state]
         self._mirror = _mirror(hello, state, device) if hello.mirrored else None
         state = self._mirror.state if self._mirror else state
-        self._device = Device(hello.share, state, channels, hello.said, results, device)
+        self._device = Device(hello.share, state, channels, hello.said, results, device, commit)
 
     def _ran(self, order: Run) -> Ran:
         if self._mirror:
@@ -193,7 +203,7 @@ class Work:
             if isinstance(order, Store):
                 return self._stored(order.step)
             ran = self._ran(order)
-            if order.store:
+            if order.keep:
                 self._stored(order.step)
             return ran
         except Aborted:

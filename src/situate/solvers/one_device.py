@@ -17,6 +17,6 @@ def keep_to_one_device(search: Search) -> None:
     if len(np.unique(best.placement)) == 1:
         return
     margin = expected_seconds(problem, best.schedule) - best.schedule.makespan
-    order = np.array(problem.graph.order, np.int32)
+    order = np.array(problem.graph.program_order, np.int32)
     devices = np.flatnonzero(problem.allowed.all(axis=0)).tolist()
     search.prefer([np.full(problem.n, device, np.int32) for device in devices], order, margin)

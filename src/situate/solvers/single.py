@@ -11,7 +11,7 @@ from situate.solvers.search import Placement, Search
 
 def run(search: Search) -> None:
     """Try every device that differs from those before it; what must be elsewhere goes elsewhere."""
-    order = np.array(search.problem.graph.order, np.int32)
+    order = np.array(search.problem.graph.program_order, np.int32)
     for device in distinct_devices(search.problem):
         search.offer(everything_on(search.problem, device), order)
 
