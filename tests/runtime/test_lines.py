@@ -32,7 +32,7 @@ NAMES: dict[str, Callable[..., Array]] = {
 
 def flat(lines: list[Executed]) -> list[str]:
     """Their texts."""
-    return [text for line in lines for text in line.texts]
+    return [text for line in lines for text in line.texts(laid_out=False)]
 
 
 def program(calls: list[Call]) -> tuple[list[Line], dict[str, str]]:
@@ -134,8 +134,8 @@ def test_what_is_computed_in_a_channel_is_written_over_nothing() -> None:
     sent = Line("send0(v1)", direct="post0()")
     lines = [Line("v0 = f0()"), made, sent]
     _, executed, post = straightened(lines, memory, {OUTSIDE})
-    assert executed.texts == ["v1 = f3(v0, out=s0)", "del v0, v1"]
+    assert executed.texts(laid_out=False) == ["v1 = f3(v0, out=s0)", "del v0, v1"]
     assert (executed.direct, executed.over, post.text) == (True, None, "post0()")
     _, executed, send = straightened(lines, memory, {OUTSIDE}, direct=False)
-    assert executed.texts == ["v1 = f2(v0)", "del v0"]
+    assert executed.texts(laid_out=False) == ["v1 = f2(v0)", "del v0"]
     assert (executed.direct, executed.over, send.text) == (False, "v0", "send0(v1)")

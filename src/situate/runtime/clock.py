@@ -22,7 +22,7 @@ def clock(name: str, device: torch.device) -> Clock:
         return read
 
     def read_when_done() -> float:
-        torch.cuda.synchronize(device)
+        torch.get_device_module(device).synchronize(device)
         return read()
 
     return read_when_done

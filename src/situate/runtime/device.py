@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from situate.runtime.channels import Channels
 from situate.runtime.clock import clock as clock_of
 from situate.runtime.kernels import kernel
+from situate.runtime.layouts import laid_out
 from situate.runtime.optimizers import Hyperparameters
 from situate.runtime.seeds import seed_of
 from situate.runtime.state import Entry
@@ -106,6 +107,7 @@ class Device:
             "began": self._began,
             "ended": self._ended,
             "commit": commit,
+            "laid_out": laid_out,
             "one": torch.ones((), dtype=share.one, device=device),
         }
         self._names |= {f"f{k}": kernel(name, device) for k, name in enumerate(share.kernels)}

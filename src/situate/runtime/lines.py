@@ -21,12 +21,14 @@ class Line:
             does so.
         op: what it is part of; None beside the ops.
         direct: what it is where results may be written into channels.
+        strides: of the values that it makes, by local name, as they were captured.
     """
 
     text: str
     over: tuple[tuple[str, str], ...] = ()
     op: int | None = None
     direct: str | None = None
+    strides: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
     def made(self) -> list[str]:
@@ -54,10 +56,12 @@ class Executed:
         """Whether its result is written into a channel."""
         return self.text == self.line.direct
 
-    @property
-    def texts(self) -> list[str]:
-        """It, and the deletion of what it was the last to read."""
-        return [self.text, f"del {', '.join(self.last)}"] if self.last else [self.text]
+    def texts(self, laid_out: bool) -> list[str]:
+        """It, what lays out its values as they were captured where that is asked for, and the
+        deletion of what it was the last to read."""
+        layouts = self.line.strides if laid_out else ()
+        lines = [f"{name} = laid_out({name}, {strides})" for name, strides in layouts]
+        return [self.text, *lines, *([f"del {', '.join(self.last)}"] if self.last else [])]
 
 
 def local_names(text: str) -> list[str]:

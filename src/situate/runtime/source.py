@@ -3,8 +3,8 @@
 Every op is a block of lines. Names that are not local to the step stand for what the worker binds
 to them: `f3` a kernel, `c2` a constant, `p5` state, `x0` an input, `take4`, `send4` a channel, `s4`
 its memory, `post4` its flag, `update7` an update, `commit` what is called before the first,
-`seed2` a seed, `done0` a result. State stays where it is, and so do its views, which are made once:
-`w1`.
+`seed2` a seed, `done0` a result, `laid_out` what gives a value the strides that it was captured
+with. State stays where it is, and so do its views, which are made once: `w1`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from situate.readers.torch_flow import Storage, base, is_plain_copy
 from situate.readers.torch_names import held
 from situate.runtime.direct import into
 from situate.runtime.kernels import name_of
+from situate.runtime.layouts import is_dense
 from situate.runtime.lines import OUTSIDE, Executed, Line, local_names, straightened
 from situate.runtime.overwriting import in_place
 from situate.runtime.program import Program
@@ -142,7 +143,9 @@ class DeviceSource:
     def _block_of(self) -> dict[int, Block]:
         return {block.op: block for block in self.blocks if block.op is not None}
 
-    def text(self, timed: bool, direct: bool = True, commits: bool = False) -> str:
+    def text(
+        self, timed: bool, direct: bool = True, commits: bool = False, laid_out: bool = False
+    ) -> str:
         """The step as a Python function, each local name deleted after its last use, behind the
         views that it does not make anew.
 
@@ -150,8 +153,11 @@ class DeviceSource:
             timed: let `began[op]` and `ended[op]` be the clock before and after each op.
             direct: compute what crosses in the memory of its channel, where that can be reached.
             commits: update when all else is done, after a call of `commit`.
+            laid_out: see to it that results have the strides that a CPU's kernels gave them when
+                the step was captured, for its views count on that.
         """
-        texts = [text for line in self.executed(timed, direct, commits) for text in line.texts]
+        lines = self.executed(timed, direct, commits)
+        texts = [text for line in lines for text in line.texts(laid_out)]
         body = "\n    ".join(texts or ["pass"])
         return "".join(f"{view}\n" for view in self._views) + f"def step():\n    {body}\n"
 
@@ -210,14 +216,22 @@ class DeviceSource:
             made = [
                 self._made((node, k)) if (node, k) in wanted else "_" for k in range(len(values))
             ]
-            self._add(f"{', '.join(made)}, = {call}")
+            strides = tuple(
+                (name, value.stride())
+                for name, value in zip(made, values, strict=True)
+                if name != "_" and is_dense(value)
+            )
+            text = f"{', '.join(made)}, = {call}"
+            self._block.body.append(Line(text, op=self._block.op, strides=strides))
             if "_" in made:
                 self._add("del _")
             return
         call, over = self._text(node), tuple(self._in_place(node))
         name = self._made((node, 0))
         instead = tuple((old, f"{name} = {text}") for old, text in over)
-        self._block.body.append(Line(f"{name} = {call}", instead, self._block.op))
+        strides = ((name, values.stride()),) if is_dense(values) else ()
+        text = f"{name} = {call}"
+        self._block.body.append(Line(text, instead, self._block.op, strides=strides))
 
     def _in_place(self, node: fx.Node) -> Iterator[tuple[str, str]]:
         """The local names that a node may overwrite with its result, each with the call."""

@@ -274,7 +274,12 @@ class PlacedStep:
         placed, names = self._placed, self._placed.names
         home = {names.state[path]: where for path, where in placed.home.items()}
         groups = self._bindings.groups
-        text = partial(placed.sources[d].text, direct=not device.mirrored, commits=self._commits)
+        text = partial(
+            placed.sources[d].text,
+            direct=not device.mirrored,
+            commits=self._commits,
+            laid_out=device.torch != "cpu",
+        )
         share = Share(
             text(timed=False),
             text(timed=True),

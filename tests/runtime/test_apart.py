@@ -1,0 +1,117 @@
+"""A step on a device that has memory of its own, which no kernel for CPUs reads."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+from situate.runtime import step as steps  # noqa: E402
+from situate.runtime.hardware import RealDevice  # noqa: E402
+from situate.runtime.optimizers import default  # noqa: E402
+from situate.runtime.program import capture_program  # noqa: E402
+from situate.runtime.step import PlacedStep, StartTeam  # noqa: E402
+from situate.runtime.unplaced import Unplaced  # noqa: E402
+from tests.runtime.apart_compiler import COMPILER  # noqa: E402
+from tests.runtime.models import MODELS, Built, entropy  # noqa: E402
+from tests.runtime.steps import cut, state  # noqa: E402
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="the device is compiled")
+
+CPU, APART = RealDevice("cpu", "cpu", 1), RealDevice("apart", "apart:0", 1, mirrored=True)
+TOLERANCE = 1e-5
+"""Where a kernel for CPUs alone is replaced, which rounds otherwise."""
+
+
+class Recurrent(nn.Module):
+    """A layer whose kernel is for CPUs only, in both directions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(20, 8)
+        self.layer = nn.LSTM(8, 6, batch_first=True, bidirectional=True)
+        self.out = nn.Linear(12, 20)
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.out(self.layer(self.words(words))[0])
+        return logits
+
+
+class Attending(nn.Module):
+    """Heads that share keys and values, turned by a kernel that keeps strides on a CPU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(20, 16)
+        self.queries, self.others = nn.Linear(16, 16), nn.Linear(16, 16)
+        self.out = nn.Linear(16, 20)
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        x = self.words(words)
+        b, t, _ = x.shape
+        turned = self.queries(x).view(b, t, 4, 4).transpose(1, 2).cos()
+        queries = turned.transpose(1, 2).view(b, t, 16).view(b, t, 4, 4).transpose(1, 2)
+        keys, values = self.others(x).view(b, t, 2, 2, 4).permute(2, 0, 3, 1, 4)
+        found = F.scaled_dot_product_attention(
+            queries, keys, values, is_causal=True, enable_gqa=True
+        )
+        logits: torch.Tensor = self.out(found.transpose(1, 2).reshape(b, t, 16))
+        return logits
+
+
+class Made(nn.Module):
+    """Reads constants that it makes on the way, and draws."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.layer(x) * torch.arange(6.0) + torch.eye(8, 6) + torch.rand(8, 6)
+        found: torch.Tensor = x[:, torch.tensor([0, 2, 1])].tril()
+        return found
+
+
+def of_words(model: nn.Module) -> Built:
+    words = torch.randint(20, (3, 5))
+    return model, (words, words.roll(1, 1)), entropy
+
+
+def made() -> Built:
+    return Made(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
+
+
+NETWORKS: dict[str, Callable[[], Built]] = {
+    **{name: MODELS[name] for name in ("towers", "convolutional", "tied", "odd", "strided")},
+    "recurrent": lambda: of_words(Recurrent()),
+    "attending": lambda: of_words(Attending()),
+    "made": made,
+}
+
+
+@pytest.mark.parametrize("devices", [(APART,), (CPU, APART)], ids=["alone", "beside a CPU"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_step_is_that_of_pytorch(
+    name: str, devices: Any, processes: StartTeam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "defining_modules", lambda kernels: ("tests.runtime.apart",))
+    torch.manual_seed(0)
+    model, inputs, loss = NETWORKS[name]()
+    copied = copy.deepcopy(model)
+    theirs = Unplaced(copied, inputs, loss, default("momentum", [*copied.parameters()]), clip=1.0)
+    placed = cut(capture_program(model, inputs, loss, optimizer="momentum:clip=1"), len(devices))
+    ours = default("momentum", [*model.parameters()])
+    with PlacedStep(placed, model, ours, devices, start=processes) as step:
+        for k in range(3):
+            torch.testing.assert_close(
+                step(*inputs, timed=k == 2), *theirs(), rtol=0, atol=TOLERANCE
+            )
+    found, expected = state(model), state(copied)
+    torch.testing.assert_close(found, expected, rtol=0, atol=TOLERANCE)
