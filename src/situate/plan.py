@@ -14,6 +14,7 @@ from situate.costs.measured import Costs
 from situate.decoding import decode
 from situate.errors import PlanError, ReadError, nearest
 from situate.problem import Objective, Problem
+from situate.readers.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule
 from situate.schedule import Schedule
 from situate.version import VERSION
 
@@ -85,6 +86,16 @@ class Plan(
         if plan.version != 1:
             raise PlanError(f"{path}: plan version {plan.version}; this situate reads version 1")
         return plan
+
+    @property
+    def update_rule(self) -> UpdateRule | None:
+        """How the step that was planned updates its parameters, told from the names of its ops;
+        None where it updates none."""
+        kinds = {op.rpartition("/")[2] for op in self.placement}
+        kind = next((kind for kind in OPTIMIZERS if kind in kinds), None)
+        places = {op.partition("/")[0] for op in self.placement}
+        clips = next((f":{place}" for place in places if place.startswith(CLIP)), "")
+        return None if kind is None else update_rule(kind + clips)
 
     def schedule(self, problem: Problem) -> Schedule:
         """The schedule this plan stands for.

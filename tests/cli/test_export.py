@@ -38,6 +38,20 @@ def test_a_pipeline_is_written(situate, target):
     assert "3" in Path("out").read_text()
 
 
+def test_a_plan_alone_names_its_network_and_its_optimizer(situate):
+    pytest.importorskip("torch")
+    options = ("--cluster", "k80-2", "--optimizer", "adam", "--method", "single")
+    assert situate("plan", "cifar_cnn", *options, "--out", "plan.json").status == 0
+    run = situate("export", "plan.json", "--to", "dot", "--out", "out")
+    assert (run.status, run.err) == (0, "wrote out\n")
+
+
+def test_a_model_alone_is_refused(situate):
+    run = situate("export", "gpt2", "--to", "dot", "--out", "out")
+    assert run.status == 2
+    assert "give the plan too: situate export gpt2 PLAN --to dot --out out" in run.err
+
+
 def test_a_plan_that_is_no_pipeline_is_refused(situate, model, pair, plan):
     run = situate("export", model, plan, "--cluster", pair, "--to", "vllm", "--out", "out")
     assert run.status == 2

@@ -18,7 +18,7 @@ from situate.plan import Plan  # noqa: E402
 from situate.problem import RULES, Problem  # noqa: E402
 from situate.readers.torch import capture, capture_function  # noqa: E402
 from situate.readers.update_rule import UpdateRule  # noqa: E402
-from situate.runtime.compile import build_planned, cluster_of, optimizer_of  # noqa: E402
+from situate.runtime.compile import build_planned, cluster_of  # noqa: E402
 from situate.runtime.optimizers import default  # noqa: E402
 from situate.runtime.unplaced import Unplaced  # noqa: E402
 from situate.solvers import solve  # noqa: E402
@@ -72,13 +72,13 @@ def test_the_planned_optimizer_is_the_default() -> None:
     plan = planned(optimizer="adamw")
     with plan.compile(*changed(), cluster=TWO) as step:
         assert type(step.optimizer) is torch.optim.AdamW
-    assert optimizer_of(plan) == UpdateRule("adamw")
-    assert optimizer_of(planned(training=False)) == UpdateRule("sgd")
+    assert plan.update_rule == UpdateRule("adamw")
+    assert planned(training=False).update_rule is None
 
 
 def test_the_plan_says_how_gradients_are_clipped() -> None:
     plan = planned(optimizer="sgd:clip=0.01")
-    assert optimizer_of(plan) == UpdateRule("sgd", 0.01)
+    assert plan.update_rule == UpdateRule("sgd", 0.01)
     model, inputs, loss = changed()
     copied = copy.deepcopy(model)
     unplaced = Unplaced(copied, inputs, loss, default("sgd", [*copied.parameters()]), clip=0.01)

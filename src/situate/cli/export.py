@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from situate.cli.options import Cluster, Costs, Dim, Model, Optimizer
+from situate.cli.options import Cluster, Costs, Dim, Model, Optimizer, PlanFile
+from situate.errors import SituateError
 
 TARGETS = (
     "perfetto",
@@ -22,9 +23,9 @@ TARGETS = (
 
 def export(
     model: Model,
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A file that 'plan --out' wrote.")],
     to: Annotated[str, typer.Option(help=f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}.")],
     out: Annotated[str, typer.Option(metavar="FILE", help="The file to write.")],
+    plan: PlanFile = None,
     cluster: Cluster = None,
     costs: Costs = None,
     optimizer: Optimizer = None,
@@ -33,11 +34,14 @@ def export(
     """Write a plan for another tool: a trace, a device map, the stages of a pipeline, a drawing."""
     import importlib
 
-    from situate.cli.inputs import check_name, read_planned
+    from situate.cli.inputs import check_name, model_and_plan, read_planned
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note
 
     check_name(to, TARGETS, "target")
+    model, plan = model_and_plan(model, plan)
+    if plan is None:
+        raise SituateError(f"give the plan too: situate export {model} PLAN --to {to} --out {out}")
     check_outputs([model, plan, cluster or "", costs or ""], [out])
     problem, schedule = read_planned(model, plan, cluster, optimizer, dim, costs)
     source = {"model": model} if to == "onnxruntime" else {}

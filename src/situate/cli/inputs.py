@@ -149,16 +149,17 @@ def read_planned(
     """A plan's problem, and the schedule that the plan stands for on it.
 
     Without `cluster` it is the preset, or the identical devices, that the plan names, else the
-    machine of the model's own file.
+    machine of the model's own file; without `optimizer` the plan's own.
     """
     read = Plan.read(plan)
+    rule = read.update_rule
     read.check_costs(None if costs is None else Costs.read(costs))
     problem = read_problem(
         model,
         cluster or named_cluster(read),
         objective=read.objective,
         rules=read.rules,
-        optimizer=optimizer,
+        optimizer=optimizer or (str(rule) if rule else None),
         dim=dim,
         costs=costs,
     )

@@ -20,9 +20,9 @@ from situate.errors import PlanError, SituateError, nearest
 from situate.plan import Plan
 from situate.readers.torch import INFERENCE, check_installed
 from situate.readers.torch_errors import explained
-from situate.readers.update_rule import UpdateRule, update_rule
+from situate.readers.update_rule import DEFAULT, UpdateRule, update_rule
 from situate.runtime import optimizers
-from situate.runtime.compile import Built, Prepared, build_planned, optimizer_of, prepare
+from situate.runtime.compile import Built, Prepared, build_planned, prepare
 from situate.runtime.program import capture_program
 from situate.runtime.step import PlacedStep
 
@@ -89,7 +89,7 @@ def read_runnable(
     training = not named.endswith(INFERENCE)
     if optimizer and not training:
         raise SituateError(f"{named}: inference has no update: leave the optimizer out")
-    rule = update_rule(optimizer) if optimizer else optimizer_of(read)
+    rule = update_rule(optimizer) if optimizer else read.update_rule or DEFAULT
     with working(f"building {named}"), contextlib.redirect_stdout(sys.stderr):
         built, inputs, loss = _built(msgspec.structs.replace(read, graph=named), seed)
     with working(f"capturing {named}"), contextlib.redirect_stdout(sys.stderr):

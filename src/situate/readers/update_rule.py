@@ -35,6 +35,10 @@ class UpdateRule:
         return self.kind if self.clip is None else f"{self.kind}:{CLIP}{self.clip!r}"
 
 
+DEFAULT = UpdateRule("sgd")
+"""Of a captured step for which none is named."""
+
+
 def update_rule(text: str) -> UpdateRule:
     """The rule that a text names.
 

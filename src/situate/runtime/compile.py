@@ -16,7 +16,7 @@ from situate.readers.torch import INFERENCE
 from situate.readers.torch_build import three
 from situate.readers.torch_errors import explained
 from situate.readers.torch_function import current_directory, find_function
-from situate.readers.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule
+from situate.readers.update_rule import DEFAULT
 from situate.runtime import optimizers
 from situate.runtime.footprint import footprint
 from situate.runtime.hardware import RealDevice, check_here, real_devices
@@ -85,7 +85,7 @@ def compile_plan(
     if inputs is None:
         _, inputs, loss = build_planned(plan)
     training = trains(plan)
-    rule = optimizer_of(plan)
+    rule = plan.update_rule or DEFAULT
     if optimizer is not None:
         rule = replace(rule, kind=optimizers.kind_of(optimizer))
     program = capture_program(
@@ -128,16 +128,4 @@ def cluster_of(plan: Plan) -> Cluster:
 
 def trains(plan: Plan) -> bool:
     """Whether a plan places updates."""
-    return not plan.graph.endswith(INFERENCE) and _updates(plan) is not None
-
-
-def optimizer_of(plan: Plan) -> UpdateRule:
-    """The updates that a plan places; `sgd` where it has none."""
-    places = {op.partition("/")[0] for op in plan.placement}
-    clips = next((f":{place}" for place in places if place.startswith(CLIP)), "")
-    return update_rule(f"{_updates(plan) or 'sgd'}{clips}")
-
-
-def _updates(plan: Plan) -> str | None:
-    kinds = {op.rpartition("/")[2] for op in plan.placement}
-    return next((kind for kind in OPTIMIZERS if kind in kinds), None)
+    return not plan.graph.endswith(INFERENCE) and plan.update_rule is not None
