@@ -31,11 +31,13 @@ class Awkward(nn.Module):
         self.low = nn.Linear(8, 6).bfloat16()
         self.frozen = nn.Linear(6, 6).requires_grad_(requires_grad=False)
         self.unread = nn.Linear(3, 3)
+        self.scale = nn.Parameter(torch.tensor(0.5, dtype=torch.bfloat16))
+        self.shift = nn.Parameter(torch.tensor(0.5, dtype=torch.float64))
 
     def forward(self, x: torch.Tensor, word: torch.Tensor) -> torch.Tensor:
         hidden = self.low(F.relu(self.conv(x)).mean((2, 3)).bfloat16()).float()
         logits: torch.Tensor = self.out(self.frozen(hidden) + self.words(word))
-        return logits
+        return logits * self.scale.float() + self.shift.float() * logits.square()
 
 
 def awkward() -> tuple[Any, ...]:
@@ -80,5 +82,5 @@ def test_ops_say_what_clips_and_stay_with_their_module() -> None:
     ops = {op.name: op for op in graph.ops}
     assert ops["clip=0.5/clamp"].module == ""
     assert ops["conv/linalg_vector_norm"].module == "conv"
-    assert sum(op.kind == "aten.linalg_vector_norm" for op in graph.ops) == 6
+    assert sum(op.kind == "aten.linalg_vector_norm" for op in graph.ops) == 8
     assert not any("clip" in op.name for op in capture(awkward, optimizer="adamw").ops)

@@ -52,6 +52,69 @@ def test_ctrl_c_is_raised_at_the_end() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_what_comes_after_ctrl_c_waits_for_the_undo(handled: list[int]) -> None:
+    undone: list[bool] = []
+
+    def step() -> None:
+        with Commit() as commit:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except BaseException:
+                signal.raise_signal(signal.SIGUSR1)
+                commit.wait()
+                undone.append(handled == [])
+                raise
+
+    with pytest.raises(KeyboardInterrupt):
+        step()
+    assert undone == [True]
+    assert handled == [signal.SIGUSR1]
+
+
+def test_all_that_waited_are_handled_though_one_raises(handled: list[int]) -> None:
+    def step() -> None:
+        with Commit() as commit:
+            commit.begin()
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGUSR1)
+
+    with pytest.raises(KeyboardInterrupt):
+        step()
+    assert handled == [signal.SIGUSR1]
+
+
+def test_handlers_come_back_though_one_that_is_back_raises(
+    handled: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restore, raised = signal.signal, []
+
+    def interrupted(number: int, handler: Any) -> Any:
+        found = restore(number, handler)
+        if handler is signal.default_int_handler and not raised:
+            raised.append(True)
+            signal.raise_signal(signal.SIGINT)
+        return found
+
+    def step() -> None:
+        with Commit():
+            monkeypatch.setattr(signal, "signal", interrupted)
+
+    before = signal.getsignal(signal.SIGUSR1)
+    with pytest.raises(KeyboardInterrupt):
+        step()
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGUSR1) is before
+
+
+def test_a_step_within_a_step_leaves_the_outer_ones_handlers() -> None:
+    with Commit() as outer:
+        with Commit():
+            pass
+        assert signal.getsignal(signal.SIGINT) == outer._handle
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_each_time_is_a_new_one() -> None:
     commit = Commit()
     with commit:

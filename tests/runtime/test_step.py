@@ -305,6 +305,7 @@ def test_ctrl_c_among_the_updates_waits_for_their_end(monkeypatch: pytest.Monkey
         monkeypatch.setitem(names, "update0", interrupted)
         with pytest.raises(KeyboardInterrupt):
             step(*pair.inputs)
+        monkeypatch.setitem(names, "update0", update)
         pair.steps += 1
         train(pair.copy, pair.inputs, pair.loss, pair.copied, pair.steps)
         pair.assert_same()
@@ -312,17 +313,55 @@ def test_ctrl_c_among_the_updates_waits_for_their_end(monkeypatch: pytest.Monkey
     pair.assert_same()
 
 
-def test_hyperparameters_that_no_update_can_have_change_nothing() -> None:
+@pytest.mark.parametrize("before", [0, 1])
+def test_hyperparameters_that_no_update_can_have_change_nothing(before: int) -> None:
+    """Neither when the step is called for the first time nor when it is tried again."""
     pair = Pair("towers", OPTIMIZERS["adam"])
     with pair.placed(1, None) as step:
-        pair.both(step, 1)
+        pair.both(step, before)
         [group] = pair.optimizer.param_groups
         group["eps"] = "small"
-        with pytest.raises(SituateError, match=r"step 2 failed: .* as after step 1"):
-            step(*pair.inputs)
+        for _ in range(2):
+            with pytest.raises(SituateError, match=rf"failed: .* as after step {before}"):
+                step(*pair.inputs)
         group["eps"] = 1e-6
         pair.both(step, 1)
     pair.assert_same()
+
+
+def test_what_was_loaded_since_a_step_failed_stays(
+    processes: StartTeam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its number is given again, and what was copied at the first try is old."""
+    pair = Pair("convolutional", OPTIMIZERS["adam"])
+    with pair.placed(2, processes) as step:
+        pair.both(step, 1)
+        team = type(step._team)
+        for run in (interrupted_behind(team.run), interrupted):
+            for trained in (pair.model, pair.copy):
+                changed = {name: value + 1 for name, value in trained.state_dict().items()}
+                trained.load_state_dict(changed)
+            with monkeypatch.context() as patch:
+                patch.setattr(team, "run", run)
+                with pytest.raises(KeyboardInterrupt):
+                    step(*pair.inputs)
+            pair.assert_same()
+        pair.both(step, 1)
+    pair.assert_same()
+
+
+def interrupted_behind(run: Any) -> Any:
+    """What a team does, and Ctrl-C before anybody hears of it."""
+
+    def found(team: Any, order: Any) -> None:
+        run(team, order)
+        raise KeyboardInterrupt
+
+    return found
+
+
+def interrupted(team: Any, order: Any) -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("devices", [1, 2])

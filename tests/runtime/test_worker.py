@@ -73,8 +73,11 @@ def test_a_failure_in_this_process_is_the_callers_error_and_undone(
 
     monkeypatch.setitem(work._device._names, "commit", run_out)
     _, inputs, _ = MODELS["towers"]()
-    with pytest.raises(OutOfMemory, match=r"'cpu:0': out of memory in step 2 .* after step 1"):
+    with pytest.raises(
+        OutOfMemory, match=r"'cpu:0': out of memory in step 2 .* after step 1"
+    ) as error:
         step(*inputs)
+    assert isinstance(error.value.__cause__, MemoryError)
     assert all(torch.equal(value, before[name]) for name, value in step.model.state_dict().items())
     monkeypatch.undo()
     step(*inputs)

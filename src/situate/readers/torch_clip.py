@@ -21,8 +21,8 @@ TINY = 1e-6
 def clip_gradients(trace: Trace, most: float) -> None:
     """Let a trace return its gradients g as g · min(1, most / (‖all g‖ + `TINY`)).
 
-    The norm is that of the norms of the gradients, in the order of the model's parameters, each
-    laid out as its parameter is: so its last bit is that of PyTorch's.
+    The norm is that of the norms of the gradients, in PyTorch's order, each laid out as its
+    parameter is: so its last bit is that of PyTorch's.
     """
     graph = trace.graph
     output = graph.output_node()
@@ -32,7 +32,7 @@ def clip_gradients(trace: Trace, most: float) -> None:
             return
         factor = _factor(trace, gradients, most)
         clipped = {
-            name: _call(trace, _module(name), "mul.Tensor", gradient, factor)
+            name: _shortened(trace, _module(name), gradient, factor)
             for name, gradient in gradients.items()
         }
     returned: list[tuple[Any, Any]] = []
@@ -84,11 +84,20 @@ def _laid_out(trace: Trace, name: str, gradient: fx.Node, parameter: fx.Node) ->
     return gradient
 
 
+def _shortened(trace: Trace, module: str, gradient: fx.Node, factor: fx.Node) -> fx.Node:
+    """The product, of the gradient's type also where that has no dimensions either."""
+    found = _call(trace, module, "mul.Tensor", gradient, factor)
+    dtype = gradient.meta["val"].dtype
+    if found.meta["val"].dtype == dtype:
+        return found
+    return _call(trace, module, "_to_copy.default", found, dtype=dtype)
+
+
 def _factor(trace: Trace, gradients: dict[str, fx.Node], most: float) -> fx.Node:
     """What the gradients are multiplied by."""
     norms = [
-        _call(trace, _module(name), "linalg_vector_norm.default", gradient)
-        for name, gradient in gradients.items()
+        _call(trace, _module(name), "linalg_vector_norm.default", gradients[name])
+        for name in _by_type(gradients)
     ]
     where = f"{CLIP}{most!r}"
     stacked = _call(trace, where, "stack.default", norms)
@@ -97,6 +106,20 @@ def _factor(trace: Trace, gradients: dict[str, fx.Node], most: float) -> fx.Node
     inverse = _call(trace, where, "reciprocal.default", longer)
     factor = _call(trace, where, "mul.Tensor", inverse, most)
     return _call(trace, where, "clamp.default", factor, None, 1.0)
+
+
+def _by_type(gradients: dict[str, fx.Node]) -> list[str]:
+    """The parameters in the order in which PyTorch takes the norms of their gradients: type by
+    type."""
+    import torch
+    from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
+
+    kinds: list[torch.Tensor | None] = [
+        torch.empty(0, dtype=node.meta["val"].dtype) for node in gradients.values()
+    ]
+    groups = _group_tensors_by_device_and_dtype([kinds], with_indices=True)
+    names = list(gradients)
+    return [names[index] for _, indices in groups.values() for index in indices]
 
 
 def _module(parameter: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -77,12 +78,8 @@ def _formulas() -> dict[object, Callable[..., int]]:
         aten._grouped_mm: lambda a, b, *_, out_val, **__: 2 * out_val.numel() * a.shape[-1],
         aten.mkldnn_rnn_layer: _rnn_layer_flops,
         aten.mkldnn_rnn_layer_backward: lambda *args, **_: 2 * _rnn_layer_flops(*args),
-        aten._scaled_dot_product_flash_attention_for_cpu: flop_registry[
-            aten._scaled_dot_product_flash_attention
-        ],
-        aten._scaled_dot_product_flash_attention_for_cpu_backward: flop_registry[
-            aten._scaled_dot_product_flash_attention_backward
-        ],
+        aten._scaled_dot_product_flash_attention_for_cpu: _attention_flops,
+        aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward_flops,
     }
     return {**flop_registry, **own}
 
@@ -92,6 +89,27 @@ def _rnn_layer_flops(
 ) -> int:
     """Both matrix products of every step of every sequence."""
     return 2 * (steps.numel() // steps.shape[-1]) * (w_ih.numel() + w_hh.numel())
+
+
+def _attention_flops(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: Any, **__: Any
+) -> int:
+    """Scores, and the sums of values: heads may share keys and values."""
+    scores = math.prod(query.shape[:3]) * key.shape[2]
+    return 2 * scores * (query.shape[3] + value.shape[3])
+
+
+def _attention_backward_flops(
+    gradient: torch.Tensor,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    *_: Any,
+    **__: Any,
+) -> int:
+    """Scores anew, and the gradients of what was multiplied."""
+    scores = math.prod(query.shape[:3]) * key.shape[2]
+    return 2 * scores * (3 * query.shape[3] + 2 * value.shape[3])
 
 
 def tensors(arguments: object) -> Iterator[object]:

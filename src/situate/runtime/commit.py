@@ -1,40 +1,56 @@
-"""The end of a step that one process runs alone: all gradients are there, parameters change."""
+"""Signals during a step: what a handler raises must not find the model between two steps."""
 
 from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType, TracebackType
+from typing import Any
+
+Handler = Callable[[int, FrameType | None], Any]
 
 
 class Commit:
-    """Around a step: from `begin` on, Python's signal handlers wait until the step is counted, so
-    that Ctrl-C finds parameters as before the step or as after it.
+    """Around a step. Python's signal handlers run at once until parameters begin to change, or a
+    step that failed begins to be undone; what comes then waits for the end. Once a handler has
+    raised, the step has failed. In another thread than the main one no handler runs.
 
     Attributes:
-        begun: `begin` was called.
+        begun: parameters have changed.
     """
 
     def __init__(self) -> None:
         self.begun = False
-        self._handlers: dict[int, signal.Handlers | object] = {}
-        self._came: list[int] = []
+        self._waits = False
+        self._handlers: dict[int, Handler] = {}
+        self._came: list[tuple[int, FrameType | None]] = []
 
     def __enter__(self) -> Commit:
-        self.begun = False
+        self.begun = self._waits = False
+        if threading.current_thread() is threading.main_thread():
+            found = ((number, signal.getsignal(number)) for number in signal.valid_signals())
+            self._handlers = {number: h for number, h in found if callable(h) and not _is_ours(h)}
+            for number in self._handlers:
+                signal.signal(number, self._handle)
         return self
 
     def begin(self) -> None:
         """Parameters change from now on."""
-        if threading.current_thread() is threading.main_thread():
-            for number in signal.valid_signals():
-                if callable(handler := signal.getsignal(number)):
-                    self._handlers[number] = handler
-                    signal.signal(number, self._wait)
+        self._waits = True
         self.begun = True
 
-    def _wait(self, number: int, frame: FrameType | None) -> None:
-        self._came.append(number)
+    def wait(self) -> None:
+        """Handlers wait from now on."""
+        self._waits = True
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._waits:
+            self._came.append((number, frame))
+            return
+        self._waits = True
+        self._handlers[number](number, frame)
+        self._waits = False
 
     def __exit__(
         self,
@@ -42,9 +58,28 @@ class Commit:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        while self._handlers:
-            number, handler = self._handlers.popitem()
-            signal.signal(number, handler)  # type: ignore[arg-type]
+        raised = self._restored()
         came, self._came = self._came, []
-        for number in came:
-            signal.raise_signal(number)
+        for number, frame in came:
+            try:
+                self._handlers[number](number, frame)
+            except BaseException as reason:
+                raised = reason
+        if raised is not None:
+            raise raised
+
+    def _restored(self) -> BaseException | None:
+        """Put all handlers back, also while those that are back raise."""
+        raised: BaseException | None = None
+        while True:
+            try:
+                for number, handler in self._handlers.items():
+                    signal.signal(number, handler)
+            except BaseException as reason:
+                raised = reason
+            else:
+                return raised
+
+
+def _is_ours(handler: object) -> bool:
+    return getattr(handler, "__func__", None) is Commit._handle

@@ -130,8 +130,9 @@ class Device:
         Raises:
             Exception: what an update with them raises; nothing has changed.
         """
-        for hyperparameters in said:
-            rehearse(self._share.optimizer, hyperparameters)
+        updates = self._share.updates.items()
+        for group, dtype in {(group, self._state[k].value.dtype) for k, group in updates}:
+            rehearse(self._share.optimizer, said[group], dtype)
         for number, update in self._updates.items():
             update.tell(said[self._share.updates[number]])
 

@@ -75,15 +75,23 @@ def check_options(optimizer: torch.optim.Optimizer) -> None:
 
 
 def hyperparameters(optimizer: torch.optim.Optimizer) -> list[Hyperparameters]:
-    """What every group of parameters says now."""
+    """What every group of parameters says now.
+
+    Raises:
+        SituateError: a tensor of several numbers.
+    """
     return [
-        {key: _number(value) for key, value in group.items() if key != "params"}
+        {key: _number(key, value) for key, value in group.items() if key != "params"}
         | {"foreach": False}
         for group in optimizer.param_groups
     ]
 
 
-def _number(value: Any) -> Any:
+def _number(name: str, value: Any) -> Any:
     import torch
 
-    return value.item() if isinstance(value, torch.Tensor) else value
+    if not isinstance(value, torch.Tensor):
+        return value
+    if value.numel() != 1:
+        raise SituateError(f"optimizer: {name} has shape {tuple(value.shape)}: give one number")
+    return value.item()

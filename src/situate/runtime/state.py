@@ -135,6 +135,7 @@ class Entry:
         for copy, part in zip(self.copies, self.parts, strict=True):
             flat(part)[:elements].copy_(flat(copy)[:elements])
         self.count.copy_(self._count_copy)
+        self._mark[0] = 0  # its number is given again
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:

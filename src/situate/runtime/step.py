@@ -106,27 +106,28 @@ class PlacedStep:
         changed = self._bindings.changed() if self._mirrored else ()
         read, made = self._exchanged(given)
         order = Run(self._step + 1, timed, news, memory, changed, self._keep, read, made)
-        self._said = said
-        try:
-            with self._commit:
+        with self._commit as commit:
+            try:
                 self.ran = team.run(order)
-                self._step = order.step
-        except BaseException:
-            self._give_up(order.step)
-            raise
+                self._step, self._said = order.step, said
+            except BaseException:
+                try:
+                    commit.wait()
+                finally:
+                    self._give_up(team, order.step)
+                raise
         results = [result.clone() for result in self._results] if made is None else made
         return self._placed.program.restore(results)
 
-    def _give_up(self, step: int) -> None:
-        assert self._team is not None
-        self._team.close()
+    def _give_up(self, team: Team, step: int) -> None:
         self._team = None
-        if self._step == step:  # it had ended
-            return
-        for entry in self._state:
-            entry.undo(step)
-        # Its number is given again, so that it draws the same: no flag may have it.
-        self._raised.zero_()
+        try:
+            team.close()
+        finally:
+            for entry in self._state:
+                entry.undo(step)
+            # Its number is given again, so that it draws the same: no flag may have it.
+            self._raised.zero_()
 
     def memory(self, *inputs: Any) -> list[int]:
         """Run the step and measure the largest bytes in use, of each device that is used: its
@@ -261,7 +262,6 @@ class PlacedStep:
 
     def _started(self, said: list[Hyperparameters]) -> Team:
         hellos = [self._hello(d, device, said) for d, device in self._used]
-        self._said = said
         if self._block is None:
             (_, device), *_ = self._used
             return Here(device.name, hellos[0], self._raw, device.threads, self._commit)

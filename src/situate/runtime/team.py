@@ -19,7 +19,7 @@ from situate.runtime.device import Ran
 from situate.runtime.launch import launched
 from situate.runtime.seeds import kept_generator
 from situate.runtime.threads import threads
-from situate.runtime.worker import Failed, Hello, Run, Store, Work
+from situate.runtime.worker import Failed, Hello, Run, Store, Work, failed
 
 if TYPE_CHECKING:
     import torch
@@ -90,11 +90,12 @@ class Here:
         self._work = Work(hello, raw, commit.begin)
 
     def run(self, order: Run) -> list[Ran]:
-        with threads(self._threads), kept_generator():
-            said = self._work.run(order)
-        if isinstance(said, Failed):
-            raise failure(self._name, said, order.step, order.keep and not self._commit.begun)
-        return [said]
+        try:
+            with threads(self._threads), kept_generator():
+                return [self._work.ran(order)]
+        except Exception as error:
+            undone = order.keep and not self._commit.begun
+            raise failure(self._name, failed(error), order.step, undone) from error
 
     def store(self, step: int) -> None:
         if isinstance(said := self._work.run(Store(step)), Failed):

@@ -67,13 +67,13 @@ class Update:
         return torch.empty_like(parameter).copy_(gradient)
 
 
-def rehearse(kind: str, said: Hyperparameters) -> None:
+def rehearse(kind: str, said: Hyperparameters, dtype: torch.dtype) -> None:
     """Raise what an update with these hyperparameters would raise, and change nothing."""
     import torch
 
-    parts = [torch.zeros(1) for _ in ("value", *MOMENTS[kind])]
+    gradient, *parts = (torch.zeros(1, dtype=dtype) for _ in ("gradient", "value", *MOMENTS[kind]))
     with torch.no_grad():
-        _APPLY[kind](parts, torch.zeros(1), torch.zeros(()), said)
+        _APPLY[kind](parts, gradient, torch.zeros(()), said)
 
 
 def _size(parameter: torch.Tensor) -> int:

@@ -126,7 +126,7 @@ def main(connection: int, block: int) -> None:
     try:
         work = Work(hello, mapped(block))
     except Exception as error:
-        parent.send(_failed(error))
+        parent.send(failed(error))
         return
     parent.send("ready")
     while True:
@@ -172,7 +172,14 @@ class Work:
         state = self._mirror.state if self._mirror else state
         self._device = Device(hello.share, state, channels, hello.said, results, device, commit)
 
-    def _ran(self, order: Run) -> Ran:
+    def ran(self, order: Run) -> Ran:
+        """Run a step, and bring back what has to be."""
+        ran = self._run(order)
+        if order.keep:
+            self._stored(order.step)
+        return ran
+
+    def _run(self, order: Run) -> Ran:
         if self._mirror:
             self._mirror.load(order.changed)
         if order.said is not None:
@@ -202,14 +209,11 @@ class Work:
         try:
             if isinstance(order, Store):
                 return self._stored(order.step)
-            ran = self._ran(order)
-            if order.keep:
-                self._stored(order.step)
-            return ran
+            return self.ran(order)
         except Aborted:
             return Failed("aborted", "")
         except Exception as error:
-            return _failed(error)
+            return failed(error)
 
 
 def _mirror(hello: Hello, host: list[Entry], device: torch.device) -> Mirror:
@@ -219,7 +223,8 @@ def _mirror(hello: Hello, host: list[Entry], device: torch.device) -> Mirror:
     return Mirror(host, hello.share.here, changed, device)
 
 
-def _failed(error: Exception) -> Failed:
+def failed(error: Exception) -> Failed:
+    """What an error is to the process that hears of it."""
     import torch
 
     if isinstance(error, torch.OutOfMemoryError):
