@@ -33,7 +33,7 @@ def integers(given: object, shape: tuple[int, ...], what: str) -> NDArray[Any]:
 
 
 def check_devices(problem: Problem, placements: NDArray[Any], where: Where) -> NDArray[np.int32]:
-    """The same placements (k, n) of integers as 32-bit ones.
+    """A copy of placements (k, n) of integers as 32-bit ones.
 
     Raises:
         SituateError: a device that there is not; names the row and the op.
@@ -44,7 +44,7 @@ def check_devices(problem: Problem, placements: NDArray[Any], where: Where) -> N
             f"{where(row)}op {problem.graph.ops[op].name!r} is placed on device "
             f"{placements[row, op]}; there are devices 0 to {problem.d - 1}"
         )
-    return np.ascontiguousarray(placements, np.int32)
+    return placements.astype(np.int32, order="C")
 
 
 def check_order(problem: Problem, order: object) -> NDArray[np.int32]:
@@ -98,7 +98,7 @@ class Restrictions:
         self._first = first[problem.unit[self._members]]
 
     def check(self, placements: NDArray[Any], where: Where) -> NDArray[np.int32]:
-        """The same placements (k, n) of integers as 32-bit ones.
+        """A copy of placements (k, n) of integers as 32-bit ones.
 
         Raises:
             SituateError: a device that there is not or that an op may not run on, a group on

@@ -84,7 +84,7 @@ class Learning:
     grouping: str | None = None
     groups: int | None = None
     noise: float = 0.0
-    study: Path | None = None
+    study: str | Path | None = None
     evaluator: Evaluator | None = None
     on_measured: Callable[[int, Measurements], None] | None = None
     start: Callable[[], NDArray[np.int32]] | None = None
