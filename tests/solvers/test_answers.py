@@ -108,6 +108,12 @@ def test_a_batch_is_at_least_one(batch: Any) -> None:
         solved(climbing(batch=batch))
 
 
+@pytest.mark.parametrize("state", [None, {1: np.ones(1)}, {"a": object()}, {"a": [np.ones, 1]}])
+def test_a_state_is_arrays_by_name(state: Any, tmp_path: Path) -> None:
+    with pytest.raises(SituateError, match="'climb': state: must map names to arrays of numbers"):
+        solved(climbing(state=lambda: state), tmp_path / "study")
+
+
 FINE, NONE = np.ones(4), np.zeros(4, np.uint8)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,23 +11,28 @@ from situate.errors import SituateError
 from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
 from situate.placements import Restrictions, integers
 from situate.problem import Problem
-from situate.solvers.learner import Learner
+from situate.solvers.learner import Learner, State
 
 
 class Asking:
-    """Asks a learner of a method for placements.
+    """Asks a method's learner for placements.
+
+    Attributes:
+        method: its name.
+        learner: is asked.
+        name: the learner's own, with its settings; None without one.
 
     Raises:
         SituateError: it lacks a part of `Learner`, or its name is not a string.
     """
 
     def __init__(self, method: str, problem: Problem, learner: Learner) -> None:
-        self._method = f"method {method!r}"
-        _check_parts(learner, Learner, f"{self._method}: its learner")
-        name = getattr(learner, "name", "")
-        if not isinstance(name, str):
-            raise SituateError(f"{self._method}: its learner's name must be a string, got {name!r}")
-        self._learner = learner
+        self._who = f"method {method!r}"
+        _check_parts(learner, Learner, f"{self._who}: its learner")
+        name = getattr(learner, "name", None)
+        if not isinstance(name, str | None):
+            raise SituateError(f"{self._who}: its learner's name must be a string, got {name!r}")
+        self.method, self.learner, self.name = method, learner, name
         self._n = problem.n
         self._restrictions = Restrictions(problem)
 
@@ -35,10 +42,10 @@ class Asking:
         Raises:
             SituateError: not an integer of at least one.
         """
-        batch = self._learner.batch
+        batch = self.learner.batch
         if not isinstance(batch, int | np.integer) or batch < 1:
             raise SituateError(
-                f"{self._method}: batch: must be an integer of at least 1, got {batch!r}"
+                f"{self._who}: batch: must be an integer of at least 1, got {batch!r}"
             )
         return int(batch)
 
@@ -49,11 +56,21 @@ class Asking:
             SituateError: not k rows of n device indices; a device that an op may not run on, a
                 group on several. Names the method, the sample and the op.
         """
-        what = f"{self._method}: sample{'s' * (k > 1)} {first}{f' to {first + k - 1}' * (k > 1)}"
-        given = integers(self._learner.ask(k), (k, self._n), f"{what}: what ask({k}) returns")
-        return self._restrictions.check(
-            given, lambda row: f"{self._method}: sample {first + row}: "
-        )
+        what = f"{self._who}: sample{'s' * (k > 1)} {first}{f' to {first + k - 1}' * (k > 1)}"
+        given = integers(self.learner.ask(k), (k, self._n), f"{what}: what ask({k}) returns")
+        return self._restrictions.check(given, lambda row: f"{self._who}: sample {first + row}: ")
+
+    def state(self) -> State:
+        """What the learner has learnt.
+
+        Raises:
+            SituateError: not a mapping from names to arrays of numbers.
+        """
+        state = self.learner.state()
+        arrays = isinstance(state, Mapping) and all(isinstance(name, str) for name in state)
+        if not arrays or any(np.asarray(array).dtype.hasobject for array in state.values()):
+            raise SituateError(f"{self._who}: state: must map names to arrays of numbers")
+        return state
 
 
 def check_evaluator(machine: Evaluator) -> None:

@@ -12,7 +12,7 @@ from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers import auto
 from situate.solvers.answers import Asking, check_evaluator, measure
-from situate.solvers.learner import Learner, MakeLearner, State
+from situate.solvers.learner import MakeLearner, State
 from situate.solvers.search import Placement, Search
 from situate.study import Of, StudyFile, Unkept
 from situate.version import VERSION
@@ -52,10 +52,10 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
         learning = replace(learning, start=lambda: _start(search, study))
     learner = make(problem, learning, samples, search.seed)
     asking = Asking(method, problem, learner)
-    header = _header(search, method, learner, machine, samples)
+    header = _header(search, asking, machine, samples)
     with StudyFile.open(learning.study, header) as opened:
         study = opened
-        _Run(search, learner, asking, machine, study, learning.start is not None).until(samples)
+        _Run(search, asking, machine, study, learning.start is not None).until(samples)
     _warn_of_failures(search, method)
 
 
@@ -77,14 +77,13 @@ class _Run:
     def __init__(
         self,
         search: Search,
-        learner: Learner,
         asking: Asking,
         machine: Evaluator,
         study: StudyFile | Unkept,
         planned: bool,
     ) -> None:
         self.search, self.machine, self.study = search, machine, study
-        self.learner, self.asking = learner, asking
+        self.asking, self.learner = asking, asking.learner
         self.order = np.array(search.problem.graph.order, np.int32)
         self.planned = planned
         self.best = np.inf
@@ -96,7 +95,7 @@ class _Run:
         while self.done < samples and not (self.done and self._finished()):
             self._step(min(self.asking.batch(), samples - self.done))
         if self.done > resumed:
-            self.study.keep(self.done, self.learner.state, now=True)
+            self.study.keep(self.done, self.asking.state, now=True)
         if self.times:
             # What is measured last is kept of a complete study alone: a longer one has others.
             self.study = self.study if self.done == samples else Unkept()
@@ -132,7 +131,7 @@ class _Run:
         self.learner.tell(placements, measurements)
         self._count(self.done, placements, measurements)
         self.done += k
-        self.study.keep(self.done, self.learner.state)
+        self.study.keep(self.done, self.asking.state)
 
     def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
         """What the study already holds of these samples, and the rest from the machine."""
@@ -187,18 +186,16 @@ class _Run:
         return chosen + [first] * (self.planned and first not in chosen)
 
 
-def _header(
-    search: Search, method: str, learner: Learner, machine: Evaluator, samples: int
-) -> dict[str, str]:
+def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) -> dict[str, str]:
     """What a study is of: everything that decides the samples to come."""
     problem, learning = search.problem, search.learning
     costs = {"costs": problem.costs.hash} if problem.costs else {}
-    named = {"learner": learner.name} if hasattr(learner, "name") else {}
+    named = {} if asking.name is None else {"learner": asking.name}
     return {
         "graph": f"{problem.graph.name} {problem.graph.hash}",
         "cluster": f"{problem.cluster.name} {problem.cluster.hash}",
         "rules": problem.rules.name,
-        "method": method,
+        "method": asking.method,
         "settings": learning.settings,
         "grouping": str(learning.grouping),
         "groups": str(learning.groups),
