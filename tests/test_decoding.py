@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from situate.decoding import decode, order_of, priority_of
+from situate.errors import SituateError
 from situate.problem import Problem
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
@@ -58,6 +61,40 @@ def test_the_first_of_the_order_goes_first() -> None:
     problem = Problem(apart(3), devices(1))
     schedule = decode(problem, np.zeros(3, np.int32), np.array([2, 0, 1], np.int32), "eager")
     assert schedule.start.tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("decoder", ["eager", "serial", "calls"])
+@pytest.mark.parametrize(
+    ("placement", "order", "message"),
+    [
+        (
+            [0, 0],
+            [0, 1, 2],
+            r"placement: must be integers of shape \(3,\), got int64 of shape \(2,\)",
+        ),
+        ([0.0] * 3, [0, 1, 2], r"placement: must be integers of shape \(3,\), got float64"),
+        (
+            [0, 2, 0],
+            [0, 1, 2],
+            "placement: op 'op1' is placed on device 2; there are devices 0 to 1",
+        ),
+        ([0, -1, 0], [0, 1, 2], "placement: op 'op1' is placed on device -1"),
+        ([0, 0, 0], [0, 1], r"order: must be integers of shape \(3,\)"),
+        ([0, 0, 0], [0, 0, 0], "each of the op indices 0 to 2 once; it lacks 1, op 'op1'"),
+        ([0, 0, 0], [0, 1, 3], "each of the op indices 0 to 2 once; it lacks 2, op 'op2'"),
+    ],
+)
+def test_what_is_no_decision_is_refused(
+    placement: list[int], order: list[int], message: str, decoder: Any
+) -> None:
+    with pytest.raises(SituateError, match=message):
+        decode(Problem(chain(3), devices(1, 1)), np.array(placement), np.array(order), decoder)
+
+
+def test_an_unknown_decoder_is_told_its_nearest() -> None:
+    none = np.zeros(1, np.int32)
+    with pytest.raises(SituateError, match="unknown decoder 'eagre'; did you mean 'eager'"):
+        decode(Problem(chain(1), devices(1)), none, none, "eagre")  # type: ignore[arg-type]
 
 
 def test_an_order_that_is_not_topological_is_a_priority_all_the_same() -> None:

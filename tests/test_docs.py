@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,16 @@ def test_every_field_of_a_plan_is_described():
 def test_every_method_has_a_page_that_the_index_names(method):
     assert (ROOT / "docs" / "methods" / f"{method}.md").read_text().startswith(f"# {method}\n")
     assert f"[{method}]({method}.md)" in (ROOT / "docs" / "methods" / "README.md").read_text()
+
+
+def test_the_program_of_the_page_on_own_methods_runs(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "docs" / "own-methods.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), names)
+    assert names["climbed"].value < names["climbed"].samples[0]
+    assert names["balanced"].measured < names["balanced"].samples[0]
+    assert len(capsys.readouterr().out.splitlines()) == 6
 
 
 def test_the_readmes_cluster_is_one(tmp_path):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from situate import zoo
     from situate.cluster import Cluster, Device, Link
     from situate.costs.measured import Costs
+    from situate.evaluators.measurements import Evaluator, Measurements
     from situate.graph import Graph, MachineDevice, Op, Tensor
     from situate.model import find_model
     from situate.plan import Plan
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from situate.result import Progress, Result
     from situate.schedule import Schedule
     from situate.solvers import METHODS, solve
-    from situate.solvers.learner import Learning
+    from situate.solvers.learner import Learner, Learning
     from situate.study import Study
 
 __all__ = [
@@ -48,11 +49,14 @@ __all__ = [
     "ClusterError",
     "Costs",
     "Device",
+    "Evaluator",
     "Graph",
     "GraphError",
+    "Learner",
     "Learning",
     "Link",
     "MachineDevice",
+    "Measurements",
     "MissingExtra",
     "Op",
     "Plan",
@@ -82,10 +86,13 @@ _HOME = {
     "Cluster": "cluster",
     "Costs": "costs.measured",
     "Device": "cluster",
+    "Evaluator": "evaluators.measurements",
     "Graph": "graph",
+    "Learner": "solvers.learner",
     "Learning": "solvers.learner",
     "Link": "cluster",
     "MachineDevice": "graph",
+    "Measurements": "evaluators.measurements",
     "Op": "graph",
     "Plan": "plan",
     "Problem": "problem",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.errors import SituateError, nearest
+from situate.placements import check_devices, check_order, integers
 from situate.problem import Problem
 from situate.schedule import Schedule
 
@@ -22,7 +24,18 @@ def decode(
     """The one schedule that a placement (n,) and an order (n,), most urgent first, stand for.
 
     `calls` is the decoder of the atomic rules, where the order plays no part.
+
+    Raises:
+        SituateError: arrays of another shape or not of integers, a device that there is not, an
+            order in which not every op is once, an unknown decoder.
     """
+    if decoder not in get_args(DecoderName):
+        raise SituateError(
+            f"unknown decoder {decoder!r}{nearest(str(decoder), get_args(DecoderName))}"
+        )
+    given = integers(placement, (problem.n,), "placement")
+    placement = check_devices(problem, given[None], lambda _: "placement: ")[0]
+    order = check_order(problem, order)
     if decoder == "calls":
         from situate.evaluators.calls import schedule_calls
 

@@ -21,6 +21,12 @@ def test_a_single_device_comes_first_and_no_method_twice():
     assert chosen_of("heft, post,heft") == ["single", "heft", "post"]
 
 
+def test_a_method_that_is_named_twice_is_noted(capsys):
+    chosen_of("post,heft,post,post")
+    chosen_of("single,heft")
+    assert capsys.readouterr().err == "post: named more than once in --methods; it runs once\n"
+
+
 def test_an_unknown_method_is_told_its_nearest():
     with pytest.raises(SituateError, match="did you mean 'post'"):
         chosen_of("pots")

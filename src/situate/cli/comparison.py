@@ -25,6 +25,8 @@ def chosen_of(methods: str | None) -> list[str]:
     names = [name.strip() for name in methods.split(",")]
     for name in names:
         check_method(name)
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        note(f"{name}: named more than once in --methods; it runs once")
     return list(dict.fromkeys(["single", *names]))
 
 

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 
-import numpy as np
-
 from situate.errors import SituateError, nearest
 from situate.problem import Problem
 from situate.result import Progress, Result
 from situate.solvers.bounds import lower_bound
-from situate.solvers.learner import Learning
+from situate.solvers.learner import Learning, MakeLearner
+from situate.solvers.outcome import result_of
+from situate.solvers.own import own_method
 from situate.solvers.search import Search
 
 METHODS = {
@@ -53,7 +53,7 @@ DEFAULT_SECONDS = 10.0
 
 def solve(
     problem: Problem,
-    method: str = "auto",
+    method: str | MakeLearner = "auto",
     *,
     time_limit: float | None = None,
     evaluations: int | None = None,
@@ -69,26 +69,27 @@ def solve(
 
     Args:
         problem: a graph on a cluster.
-        method: one of `METHODS`.
+        method: one of `METHODS`; or a function that makes a `Learner` from the problem, the
+            `Learning`, the number of samples to come and the seed. It is known by its name.
         time_limit: wall seconds; None for `DEFAULT_SECONDS`, or where `evaluations` are given or
-            the method is one of `LEARNERS` for as long as they take.
+            the method learns for as long as they take.
         evaluations: decisions to look at; None for as many as the time allows, and for 2,400 in
             a method that learns.
         seed: of all the search's randomness, at least 0.
         threads: at most this many; None for all CPUs.
         on_progress: called now and then, in the calling thread.
-        learning: how a method of `LEARNERS` goes about it; None for `Learning()`.
+        learning: how a method that learns goes about it; None for `Learning()`.
 
     Raises:
-        SituateError: an unknown method, a budget below zero.
+        SituateError: an unknown method, a budget below zero; a learner or an evaluator whose
+            answers are not what `Learner` and `Evaluator` say.
     """
-    if method not in METHODS:
-        raise SituateError(f"unknown method {method!r}{nearest(method, METHODS)}")
-    _check_budget(time_limit, evaluations, seed, threads)
-    if time_limit is None and evaluations is None and method not in LEARNERS:
-        time_limit = DEFAULT_SECONDS
     begin = time.perf_counter()
-    run = import_module(f"situate.solvers.{METHODS[method]}").run
+    name, run = _named(method)
+    _check_budget(time_limit, evaluations, seed, threads)
+    learns = name in LEARNERS or name not in METHODS
+    if time_limit is None and evaluations is None and not learns:
+        time_limit = DEFAULT_SECONDS
     bound = lower_bound(problem)
     search = Search(
         problem, bound, time_limit, evaluations, seed, threads, on_progress, begin, learning
@@ -98,7 +99,17 @@ def solve(
     except KeyboardInterrupt:
         if search.best is None:
             raise
-    return _result(search, method)
+    return result_of(search, name)
+
+
+def _named(method: str | MakeLearner) -> tuple[str, Callable[[Search], None]]:
+    """The name of a method, and what runs it."""
+    if not isinstance(method, str):
+        return own_method(method, METHODS)
+    if method not in METHODS:
+        raise SituateError(f"unknown method {method!r}{nearest(method, METHODS)}")
+    run: Callable[[Search], None] = import_module(f"situate.solvers.{METHODS[method]}").run
+    return method, run
 
 
 def _check_budget(
@@ -112,27 +123,3 @@ def _check_budget(
         raise SituateError(f"seed: must be between 0 and 2^32, got {seed}")
     if threads is not None and threads < 1:
         raise SituateError(f"threads: must be at least 1, got {threads}")
-
-
-def _result(search: Search, method: str) -> Result:
-    best = search.best
-    if best is None:
-        raise SituateError(f"method {method!r} found no plan")
-    samples = np.concatenate([m.seconds for m in search.measurements] or [np.empty(0)])
-    return Result(
-        problem=search.problem,
-        method=method,
-        decoder=best.decoder,
-        placement=best.placement,
-        order=best.order,
-        schedule=best.schedule,
-        value=best.value,
-        lower_bound=search.lower_bound,
-        feasible=best.feasible,
-        evaluations=search.evaluations,
-        seconds=search.seconds,
-        seed=search.seed,
-        history=tuple(search.history),
-        samples=samples,
-        measured=search.measured_best if search.learning.evaluator else None,
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +10,9 @@ import numpy as np
 from situate.errors import SituateError
 from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.problem import Problem
 from situate.solvers import auto
-from situate.solvers.learner import Learner, Learning, State
+from situate.solvers.answers import Asking, check_evaluator, measure
+from situate.solvers.learner import MakeLearner, State
 from situate.solvers.search import Placement, Search
 from situate.study import Of, StudyFile, Unkept
 from situate.version import VERSION
@@ -30,15 +29,13 @@ ROUNDS = 3
 PLANNING = 5000
 """Evaluations of `auto` for the plan that a machine measures first: seconds on a thousand ops."""
 
-MakeLearner = Callable[[Problem, Learning, int, int], Learner]
-"""A learner for a problem, from settings, the number of samples to come and a seed."""
-
 
 def learn(search: Search, method: str, make: MakeLearner) -> None:
     """Ask, measure, keep, tell, until the budget ends; the best placement measured is the plan.
 
     Raises:
-        SituateError: an objective other than `time`; a study of another problem or method.
+        SituateError: an objective other than `time`; a study of another problem or method; answers
+            of the learner or the evaluator that are none.
     """
     problem, learning = search.problem, search.learning
     if problem.objective != "time":
@@ -49,13 +46,16 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
     machine = learning.evaluator or SimulatedMachine(
         problem, learning.noise, search.seed, search.threads
     )
+    check_evaluator(machine)
     study: StudyFile | Unkept = Unkept()
     if learning.evaluator is not None and problem.costs is not None and learning.start is None:
         learning = replace(learning, start=lambda: _start(search, study))
     learner = make(problem, learning, samples, search.seed)
-    with StudyFile.open(learning.study, _header(search, method, machine, samples)) as opened:
+    asking = Asking(method, problem, learner)
+    header = _header(search, asking, machine, samples)
+    with StudyFile.open(learning.study, header) as opened:
         study = opened
-        _Run(search, learner, machine, study, learning.start is not None).until(samples)
+        _Run(search, asking, machine, study, learning.start is not None).until(samples)
     _warn_of_failures(search, method)
 
 
@@ -77,12 +77,13 @@ class _Run:
     def __init__(
         self,
         search: Search,
-        learner: Learner,
+        asking: Asking,
         machine: Evaluator,
         study: StudyFile | Unkept,
         planned: bool,
     ) -> None:
-        self.search, self.learner, self.machine, self.study = search, learner, machine, study
+        self.search, self.machine, self.study = search, machine, study
+        self.asking, self.learner = asking, asking.learner
         self.order = np.array(search.problem.graph.order, np.int32)
         self.planned = planned
         self.best = np.inf
@@ -92,9 +93,9 @@ class _Run:
     def until(self, samples: int) -> None:
         resumed = self._resume()
         while self.done < samples and not (self.done and self._finished()):
-            self._step(min(self.learner.batch, samples - self.done))
+            self._step(min(self.asking.batch(), samples - self.done))
         if self.done > resumed:
-            self.study.keep(self.done, self.learner.state, now=True)
+            self.study.keep(self.done, self.asking.state, now=True)
         if self.times:
             # What is measured last is kept of a complete study alone: a longer one has others.
             self.study = self.study if self.done == samples else Unkept()
@@ -125,12 +126,12 @@ class _Run:
             ) from None
 
     def _step(self, k: int) -> None:
-        placements = self.learner.ask(k)
+        placements = self.asking.ask(self.done, k)
         measurements = self._measure(self.done, placements)
         self.learner.tell(placements, measurements)
         self._count(self.done, placements, measurements)
         self.done += k
-        self.study.keep(self.done, self.learner.state)
+        self.study.keep(self.done, self.asking.state)
 
     def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
         """What the study already holds of these samples, and the rest from the machine."""
@@ -138,8 +139,7 @@ class _Run:
         while len(known) < len(placements):
             number = first + len(known)
             left = placements[len(known) :][: self.machine.at_once]
-            new = self.machine.measure(left, number + (self.done if of == "finals" else 0))
-            _check_answer(self.machine, new, len(left))
+            new = measure(self.machine, left, number + (self.done if of == "finals" else 0))
             self.study.record(number, left, new, first, of)
             known = known.then(new)
         return known
@@ -186,15 +186,16 @@ class _Run:
         return chosen + [first] * (self.planned and first not in chosen)
 
 
-def _header(search: Search, method: str, machine: Evaluator, samples: int) -> dict[str, str]:
+def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) -> dict[str, str]:
     """What a study is of: everything that decides the samples to come."""
     problem, learning = search.problem, search.learning
     costs = {"costs": problem.costs.hash} if problem.costs else {}
+    named = {} if asking.name is None else {"learner": asking.name}
     return {
         "graph": f"{problem.graph.name} {problem.graph.hash}",
         "cluster": f"{problem.cluster.name} {problem.cluster.hash}",
         "rules": problem.rules.name,
-        "method": method,
+        "method": asking.method,
         "settings": learning.settings,
         "grouping": str(learning.grouping),
         "groups": str(learning.groups),
@@ -205,21 +206,8 @@ def _header(search: Search, method: str, machine: Evaluator, samples: int) -> di
         "devices": str(problem.d),
         "situate": VERSION,
         **costs,
+        **named,
     }
-
-
-def _check_answer(machine: Evaluator, measurements: Measurements, k: int) -> None:
-    if len(measurements) != k:
-        raise SituateError(
-            f"evaluator {machine.name!r} measured {len(measurements)} of {k} placements"
-        )
-    seconds = measurements.seconds
-    wrong = ~(seconds >= 0) | (measurements.ok & np.isinf(seconds))
-    if wrong.any():
-        raise SituateError(
-            f"evaluator {machine.name!r} measured {seconds[wrong][0]} seconds; a step that was "
-            "completed takes some, one that was not infinitely many"
-        )
 
 
 def _warn_of_failures(search: Search, method: str) -> None:

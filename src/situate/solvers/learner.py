@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import isfinite
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.errors import SituateError, nearest
 from situate.evaluators.measurements import Evaluator, Measurements
+from situate.grouping import GROUPINGS
+from situate.problem import Problem
 
 Settings = Literal["paper", "tuned"]
 State = Mapping[str, NDArray[np.generic]]
@@ -22,6 +27,9 @@ class Learner(Protocol):
 
     All its randomness comes from its seed and the number of samples asked for so far, so that
     `state` need not hold a generator's insides.
+
+    A learner may have an attribute `name`: a string with all its settings that change what it asks
+    for. A study keeps it, and is refused to a learner of another name.
     """
 
     @property
@@ -30,7 +38,8 @@ class Learner(Protocol):
         ...
 
     def ask(self, k: int) -> NDArray[np.int32]:
-        """Placements (k, n) to measure next."""
+        """Placements (k, n) to measure next: integers, the indices of devices that
+        `Problem.allowed` lets the ops run on, one for all ops of a colocation group."""
         ...
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
@@ -65,13 +74,40 @@ class Learning:
             batch.
         start: makes a placement (n,) that is worth measuring first, for methods that can begin with
             one.
+
+    Raises:
+        SituateError: unknown settings or grouping, groups below one, noise below zero or not
+            finite.
     """
 
     settings: Settings = "tuned"
     grouping: str | None = None
     groups: int | None = None
     noise: float = 0.0
-    study: Path | None = None
+    study: str | Path | None = None
     evaluator: Evaluator | None = None
     on_measured: Callable[[int, Measurements], None] | None = None
     start: Callable[[], NDArray[np.int32]] | None = None
+
+    def __post_init__(self) -> None:
+        _check_name("settings", self.settings, get_args(Settings))
+        if self.grouping is not None:
+            _check_name("grouping", self.grouping, tuple(GROUPINGS))
+        if self.groups is not None and not _is(self.groups, Integral, least=1):
+            raise SituateError(f"groups: must be an integer of at least 1, got {self.groups!r}")
+        if not (_is(self.noise, Real, least=0) and isfinite(self.noise)):
+            raise SituateError(f"noise: must be finite and not negative, got {self.noise!r}")
+
+
+MakeLearner = Callable[[Problem, Learning, int, int], Learner]
+"""A learner for a problem, from settings, the number of samples to come and a seed."""
+
+
+def _check_name(what: str, name: str, known: tuple[str, ...]) -> None:
+    if name not in known:
+        raise SituateError(f"unknown {what} {name!r}{nearest(str(name), known)}")
+
+
+def _is(value: Any, kind: type, least: int) -> bool:
+    number = isinstance(value, kind)
+    return number and bool(value >= least)

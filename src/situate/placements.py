@@ -1,0 +1,138 @@
+"""Placements and orders that come from outside, checked against the problem they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.errors import SituateError, nearest
+from situate.problem import Problem
+
+Where = Callable[[int], str]
+"""What an error of a row of placements begins with."""
+
+
+def integers(given: object, shape: tuple[int, ...], what: str) -> NDArray[Any]:
+    """`given` as an array of integers of that shape.
+
+    Raises:
+        SituateError: it is not; the line begins with `what`.
+    """
+    try:
+        found = np.asarray(given)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise SituateError(f"{what}: must be integers of shape {shape}: {error}") from None
+    if found.dtype.kind not in "iu" or found.shape != shape:
+        raise SituateError(
+            f"{what}: must be integers of shape {shape}, got {found.dtype} of shape {found.shape}"
+        )
+    return found
+
+
+def check_devices(problem: Problem, placements: NDArray[Any], where: Where) -> NDArray[np.int32]:
+    """A copy of placements (k, n) of integers as 32-bit ones.
+
+    Raises:
+        SituateError: a device that there is not; names the row and the op.
+    """
+    if placements.size and not (placements.min() >= 0 and placements.max() < problem.d):
+        row, op = np.argwhere((placements < 0) | (placements >= problem.d))[0]
+        raise SituateError(
+            f"{where(row)}op {problem.graph.ops[op].name!r} is placed on device "
+            f"{placements[row, op]}; there are devices 0 to {problem.d - 1}"
+        )
+    return placements.astype(np.int32, order="C")
+
+
+def check_order(problem: Problem, order: object) -> NDArray[np.int32]:
+    """An order (n,) of op indices as 32-bit integers.
+
+    Raises:
+        SituateError: not every op once; names one that is missing.
+    """
+    given = integers(order, (problem.n,), "order")
+    seen = np.zeros(problem.n, np.bool_)
+    seen[given[(given >= 0) & (given < problem.n)]] = True
+    if not seen.all():
+        missing = int(np.argmin(seen))
+        raise SituateError(
+            f"order: must have each of the op indices 0 to {problem.n - 1} once; it lacks "
+            f"{missing}, op {problem.graph.ops[missing].name!r}"
+        )
+    return np.ascontiguousarray(given, np.int32)
+
+
+def indices_of(problem: Problem, places: Mapping[str, str]) -> NDArray[np.int32]:
+    """The placement (n,) that a mapping from the names of ops to those of devices stands for.
+
+    Raises:
+        SituateError: an op that is missing, an op or a device that there is not.
+    """
+    devices = {name: device for device, name in enumerate(problem.cluster.names)}
+    names = [op.name for op in problem.graph.ops]
+    for op in places.keys() - set(names):
+        raise SituateError(f"placement: unknown op {op!r}{nearest(str(op), names)}")
+    for op in names:
+        if op not in places:
+            raise SituateError(f"placement: op {op!r} has no device")
+        device = places[op]
+        if not isinstance(device, str) or device not in devices:
+            hint = nearest(str(device), devices)
+            raise SituateError(f"placement: op {op!r} is on unknown device {device!r}{hint}")
+    return np.array([devices[places[op]] for op in names], np.int32)
+
+
+class Restrictions:
+    """Where the ops of a problem may run, as arrays that many placements are checked by at once."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        first = np.unique(problem.unit, return_index=True)[1]
+        everywhere = np.asarray(problem.allowed.all(axis=1))
+        self._restricted = np.flatnonzero(~everywhere[problem.unit])
+        self._row = problem.unit[self._restricted].astype(np.int64) * problem.d
+        self._members = np.flatnonzero(first[problem.unit] != np.arange(problem.n))
+        self._first = first[problem.unit[self._members]]
+
+    def check(self, placements: NDArray[Any], where: Where) -> NDArray[np.int32]:
+        """A copy of placements (k, n) of integers as 32-bit ones.
+
+        Raises:
+            SituateError: a device that there is not or that an op may not run on, a group on
+                several devices; names the row and the op.
+        """
+        devices = check_devices(self._problem, placements, where)
+        self._check_allowed(devices, where)
+        self._check_groups(devices, where)
+        return devices
+
+    def _check_allowed(self, devices: NDArray[np.int32], where: Where) -> None:
+        allowed = self._problem.allowed.ravel()
+        may = np.asarray(allowed.take(self._row + devices[:, self._restricted]))
+        if not may.all():
+            row, column = np.argwhere(~may)[0]
+            op = int(self._restricted[column])
+            names = self._problem.cluster.names
+            others = [
+                names[d] for d in np.flatnonzero(self._problem.allowed[self._problem.unit[op]])
+            ]
+            raise SituateError(
+                f"{where(row)}op {self._problem.graph.ops[op].name!r} is placed on "
+                f"{names[devices[row, op]]!r}, where it may not run; it may on "
+                f"{', '.join(map(repr, others[:8]))}{', ...' if len(others) > 8 else ''}"
+            )
+
+    def _check_groups(self, devices: NDArray[np.int32], where: Where) -> None:
+        together = np.asarray(devices[:, self._members] == devices[:, self._first])
+        if not together.all():
+            row, column = np.argwhere(~together)[0]
+            first, other = int(self._first[column]), int(self._members[column])
+            ops, names = self._problem.graph.ops, self._problem.cluster.names
+            raise SituateError(
+                f"{where(row)}group {ops[other].group!r} is split: op {ops[first].name!r} is "
+                f"placed on {names[devices[row, first]]!r} and op {ops[other].name!r} on "
+                f"{names[devices[row, other]]!r}"
+            )

@@ -1,0 +1,38 @@
+"""What a search has found, as a `Result`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.errors import SituateError
+from situate.result import Result
+from situate.solvers.search import Search
+
+
+def result_of(search: Search, method: str) -> Result:
+    """The best decision of a search and how it got there.
+
+    Raises:
+        SituateError: it has none.
+    """
+    best = search.best
+    if best is None:
+        raise SituateError(f"method {method!r} found no plan")
+    samples = np.concatenate([m.seconds for m in search.measurements] or [np.empty(0)])
+    return Result(
+        problem=search.problem,
+        method=method,
+        decoder=best.decoder,
+        placement=best.placement,
+        order=best.order,
+        schedule=best.schedule,
+        value=best.value,
+        lower_bound=search.lower_bound,
+        feasible=best.feasible,
+        evaluations=search.evaluations,
+        seconds=search.seconds,
+        seed=search.seed,
+        history=tuple(search.history),
+        samples=samples,
+        measured=search.measured_best if search.learning.evaluator else None,
+    )
