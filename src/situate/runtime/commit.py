@@ -74,7 +74,8 @@ class Commit:
         while True:
             try:
                 for number, handler in self._handlers.items():
-                    signal.signal(number, handler)
+                    if signal.getsignal(number) == self._handle:
+                        signal.signal(number, handler)
             except BaseException as reason:
                 raised = reason
             else:
