@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from situate.cluster import Cluster, Device, Link
+from situate.errors import SituateError
+from situate.graph import Graph, Op
 from situate.problem import Problem
 from situate.result import Progress
 from situate.solvers.search import Search
@@ -112,3 +115,40 @@ def test_progress_tells_the_best_so_far() -> None:
     assert search.best is not None
     assert (seen[1].value, seen[1].evaluations) == (search.best.value, 2)
     assert seen[1].lower_bound == 1.0
+
+
+OPS = (
+    Op("pinned", seconds={"*": 1.0}, device="d0"),
+    Op("choosy", seconds={"d0": 1.0}),
+    Op("left", seconds={"*": 1.0}, group="g"),
+    Op("right", seconds={"*": 1.0}, group="g"),
+)
+
+
+@pytest.mark.parametrize(
+    ("placement", "message"),
+    [
+        ((1, 0, 1, 1), "op 'pinned' is pinned to 'd0', but runs on 'd1'"),
+        ((0, 1, 1, 1), "op 'choosy' cannot run on 'd1'"),
+        ((0, 0, 1, 0), "group 'g' is split: op 'left' runs on 'd1', op 'right' on 'd0'"),
+        ((0, 0, 0, 2), "op 'right' is on device 2 of 2"),
+        ((0, 0, -1, -1), "op 'left' is on device -1 of 2"),
+        ((0, 0, 1), "a placement has 4 devices, one an op; got an array of shape (3,)"),
+    ],
+)
+@pytest.mark.parametrize("rules", ["situate", "dnn-partitioning"])
+def test_a_placement_that_may_not_be_is_refused(
+    placement: tuple[int, ...], message: str, rules: Any
+) -> None:
+    search = _search(Problem(Graph("g", OPS), devices(1, 1), "time", rules))
+    with pytest.raises(SituateError) as error:
+        search.offer(np.array(placement, np.int32), np.arange(4, dtype=np.int32))
+    assert str(error.value) == message
+    assert search.best is None
+
+
+def test_a_unit_larger_than_its_device_does_not_fit() -> None:
+    unequal = Cluster("c", (Device("d0", memory=1), Device("d1", memory=9)), (Link("*", "*", 1.0),))
+    of = Problem(Graph("g", (Op("big", seconds={"*": 1.0}, persistent=5),)), unequal)
+    assert not _search(of).offer(*_on(0)).feasible
+    assert _search(of).offer(*_on(1)).feasible

@@ -16,6 +16,7 @@ from situate.evaluators.simulator import Simulator, default_threads
 from situate.problem import Problem
 from situate.result import Progress
 from situate.schedule import Schedule
+from situate.solvers.lawful import check_placement
 from situate.solvers.learner import Learning
 
 Order = NDArray[np.int32]
@@ -192,6 +193,7 @@ class Search:
 
     def _decode(self, placement: Placement, order: Order, decoder: DecoderName) -> Found:
         placement = np.ascontiguousarray(placement, np.int32)
+        check_placement(self.problem, placement)
         if decoder == "calls":
             schedule = schedule_calls(self.problem, placement)
         else:
