@@ -139,6 +139,8 @@ def _heat(search: Search, annealers: _core.Annealers) -> float:
 
 def _balance(search: Search) -> None:
     """Annealing of the busiest device or channel; order plays no part."""
+    if (search.problem.allowed.sum(axis=1) == 1).all():
+        return
     found = _best(search)
     chains = _chains(search)
     core = search.simulator.core
@@ -171,10 +173,11 @@ def _chains(search: Search) -> int:
 
 
 def _slices(search: Search, chains: int) -> Iterator[tuple[float, int, bool]]:
-    """Temperature (relative), evaluations a chain and whether a round begins, until the end."""
-    total = 1 - search.left()
-    begin, current = total, -1
-    while not search.finished():
+    """Temperature (relative), evaluations a chain and whether a round begins, until the budget ends
+    or a slice evaluates nothing."""
+    begin, current, before = 1 - search.left(), -1, -1
+    while not search.finished() and search.evaluations > before:
+        before = search.evaluations
         done = (1 - search.left() - begin) / max(1 - begin, 1e-9)
         now = next((r for r, end in enumerate(ROUNDS) if done < end), len(ROUNDS) - 1)
         first = ROUNDS[now - 1] if now else 0.0
