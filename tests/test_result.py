@@ -35,12 +35,6 @@ def test_a_gap_of_zero_and_nothing_else_proves_a_plan_optimal() -> None:
         assert (judged.gap == 0) is optimal
 
 
-def test_bytes_are_not_rounded() -> None:
-    result = replace(_result("memory"), lower_bound=1e15)
-    assert replace(result, value=1e15).optimal
-    assert not replace(result, value=1e15 + 1).optimal
-
-
 def test_a_plan_that_does_not_fit_is_not_optimal() -> None:
     result = replace(_result(), value=4.0, lower_bound=4.0, feasible=False)
     assert result.gap == math.inf
