@@ -191,12 +191,31 @@ bool Balancer::trade() {
   return true;
 }
 
+// The device that holds what a piece on this one does not.
+int Balancer::elsewhere(int device) const { return device == 0 ? problem_.d - 1 : 0; }
+
+// Whether every piece may be on both devices or on neither, and loads both alike.
 bool Balancer::same_kind(int a, int b) const {
   const auto& p = problem_;
   if (p.capacity[a] != p.capacity[b] || p.pays[a] != p.pays[b]) return false;
+  if ((p.blocking || p.atomic) && !same_links(a, b)) return false;
+  for (int unit = 0; unit < p.units; ++unit)
+    if (p.may_run(unit, a) != p.may_run(unit, b)) return false;
   for (int op = 0; op < p.n; ++op)
     if (p.op_seconds(op, a) != p.op_seconds(op, b)) return false;
   return true;
+}
+
+bool Balancer::same_links(int a, int b) const {
+  const auto& p = problem_;
+  const auto pair = [&](int source, int target) {
+    return static_cast<size_t>(source) * p.d + target;
+  };
+  const auto same = [&](size_t x, size_t y) {
+    return p.latency[x] == p.latency[y] && p.bandwidth[x] == p.bandwidth[y];
+  };
+  return same(pair(a, elsewhere(a)), pair(b, elsewhere(b))) &&
+         same(pair(elsewhere(a), a), pair(elsewhere(b), b));
 }
 
 // Loads of all pieces of the line on a device; equal devices share them.
@@ -205,16 +224,15 @@ const std::vector<std::vector<double>>& Balancer::pieces_on(int device, size_t s
   pieces_.resize(p.d);
   for (int other = 0; other < p.d; ++other)
     if (!pieces_[other].empty() && same_kind(device, other)) return pieces_[other];
-  const int elsewhere = device == 0 ? p.d - 1 : 0;
-  std::fill(device_.begin(), device_.end(), elsewhere);
+  std::fill(device_.begin(), device_.end(), elsewhere(device));
   count_all();
   for (size_t begin = 0; begin < line_.size(); begin += step)
-    pieces_[device].push_back(pieces_from(begin, step, device, elsewhere));
+    pieces_[device].push_back(pieces_from(begin, step, device));
   return pieces_[device];
 }
 
 // Grows a piece unit by unit until its ops alone take longer than the best period, or do not fit.
-std::vector<double> Balancer::pieces_from(size_t begin, size_t step, int device, int elsewhere) {
+std::vector<double> Balancer::pieces_from(size_t begin, size_t step, int device) {
   const auto& p = problem_;
   std::vector<double> loads;
   double work = 0;
@@ -228,7 +246,7 @@ std::vector<double> Balancer::pieces_from(size_t begin, size_t step, int device,
     ++end;
     if (end % step == 0 || end == line_.size()) loads.push_back(load_[device]);
   }
-  while (end > begin) move(line_[--end], elsewhere);
+  while (end > begin) move(line_[--end], elsewhere(device));
   moved_.clear();
   return loads;
 }

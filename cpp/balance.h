@@ -35,8 +35,10 @@ class Balancer {
   void count_all();
   void keep_if_best();
   const std::vector<std::vector<double>>& pieces_on(int device, size_t step);
-  std::vector<double> pieces_from(size_t begin, size_t step, int device, int elsewhere);
+  std::vector<double> pieces_from(size_t begin, size_t step, int device);
+  int elsewhere(int device) const;
   bool same_kind(int a, int b) const;
+  bool same_links(int a, int b) const;
   void cut(const std::vector<int32_t>& devices, const std::vector<std::vector<int32_t>>& begins,
            size_t step);
   void move(int unit, int device);

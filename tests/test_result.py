@@ -22,9 +22,23 @@ def test_the_gap_is_relative_to_the_bound() -> None:
     result = _result()
     assert replace(result, value=6.0, lower_bound=4.0).gap == 0.5
     assert replace(result, value=4.0, lower_bound=4.0).gap == 0
-    assert replace(result, value=3.0, lower_bound=4.0).gap == 0
+    assert replace(result, value=3.0, lower_bound=4.0).gap == -0.25
     assert replace(result, value=1.0, lower_bound=0.0).gap == math.inf
     assert replace(result, value=0.0, lower_bound=0.0).gap == 0
+
+
+def test_a_gap_of_zero_and_nothing_else_proves_a_plan_optimal() -> None:
+    result = _result()
+    for value, optimal in ((4.0, True), (4 + 4e-12, True), (4 + 1e-10, False), (3.9, False)):
+        judged = replace(result, value=value, lower_bound=4.0)
+        assert judged.optimal is optimal
+        assert (judged.gap == 0) is optimal
+
+
+def test_a_plan_that_does_not_fit_is_not_optimal() -> None:
+    result = replace(_result(), value=4.0, lower_bound=4.0, feasible=False)
+    assert result.gap == math.inf
+    assert not result.optimal
 
 
 def test_figures_come_from_the_schedule() -> None:

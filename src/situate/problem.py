@@ -280,17 +280,28 @@ class Problem:
         why = f": it has seconds for {', '.join(op.seconds or ())}" if alone else ""
         return f"no device of cluster {self.cluster.name!r} can run {what}{why}"
 
+    @cached_property
+    def serial_seconds(self) -> float:
+        """Seconds that no schedule exceeds: all ops and transfers one after another, each where it
+        takes longest."""
+        of_ops, of_tensors = self._longest_times
+        with np.errstate(over="ignore"):
+            moved = (of_tensors + self.cluster.synchronisation).sum() * (self.d - 1)
+            return float(of_ops.sum() + moved)
+
+    @cached_property
+    def _longest_times(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Seconds of every op on its slowest device and of every tensor over its slowest link."""
+        own, size = self.transfer_seconds, self.size
+        of_ops = np.where(np.isfinite(self.seconds), self.seconds, 0.0).max(axis=1)
+        linked = np.isnan(own) & (size > 0)
+        with np.errstate(over="ignore"):
+            return of_ops, np.where(linked, self._slowest(size), np.nan_to_num(own))
+
     def _check_finite(self) -> None:
         """No sum of times may overflow, whatever the schedule."""
-        own, size = self.transfer_seconds, self.size
-        with np.errstate(over="ignore"):
-            of_ops = np.where(np.isfinite(self.seconds), self.seconds, 0.0).max(axis=1)
-            linked = np.isnan(own) & (size > 0)
-            of_tensors = np.where(linked, self._slowest(size), np.nan_to_num(own))
-            moved = (of_tensors + self.cluster.synchronisation).sum() * (self.d - 1)
-            total = of_ops.sum() + moved
-        if total > LONGEST:
-            times = np.concatenate((of_ops, of_tensors))
+        if self.serial_seconds > LONGEST:
+            times = np.concatenate(self._longest_times)
             raise SituateError(
                 f"the times of graph {self.graph.name!r} on cluster {self.cluster.name!r} add up "
                 f"to more than {LONGEST} {self.graph.unit}: {self._longest(int(times.argmax()))}"

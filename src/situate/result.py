@@ -14,6 +14,7 @@ from situate.decoding import DecoderName
 from situate.expected import expected_seconds
 from situate.plan import Plan
 from situate.problem import Problem
+from situate.rounding import gap
 from situate.schedule import Schedule
 
 
@@ -97,13 +98,15 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """How far above the lower bound the value is, as a fraction of the bound; infinite for a
-        plan that does not fit, which the bound says nothing of."""
-        if not self.feasible:
-            return float("inf")
-        if self.value <= self.lower_bound:
-            return 0.0
-        return self.value / self.lower_bound - 1 if self.lower_bound > 0 else float("inf")
+        """How far above the lower bound the value is, as a fraction of the bound: exactly zero
+        where only rounding is between the two, infinite for a plan that does not fit, which the
+        bound says nothing of."""
+        return gap(self.problem, self.value, self.lower_bound) if self.feasible else float("inf")
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the bound proves that no plan is better."""
+        return self.gap == 0
 
     @property
     def judged(self) -> float:

@@ -16,6 +16,7 @@ KEYS = {
     "value",
     "lower_bound",
     "gap",
+    "optimal",
     "feasible",
     "makespan",
     "throughput",

@@ -73,6 +73,13 @@ def test_the_heading_gives_makespan_bound_and_gap() -> None:
     assert "heft" in text
 
 
+def test_the_heading_calls_a_plan_without_a_gap_optimal() -> None:
+    text = svg(chain(3), [0, 0, 0], lower_bound=3.0, gap=0.0)
+    assert "optimal" in text
+    assert "gap" not in text
+    assert "gap &lt; 0.1 %" in svg(chain(3), [0, 0, 0], lower_bound=3.0, gap=1.8e-4)
+
+
 def test_graphs_without_a_unit_show_plain_numbers() -> None:
     text = svg(chain(3, unit=""), [0, 1, 1])
     assert "makespan 4 " in text

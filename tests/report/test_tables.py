@@ -28,6 +28,17 @@ def test_a_summary_names_value_bound_gap_memory_and_method() -> None:
         assert part in text
 
 
+def test_tables_call_a_plan_optimal_where_that_is_proved() -> None:
+    problem = chain(4)
+    proved = outcome(problem, [0, 0, 1, 1], lower_bound=5.0)
+    nearly = outcome(problem, [0, 0, 1, 1], lower_bound=4.999)
+    for table in (tables.summary(proved), tables.comparison([proved])):
+        assert "optimal" in shown(table)
+    for table in (tables.summary(nearly), tables.comparison([nearly])):
+        assert "< 0.1 %" in shown(table)
+        assert "optimal" not in shown(table)
+
+
 def test_a_summary_says_what_was_measured_and_how_far_off_the_prediction_was() -> None:
     text = shown(tables.summary(outcome(chain(4), [0, 0, 1, 1], measured=5.5)))
     assert "5.50 s, 10.0 % more than predicted" in text

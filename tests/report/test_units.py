@@ -51,6 +51,22 @@ def test_shares() -> None:
     assert [units.share_text(x) for x in (0.1234, math.inf)] == ["12.3 %", "unknown"]
 
 
+@pytest.mark.parametrize(
+    ("gap", "text"),
+    [
+        (0.0, "optimal"),
+        (1e-9, "< 0.1 %"),
+        (1.8e-4, "< 0.1 %"),
+        (0.0006, "0.1 %"),
+        (0.0049999, "0.5 %"),
+        (0.123, "12.3 %"),
+        (math.inf, "unknown"),
+    ],
+)
+def test_only_a_gap_of_zero_is_called_optimal(gap: float, text: str) -> None:
+    assert units.gap_text(gap) == text
+
+
 def test_values_are_bytes_for_the_memory_objective_and_times_for_the_others() -> None:
     assert units.value_text(2048, "memory") == "2.00 KiB"
     assert units.value_text(0.002, "throughput") == "2.00 ms"

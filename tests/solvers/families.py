@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
@@ -69,6 +71,13 @@ def layered(layers: int, width: int, seed: int, **changes: Any) -> Graph:
     return graph(layers * width, edges, seconds=seconds, **changes)
 
 
+def ends_pinned(to: str, small: Graph) -> Graph:
+    """The same graph, its first and last op on one device and no other."""
+    ends = (small.ops[0], small.ops[-1])
+    ops = tuple(structs.replace(op, device=to) if op in ends else op for op in small.ops)
+    return replace(small, ops=ops)
+
+
 def families() -> dict[str, tuple[Graph, Cluster]]:
     """Graphs with a cluster each."""
     shared = devices(1, 1, 2, latency=0.5)
@@ -86,6 +95,10 @@ def families() -> dict[str, tuple[Graph, Cluster]]:
         "no seconds": (fork(6, seconds=0.0), devices(1, 2)),
         "no seconds, tight": (apart(6, seconds=0.0, persistent=4), devices(1, 1, memory=13)),
         "wide": (fork(300, seconds=0.1), devices(1, 1, 2)),
+        "pinned among equals": (
+            ends_pinned("d0", chain(4, size=4, seconds=[2.0, 1.3, 1.6, 1.0])),
+            devices(1, 1, 1, bandwidth=1e9),
+        ),
         "17 devices": (layered(3, 8, 5), devices(*[1] * 9, *[2] * 8)),
     }
 

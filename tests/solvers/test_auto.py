@@ -114,13 +114,16 @@ def test_it_finds_what_fits_where_the_rules_do_not() -> None:
         assert _auto(dataclasses.replace(problem, objective=objective)).feasible
 
 
-def test_it_finds_an_order_that_fits_under_live_tensors() -> None:
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("count", [1, 2])
+def test_it_finds_an_order_that_fits_under_live_tensors(objective: Any, count: int) -> None:
     """Eight branches of a big tensor each: one device holds one or two at a time, not all."""
     n = 8
     ops = [Op(f"make{j}", seconds={"*": 1.0}) for j in range(n)]
     ops += [Op(f"use{j}", seconds={"*": 1.0}) for j in range(n)]
     tensors = [Tensor(f"t{j}", j, 10, (n + j,)) for j in range(n)]
-    problem = Problem(Graph("g", tuple(ops), tuple(tensors)), devices(1, memory=20))
+    cluster = devices(*[1] * count, memory=20)
+    problem = Problem(Graph("g", tuple(ops), tuple(tensors)), cluster, objective)
     assert _auto(problem).feasible
 
 

@@ -6,7 +6,9 @@ import dataclasses
 
 import pytest
 
+from situate.graph import Graph, Op, Tensor
 from situate.problem import RULES, Problem
+from situate.solvers import solve
 from situate.solvers.bounds import critical_path, least_load, least_peak, lower_bound
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
@@ -86,3 +88,30 @@ def test_the_peak_holds_a_share_a_unit_and_what_one_op_needs() -> None:
 
 def test_no_seconds_bound_nothing() -> None:
     assert lower_bound(Problem(fork(5, seconds=0.0), devices(1, 1))) == 0
+
+
+@pytest.mark.parametrize("rules", ["situate", "regal"])
+def test_an_op_too_short_to_move_the_clock_holds_nothing(rules: str) -> None:
+    """One second and 1e-17 more are one second: the workspace of the second op is never held."""
+    ops = (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 1e-17}, workspace=1000))
+    brief = Problem(Graph("g", ops, (Tensor("t", 0, 10, (1,)),)), devices(1), "memory", rules)  # type: ignore[arg-type]
+    result = solve(brief, "topological")
+    result.schedule.verify(brief)
+    assert result.value >= result.lower_bound
+
+
+def test_a_short_op_that_moves_the_clock_holds_what_it_needs() -> None:
+    ops = (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 1e-15}, workspace=1000))
+    brief = Problem(Graph("g", ops, (Tensor("t", 0, 10, (1,)),)), devices(1), "memory")
+    assert lower_bound(brief) == solve(brief, "topological").value == 1010
+
+
+@pytest.mark.parametrize("objective", ["time", "throughput"])
+def test_rounding_in_a_long_sum_stays_above_the_bound(objective: str) -> None:
+    """Each of 20,000 additions to one second loses nearly half of the last digit."""
+    brief = 1.49 * 2.0**-52
+    ops = apart(20_001, seconds=[1.0] + [brief] * 20_000)
+    long = Problem(ops, devices(1), objective)  # type: ignore[arg-type]
+    result = solve(long, "topological")
+    assert result.lower_bound <= result.value < 1 + 20_000 * brief * (1 - 1e-2)
+    assert result.optimal

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from situate.cluster import Cluster, Device, Link
+from situate.errors import SituateError
+from situate.graph import Graph, Op
 from situate.problem import Problem
 from situate.result import Progress
 from situate.solvers.search import Search
@@ -112,3 +115,21 @@ def test_progress_tells_the_best_so_far() -> None:
     assert search.best is not None
     assert (seen[1].value, seen[1].evaluations) == (search.best.value, 2)
     assert seen[1].lower_bound == 1.0
+
+
+@pytest.mark.parametrize("rules", ["situate", "dnn-partitioning"])
+def test_a_placement_that_may_not_be_is_refused(rules: Any) -> None:
+    op = Op("a", seconds={"*": 1.0}, device="d0")
+    search = _search(Problem(Graph("g", (op,)), devices(1, 1), "time", rules))
+    with pytest.raises(SituateError, match="op 'a' is pinned to 'd0', but runs on 'd1'"):
+        search.offer(*_on(1))
+    with pytest.raises(SituateError, match="op 'a' is pinned to 'd0', but runs on 'd1'"):
+        search.adopt(*_on(1), 1.0)
+    assert search.best is None
+
+
+def test_a_unit_larger_than_its_device_does_not_fit() -> None:
+    unequal = Cluster("c", (Device("d0", memory=1), Device("d1", memory=9)), (Link("*", "*", 1.0),))
+    of = Problem(Graph("g", (Op("big", seconds={"*": 1.0}, persistent=5),)), unequal)
+    assert not _search(of).offer(*_on(0)).feasible
+    assert _search(of).offer(*_on(1)).feasible

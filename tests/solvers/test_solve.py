@@ -123,6 +123,16 @@ def test_pins_and_groups_hold(method: str) -> None:
         assert result.placement.tolist() == [1, 2, 1, 0]
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_where_nothing_can_move_the_search_ends(objective: Any) -> None:
+    """The tensor between two pinned ops takes longer than any bound knows."""
+    ops = tuple(Op(name, seconds={"*": 1.0}, device=f"d{j}") for j, name in enumerate("ab"))
+    fixed = Graph("g", ops, (Tensor("t", 0, 10, (1,)),))
+    for method in GENERAL:
+        result = solved(Problem(fixed, devices(1, 1), objective), method, evaluations=600)
+        assert result.placement.tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("method", GENERAL)
 def test_ops_run_only_where_they_can(method: str) -> None:
     ops = tuple(Op(f"op{j}", seconds={f"d{j % 3}": 1.0}, persistent=1) for j in range(9))

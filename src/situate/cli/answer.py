@@ -50,6 +50,7 @@ def result_figures(result: Result) -> dict[str, Any]:
         "value": result.value,
         "lower_bound": result.lower_bound,
         "gap": result.gap,
+        "optimal": result.optimal,
         "feasible": result.feasible,
         "makespan": result.makespan,
         "expected": result.expected,

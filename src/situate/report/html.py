@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from situate.errors import SituateError
 from situate.report.tables import OBJECTIVES, measured_text, over_text
 from situate.report.text import plural, printable
-from situate.report.units import share_text, size_text, value_text
+from situate.report.units import gap_text, size_text, value_text
 
 if TYPE_CHECKING:
     from situate.result import Result
@@ -38,7 +38,7 @@ def _rows(result: Result) -> list[tuple[str, str]]:
         (OBJECTIVES[objective], value_text(result.value, objective, unit)),
         *[("measured", measured_text(result))] * (result.measured is not None),
         ("lower bound", value_text(result.lower_bound, objective, unit)),
-        ("gap", share_text(result.gap)),
+        ("gap", gap_text(result.gap)),
         ("fits in memory", "yes" if result.feasible else over_text(problem, result.schedule)),
         ("devices used", ", ".join(result.devices_used)),
         ("peak memory", ", ".join(f"{name} {size_text(peak)}" for name, peak in peaks)),

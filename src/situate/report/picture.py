@@ -18,7 +18,7 @@ from situate.report.memory_chart import DASHES, FLOOR, HELD, LIMIT, LIVE, ROOM, 
 from situate.report.shades import Shades, shades
 from situate.report.text import plural, printable
 from situate.report.timeline import DOTS, LOWER, UPPER, WIRE, draw_ops, draw_transfers
-from situate.report.units import share_text, time_scale, time_text
+from situate.report.units import gap_text, time_scale, time_text
 from situate.schedule import Schedule
 from situate.writers.atomic import write_bytes
 
@@ -219,7 +219,7 @@ def _subtitle(problem: Problem, schedule: Schedule, heading: Heading) -> str:
     if heading.lower_bound is not None and math.isfinite(heading.lower_bound):
         parts.append(f"lower bound {time_text(heading.lower_bound, unit)}")
     if heading.gap is not None and math.isfinite(heading.gap):
-        parts.append(f"gap {share_text(heading.gap)}")
+        parts.append("optimal" if heading.gap == 0 else f"gap {gap_text(heading.gap)}")
     used = len(set(schedule.placement.tolist()))
     parts.append(f"{plural(problem.n, 'op')} on {used} of {plural(problem.d, 'device')}")
     if heading.method:

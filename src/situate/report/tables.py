@@ -15,7 +15,14 @@ from situate.graph import Graph
 from situate.problem import UNLIMITED, Problem
 from situate.report.computing import computing
 from situate.report.text import plural, printable
-from situate.report.units import count_text, share_text, size_text, time_text, value_text
+from situate.report.units import (
+    count_text,
+    gap_text,
+    share_text,
+    size_text,
+    time_text,
+    value_text,
+)
 from situate.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -50,7 +57,7 @@ def summary(result: Result) -> RenderableType:
         *[("expected here", expected_text(result))] * (result.expected != result.makespan),
         *[("measured", measured_text(result))] * (result.measured is not None),
         ("lower bound", value_text(result.lower_bound, problem.objective, unit)),
-        ("gap", share_text(result.gap)),
+        ("gap", gap_text(result.gap)),
         *[("makespan", time_text(result.makespan, unit))] * (problem.objective != "time"),
         ("fits in memory", "yes" if result.feasible else over_text(problem, result.schedule)),
         ("devices used", f"{len(result.devices_used)} of {problem.d}"),
@@ -138,7 +145,7 @@ def _method_row(made: Table, result: Result, best: bool) -> None:
     made.add_row(
         name_cell(result.method),
         value_text(result.value, problem.objective, problem.graph.unit),
-        share_text(result.gap),
+        gap_text(result.gap),
         size_text(int(result.schedule.peak.max())),
         str(len(result.devices_used)),
         Text(printable(fits), "" if result.feasible else "red"),

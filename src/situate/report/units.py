@@ -62,6 +62,13 @@ def share_text(value: float) -> str:
     return f"{100 * value:.1f} %" if math.isfinite(value) else "unknown"
 
 
+def gap_text(value: float) -> str:
+    """A gap as `12.3 %`; only one of zero proves a plan optimal, and no other is shown as zero."""
+    if value == 0:
+        return "optimal"
+    return "< 0.1 %" if 0 < value < 0.0005 else share_text(value)
+
+
 def value_text(value: float, objective: str, unit: str = "s") -> str:
     """An objective's value: seconds of a step, bytes of a peak, seconds between steps."""
     return size_text(value) if objective == "memory" else time_text(value, unit)

@@ -68,7 +68,8 @@ def _improve(search: Search) -> None:
             return
     if search.finished():
         return
-    if search.problem.d == 1 and search.problem.objective == "throughput":
+    by_load = search.problem.objective == "throughput"
+    if by_load and search.problem.d == 1 and _best(search).feasible:
         return
     offer_shares(search)
     for _ in draw(search, SAMPLES):
@@ -77,10 +78,22 @@ def _improve(search: Search) -> None:
     if search.finished():
         return
     offer_pipelines(search)
-    if search.problem.objective == "throughput":
-        _balance(search)
-    else:
+    if not by_load:
         _anneal(search)
+        return
+    _make_fit(search)
+    _balance(search)
+
+
+def _make_fit(search: Search) -> None:
+    """Where nothing fits yet, up to half of the budget goes to orders too: they decide how many
+    tensors are live at once."""
+    if _best(search).feasible or search.problem.rules.memory == "persistent":
+        return
+    kept, search.reserve = search.reserve, 0.5
+    if not search.finished():
+        _anneal(search)
+    search.reserve = kept
 
 
 def _anneal(search: Search) -> None:
@@ -88,7 +101,7 @@ def _anneal(search: Search) -> None:
     found = _best(search)
     core = search.simulator.core
     order = order_of(search.problem, found.schedule)
-    goal = "memory" if search.problem.objective == "memory" else "time"
+    goal = "time" if search.problem.objective == "time" else "memory"
     chains = _chains(search)
     annealers = _core.make_annealers(core, goal, search.seed, chains, found.placement, order)
     together = blocks(search.problem)
@@ -114,6 +127,8 @@ def _anneal(search: Search) -> None:
                 known[chain] = not feasible, cost
                 search.offer(placement, order)
         search.report()
+        if search.problem.objective == "throughput" and _best(search).feasible:
+            return
 
 
 def _samples(search: Search) -> int:
@@ -139,6 +154,8 @@ def _heat(search: Search, annealers: _core.Annealers) -> float:
 
 def _balance(search: Search) -> None:
     """Annealing of the busiest device or channel; order plays no part."""
+    if (search.problem.allowed.sum(axis=1) == 1).all():
+        return
     found = _best(search)
     chains = _chains(search)
     core = search.simulator.core
@@ -171,10 +188,11 @@ def _chains(search: Search) -> int:
 
 
 def _slices(search: Search, chains: int) -> Iterator[tuple[float, int, bool]]:
-    """Temperature (relative), evaluations a chain and whether a round begins, until the end."""
-    total = 1 - search.left()
-    begin, current = total, -1
-    while not search.finished():
+    """Temperature (relative), evaluations a chain and whether a round begins, until the budget ends
+    or a slice evaluates nothing."""
+    begin, current, before = 1 - search.left(), -1, -1
+    while not search.finished() and search.evaluations > before:
+        before = search.evaluations
         done = (1 - search.left() - begin) / max(1 - begin, 1e-9)
         now = next((r for r, end in enumerate(ROUNDS) if done < end), len(ROUNDS) - 1)
         first = ROUNDS[now - 1] if now else 0.0

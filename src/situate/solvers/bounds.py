@@ -6,14 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.problem import Problem
+from situate.rounding import EPSILON, rounding
 
 Floats = NDArray[np.float64]
 
 ITERATIONS = 300
 """Steps of the dual ascent; each step's value is a valid bound."""
-
-ROUNDING = 1e-12
-"""Relative slack that keeps a bound valid in spite of floating point."""
 
 
 def lower_bound(problem: Problem) -> float:
@@ -26,7 +24,7 @@ def lower_bound(problem: Problem) -> float:
         bounds = [critical_path(problem)]
     else:
         bounds = [critical_path(problem), least_load(problem)]
-    bound = max(bounds) * (1 - ROUNDING)
+    bound = max(bounds) * (1 - rounding(problem))
     return float(np.ceil(bound)) if _whole_numbers(problem) else bound
 
 
@@ -68,12 +66,13 @@ def least_load(problem: Problem) -> float:
     seconds, held = rows[:, :-1], rows[:, -1]
     weight = np.full(len(count), 1 / count.sum())
     price = np.zeros(len(count))
-    best = 0.0
+    best, slack = 0.0, rounding(problem)
     for step in range(ITERATIONS):
         cost = weight * seconds + price * held[:, None]
         choice = cost.argmin(axis=1)
         cheapest = (cost.min(axis=1) * times).sum()
-        best = max(best, float(cheapest - (price * capacity * count).sum()))
+        paid = (price * capacity * count).sum()
+        best = max(best, float(cheapest - paid - slack * paid))
         work = seconds[np.arange(len(cost)), choice] * times
         load = np.bincount(choice, work, len(count)) / count
         rate = 1 / np.sqrt(step + 1)
@@ -96,7 +95,10 @@ def least_peak(problem: Problem) -> int:
 
 
 def _largest_op(problem: Problem) -> int:
-    """Inputs, outputs and workspace of an op that takes time are on its device at once."""
+    """Inputs, outputs and workspace of an op that takes time are on its device at once.
+
+    An op far shorter than the schedule may end at the very instant at which it starts.
+    """
     if problem.rules.memory == "persistent":
         return 0
     need = problem.workspace.copy()
@@ -104,7 +106,8 @@ def _largest_op(problem: Problem) -> int:
     np.add.at(need, problem.producer, size)
     repeat = np.diff(problem.consumer_start)
     np.add.at(need, problem.consumers, np.repeat(size, repeat))
-    return int(need[_fastest(problem) > 0].max(initial=0))
+    takes_time = _fastest(problem) > EPSILON * problem.serial_seconds
+    return int(need[takes_time].max(initial=0))
 
 
 def _fastest(problem: Problem) -> Floats:

@@ -15,7 +15,9 @@ from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulator import Simulator, default_threads
 from situate.problem import Problem
 from situate.result import Progress
+from situate.rounding import gap
 from situate.schedule import Schedule
+from situate.solvers.lawful import check_placement
 from situate.solvers.learner import Learning
 
 Order = NDArray[np.int32]
@@ -139,8 +141,9 @@ class Search:
     def proved(self) -> bool:
         """Whether the best decision is feasible and as good as the bound."""
         best = self.best
-        tolerance = 1 + 1e-12
-        return best is not None and best.feasible and best.value <= self.lower_bound * tolerance
+        if best is None or not best.feasible:
+            return False
+        return gap(self.problem, best.value, self.lower_bound) <= 0
 
     def offer(
         self,
@@ -192,6 +195,7 @@ class Search:
 
     def _decode(self, placement: Placement, order: Order, decoder: DecoderName) -> Found:
         placement = np.ascontiguousarray(placement, np.int32)
+        check_placement(self.problem, placement)
         if decoder == "calls":
             schedule = schedule_calls(self.problem, placement)
         else:

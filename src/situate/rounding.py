@@ -1,0 +1,35 @@
+"""How far floating point takes a sum of times from its exact value, and what a gap proves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from situate.problem import Problem
+
+EPSILON = float(np.finfo(np.float64).eps)
+"""Twice the largest relative error of one addition."""
+
+BESIDE_SUMS = 1e-12
+"""Relative error of the few operations beside the sums, generously."""
+
+
+def rounding(problem: Problem) -> float:
+    """Relative error of a bound and a value together, each a sum of up to n times; bytes have
+    none."""
+    if problem.objective == "memory":
+        return 0.0
+    return BESIDE_SUMS + problem.n * EPSILON
+
+
+def gap(problem: Problem, value: float, bound: float) -> float:
+    """How far the value is above the bound, as a fraction of the bound.
+
+    Exactly zero where rounding alone is between the two: then no plan is better. The bound itself
+    is lowered by `rounding`, so an optimal value may be twice that above it.
+    """
+    if abs(value - bound) <= 2 * rounding(problem) * bound:
+        return 0.0
+    return value / bound - 1 if bound > 0 else float("inf")
