@@ -12,6 +12,7 @@ BENCHMARKS = ("simulator_speed", "startup", "known_optima", "zoo_presets", "peer
 PAPERS = (
     "papers.post_table",
     "papers.hierarchical_table",
+    "papers.heuristics",
     "papers.spotlight_cifar",
     "papers.post_curves",
     "papers.post_timeline",

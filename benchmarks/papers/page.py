@@ -8,28 +8,36 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from benchmarks.papers import page_hierarchical, page_post, page_timeline
+from benchmarks.papers import page_heuristics, page_hierarchical, page_post, page_timeline
 from benchmarks.record import RESULTS, ROOT
 
 PAGE = ROOT / "docs" / "papers.md"
 TEXT = Path(__file__).parent / "text"
 
 Content = Mapping[str, Any]
-Fill = Callable[[Content], Mapping[str, str]]
+Fill = Callable[..., Mapping[str, str]]
+"""What the names of a text stand for, from the contents of its files."""
 
-SECTIONS: tuple[tuple[str, str, Fill], ...] = (
-    ("post_table", "post_table", page_post.table),
-    ("post_curves", "post_table", page_post.curves),
-    ("post_timeline", "post_timeline", page_timeline.fill),
-    ("hierarchical_table", "hierarchical_table", page_hierarchical.hierarchical),
-    ("spotlight_cifar", "spotlight_cifar", page_hierarchical.spotlight),
+SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
+    ("post_table", ("post_table",), page_post.table),
+    ("post_heuristics", ("heuristics", "post_table"), page_heuristics.post),
+    ("post_curves", ("post_table",), page_post.curves),
+    ("post_timeline", ("post_timeline",), page_timeline.fill),
+    ("hierarchical_table", ("hierarchical_table",), page_hierarchical.hierarchical),
+    (
+        "hierarchical_heuristics",
+        ("heuristics", "hierarchical_table"),
+        page_heuristics.hierarchical,
+    ),
+    ("spotlight_cifar", ("spotlight_cifar",), page_hierarchical.spotlight),
 )
-"""Of each section its text, the results that fill it, and what its names stand for."""
+"""Of each section its text, the results that fill it, and what its names stand for; of several
+results the first are its own."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -46,15 +54,23 @@ def main(arguments: list[str] | None = None) -> None:
 def page(results: Path = RESULTS) -> str:
     """The page from the JSON files of a folder."""
     parts = [(TEXT / "introduction.md").read_text()]
-    parts += [_section(text, results / f"{name}.json", fill) for text, name, fill in SECTIONS]
+    for text, names, fill in SECTIONS:
+        parts.append(_section(text, [results / f"{name}.json" for name in names], fill))
     return "\n".join(parts)
 
 
-def _section(name: str, path: Path, fill: Fill) -> str:
+def _section(name: str, paths: Sequence[Path], fill: Fill) -> str:
     text = (TEXT / f"{name}.md").read_text()
-    if not path.is_file():
+    missing = [path.stem for path in paths if not path.is_file()]
+    if missing:
         heading = text.partition("\n")[0]
-        return f"{heading}\nNot measured yet: `python -m benchmarks.papers.{path.stem}`.\n"
+        return f"{heading}\nNot measured yet: `python -m benchmarks.papers.{missing[0]}`.\n"
+    contents = [_content(path) for path in paths]
+    return Template(text).substitute(fill(*contents), made=contents[0]["made"])
+
+
+def _content(path: Path) -> Content:
+    """Of a file and of the one that holds its runs in `paper` settings apart."""
     content = json.loads(path.read_bytes())
     made = _made(content)
     slow = path.with_stem(f"{path.stem}_paper")
@@ -62,7 +78,7 @@ def _section(name: str, path: Path, fill: Fill) -> str:
         apart = _in_paper(json.loads(slow.read_bytes()))
         content["tables"]["runs"] += apart["tables"]["runs"]
         made += f"; in `paper` settings {_made(apart)}"
-    return Template(text).substitute(fill(content), made=made)
+    return {**content, "made": made}
 
 
 def _in_paper(content: Content) -> dict[str, Any]:
@@ -74,10 +90,11 @@ def _in_paper(content: Content) -> dict[str, Any]:
 def _made(content: Content) -> str:
     """Where the numbers come from."""
     commit, dirty, _ = content["commit"].partition("+dirty")
-    samples = content["options"]["samples"]
+    samples = content["options"].get("samples")
     return (
         f"`benchmarks/results/{content['benchmark']}.json`: commit {commit[:12]}{dirty}, "
-        f"{content['date'][:10]}, {_seeds(content)}, {samples:,} samples a run"
+        f"{content['date'][:10]}, {_seeds(content)}"
+        + (f", {samples:,} samples a run" if samples else "")
     )
 
 
@@ -86,7 +103,8 @@ def _seeds(content: Content) -> str:
     runs = content["tables"].get("runs")
     if runs is None:
         return f"the best seed of {content['options']['seeds']}"
-    counts = Counter((run["case"], run["method"], run["settings"]) for run in runs).values()
+    same = ("machine", "case", "method", "settings")
+    counts = Counter(tuple(run.get(column) for column in same) for run in runs).values()
     low, high = min(counts, default=0), max(counts, default=0)
     return f"{high} {'seed' if high == 1 else 'seeds'}" if low == high else f"{low} to {high} seeds"
 

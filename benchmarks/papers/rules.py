@@ -35,7 +35,7 @@ def row(case: Case, methods: Sequence[str]) -> Row:
         "uncalibrated_single": uncalibrated(case),
         "factor": case.factor,
         "lower_bound": lower_bound(problem),
-        **{method: _seconds(problem, _placement(problem, method)) for method in methods},
+        **{method: seconds(problem, _placement(problem, method)) for method in methods},
     }
 
 
@@ -48,6 +48,7 @@ def _placement(problem: Problem, method: str) -> Placement:
     return solve(problem, method, evaluations=1, threads=1).placement
 
 
-def _seconds(problem: Problem, placement: Placement) -> float | None:
-    seconds = SimulatedMachine(problem, threads=1).measure(placement[None], 0).seconds[0]
-    return float(seconds) if np.isfinite(seconds) else None
+def seconds(problem: Problem, placement: Placement) -> float | None:
+    """Of a step, as the learners' machine measures it; None where it does not fit in memory."""
+    taken = SimulatedMachine(problem, threads=1).measure(placement[None], 0).seconds[0]
+    return float(taken) if np.isfinite(taken) else None

@@ -6,7 +6,7 @@ import json
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,12 +94,14 @@ def _rounded(values: Sequence[float] | NDArray[np.float64]) -> list[float | None
     return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values]
 
 
-def in_processes(runs: Sequence[Run], workers: int) -> Iterator[Row]:
-    """Run them, the rows as they come; one process computes with one thread."""
+def in_processes(
+    runs: Sequence[Run], workers: int, measure: Callable[[Run], Row] = row
+) -> Iterator[Row]:
+    """Measure them, the rows as they come; one process computes with one thread."""
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
-        futures = [pool.submit(row, run) for run in runs]
+        futures = [pool.submit(measure, run) for run in runs]
         try:
             for number, future in enumerate(as_completed(futures), start=1):
                 done = future.result()

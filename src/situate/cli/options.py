@@ -108,7 +108,7 @@ Samples = Annotated[
 Settings = Annotated[
     str | None,
     typer.Option(
-        help="Of a method that learns: paper, its text to the letter, or tuned. Default: tuned."
+        help="Of a method that learns: paper, what its paper says, or tuned. Default: tuned."
     ),
 ]
 Grouping = Annotated[

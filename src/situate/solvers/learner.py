@@ -64,7 +64,7 @@ class Learning:
     """How a method that learns from measurements goes about it.
 
     Attributes:
-        settings: `paper`, the paper's text to the letter, or `tuned`, see the method's page.
+        settings: `paper`, what the paper says, or `tuned`, see the method's page.
         grouping: a rule of `situate.grouping.GROUPINGS`, or None for the method's own.
         groups: how many groups to coarsen to, or None for the rule's own number.
         noise: standard deviation of the logarithm of simulated measurements.
