@@ -86,12 +86,17 @@ def indices_of(problem: Problem, places: Mapping[str, str]) -> NDArray[np.int32]
 
 
 class Restrictions:
-    """Where the ops of a problem may run, as arrays that many placements are checked by at once."""
+    """Where the ops of a problem may run, as arrays that many placements are checked by at once.
 
-    def __init__(self, problem: Problem) -> None:
+    Args:
+        allowed: (units, d) where the ops of a unit may run; by default `Problem.allowed`.
+    """
+
+    def __init__(self, problem: Problem, allowed: NDArray[np.bool_] | None = None) -> None:
         self._problem = problem
+        self._allowed = problem.allowed if allowed is None else allowed
         first = np.unique(problem.unit, return_index=True)[1]
-        everywhere = np.asarray(problem.allowed.all(axis=1))
+        everywhere = np.asarray(self._allowed.all(axis=1))
         self._restricted = np.flatnonzero(~everywhere[problem.unit])
         self._row = problem.unit[self._restricted].astype(np.int64) * problem.d
         self._members = np.flatnonzero(first[problem.unit] != np.arange(problem.n))
@@ -110,15 +115,12 @@ class Restrictions:
         return devices
 
     def _check_allowed(self, devices: NDArray[np.int32], where: Where) -> None:
-        allowed = self._problem.allowed.ravel()
-        may = np.asarray(allowed.take(self._row + devices[:, self._restricted]))
+        may = np.asarray(self._allowed.take(self._row + devices[:, self._restricted]))
         if not may.all():
             row, column = np.argwhere(~may)[0]
             op = int(self._restricted[column])
             names = self._problem.cluster.names
-            others = [
-                names[d] for d in np.flatnonzero(self._problem.allowed[self._problem.unit[op]])
-            ]
+            others = [names[d] for d in np.flatnonzero(self._allowed[self._problem.unit[op]])]
             raise SituateError(
                 f"{where(row)}op {self._problem.graph.ops[op].name!r} is placed on "
                 f"{names[devices[row, op]]!r}, where it may not run; it may on "

@@ -69,7 +69,9 @@ class Problem:
         persistent, workspace: (n,) bytes.
         unit: (n,) index of the colocation group of an op, or of the op alone; units are numbered
             by their first op.
-        allowed: (units, d) whether every op of the unit may and can run on the device.
+        allowed: (units, d) whether every op of the unit may and can run on the device, which holds
+            the unit.
+        runnable: (units, d) the same whatever the device holds.
         capacity: (d,) bytes.
         latency, bandwidth, channel: (d, d), as in `Cluster`.
 
@@ -183,10 +185,10 @@ class Problem:
     def allowed(self) -> NDArray[np.bool_]:
         held = np.zeros(self.units, np.int64)
         np.add.at(held, self.unit, self.persistent)
-        return self._runnable & (held[:, None] <= self.capacity[None, :])
+        return self.runnable & (held[:, None] <= self.capacity[None, :])
 
     @cached_property
-    def _runnable(self) -> NDArray[np.bool_]:
+    def runnable(self) -> NDArray[np.bool_]:
         """Whether the device, were its memory without limit, may and can run the unit."""
         per_op = np.isfinite(self.seconds)
         for j, op in enumerate(self.graph.ops):
@@ -268,7 +270,7 @@ class Problem:
     def _why_stuck(self, op: Op, unit: int) -> str:
         members = np.flatnonzero(self.unit == unit)
         what = f"group {op.group!r}" if op.group and len(members) > 1 else f"op {op.name!r}"
-        runnable = self._runnable[unit]
+        runnable = self.runnable[unit]
         if runnable.any():
             held, most = int(self.persistent[members].sum()), int(self.capacity[runnable].max())
             which = "" if runnable.all() else " that can run it"

@@ -13,11 +13,11 @@ from situate.decoding import DecoderName, priority_of
 from situate.evaluators.calls import schedule_calls
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulator import Simulator, default_threads
+from situate.placements import Restrictions
 from situate.problem import Problem
 from situate.result import Progress
 from situate.rounding import gap
 from situate.schedule import Schedule
-from situate.solvers.lawful import check_placement
 from situate.solvers.learner import Learning
 
 Order = NDArray[np.int32]
@@ -80,6 +80,7 @@ class Search:
         self._begin = time.perf_counter() if begin is None else begin
         self.problem = problem
         self.simulator = Simulator(problem)
+        self._restrictions = Restrictions(problem, problem.runnable)
         self.lower_bound = lower_bound
         self.time_limit = time_limit
         self.evaluation_limit = evaluations
@@ -194,8 +195,7 @@ class Search:
         )
 
     def _decode(self, placement: Placement, order: Order, decoder: DecoderName) -> Found:
-        placement = np.ascontiguousarray(placement, np.int32)
-        check_placement(self.problem, placement)
+        [placement] = self._restrictions.check(placement[None], lambda _: "a decision: ")
         if decoder == "calls":
             schedule = schedule_calls(self.problem, placement)
         else:
