@@ -96,12 +96,6 @@ def test_paper_learns_that_a_chain_is_fastest_on_one_device():
     assert np.median(seconds[-60:]) < 0.9 * np.median(seconds[:60])
 
 
-def test_fewer_groups_than_one_are_refused():
-    for groups in (0, -1):
-        with pytest.raises(SituateError, match="groups: must be at least 1"):
-            chosen(PAPER, Learning(groups=groups))
-
-
 @both
 def test_the_same_seed_draws_the_same_placements_and_another_seed_others(settings):
     one, same, other = (make(PROBLEM, settings, seed) for seed in (1, 1, 2))

@@ -121,9 +121,9 @@ def test_progress_tells_the_best_so_far() -> None:
 def test_a_placement_that_may_not_be_is_refused(rules: Any) -> None:
     op = Op("a", seconds={"*": 1.0}, device="d0")
     search = _search(Problem(Graph("g", (op,)), devices(1, 1), "time", rules))
-    with pytest.raises(SituateError, match="op 'a' is pinned to 'd0', but runs on 'd1'"):
+    with pytest.raises(SituateError, match="op 'a' is placed on 'd1', where it may not run"):
         search.offer(*_on(1))
-    with pytest.raises(SituateError, match="op 'a' is pinned to 'd0', but runs on 'd1'"):
+    with pytest.raises(SituateError, match="op 'a' is placed on 'd1', where it may not run"):
         search.adopt(*_on(1), 1.0)
     assert search.best is None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from situate.errors import SituateError
 from situate.policies.installed import check_torch
 from situate.policies.shape import Score
 from situate.problem import Problem
@@ -108,14 +107,8 @@ def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Le
 
 
 def chosen(settings: HierarchicalSettings, learning: Learning) -> HierarchicalSettings:
-    """The settings with the groups that were asked for.
-
-    Raises:
-        SituateError: fewer than one.
-    """
+    """The settings with the groups that were asked for."""
     groups = settings.groups if learning.groups is None else learning.groups
-    if groups < 1:
-        raise SituateError(f"groups: must be at least 1, got {groups}")
     if learning.grouping is None:
         return replace(settings, groups=groups)
     trust = settings.trust or TUNED.trust

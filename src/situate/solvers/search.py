@@ -195,7 +195,7 @@ class Search:
         )
 
     def _decode(self, placement: Placement, order: Order, decoder: DecoderName) -> Found:
-        [placement] = self._restrictions.check(placement[None], lambda _: "a decision: ")
+        [placement] = self._restrictions.check(placement[None], lambda _: "")
         if decoder == "calls":
             schedule = schedule_calls(self.problem, placement)
         else:
