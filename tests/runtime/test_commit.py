@@ -106,6 +106,22 @@ def test_handlers_come_back_though_one_that_is_back_raises(
     assert signal.getsignal(signal.SIGUSR1) is before
 
 
+def test_handlers_come_back_though_one_raises_while_they_are_taken(
+    handled: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = signal.signal
+
+    def interrupted(number: int, handler: Any) -> Any:
+        if number == signal.SIGUSR1:
+            raise KeyboardInterrupt
+        return take(number, handler)
+
+    monkeypatch.setattr(signal, "signal", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Commit().__enter__()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_a_step_within_a_step_leaves_the_outer_ones_handlers() -> None:
     with Commit() as outer:
         with Commit():

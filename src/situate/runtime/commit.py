@@ -12,9 +12,9 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 class Commit:
-    """Around a step. Python's signal handlers run at once until parameters begin to change, or a
-    step that failed begins to be undone; what comes then waits for the end. Once a handler has
-    raised, the step has failed. In another thread than the main one no handler runs.
+    """Around a step. Python's signal handlers run at once until parameters begin to change, the
+    step has ended, or one that failed begins to be undone; what comes then waits for the end. Once
+    a handler has raised, the step has failed. Beside the main thread no handler runs.
 
     Attributes:
         begun: parameters have changed.
@@ -27,13 +27,21 @@ class Commit:
         self._came: list[tuple[int, FrameType | None]] = []
 
     def __enter__(self) -> Commit:
-        self.begun = self._waits = False
+        self.begun, self._waits = False, True
         if threading.current_thread() is threading.main_thread():
-            found = ((number, signal.getsignal(number)) for number in signal.valid_signals())
-            self._handlers = {number: h for number, h in found if callable(h) and not _is_ours(h)}
+            self._take()
+        self._waits = False
+        return self
+
+    def _take(self) -> None:
+        found = ((number, signal.getsignal(number)) for number in signal.valid_signals())
+        self._handlers = {number: h for number, h in found if callable(h) and not _is_ours(h)}
+        try:
             for number in self._handlers:
                 signal.signal(number, self._handle)
-        return self
+        except BaseException:
+            self._restored()
+            raise
 
     def begin(self) -> None:
         """Parameters change from now on."""

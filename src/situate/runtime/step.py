@@ -109,6 +109,7 @@ class PlacedStep:
         with self._commit as commit:
             try:
                 self.ran = team.run(order)
+                commit.wait()
                 self._step, self._said = order.step, said
             except BaseException:
                 try:
