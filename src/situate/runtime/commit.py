@@ -10,6 +10,10 @@ from typing import Any
 
 Handler = Callable[[int, FrameType | None], Any]
 
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
+SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
+"""Those that programs handle; to ask for all sixty takes longer than a small step's ops."""
+
 
 class Commit:
     """Around a step. Python's signal handlers run at once until parameters begin to change, the
@@ -34,7 +38,7 @@ class Commit:
         return self
 
     def _take(self) -> None:
-        found = ((number, signal.getsignal(number)) for number in signal.valid_signals())
+        found = ((number, signal.getsignal(number)) for number in SIGNALS)
         self._handlers = {number: h for number, h in found if callable(h) and not _is_ours(h)}
         try:
             for number in self._handlers:
