@@ -42,7 +42,7 @@ class Bench:
         here = np.zeros(len(program.graph.ops), np.int32)
         self._subject, self._trips = subject, trips
         self.marks = Marks(len(program.graph.ops), len(trips))
-        self._placed = place(program, here, program.graph.order, 1)
+        self._placed = place(program, here, program.graph.program_order, 1)
         self._tensors = state_values(program, self._placed.names, subject.model)
         layout = Layout()
         commons = self._commons(layout, len(devices))
