@@ -133,13 +133,13 @@ def test_an_op_placed_where_it_may_not_run_is_refused() -> None:
     problem = Problem(Graph("g", ops), devices(1, 1))
     for placement in ({"a": "d1", "b": "d1"}, {"a": "d0", "b": "d0"}):
         plan = msgspec.structs.replace(_plan(problem), placement=placement)
-        _rejected("it may not run there", lambda plan=plan: plan.schedule(problem))
+        _rejected("where it may not run", lambda plan=plan: plan.schedule(problem))
 
 
 def test_a_split_group_is_refused() -> None:
     problem = Problem(apart(2, group="g"), devices(1, 1))
     plan = msgspec.structs.replace(_plan(problem), placement={"op0": "d0", "op1": "d1"})
-    _rejected("splits group 'g' between 'd0' and 'd1'", lambda: plan.schedule(problem))
+    _rejected("group 'g' is split: op 'op0' is placed on 'd0'", lambda: plan.schedule(problem))
 
 
 def test_calls_are_refused_where_the_rules_have_none() -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from situate.costs.measured import Costs
 from situate.decoding import decode
-from situate.errors import PlanError, ReadError, nearest
+from situate.errors import PlanError, ReadError, SituateError, nearest
+from situate.placements import Restrictions
 from situate.problem import Objective, Problem
 from situate.readers.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule
 from situate.schedule import Schedule
@@ -118,7 +118,10 @@ class Plan(
                 raise PlanError(f"the plan uses device {device!r}{nearest(device, devices)}")
             order[place] = index[op]
             placement[index[op]] = devices[device]
-        _check_units(problem, placement)
+        try:
+            Restrictions(problem).check(placement[None], lambda _: "the plan: ")
+        except SituateError as error:
+            raise PlanError(str(error)) from None
         return decode(problem, placement, order, self.decoder)
 
     def compile(
@@ -198,19 +201,3 @@ def _another(what: str, made_for: str, name: str) -> str:
     if made_for == name:
         return f"the plan was made for another {what} of the name {name!r}: plan again"
     return f"the plan was made for {what} {made_for!r}, not for this {name!r}: plan again"
-
-
-def _check_units(problem: Problem, placement: NDArray[np.int32]) -> None:
-    """Every op is where it may run, with its group."""
-    devices = problem.cluster.names
-    of_unit: dict[int, int] = {}
-    for op, unit, device in zip(problem.graph.ops, problem.unit, placement, strict=True):
-        if not problem.allowed[unit, device]:
-            raise PlanError(
-                f"the plan places op {op.name!r} on {devices[device]!r}: it may not run there"
-            )
-        if (other := of_unit.setdefault(unit, device)) != device:
-            raise PlanError(
-                f"the plan splits group {op.group!r} between {devices[other]!r} and "
-                f"{devices[device]!r}"
-            )
