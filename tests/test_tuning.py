@@ -7,7 +7,8 @@ from functools import partial
 
 import pytest
 
-from benchmarks import tune_sequence, tune_softmax, tuning
+from benchmarks import tune_climbing, tune_sequence, tune_softmax, tuning
+from situate.solvers.bounds import lower_bound
 
 EASY, HARD = ("vit", "k80-4"), ("gpt2", "k80-4")
 FOUND = {
@@ -44,6 +45,28 @@ def test_a_trial_gives_its_best_time_and_the_mean_of_its_last_60_and_the_same_ev
     best, last = tuning.learn(trial)
     assert 0 < best < last
     assert tuning.learn(trial) == (best, last)
+
+
+def test_a_noisy_trial_is_judged_by_what_its_placements_truly_take():
+    make = tune_climbing.candidates()["hill_climbing groups 96"]
+    noisy = tuning.Trial("noisy", make, ("branching 4", "k80-2"), 0, 120, noise=0.5)
+    on = tuning.problem(*noisy.problem)
+    best, _ = tuning.learn(noisy)
+    assert best >= lower_bound(on)
+    assert best == tuning.learn(noisy)[0]
+
+
+@pytest.mark.parametrize("name", [*tune_climbing.candidates()])
+def test_every_candidate_of_hill_climbing_learns(name):
+    trial = tuning.Trial(name, tune_climbing.candidates()[name], ("branching 4", "k80-2"), 0, 120)
+    best, last = tuning.learn(trial)
+    assert 0 < best < last
+
+
+def test_groups_that_move_one_by_one_have_one_scale():
+    problem = tuning.problem("branching 4", "k80-2")
+    alone = tune_climbing.climber(problem, 60, 0, groups=40, blocks=False)
+    assert alone.batch == tune_climbing.climber(problem, 60, 0, groups=40).batch - 2
 
 
 @pytest.mark.parametrize("name", [*tune_sequence.candidates()])

@@ -11,6 +11,7 @@ from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.grouping import make_groups
 from situate.problem import Problem
+from situate.solvers.beginnings import Beginnings
 from situate.solvers.learner import Learning
 from situate.solvers.post import TUNED as POST_TUNED
 from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings, softmax_learner
@@ -164,7 +165,8 @@ def test_a_plan_that_is_given_is_measured_before_single_devices():
     groups = make_groups(PROBLEM, np.arange(PROBLEM.units))
     planned = np.arange(len(groups), dtype=np.int32) % 3
     settings = SoftmaxSettings(single_first=True)
-    placements = SoftmaxLearner(groups, settings, 240, 100.0, 0, lambda: planned).ask(12)
+    first = Beginnings(groups, lambda: planned)
+    placements = SoftmaxLearner(groups, settings, 240, 100.0, 0, first).ask(12)
     np.testing.assert_array_equal(placements[0], groups.expand(planned[None])[0])
     np.testing.assert_array_equal(placements[1:4, 0], [0, 1, 2])
 

@@ -16,3 +16,9 @@ def unit_labels(problem: Problem, keys: Sequence[Hashable]) -> NDArray[np.int64]
     first = np.unique(problem.unit, return_index=True)[1]
     label: dict[Hashable, int] = {}
     return np.array([label.setdefault(keys[op], len(label)) for op in first.tolist()], np.int64)
+
+
+def members(label: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Who has each label, in the order of the labels."""
+    ends = np.cumsum(np.unique(label, return_counts=True)[1])[:-1]
+    return np.split(np.argsort(label, kind="stable"), ends)

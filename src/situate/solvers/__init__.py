@@ -23,6 +23,7 @@ METHODS = {
     "heft": "heft",
     "etf": "etf",
     "auto": "auto",
+    "hill_climbing": "hill_climbing",
     "policy_gradient": "policy_gradient",
     "ppo": "ppo",
     "cross_entropy": "cross_entropy",
@@ -37,6 +38,7 @@ METHODS = {
 """Names of the methods, and the modules of this package that hold them."""
 
 LEARNERS = (
+    "hill_climbing",
     "policy_gradient",
     "ppo",
     "cross_entropy",

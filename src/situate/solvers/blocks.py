@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.grouping import heavy_edge
+from situate.grouping.labels import members
 from situate.problem import Problem
 
 GROUPS = (12, 48)
@@ -49,9 +50,7 @@ def groups(problem: Problem) -> list[Block]:
     found: list[Block] = []
     for count in GROUPS:
         labels = heavy_edge.labels(problem, count)
-        ends = np.cumsum(np.unique(labels, return_counts=True)[1])[:-1]
-        members = np.split(np.argsort(labels, kind="stable"), ends)
-        found += _proper(problem, (tuple(units.tolist()) for units in members))
+        found += _proper(problem, (tuple(units.tolist()) for units in members(labels)))
     return found
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -22,6 +20,7 @@ from situate.policies.softmax import (
     surrogate_gradient,
 )
 from situate.problem import Problem
+from situate.solvers.beginnings import Beginnings, beginnings
 from situate.solvers.checkpoint import restored
 from situate.solvers.failures import failure_seconds
 from situate.solvers.grouped import grouped
@@ -48,8 +47,7 @@ class SoftmaxSettings:
         memory: minimisations for which a sample stays a candidate, its own included.
         epsilon: share of the uniform distribution, falling linearly to zero.
         beta, target: first weight of the KL penalty, and the divergence that it is adapted to.
-        single_first: the first samples put everything on one device, each device once, as far as
-            groups are allowed there; before them goes the placement to start with, if there is one.
+        single_first: whether the first samples are `Beginnings`.
         normalise: advantages are relative to the K samples' own mean, over their standard
             deviation.
         grouping, groups: the rule by which ops are placed as one, and its number; `none` is a
@@ -88,7 +86,7 @@ class SoftmaxLearner:
         samples: placements to be measured in all (L).
         failure: seconds that a failing placement counts as, and that no placement exceeds.
         seed: of the samples drawn.
-        first: makes the devices (g,) of groups that are measured first.
+        first: what is measured first where the settings say so; None for single devices.
     """
 
     def __init__(
@@ -98,7 +96,7 @@ class SoftmaxLearner:
         samples: int,
         failure: float,
         seed: int,
-        first: Callable[[], NDArray[np.int32]] | None = None,
+        first: Beginnings | None = None,
     ) -> None:
         self.groups = groups
         self.settings = settings.within(samples)
@@ -106,7 +104,7 @@ class SoftmaxLearner:
         self._samples = samples
         self._failure = failure
         self._seed = seed
-        self._first = first
+        self._first = Beginnings(groups) if first is None else first
         self._n = 0
         self._beta = settings.beta
         self._sum = 0.0
@@ -123,18 +121,9 @@ class SoftmaxLearner:
     def ask(self, k: int) -> NDArray[np.int32]:
         """Placements (k, n) drawn from the policy (Algorithm 1, line 3)."""
         devices = self.policy.sample(k, np.random.default_rng([self._seed, self._n]))
-        if self._n == 0:
-            for wanted, row in zip(self._wanted(), devices, strict=False):
-                allowed = np.take_along_axis(self.groups.allowed, wanted[:, None], axis=1)[:, 0]
-                row[allowed] = wanted[allowed]
+        if self._n == 0 and self.settings.single_first:
+            self._first.put(devices)
         return self.groups.expand(devices)
-
-    def _wanted(self) -> Iterator[NDArray[np.int32]]:
-        """Devices (g,) of groups in the first samples; where a group may not run it is drawn."""
-        if self._first is not None:
-            yield self._first()
-        for device in range(self.groups.allowed.shape[1] if self.settings.single_first else 0):
-            yield np.full(len(self.groups), device, np.int32)
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
         """Update as Algorithm 1 does, lines 5 to 13."""
@@ -218,14 +207,5 @@ def softmax_learner(
 ) -> SoftmaxLearner:
     """The learner of a problem; a grouping asked for goes before that of the settings."""
     groups = grouped(problem, learning, settings.grouping, settings.groups)
-    start = learning.start if settings.single_first else None
-    first = None if start is None else partial(_coarsened, start, problem, groups)
+    first = beginnings(problem, learning, groups)
     return SoftmaxLearner(groups, settings, samples, failure_seconds(problem), seed, first)
-
-
-def _coarsened(
-    start: Callable[[], NDArray[np.int32]], problem: Problem, groups: Groups
-) -> NDArray[np.int32]:
-    """(g,) devices of groups, by where most of their seconds are."""
-    placement = start()
-    return groups.majority(placement, problem.seconds[np.arange(problem.n), placement])
