@@ -13,7 +13,7 @@ from benchmarks import tune_softmax, tuning
 from benchmarks.record import record
 from situate.grouping import group
 from situate.solvers.beginnings import Beginnings
-from situate.solvers.hill_climbing import GROUPS, HillClimber
+from situate.solvers.climber import GROUPS, HillClimber
 from situate.solvers.scales import scales
 
 LEARNED = ("post tuned", "cross_entropy tuned")
@@ -39,7 +39,7 @@ def climber(
     """With so many groups."""
     made = group(problem, "heavy-edge", groups)
     every = scales(problem, made)
-    return HillClimber(made, every if blocks else every[-1:], Beginnings(made), seed)
+    return HillClimber(made, every if blocks else every[:1], Beginnings(made), seed)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -282,9 +282,10 @@ Annealers make_annealers(const Problem& p, const std::string& goal, uint64_t see
 
 // Lets blocks of units move together, one move in `every`.
 void move_blocks(Annealers& chains, const Array<int32_t, 1>& start, const Array<int32_t, 1>& unit,
-                 int every) {
+                 const Array<int32_t, 1>& turns, int every) {
   check(every > 0, "one move in at least one");
-  const auto blocks = std::make_shared<Blocks>(Blocks{copy_of(start), copy_of(unit), every});
+  const auto blocks =
+      std::make_shared<Blocks>(Blocks{copy_of(start), copy_of(unit), copy_of(turns), every});
   check(blocks->start.size() > 0 && blocks->start.front() == 0 &&
             blocks->start.back() == static_cast<int32_t>(blocks->units.size()) &&
             std::adjacent_find(blocks->start.begin(), blocks->start.end(),
@@ -294,6 +295,10 @@ void move_blocks(Annealers& chains, const Array<int32_t, 1>& start, const Array<
   check(std::all_of(blocks->units.begin(), blocks->units.end(),
                     [&](int32_t u) { return u >= 0 && u < units; }),
         "a block names a unit that does not exist");
+  const auto count = static_cast<int32_t>(blocks->start.size()) - 1;
+  check(std::all_of(blocks->turns.begin(), blocks->turns.end(),
+                    [&](int32_t block) { return block >= 0 && block < count; }),
+        "a turn names a block that does not exist");
   for (auto& chain : chains.members) chain->move(blocks);
 }
 
@@ -331,9 +336,14 @@ void split(Balancers& chains, const Array<int32_t, 1>& devices, int step) {
 Numpy<int64_t> contract(const Array<int64_t, 1>& start, const Array<int64_t, 1>& neighbour,
                         const Array<int64_t, 1>& bytes, const Array<double, 1>& seconds,
                         const Array<int64_t, 1>& persistent, const Array<int64_t, 1>& capacity,
-                        const Array<uint8_t, 2>& allowed, int count, double most) {
+                        const Array<uint8_t, 2>& allowed, const Array<int64_t, 1>& counts,
+                        int64_t fine, double most) {
   const size_t units = seconds.size(), edges = neighbour.size();
-  check(count > 0 && most > 1, "at least one group, longer than the average");
+  const size_t partitions = counts.size();
+  check(most > 1 && fine > 0 &&
+            std::all_of(counts.data(), counts.data() + partitions,
+                        [](int64_t count) { return count > 0 && count <= INT32_MAX; }),
+        "at least one group, longer than the average");
   check(start.size() == units + 1 && persistent.size() == units && allowed.shape(0) == units &&
             bytes.size() == edges && allowed.shape(1) == capacity.size(),
         "arrays over units, edges or devices differ in length");
@@ -347,10 +357,17 @@ Numpy<int64_t> contract(const Array<int64_t, 1>& start, const Array<int64_t, 1>&
   Contraction contraction({static_cast<int>(units), static_cast<int>(capacity.size()), view(start),
                            view(neighbour), view(bytes), view(seconds), view(persistent),
                            view(capacity), view(allowed)});
-  contraction.reach(count, most);
-  auto labels = contraction.labels();
+  if (fine < static_cast<int64_t>(units)) contraction.reach(static_cast<int>(fine), most);
+  std::vector<int64_t> labels;
+  labels.reserve(partitions * units);
+  for (size_t i = 0; i < partitions; ++i) {
+    auto coarse = contraction;
+    coarse.reach(static_cast<int>(counts.data()[i]), most);
+    const auto reached = coarse.labels();
+    labels.insert(labels.end(), reached.begin(), reached.end());
+  }
   nb::gil_scoped_acquire acquired;
-  return to_numpy(std::move(labels), {units});
+  return to_numpy(std::move(labels), {partitions, units});
 }
 
 auto best_balance(const Balancers& chains, size_t k) {
@@ -418,7 +435,7 @@ NB_MODULE(_core, module) {
             return chains.members.at(0)->typical_change(evaluations);
           },
           "evaluations"_a)
-      .def("move_blocks", &move_blocks, "start"_a, "units"_a, "every"_a)
+      .def("move_blocks", &move_blocks, "start"_a, "units"_a, "turns"_a, "every"_a)
       .def_prop_ro("evaluations", &Annealers::evaluations);
   module.def("make_annealers", &make_annealers, nb::keep_alive<0, 1>(), "problem"_a, "goal"_a,
              "seed"_a, "count"_a, "placement"_a, "order"_a);
@@ -438,7 +455,7 @@ NB_MODULE(_core, module) {
              "count"_a, "placement"_a, "line"_a);
 
   module.def("contract", &contract, nb::kw_only(), "start"_a, "neighbour"_a, "bytes"_a, "seconds"_a,
-             "persistent"_a, "capacity"_a, "allowed"_a, "count"_a, "most"_a);
+             "persistent"_a, "capacity"_a, "allowed"_a, "counts"_a, "fine"_a, "most"_a);
 
   nb::class_<Flags>(module, "Flags")
       .def(

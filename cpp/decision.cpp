@@ -22,7 +22,7 @@ LinearDecision::LinearDecision(const Problem& problem, const int32_t* placement,
 int LinearDecision::propose(Random& random, const Blocks& blocks) {
   moved_.clear();
   shifted_from_ = shifted_to_ = -1;
-  if (blocks.count() > 0 && random.below(blocks.every) == 0) return move_block(random, blocks);
+  if (!blocks.turns.empty() && random.below(blocks.every) == 0) return move_block(random, blocks);
   const int kind = random.below(100);
   if (movable_.empty() || kind < 40) return shift(random, random.below(problem_.n));
   if (kind < 60) {
@@ -97,7 +97,7 @@ int LinearDecision::move_region(Random& random) {
 
 // All units of a block that are on one device, or all of them, move together.
 int LinearDecision::move_block(Random& random, const Blocks& blocks) {
-  const auto block = blocks[random.below(blocks.count())];
+  const auto block = blocks.draw(random);
   const int seed = block[random.below(static_cast<int>(block.size()))];
   const int here = device_[problem_.members_of(seed)[0]];
   const int device = random.below(problem_.d);

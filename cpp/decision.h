@@ -9,13 +9,14 @@
 
 namespace situate {
 
-// Units that may move together: block i has `units[start[i]]` up to `units[start[i + 1]]`.
+// Units that may move together: block i has `units[start[i]]` up to `units[start[i + 1]]`. A block
+// is as likely drawn as it is often in `turns`.
 struct Blocks {
-  std::vector<int32_t> start{0}, units;
+  std::vector<int32_t> start{0}, units, turns;
   int every = 20;  // one move in so many concerns a block
 
-  int count() const { return static_cast<int>(start.size()) - 1; }
-  std::span<const int32_t> operator[](int i) const {
+  std::span<const int32_t> draw(Random& random) const {
+    const int i = turns[random.below(static_cast<int>(turns.size()))];
     return {units.data() + start[i], units.data() + start[i + 1]};
   }
 };

@@ -18,6 +18,7 @@ from situate.graph import Graph, Op, Tensor
 from situate.problem import RULES, Problem
 from situate.result import Result
 from situate.solvers import solve
+from situate.solvers.blocks import Blocks
 from situate.solvers.pipeline import pipeline_order, turns
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers import families
@@ -190,11 +191,11 @@ def test_the_core_knows_the_cost_of_its_best_plan(chunk: int, goal: str) -> None
             _check_cost(problem, goal, *annealers.best(0))
 
 
-def _halves(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def _halves(problem: Problem) -> Blocks:
     """Two blocks, which share no unit."""
     units = np.arange(problem.units, dtype=np.int32)
     start = np.unique([0, problem.units // 2, problem.units]).astype(np.int32)
-    return start, units
+    return Blocks(start, units, np.arange(len(start) - 1, dtype=np.int32))
 
 
 def _exact(drawn: Problem, seed: int) -> Problem:

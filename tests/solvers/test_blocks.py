@@ -46,18 +46,20 @@ def test_a_unit_is_in_one_group_of_every_scale_at_most():
 
 def test_about_as_many_blocks_are_groups_as_modules():
     problem = Problem(zoo.load("inception_v3"), Cluster.preset("k80-2"))
-    count, parts = len(blocks(problem)[0]) - 1, len(modules(problem))
-    assert 1.8 < count / parts < 2.2
+    turns, parts = blocks(problem).turns, len(modules(problem))
+    assert 1.8 < len(turns) / parts < 2.2
+    assert sorted(turns[:parts].tolist()) == list(range(parts))
+    assert np.ptp(np.unique(turns[parts:], return_counts=True)[1]) == 0
 
 
 def test_units_of_a_block_differ_and_blocks_are_neither_one_unit_nor_all():
     problem = Problem(zoo.load("resnet50"), Cluster.preset("k80-2"))
-    start, units = blocks(problem)
+    start, units, _ = blocks(problem)
     for begin, end in pairwise(start):
         assert 1 < len(np.unique(units[begin:end])) == end - begin < problem.units
 
 
 def test_a_network_of_one_op_has_no_blocks():
-    start, units = blocks(of(op("a", "net")))
+    start, units, turns = blocks(of(op("a", "net")))
     assert start.tolist() == [0]
-    assert units.size == 0
+    assert units.size == turns.size == 0

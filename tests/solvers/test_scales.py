@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from situate import zoo
 from situate.cluster import Cluster
-from situate.grouping import group, heavy_edge, make_groups
+from situate.grouping import group, make_groups
 from situate.problem import Problem
-from situate.solvers.scales import scales
+from situate.solvers.scales import scales, scales_of
 from tests.solvers.families import chain, devices
 
 PROBLEMS = {
@@ -29,19 +31,26 @@ def test_every_group_is_in_one_block_of_every_scale(found):
         assert sorted(np.concatenate(scale).tolist()) == list(range(len(groups)))
 
 
-def test_every_scale_has_about_twice_the_blocks_of_the_one_before_up_to_the_groups(found):
+def test_the_first_scale_is_the_groups_and_every_other_has_half_the_blocks(found):
     groups, of = found
-    sizes = np.array([len(scale) for scale in of])
-    assert sizes[0] == 12
-    assert sizes[-1] == len(groups)
-    assert (1.5 * sizes[:-2] < sizes[1:-1]).all()
-    assert (sizes[1:-1] <= 2 * sizes[:-2]).all()
+    sizes = [len(scale) for scale in of]
+    assert sizes[0] == len(groups)
+    assert sizes[-1] == 12
+    assert all(wider == 2 * few for wider, few in pairwise(sizes[1:]))
+
+
+def test_a_block_is_made_of_blocks_of_the_scale_before(found):
+    _, of = found
+    for fine, coarse in pairwise(of):
+        whole = [{*block.tolist()} for block in coarse]
+        for block in fine:
+            assert sum(not members.isdisjoint(block.tolist()) for members in whole) == 1
 
 
 def test_a_chain_is_cut_into_stretches():
     problem = Problem(chain(96), devices(1, 1))
     groups = group(problem, "none")
-    for block in scales(problem, groups)[0]:
+    for block in scales(problem, groups)[-1]:
         assert np.ptp(groups.first[block]) == len(block) - 1
 
 
@@ -50,11 +59,9 @@ def test_few_groups_have_one_scale():
     assert [len(scale) for scale in scales(problem, group(problem, "none"))] == [5]
 
 
-def test_a_group_is_in_the_block_that_has_most_of_its_seconds(monkeypatch):
-    problem = Problem(chain(26, seconds=[1.0, 9.0] * 13), devices(1, 1))
-    pairs = make_groups(problem, np.arange(26) // 2)
-    shifted = (np.arange(26) + 1) // 2
-    monkeypatch.setattr(heavy_edge, "labels", lambda problem, count: shifted)
-    coarse = scales(problem, pairs)[0]
-    assert [block.tolist() for block in coarse] == [[pair] for pair in range(13)]
-    assert problem.seconds[pairs.of_op == 4, 0].tolist() == [1.0, 9.0]
+def test_a_group_is_in_the_block_that_has_most_of_its_seconds():
+    problem = Problem(chain(6, seconds=[1.0, 9.0] * 3), devices(1, 1))
+    pairs = make_groups(problem, np.arange(6) // 2)
+    alone, shifted = scales_of(problem, pairs, [np.array([0, 1, 1, 1, 2, 1])])
+    assert [block.tolist() for block in alone] == [[0], [1], [2]]
+    assert [block.tolist() for block in shifted] == [[0, 1, 2]]

@@ -16,7 +16,7 @@ OUT_OF_MEMORY, TIMEOUT = OUTCOMES.index("out_of_memory"), OUTCOMES.index("timeou
 
 
 class SimulatedMachine:
-    """Runs ready ops in the order in which the graph lists them, as frameworks do.
+    """Runs ready ops in the order in which the graph lists them, as frameworks do, or in another.
 
     Args:
         problem: a graph on a cluster; its objective is `time`.
@@ -24,19 +24,27 @@ class SimulatedMachine:
             simulated one times exp(noise * z) with z from a normal distribution.
         seed: of the noise. Sample number i always gets the same z.
         threads: at most this many; the measurements do not depend on it.
+        order: (n,) indices of ops, the most urgent first; None for the graph's.
+        simulator: of the problem, if there is one already.
 
     Raises:
         SituateError: noise below zero or not finite.
     """
 
     def __init__(
-        self, problem: Problem, noise: float = 0.0, seed: int = 0, threads: int | None = None
+        self,
+        problem: Problem,
+        noise: float = 0.0,
+        seed: int = 0,
+        threads: int | None = None,
+        order: NDArray[np.int32] | None = None,
+        simulator: Simulator | None = None,
     ) -> None:
         if not 0 <= noise < np.inf:
             raise SituateError(f"noise: must be finite and not negative, got {noise}")
         self._problem = problem
-        self._simulator = Simulator(problem)
-        self._priority = priority_of(np.array(problem.graph.order, np.int32))
+        self._simulator = simulator or Simulator(problem)
+        self._priority = priority_of(np.array(problem.graph.order if order is None else order))
         self._noise = noise
         self._seed = seed
         self._threads = threads

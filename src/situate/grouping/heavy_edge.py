@@ -8,6 +8,8 @@ Partitioner*, IPDPS 2010, section 3: bytes squared over the product of the two g
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,9 +21,23 @@ MOST = 1.5
 """Seconds of a group over those of an average group, at most, where that can be."""
 
 
+FINE = 10
+"""Groups of the partition that several are made of, for each group of the largest."""
+
+
 def labels(problem: Problem, count: int) -> NDArray[np.int64]:
     """Labels (units,) of `count` groups: fewer if there are fewer units, more if units that share
     no device leave no other way."""
+    return _contracted(problem, (count,), problem.units).reshape(problem.units)
+
+
+def partitions(problem: Problem, counts: Sequence[int]) -> NDArray[np.int64]:
+    """Labels (c, units) of partitions into so many groups each, all made of one fine partition, so
+    that many take little longer than one."""
+    return _contracted(problem, counts, FINE * max(counts, default=1))
+
+
+def _contracted(problem: Problem, counts: Sequence[int], fine: int) -> NDArray[np.int64]:
     graph = unit_graph(problem)
     return _core.contract(
         start=graph.start,
@@ -31,6 +47,7 @@ def labels(problem: Problem, count: int) -> NDArray[np.int64]:
         persistent=graph.persistent,
         capacity=problem.capacity,
         allowed=problem.allowed.astype(np.uint8),
-        count=count,
+        counts=np.array(counts, np.int64),
+        fine=fine,
         most=MOST,
     )

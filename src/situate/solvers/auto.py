@@ -12,6 +12,7 @@ from situate.decoding import order_of
 from situate.errors import SituateError
 from situate.solvers import etf, expert, heft, single, topological
 from situate.solvers.blocks import blocks
+from situate.solvers.climb import climb
 from situate.solvers.one_device import keep_to_one_device
 from situate.solvers.pipeline import offer_pipelines, pipeline_order
 from situate.solvers.random_search import SAMPLES, draw
@@ -79,6 +80,8 @@ def _improve(search: Search) -> None:
         return
     offer_pipelines(search)
     if not by_load:
+        if search.problem.objective == "time" and search.problem.transfers != "atomic":
+            climb(search)
         _anneal(search)
         return
     _make_fit(search)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,24 +12,35 @@ from situate.grouping import heavy_edge
 from situate.grouping.labels import members
 from situate.problem import Problem
 
-GROUPS = (12, 48)
-"""How many groups of what exchanges most bytes, coarse and fine, there are."""
+GROUPS = (48, 12)
+"""How many groups of what exchanges most bytes, fine and coarse, there are."""
 
 Block = tuple[int, ...]
 """Units, each once."""
 
 
-def blocks(problem: Problem) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Modules and groups in compressed rows: block i has `units[start[i]:start[i + 1]]`.
+class Blocks(NamedTuple):
+    """Modules and groups in compressed rows.
 
-    Groups are repeated so that one drawn at random is about as likely a group as a module, where
-    there are as many of these.
+    Attributes:
+        start: (b + 1,) first entry of every block.
+        units: of all blocks.
+        turns: blocks; one drawn from them is about as likely a group as a module.
     """
+
+    start: NDArray[np.int32]
+    units: NDArray[np.int32]
+    turns: NDArray[np.int32]
+
+
+def blocks(problem: Problem) -> Blocks:
+    """All of a problem."""
     parts, stretches = modules(problem), groups(problem)
     repeats = max(1, round(len(parts) / max(1, len(stretches))))
-    found = [*parts, *stretches * repeats]
-    start = np.cumsum([0, *map(len, found)])
-    return start.astype(np.int32), np.array([unit for block in found for unit in block], np.int32)
+    found = [*parts, *stretches]
+    turns = [*range(len(parts)), *list(range(len(parts), len(found))) * repeats]
+    start, units = np.cumsum([0, *map(len, found)]), [unit for block in found for unit in block]
+    return Blocks(*(np.array(each, np.int32) for each in (start, units, turns)))
 
 
 def modules(problem: Problem) -> list[Block]:
@@ -48,8 +60,7 @@ def groups(problem: Problem) -> list[Block]:
     """Units of the groups that contraction of heavy edges makes: of an unrolled network stretches
     of some steps, which modules are not."""
     found: list[Block] = []
-    for count in GROUPS:
-        labels = heavy_edge.labels(problem, count)
+    for labels in heavy_edge.partitions(problem, GROUPS):
         found += _proper(problem, (tuple(units.tolist()) for units in members(labels)))
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +19,29 @@ Scale = list[NDArray[np.int64]]
 
 
 def scales(problem: Problem, groups: Groups) -> list[Scale]:
-    """All scales that are coarser than the groups, then the groups one by one."""
-    return [*_coarser(problem, groups), members(np.arange(len(groups)))]
+    """The groups one by one, then those of contraction of heavy edges that are coarser."""
+    return scales_of(problem, groups, heavy_edge.partitions(problem, coarser(len(groups))))
 
 
-def _coarser(problem: Problem, groups: Groups) -> Iterator[Scale]:
-    """Contraction of heavy edges, once a scale; a group is in the block that has most of its
-    seconds."""
-    count = COARSEST
-    while count < len(groups):
-        label = heavy_edge.labels(problem, count)[problem.unit]
-        yield members(_blocks(groups, label, problem.seconds.min(axis=1)))
-        count *= 2
+def coarser(count: int) -> list[int]:
+    """Blocks of every scale that has fewer than `count`, the finest first."""
+    counts = [COARSEST]
+    while counts[0] < count:
+        counts.insert(0, 2 * counts[0])
+    return counts[1:]
 
 
-def _blocks(
+def scales_of(
+    problem: Problem, groups: Groups, partitions: Iterable[NDArray[np.int64]]
+) -> list[Scale]:
+    """The groups one by one, then the partitions, labels (units,) each: a group is in the block
+    that has most of its seconds."""
+    seconds = problem.seconds.min(axis=1)
+    coarser = [_block_of(groups, label[problem.unit], seconds) for label in partitions]
+    return [members(label) for label in (np.arange(len(groups)), *coarser)]
+
+
+def _block_of(
     groups: Groups, label: NDArray[np.int64], seconds: NDArray[np.float64]
 ) -> NDArray[np.int64]:
     """(g,) the label (n,) that most of a group's seconds (n,) have."""
