@@ -13,7 +13,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from situate.readers.torch_function import current_directory
-from situate.runtime.worker import Failed, Hello, Work, die_with_parent
+from situate.runtime.parent import die_with_parent
+from situate.runtime.worker import Failed, Hello, Work
 
 FIRST_TO_GO = "1000"
 """Of all processes, Linux ends this one first when memory is short; it writes so into the file."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +13,7 @@ from situate.runtime.allocated import with_memory
 from situate.runtime.device import Share
 from situate.runtime.memory import Place
 from situate.runtime.optimizers import Hyperparameters
+from situate.runtime.parent import die_with_parent
 from situate.runtime.state import EntryPlaces
 
 if TYPE_CHECKING:
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from situate.runtime.device import Ran
     from situate.runtime.mirror import Mirror
     from situate.runtime.state import Entry
-
-PR_SET_PDEATHSIG = 1
 
 SPIN = 1e-3
 """Seconds to wait awake where no other device wants the core; waking up takes some 50e-6."""
@@ -231,12 +227,3 @@ def failed(error: Exception) -> Failed:
         return Failed("out_of_memory", str(error))
     memory = isinstance(error, MemoryError) or "can't allocate memory" in str(error)
     return Failed("out_of_memory" if memory else "error", f"{type(error).__name__}: {error}")
-
-
-def die_with_parent() -> None:
-    """Linux kills a worker whose parent was killed; elsewhere it ends at the next word."""
-    if sys.platform == "linux":
-        parent = os.getppid()
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            sys.exit(1)
