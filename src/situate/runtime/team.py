@@ -132,7 +132,8 @@ class Processes:
         self._silent: list[Worker] = []
         try:
             for name, hello in zip(names, hellos, strict=True):
-                self._workers.append(_started(name, hello, block))
+                self._workers.append(_started(name, hello.threads, block))
+                self._say(self._workers[-1], hello)
             self._answers(0, START, undone=True)
         except BaseException:
             self.close()
@@ -146,13 +147,17 @@ class Processes:
 
     def _told(self, order: Run | Store) -> list[Ran]:
         for worker in self._workers:
-            with contextlib.suppress(BrokenPipeError):
-                worker.connection.send(order)
+            self._say(worker, order)
         try:
             return self._answers(order.step, None, order.keep)
         except BaseException:
             self._give_up(order.step)
             raise
+
+    def _say(self, worker: Worker, what: Hello | Run | Store) -> None:
+        """Whether it still listens shows when it should answer."""
+        with contextlib.suppress(OSError):
+            worker.connection.send(what)
 
     def close(self) -> None:
         for worker in self._workers:
@@ -230,16 +235,14 @@ def _left(step: int, undone: bool) -> str:
     return "the model may be updated in part, so load what was saved last"
 
 
-def _started(name: str, hello: Hello, block: int) -> Worker:
+def _started(name: str, threads: int, block: int) -> Worker:
     ours, theirs = multiprocessing.Pipe()
     process = launched(
         START_WORKER,
         (str(theirs.fileno()), str(block)),
         (theirs.fileno(), block),
-        threads=hello.threads,
+        threads=threads,
         name=name,
     )
     theirs.close()
-    worker = Worker(name, process, ours)
-    ours.send(hello)
-    return worker
+    return Worker(name, process, ours)
