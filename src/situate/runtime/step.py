@@ -84,18 +84,21 @@ class PlacedStep:
         if self._mirrored:
             self._sync_where_read()
 
-    def __call__(self, *inputs: Any, timed: bool = False, **named: Any) -> Any:
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Run the step.
 
         Args:
             inputs: as the model and its loss take them.
-            timed: keep in `ran` when each op began and ended.
             named: the inputs, where they were captured by name.
 
         Raises:
             SituateError: inputs of other shapes than were captured, or a device that failed.
         """
-        return self._run((*inputs, named) if named else inputs, timed=timed)
+        return self._run(_joined(inputs, named))
+
+    def timed(self, *inputs: Any, **named: Any) -> Any:
+        """Run the step, and keep in `ran` when each op began and ended; otherwise as a call."""
+        return self._run(_joined(inputs, named), timed=True)
 
     def _run(self, inputs: tuple[Any, ...], timed: bool = False, memory: bool = False) -> Any:
         given = self._checked(inputs)
@@ -130,7 +133,7 @@ class PlacedStep:
             # Its number is given again, so that it draws the same: no flag may have it.
             self._raised.zero_()
 
-    def memory(self, *inputs: Any) -> list[int]:
+    def memory(self, *inputs: Any, **named: Any) -> list[int]:
         """Run the step and measure the largest bytes in use, of each device that is used: its
         parameters, buffers and what the optimiser keeps, its inputs, the room for what it receives,
         and what PyTorch allocated. Copies that a failing step is undone from are not counted.
@@ -138,7 +141,7 @@ class PlacedStep:
         Raises:
             SituateError: as a call.
         """
-        self._run(inputs, memory=True)
+        self._run(_joined(inputs, named), memory=True)
         home = self._placed.home
         found = []
         for (d, _), ran in zip(self._used, self.ran, strict=True):
@@ -301,3 +304,8 @@ class PlacedStep:
         return Hello(
             self._common, share, device.torch, threads, said, device.mirrored, spin, modules
         )
+
+
+def _joined(inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Inputs as they were captured: those by name are one dict."""
+    return (*inputs, named) if named else inputs
