@@ -147,12 +147,21 @@ class Bindings:
         )
         for name, view in kept.items():
             if (value := given.get(name)) is not view:
-                _put(view, value)
+                _put(f"{self._held[number][0]!r}: the optimizer's {name!r}", view, value)
                 given[name] = view
 
 
-def _put(view: torch.Tensor, value: object) -> None:
+def _put(what: str, view: torch.Tensor, value: object) -> None:
     """What an optimiser keeps; without it, it starts anew."""
     import torch
 
-    view.copy_(torch.zeros(()) if value is None else torch.as_tensor(value))
+    if value is None:
+        view.zero_()
+        return
+    given = torch.as_tensor(value)
+    if given.shape != view.shape and not given.numel() == view.numel() == 1:
+        raise SituateError(
+            f"{what} has shape {tuple(given.shape)}, and what it is kept in {tuple(view.shape)}: "
+            "load the state of an optimizer of this model"
+        )
+    view.copy_(given.reshape(view.shape))
