@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from situate import _core
 from situate.errors import SituateError
+from situate.runtime.allocator import keep_freed_memory, return_freed_memory
 from situate.runtime.channels import ABORT
 from situate.runtime.commit import Commit
 from situate.runtime.device import Ran
@@ -75,7 +76,7 @@ class Team(Protocol):
 
 
 class Here:
-    """The one device of a step, in this process.
+    """The one device of a step, in this process, which keeps freed memory until this is closed.
 
     Args:
         hello, raw: as for a process.
@@ -90,6 +91,7 @@ class Here:
         self._work = Work(hello, raw, commit.begin)
 
     def run(self, order: Run) -> list[Ran]:
+        keep_freed_memory()  # another step that was closed may have let it go
         try:
             with threads(self._threads), kept_generator():
                 return [self._work.ran(order)]
@@ -102,7 +104,7 @@ class Here:
             raise failure(self._name, said, step, undone=True)
 
     def close(self) -> None:
-        """Nothing runs between steps."""
+        return_freed_memory()
 
 
 @dataclass(frozen=True)

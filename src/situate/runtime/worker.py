@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from situate.runtime.allocated import with_memory
+from situate.runtime.allocator import keep_freed_memory
 from situate.runtime.device import Share
 from situate.runtime.memory import Place
 from situate.runtime.optimizers import Hyperparameters
@@ -111,6 +112,7 @@ def main(connection: int, block: int) -> None:
         block: descriptor of the common memory.
     """
     die_with_parent()
+    keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import torch
 
@@ -146,13 +148,11 @@ class Work:
         import torch
 
         from situate import _core
-        from situate.runtime.allocator import keep_freed_memory
         from situate.runtime.channels import Channels
         from situate.runtime.custom import load
         from situate.runtime.device import Device
         from situate.runtime.state import Entry
 
-        keep_freed_memory()
         load(hello.modules)
         self._where = device = torch.device(hello.device)
         common = hello.common
