@@ -125,7 +125,7 @@ class Bindings:
             # PyTorch's schedules warn where `optimizer.step` was not called before them.
             self._optimizer._opt_called = True  # type: ignore[attr-defined]
         bound = zip(self._held, self._tensors, self._addresses, strict=True)
-        for (path, store, name), (tensor, view), address in bound:
+        for number, ((path, store, name), (tensor, view), address) in enumerate(bound):
             if store.get(name, tensor) is not tensor:
                 raise SituateError(
                     f"the model's {path!r} was replaced since the step was made: change it in "
@@ -135,6 +135,7 @@ class Bindings:
                 _check(path, tensor, view)
                 view.copy_(tensor.detach())
                 tensor.data = view
+                self._versions.pop((number, 0), None)
         for number in self.groups:
             self._refresh_kept(number)
 

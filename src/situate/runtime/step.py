@@ -22,7 +22,7 @@ from situate.runtime.optimizers import Hyperparameters, hyperparameters
 from situate.runtime.placed import PlacedProgram
 from situate.runtime.state import Entry, lay_out
 from situate.runtime.team import Here, Processes, Team
-from situate.runtime.worker import SPIN, Common, Hello, Run
+from situate.runtime.worker import SPIN, Common, Hello, Run, Store
 
 if TYPE_CHECKING:
     import torch
@@ -71,8 +71,9 @@ class PlacedStep:
         numbers = placed.names.state
         self._updated = {numbers[path]: program.optimizer for path in program.gradients}
         self._keep = keep
-        self._mirrored = any(device.mirrored for _, device in self._used)
-        self._commits = keep and not self._mirrored and len(self._used) == 1 and start is None
+        mirrored = any(device.mirrored for _, device in self._used)
+        self._ahead = mirrored and not keep
+        self._commits = keep and not mirrored and len(self._used) == 1 and start is None
         self._commit = Commit()
         self._lay_out()
         self._bindings = Bindings(
@@ -81,7 +82,7 @@ class PlacedStep:
         self._said: list[Hyperparameters] = []
         self._step = 0
         self._team: Team | None = None
-        if self._mirrored:
+        if self._ahead:
             self._sync_where_read()
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
@@ -106,7 +107,7 @@ class PlacedStep:
         said = hyperparameters(self.optimizer) if self.optimizer else []
         team = self._team = self._team or self._started(said)
         news = None if said == self._said else said
-        changed = self._bindings.changed() if self._mirrored else ()
+        changed = self._bindings.changed() if self._ahead else ()
         read, made = self._exchanged(given)
         order = Run(self._step + 1, timed, news, memory, changed, self._keep, read, made)
         with self._commit as commit:
@@ -155,9 +156,9 @@ class PlacedStep:
     def sync(self) -> None:
         """Bring the state of devices that have memory of their own, such as GPUs, back into the
         model; reading its state dict, or the optimizer's, does so too."""
-        if self._mirrored and self._team is not None:
+        if self._ahead and self._team is not None:
             try:
-                self._team.store(self._step)
+                self._team.store(Store(self._step, self._bindings.changed()))
             except SituateError:
                 self._team = None
                 raise

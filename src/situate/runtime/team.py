@@ -62,8 +62,8 @@ class Team(Protocol):
         """
         ...
 
-    def store(self, step: int) -> None:
-        """Bring the state of devices with memory of their own back, after that step.
+    def store(self, order: Store) -> None:
+        """Bring the state of devices with memory of their own back.
 
         Raises:
             StepFailed: as `run`.
@@ -99,9 +99,9 @@ class Here:
             undone = order.keep and not self._commit.begun
             raise failure(self._name, failed(error), order.step, undone) from error
 
-    def store(self, step: int) -> None:
-        if isinstance(said := self._work.run(Store(step)), Failed):
-            raise failure(self._name, said, step, undone=True)
+    def store(self, order: Store) -> None:
+        if isinstance(said := self._work.run(order), Failed):
+            raise failure(self._name, said, order.step, undone=True)
 
     def close(self) -> None:
         return_freed_memory()
@@ -144,8 +144,8 @@ class Processes:
     def run(self, order: Run) -> list[Ran]:
         return self._told(order)
 
-    def store(self, step: int) -> None:
-        self._told(Store(step))
+    def store(self, order: Store) -> None:
+        self._told(order)
 
     def _told(self, order: Run | Store) -> list[Ran]:
         for worker in self._workers:

@@ -71,8 +71,8 @@ class Run:
         said: by group, the hyperparameters of the updates; None where they are as before.
         memory: say what was allocated.
         changed: what of the state was changed from outside, see `Bindings.changed`.
-        keep: the step is undone if it fails, so the state of devices that have memory of their own
-            is brought back when it ends.
+        keep: the step is undone if it fails, so devices that have memory of their own take over all
+            of the state when it begins, and bring it back when it ends.
         inputs, results: tensors to read and to write in this process, rather than those in the
             common memory.
     """
@@ -89,10 +89,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Store:
-    """Bring back the state of devices that have memory of their own, after that step; that never
-    spoils what was there."""
+    """Bring back the state of devices that have memory of their own, after that step, with what
+    was changed from outside since; that never spoils what was there."""
 
     step: int
+    changed: tuple[tuple[int, int], ...] = ()
     keep = True
 
 
@@ -172,11 +173,13 @@ class Work:
         """Run a step, and bring back what has to be."""
         ran = self._run(order)
         if order.keep:
-            self._stored(order.step)
+            self._stored(Store(order.step))
         return ran
 
     def _run(self, order: Run) -> Ran:
-        if self._mirror:
+        if self._mirror and order.keep:
+            self._mirror.load_all()
+        elif self._mirror:
             self._mirror.load(order.changed)
         if order.said is not None:
             self._device.tell(order.said)
@@ -193,9 +196,10 @@ class Work:
     def _writer(self, result: int) -> Callable[[torch.Tensor], object]:
         return lambda value: self._written[result].copy_(value)
 
-    def _stored(self, step: int) -> str:
+    def _stored(self, order: Store) -> str:
         if self._mirror:
-            self._mirror.store(step)
+            self._mirror.load(order.changed)
+            self._mirror.store(order.step)
         return "stored"
 
     def run(self, order: Run | Store) -> Any:
@@ -204,7 +208,7 @@ class Work:
 
         try:
             if isinstance(order, Store):
-                return self._stored(order.step)
+                return self._stored(order)
             return self.ran(order)
         except Aborted:
             return Failed("aborted", "")
