@@ -62,12 +62,13 @@ void post(uint32_t& flag, uint32_t value) {
 bool wait(const uint32_t& flag, uint32_t value, double limit, double spin) {
   const auto begin = Clock::now();
   const auto end = begin + Seconds(limit);
+  const double awake = std::min(spin, limit);
   do {
     for (int i = 0; i < kReads; ++i) {
       if (reached(read(flag), value)) return true;
       pause();
     }
-  } while (Seconds(Clock::now() - begin).count() < spin);
+  } while (Seconds(Clock::now() - begin).count() < awake);
   for (uint32_t now = read(flag); !reached(now, value); now = read(flag)) {
     const double left = Seconds(end - Clock::now()).count();
     if (left <= 0) return false;

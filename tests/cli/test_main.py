@@ -60,3 +60,15 @@ def test_a_full_disk_is_an_error():
     run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert run.returncode == 2
     assert run.stderr == "error: output: No space left on device\n"
+
+
+BREAKS = "import sys, situate.cli as c; sys.exit(c._broken(BrokenPipeError(32, 'Broken pipe')))"
+
+
+@pytest.mark.parametrize(
+    ("reader", "said"), [("cat", "error: output: Broken pipe\n2\n"), ("true", "1\n")]
+)
+def test_a_broken_pipe_is_silent_only_where_it_is_the_outputs(reader, said):
+    command = f'(sleep 0.5; {sys.executable} -c "{BREAKS}"; echo $? >&2) | {reader}'
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert run.stderr == said

@@ -6,7 +6,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from situate.cli.verify import TOLERANCE
+from situate.cli.verify import TOLERANCE, _threads
+from situate.runtime.hardware import RealDevice
 from situate.runtime.step import PlacedStep
 from tests.cli.placed import planned
 
@@ -77,6 +78,13 @@ def test_devices_of_unequal_threads_have_a_tolerance(situate, tmp_path):
     content = situate("verify", "plan.json", *HERE, "--steps", "1", "--json").json
     assert content["tolerance"] == TOLERANCE
     assert content["equal"] is True
+
+
+def test_the_unplaced_step_has_the_threads_of_the_cpus():
+    gpu = RealDevice("gpu", "cuda:0", 1, mirrored=True)
+    assert _threads([gpu]) is None
+    assert _threads([gpu, RealDevice("a", "cpu", None)]) is None
+    assert _threads([gpu, RealDevice("a", "cpu", 2), RealDevice("b", "cpu", 4)]) == 4
 
 
 def test_what_is_captured_op_by_op_has_a_tolerance(situate, tmp_path):

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from situate.profiling.bench import Bench  # noqa: E402
 from situate.profiling.pairs import SIZES, round_trips  # noqa: E402
-from situate.profiling.subject import Subject  # noqa: E402
+from situate.profiling.subject import Subject, find_subject  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.memory import mapped  # noqa: E402
 from situate.runtime.state import Entry  # noqa: E402
@@ -48,6 +48,11 @@ def test_channels_and_flags_are_common(bench: Bench) -> None:
 def test_threads_and_clocks_follow_the_device(bench: Bench) -> None:
     assert [hello.threads for hello in bench.hellos] == [1, 2]
     assert [hello.share.clock for hello in bench.hellos] == ["thread_time", "perf_counter"]
+
+
+def test_operators_of_a_users_own_come_with_their_modules() -> None:
+    bench = Bench(find_subject("tests.runtime.misbehaving:built"), DEVICES, [])
+    assert [hello.modules for hello in bench.hellos] == [("tests.runtime.misbehaving",)] * 2
 
 
 def test_measuring_does_not_train(bench: Bench) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from situate.profiling.crew import Crew
 from situate.profiling.pairs import round_trips
 from situate.profiling.subject import Subject
 from situate.runtime.hardware import RealDevice
+from tests.evaluators.processes import left_of
 
 DEVICES = [RealDevice("cpu:0", "cpu", 1), RealDevice("cpu:1", "cpu", 1)]
 
@@ -55,9 +57,40 @@ def test_what_fails_on_a_device_names_it(subject: Subject) -> None:
         crew.assign([wrong], bench.block)
         with pytest.raises(SituateError, match="device 'cpu:0': error: ZeroDivisionError"):
             crew.run([0], timed=False)
+
+
+@pytest.mark.parametrize("waited", [True, False])
+def test_a_process_that_was_killed_before_a_step_is_named(subject: Subject, waited: bool) -> None:
+    """Whether or not it is gone when it is told to run."""
+    bench = Bench(subject, DEVICES[:1], [])
+    with Crew(DEVICES[:1]) as crew:
+        crew.assign(bench.hellos, bench.block)
         os.kill(crew.pids[0], signal.SIGKILL)
+        if waited:
+            os.waitid(os.P_PID, crew.pids[0], os.WEXITED | os.WNOWAIT)
         with pytest.raises(SituateError, match=r"device 'cpu:0': its process ended \(SIGKILL\)"):
             crew.run([0], timed=False)
+
+
+def test_a_process_that_is_killed_on_the_way_leaves_nobody_waiting(subject: Subject) -> None:
+    """The first device waits for a tensor of the second, which cannot send it any more."""
+    bench = Bench(subject, DEVICES, round_trips(2))
+    with Crew(DEVICES) as crew:
+        crew.assign(bench.hellos, bench.block)
+        os.kill(crew.pids[1], signal.SIGSTOP)
+        threading.Timer(0.5, os.kill, (crew.pids[1], signal.SIGKILL)).start()
+        with pytest.raises(SituateError, match=r"device 'cpu:1': its process ended \(SIGKILL\)"):
+            crew.run([0, 1], timed=False)
+        assert left_of(crew.pids) == []
+
+
+def test_a_device_that_cannot_have_its_share_says_why(subject: Subject) -> None:
+    bench = Bench(subject, DEVICES, round_trips(2))
+    hellos = [replace(hello, modules=("no_such_module",)) for hello in bench.hellos]
+    with Crew(DEVICES) as crew:
+        with pytest.raises(SituateError, match=r"'cpu:[01]': error: .*No module .*no_such_module"):
+            crew.assign(hellos, bench.block)
+        assert left_of(crew.pids) == []
 
 
 def test_nothing_is_left_running() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 
+import pytest
 import torch
 
 from situate.runtime.allocated import with_memory
@@ -32,6 +34,15 @@ def test_each_op_is_told_what_it_allocated() -> None:
     allocated = with_memory(allocating, torch.device("cpu")).allocated
     assert allocated[0] == 64 * KIB
     assert allocated[1] == 0
+
+
+def test_the_environment_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = dict(os.environ)
+    with_memory(allocating, torch.device("cpu"))
+    assert dict(os.environ) == before
+    monkeypatch.setenv("KINETO_LOG_LEVEL", "3")
+    with_memory(allocating, torch.device("cpu"))
+    assert os.environ["KINETO_LOG_LEVEL"] == "3"
 
 
 def test_what_another_device_allocated_does_not_count() -> None:

@@ -58,6 +58,14 @@ def test_what_the_optimizer_keeps_is_taken_over() -> None:
     assert all(float(kept["exp_avg"].min()) > 2.0 for kept in step.optimizer.state.values())
 
 
+@pytest.mark.parametrize("shape", [(7, 7), (1,), ()])
+def test_what_the_optimizer_keeps_must_have_the_parameters_shape(shape: tuple[int, ...]) -> None:
+    step, (_, inputs, _) = towers(), MODELS["towers"]()
+    step.optimizer.state[step.model.head.weight]["exp_avg"] = torch.zeros(shape)
+    with pytest.raises(SituateError, match=r"'head.weight': the optimizer's 'exp_avg' has shape"):
+        step(*inputs)
+
+
 def cleared(optimizer: Any) -> None:
     optimizer.state.clear()
 

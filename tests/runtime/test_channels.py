@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -46,6 +47,13 @@ def test_what_was_written_there_is_taken_once_it_is_posted(pair: Pair) -> None:
     pair.sends.memory(0).fill_(3.0)
     pair.sends.poster(0)()
     assert pair.takes.taker(0)().tolist() == [3.0] * 4
+
+
+def test_who_only_looks_does_not_wait_awake() -> None:
+    spin = 30.0
+    began = time.perf_counter()
+    assert not _core.make_flags(np.zeros(1, np.uint32), spin).wait(ABORT, 1, 0.0)
+    assert time.perf_counter() - began < spin
 
 
 def test_who_takes_waits_for_this_step(pair: Pair) -> None:

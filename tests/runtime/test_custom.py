@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,3 +24,14 @@ def test_what_is_loaded_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "tests.runtime.models")
     load(["tests.runtime.models"])
     assert "tests.runtime.models" in sys.modules
+
+
+def test_what_lies_in_the_current_directory_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "operators_here.py").touch()
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    load(["operators_here"])
+    assert sys.modules.pop("operators_here").__file__ == str(tmp_path / "operators_here.py")
+    assert sys.path == before

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
+
+import pytest
 
 from situate.runtime.launch import launched
 
@@ -23,6 +26,23 @@ def test_it_finds_what_this_process_finds(monkeypatch, tmp_path) -> None:
     (tmp_path / "only_here.py").write_text("NAME = 'found'\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     assert said("__import__('only_here').NAME") == "found"
+
+
+@pytest.mark.parametrize(("path", "found"), [([], False), ([""], True)])
+def test_it_looks_through_the_current_directory_where_this_process_does(
+    monkeypatch, tmp_path, path, found
+) -> None:
+    (tmp_path / "lying_here.py").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", path + [entry for entry in sys.path if entry])
+    code = "__import__('importlib.util').util.find_spec('lying_here') is not None"
+    assert said(code) == str(found)
+
+
+def test_it_looks_for_modules_in_the_same_order(monkeypatch, tmp_path) -> None:
+    paths = [str(tmp_path), *dict.fromkeys(entry for entry in sys.path if entry)]
+    monkeypatch.setattr(sys, "path", paths)
+    assert ast.literal_eval(said("sys.path"))[: len(paths)] == paths
 
 
 def test_it_knows_its_device_and_its_threads() -> None:

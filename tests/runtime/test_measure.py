@@ -105,7 +105,7 @@ def test_a_timeline_starts_with_the_first_device():
 def test_a_timed_step_has_every_op_in_order():
     model, inputs, _ = branches.build()
     with placed_step(model, sgd(list(model.parameters()))) as step:
-        step(*inputs, timed=True)
+        step.timed(*inputs)
         start, end = timeline(step.ran, len(step.ran[0].began))
     assert len(start) > 20
     assert (start <= end).all()

@@ -120,3 +120,15 @@ def test_what_is_no_training_step_is_refused(given: tuple[Any, ...], message: st
 def test_an_unknown_optimizer_is_refused() -> None:
     with pytest.raises(SituateError, match="unknown optimizer 'adagrad'"):
         capture_program(*MODELS["towers"](), optimizer="adagrad")
+
+
+def test_a_step_that_trains_nothing_is_refused() -> None:
+    given = nn.Linear(3, 3), (torch.randn(2, 3),), lambda model, x: x.square().mean()
+    with pytest.raises(SituateError, match="the loss depends on no parameter that takes a grad"):
+        capture_program(*given)
+
+
+def test_a_version_that_was_not_tested_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("situate.readers.torch.TESTED", "0.1")
+    (warning,) = capture_program(*MODELS["towers"]()).graph.warnings
+    assert "tested with 0.1" in warning

@@ -224,6 +224,18 @@ def test_inputs_that_were_captured_by_name_may_be_given_by_name() -> None:
             step(batch["x"], y=batch["y"])
 
 
+def test_an_input_may_have_any_name() -> None:
+    model, batch = nn.Linear(3, 2), {"timed": torch.randn(4, 3), "memory": torch.randn(4, 2)}
+
+    def loss(model: nn.Module, timed: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        return (model(timed) - memory).square().mean()
+
+    captured = capture_program(model, batch, loss)
+    with step_of(captured, model, SGD(model.parameters(), lr=0.0), 1) as step:
+        assert step(**batch) == step.timed(**batch) == loss(model, **batch)
+        assert step.memory(**batch) == step.memory(batch)
+
+
 def test_inputs_may_take_gradients_and_the_mode_may_be_any() -> None:
     pair = Pair("towers", OPTIMIZERS["sgd"])
     x, y = pair.inputs
@@ -402,7 +414,7 @@ def test_what_a_step_returned_is_not_overwritten_by_the_next() -> None:
 def test_a_timed_step_says_when_each_op_ran(processes: StartTeam, devices: int) -> None:
     pair = Pair("tied", OPTIMIZERS["adam"])
     with pair.placed(devices, processes if devices > 1 else None) as step:
-        step(*pair.inputs, timed=True)
+        step.timed(*pair.inputs)
         timed = step.ran
         step(*pair.inputs)
         untimed = step.ran

@@ -12,14 +12,17 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from situate import _core  # noqa: E402
 from situate.evaluators.measurements import OUTCOMES  # noqa: E402
 from situate.runtime import team  # noqa: E402
-from situate.runtime.team import OutOfMemory, StepFailed, failure  # noqa: E402
-from situate.runtime.worker import Failed  # noqa: E402
+from situate.runtime.memory import anonymous_file  # noqa: E402
+from situate.runtime.team import OutOfMemory, Processes, StepFailed, failure  # noqa: E402
+from situate.runtime.worker import Failed, Hello  # noqa: E402
 from tests.runtime import misbehaving  # noqa: E402
 from tests.runtime.misbehaving import built, optimizer_of, workers  # noqa: E402
 from tests.runtime.steps import assert_same, kept, state, train  # noqa: E402
@@ -159,6 +162,18 @@ def test_a_worker_that_cannot_start_is_one_line(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(StepFailed, match=r"ended before it was ready \(exit status 7\)") as error:
         training.step(*training.inputs)
     assert "\n" not in str(error.value)
+
+
+def test_a_worker_that_ends_while_it_is_told_much_is_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More than a socket takes at once."""
+    monkeypatch.setattr(team, "START_WORKER", "raise SystemExit(7)")
+    hello = Hello(None, "much" * 10**6, "cpu", 1, [])  # type: ignore[arg-type]
+    flags, block = _core.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
+    with pytest.raises(StepFailed, match=r"ended before it was ready \(exit status 7\)"):
+        Processes(["cpu:0"], [hello], block, flags)
+    os.close(block)
 
 
 def test_the_words_of_a_failure_are_one_line() -> None:

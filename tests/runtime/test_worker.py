@@ -106,6 +106,7 @@ def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPat
     from situate.runtime import worker
 
     monkeypatch.setattr(worker, "die_with_parent", lambda: None)
+    monkeypatch.setattr(worker, "keep_freed_memory", lambda: None)
     monkeypatch.setattr(worker.signal, "signal", lambda *given: None)
     ours, theirs = multiprocessing.Pipe()
     monkeypatch.setattr("situate.runtime.memory.mapped", lambda block: None)

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import gc
 import os
+import select
 import sys
 import warnings
 from collections.abc import Sequence
@@ -93,9 +94,19 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _broken(error: OSError) -> int:
-    """The status after a failed read or write; silent where a reader closed the pipe."""
+    """The status after a failed read or write; silent where nobody reads what is printed."""
+    silent = isinstance(error, BrokenPipeError) and _unread()
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if isinstance(error, BrokenPipeError):
+    if silent:
         return FAILED
     return fail(f"{error.filename or 'output'}: {error.strerror or error}")
+
+
+def _unread() -> bool:
+    """Whether a reader has closed the pipe that is printed into."""
+    poll = select.poll()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            poll.register(stream, 0)  # an error is reported in any case
+    return bool(poll.poll(0))

@@ -57,7 +57,7 @@ def run(
         peaks = step.memory(*arguments(planned.inputs))
         if trace is not None:
             show("timing ops")
-            step(*arguments(planned.inputs), timed=True)
+            step.timed(*arguments(planned.inputs))
             start, end = timeline(step.ran, problem.n)
     if trace is not None:
         perfetto.write_beside(problem, schedule, start, end, trace)

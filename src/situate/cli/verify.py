@@ -59,7 +59,7 @@ def verify(
             steps=steps,
             clip=planned.rule.clip if planned.rule else None,
             seed=seed,
-            threads=max((device.threads or 0 for device in used), default=0) or None,
+            threads=_threads(used),
             name=name,
         )
     passing, why = _tolerance(tolerance, used, found.apart)
@@ -68,6 +68,12 @@ def verify(
     else:
         print_table(equality_table(found, name, passing, why))
     return 0 if found.within(passing) else DIFFERS
+
+
+def _threads(used: Collection[RealDevice]) -> int | None:
+    """Of the unplaced step, which CPUs run; None leaves them as they are."""
+    counts = (device.threads or 0 for device in used if device.torch == "cpu")
+    return max(counts, default=0) or None
 
 
 def _tolerance(

@@ -13,7 +13,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from situate.readers.torch_function import current_directory
-from situate.runtime.worker import Failed, Hello, Work, die_with_parent
+from situate.runtime.allocator import keep_freed_memory
+from situate.runtime.parent import die_with_parent
+from situate.runtime.worker import Failed, Hello, Work
 
 FIRST_TO_GO = "1000"
 """Of all processes, Linux ends this one first when memory is short; it writes so into the file."""
@@ -30,6 +32,7 @@ def main(connection: int, *modules: str) -> None:
         modules: what to import: they may define operators.
     """
     die_with_parent()
+    keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO)

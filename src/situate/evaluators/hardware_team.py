@@ -136,9 +136,9 @@ class Assigned:
         """See `situate.runtime.team.Team`."""
         return self._told(order)
 
-    def store(self, step: int) -> None:
+    def store(self, order: Store) -> None:
         """See `situate.runtime.team.Team`."""
-        self._told(Store(step))
+        self._told(order)
 
     def close(self) -> None:
         """Let them wait for the next placement."""

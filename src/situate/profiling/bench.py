@@ -14,6 +14,7 @@ from situate.profiling.subject import Subject
 from situate.profiling.texts import Marks
 from situate.runtime import optimizers
 from situate.runtime.bindings import state_values
+from situate.runtime.custom import defining_modules
 from situate.runtime.device import Share
 from situate.runtime.hardware import RealDevice
 from situate.runtime.memory import Layout, Place, anonymous_file, mapped
@@ -49,7 +50,7 @@ class Bench:
         self.block = anonymous_file(layout.nbytes)
         self._fill(commons)
         self.hellos = [
-            Hello(common, self._share(i, device), device.torch, _threads(device), self._said())
+            self._hello(i, common, device)
             for i, (common, device) in enumerate(zip(commons, devices, strict=True))
         ]
 
@@ -85,6 +86,16 @@ class Bench:
                 Entry.at(places, raw).value.copy_(value.detach())
             for where, value in zip(common.inputs, self._subject.inputs, strict=True):
                 where.view(raw).copy_(value)
+
+    def _hello(self, number: int, common: Common, device: RealDevice) -> Hello:
+        return Hello(
+            common,
+            self._share(number, device),
+            device.torch,
+            _threads(device),
+            self._said(),
+            modules=defining_modules(self._placed.names.kernels),
+        )
 
     def _share(self, number: int, device: RealDevice) -> Share:
         placed, program = self._placed, self._subject.program

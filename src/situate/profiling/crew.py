@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Collection, Iterable, Sequence
 from multiprocessing import Pipe, reduction
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from types import TracebackType
+from typing import Any
 
 from situate.errors import SituateError
 from situate.runtime.device import Ran
@@ -78,6 +80,9 @@ class Crew:
     ) -> None:
         for connection in self._connections:
             connection.close()
+        self._end()
+
+    def _end(self) -> None:
         for process in self._processes:
             process.kill()
             process.wait()
@@ -94,42 +99,55 @@ class Crew:
             block: descriptor of the common memory.
 
         Raises:
-            SituateError: a process ended.
+            SituateError: a process ended, or cannot run it; all have ended then.
         """
         for i, hello in enumerate(hellos):
-            try:
+            with contextlib.suppress(OSError):
                 reduction.send_handle(self._connections[i], block, self._processes[i].pid)
-                self._connections[i].send(hello)
-            except OSError:
-                raise self._ended(i) from None
-        for i in range(len(hellos)):
-            self._answer(i)
+            self._say(i, hello)
+        self._answers(range(len(hellos)))
 
     def run(self, members: Iterable[int], timed: bool, memory: bool = False) -> dict[int, Ran]:
         """One step of these devices at once, by device.
 
         Raises:
-            SituateError: the step failed on one of them; the others may still run.
+            SituateError: the step failed on one of them; all have ended then, since the others may
+                wait for it.
         """
         self._step += 1
         chosen = list(members)
-        began, found = time.perf_counter(), {}
+        began = time.perf_counter()
         for i in chosen:
-            self._connections[i].send(Run(self._step, timed, None, memory))
-        for i in chosen:
-            said = self._answer(i)
-            if isinstance(said, Failed):
-                raise SituateError(f"device {self._names[i]!r}: {said.reason}: {said.text}")
-            assert isinstance(said, Ran)
-            found[i] = said
+            self._say(i, Run(self._step, timed, None, memory))
+        found: dict[int, Ran] = self._answers(chosen)
         self.beside = time.perf_counter() - began - _together(found.values())
         return found
+
+    def _say(self, i: int, what: Hello | Run) -> None:
+        """Whether it still listens shows when it should answer."""
+        with contextlib.suppress(OSError):
+            self._connections[i].send(what)
+
+    def _answers(self, members: Sequence[int]) -> dict[int, Any]:
+        """One answer of each, whoever is first; where one fails, all are ended."""
+        of = {self._connections[i]: i for i in members}
+        found: dict[int, Any] = {}
+        try:
+            while missing := [connection for connection, i in of.items() if i not in found]:
+                ready = wait(missing)
+                found |= {of[c]: self._answer(of[c]) for c in missing if c in ready}
+        except SituateError:
+            self._end()
+            raise
+        return {i: found[i] for i in members}
 
     def _answer(self, i: int) -> object:
         try:
             said: object = self._connections[i].recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):
             raise self._ended(i) from None
+        if isinstance(said, Failed):
+            raise SituateError(f"device {self._names[i]!r}: {said.reason}: {said.text}")
         return said
 
     def _ended(self, i: int) -> SituateError:

@@ -51,10 +51,7 @@ def capture(
     update_rule(optimizer)
     check_installed()
     with explained(name, "capturing the step"):
-        graph = to_graph(trace(build, training, name), name, optimizer)
-        if training and all(op.phase != "update" for op in graph.ops):
-            raise SituateError("the loss depends on no parameter that takes a gradient")
-    return dataclasses.replace(graph, warnings=_warnings())
+        return checked(to_graph(trace(build, training, name), name, optimizer), training)
 
 
 def capture_function(text: str, *, optimizer: str | None = None, cache: bool = True) -> Graph:
@@ -86,6 +83,17 @@ def capture_function(text: str, *, optimizer: str | None = None, cache: bool = T
         if cache:
             loading.keep(text, optimizer, module, graph)
         return graph
+
+
+def checked(graph: Graph, training: bool) -> Graph:
+    """A graph that was captured, with what to warn of.
+
+    Raises:
+        SituateError: there is nothing to train.
+    """
+    if training and all(op.phase != "update" for op in graph.ops):
+        raise SituateError("the loss depends on no parameter that takes a gradient")
+    return dataclasses.replace(graph, warnings=_warnings())
 
 
 def check_installed(*packages: str) -> None:

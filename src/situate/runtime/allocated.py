@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ from situate.runtime.device import Ran
 
 if TYPE_CHECKING:
     import torch
+
+LEVEL = "KINETO_LOG_LEVEL"
+"""The environment variable that says what the profiler tells."""
 
 Change = tuple[float, int]
 """When, on the clock of `Ran`, and by how many bytes what is allocated changed."""
@@ -23,14 +27,25 @@ def with_memory(run: Callable[[], Ran], device: torch.device) -> Ran:
     allocated at most on a device."""
     from torch.autograd.profiler import profile
 
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # it would write two lines to stderr
-    with profile(use_cpu=True, profile_memory=True) as profiler:
+    with _silent(), profile(use_cpu=True, profile_memory=True) as profiler:
         ran = run()
     since = time.time_ns() - time.perf_counter_ns()
     events = profiler.kineto_results.events()
     memory = (e for e in events if e.name() == "[memory]" and _of(e.device_type(), device))
     changes = sorted(((e.start_ns() - since) / 1e9, e.nbytes()) for e in memory)
     return replace(ran, peak=_peak(changes), allocated=_by_op(ran, changes))
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """The profiler would write two lines to stderr."""
+    given = LEVEL in os.environ
+    os.environ.setdefault(LEVEL, "99")
+    try:
+        yield
+    finally:
+        if not given:
+            del os.environ[LEVEL]
 
 
 def _of(kind: Any, device: torch.device) -> bool:

@@ -125,7 +125,7 @@ class Bindings:
             # PyTorch's schedules warn where `optimizer.step` was not called before them.
             self._optimizer._opt_called = True  # type: ignore[attr-defined]
         bound = zip(self._held, self._tensors, self._addresses, strict=True)
-        for (path, store, name), (tensor, view), address in bound:
+        for number, ((path, store, name), (tensor, view), address) in enumerate(bound):
             if store.get(name, tensor) is not tensor:
                 raise SituateError(
                     f"the model's {path!r} was replaced since the step was made: change it in "
@@ -135,6 +135,7 @@ class Bindings:
                 _check(path, tensor, view)
                 view.copy_(tensor.detach())
                 tensor.data = view
+                self._versions.pop((number, 0), None)
         for number in self.groups:
             self._refresh_kept(number)
 
@@ -147,12 +148,21 @@ class Bindings:
         )
         for name, view in kept.items():
             if (value := given.get(name)) is not view:
-                _put(view, value)
+                _put(f"{self._held[number][0]!r}: the optimizer's {name!r}", view, value)
                 given[name] = view
 
 
-def _put(view: torch.Tensor, value: object) -> None:
+def _put(what: str, view: torch.Tensor, value: object) -> None:
     """What an optimiser keeps; without it, it starts anew."""
     import torch
 
-    view.copy_(torch.zeros(()) if value is None else torch.as_tensor(value))
+    if value is None:
+        view.zero_()
+        return
+    given = torch.as_tensor(value)
+    if given.shape != view.shape and not given.numel() == view.numel() == 1:
+        raise SituateError(
+            f"{what} has shape {tuple(given.shape)}, and what it is kept in {tuple(view.shape)}: "
+            "load the state of an optimizer of this model"
+        )
+    view.copy_(given.reshape(view.shape))

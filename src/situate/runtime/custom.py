@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable
 
+from situate.readers.torch_function import current_directory
+
 
 def defining_modules(kernels: Iterable[str]) -> tuple[str, ...]:
     """The modules that define those of `torch.library.custom_op` among qualified names."""
@@ -16,6 +18,7 @@ def defining_modules(kernels: Iterable[str]) -> tuple[str, ...]:
 
 
 def load(modules: Iterable[str]) -> None:
-    """Import them."""
-    for module in modules:
-        importlib.import_module(module)
+    """Import them; they are found in the current directory too, as a user's function is."""
+    with current_directory():
+        for module in modules:
+            importlib.import_module(module)

@@ -8,6 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+LEAVE = "\nimport os; os._exit(0)"
+"""Whoever has nothing more to do is gone at once: Python would walk all of PyTorch before."""
+
 
 def launched(
     code: str,
@@ -27,17 +30,15 @@ def launched(
         name: of the device, which it finds in SITUATE_DEVICE.
         quiet: leave out what it prints.
     """
-    package = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, (package, *sys.path)))
     counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if threads is not None else ()
     printed = subprocess.DEVNULL if quiet else None
     return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, "-P", "-c", code + LEAVE, *arguments],
         pass_fds=descriptors,
         env={
             **os.environ,
             **dict.fromkeys(counts, str(threads)),
-            "PYTHONPATH": path,
+            "PYTHONPATH": os.pathsep.join(_path()),
             "SITUATE_DEVICE": name,
         },
         stdin=subprocess.DEVNULL,
@@ -45,3 +46,11 @@ def launched(
         stderr=printed,
         start_new_session=True,
     )
+
+
+def _path() -> list[str]:
+    """Where this process looks for modules, and first for this package if it was found elsewhere.
+    Empty means the current directory, which is only looked through where this process does so."""
+    package = str(Path(__file__).parents[2])
+    found = [entry or os.getcwd() for entry in sys.path]
+    return found if package in found else [package, *found]

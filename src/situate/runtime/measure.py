@@ -32,7 +32,7 @@ class Step(Protocol):
 
     ran: list[Ran]
 
-    def __call__(self, *inputs: Any, timed: bool = False) -> Any:
+    def __call__(self, *inputs: Any) -> Any:
         """Run it."""
         ...
 

@@ -37,6 +37,11 @@ class Mirror:
         ]
         self._here = here
 
+    def load_all(self) -> None:
+        """Take over everything, where what is in common memory is up to date."""
+        for number in self._here:
+            self.state[number].take(self._host[number])
+
     def load(self, changed: Iterable[tuple[int, int]]) -> None:
         """Take over what was changed in common memory, and no more: the rest may be old there.
 

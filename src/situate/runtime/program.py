@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate.graph import Graph
-from situate.readers.torch import check_installed
+from situate.readers.torch import check_installed, checked
 from situate.readers.torch_build import from_real
 from situate.readers.torch_errors import explained, quiet
 from situate.readers.torch_flow import described_outputs
@@ -77,7 +77,7 @@ def capture_program(
         captured = joint(real, training, name)
         step = to_step(captured, optimizer)
         made = drafts(step)
-        graph = assemble(name, made, step.flow)
+        graph = checked(assemble(name, made, step.flow), training)
     results, gradients, mutations = _outputs(captured)
     nodes = tuple(draft.node for draft in made)
     return Program(

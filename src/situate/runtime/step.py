@@ -22,7 +22,7 @@ from situate.runtime.optimizers import Hyperparameters, hyperparameters
 from situate.runtime.placed import PlacedProgram
 from situate.runtime.state import Entry, lay_out
 from situate.runtime.team import Here, Processes, Team
-from situate.runtime.worker import SPIN, Common, Hello, Run
+from situate.runtime.worker import SPIN, Common, Hello, Run, Store
 
 if TYPE_CHECKING:
     import torch
@@ -71,8 +71,9 @@ class PlacedStep:
         numbers = placed.names.state
         self._updated = {numbers[path]: program.optimizer for path in program.gradients}
         self._keep = keep
-        self._mirrored = any(device.mirrored for _, device in self._used)
-        self._commits = keep and not self._mirrored and len(self._used) == 1 and start is None
+        mirrored = any(device.mirrored for _, device in self._used)
+        self._ahead = mirrored and not keep
+        self._commits = keep and not mirrored and len(self._used) == 1 and start is None
         self._commit = Commit()
         self._lay_out()
         self._bindings = Bindings(
@@ -81,21 +82,24 @@ class PlacedStep:
         self._said: list[Hyperparameters] = []
         self._step = 0
         self._team: Team | None = None
-        if self._mirrored:
+        if self._ahead:
             self._sync_where_read()
 
-    def __call__(self, *inputs: Any, timed: bool = False, **named: Any) -> Any:
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Run the step.
 
         Args:
             inputs: as the model and its loss take them.
-            timed: keep in `ran` when each op began and ended.
             named: the inputs, where they were captured by name.
 
         Raises:
             SituateError: inputs of other shapes than were captured, or a device that failed.
         """
-        return self._run((*inputs, named) if named else inputs, timed=timed)
+        return self._run(_joined(inputs, named))
+
+    def timed(self, *inputs: Any, **named: Any) -> Any:
+        """Run the step, and keep in `ran` when each op began and ended; otherwise as a call."""
+        return self._run(_joined(inputs, named), timed=True)
 
     def _run(self, inputs: tuple[Any, ...], timed: bool = False, memory: bool = False) -> Any:
         given = self._checked(inputs)
@@ -103,7 +107,7 @@ class PlacedStep:
         said = hyperparameters(self.optimizer) if self.optimizer else []
         team = self._team = self._team or self._started(said)
         news = None if said == self._said else said
-        changed = self._bindings.changed() if self._mirrored else ()
+        changed = self._bindings.changed() if self._ahead else ()
         read, made = self._exchanged(given)
         order = Run(self._step + 1, timed, news, memory, changed, self._keep, read, made)
         with self._commit as commit:
@@ -130,7 +134,7 @@ class PlacedStep:
             # Its number is given again, so that it draws the same: no flag may have it.
             self._raised.zero_()
 
-    def memory(self, *inputs: Any) -> list[int]:
+    def memory(self, *inputs: Any, **named: Any) -> list[int]:
         """Run the step and measure the largest bytes in use, of each device that is used: its
         parameters, buffers and what the optimiser keeps, its inputs, the room for what it receives,
         and what PyTorch allocated. Copies that a failing step is undone from are not counted.
@@ -138,7 +142,7 @@ class PlacedStep:
         Raises:
             SituateError: as a call.
         """
-        self._run(inputs, memory=True)
+        self._run(_joined(inputs, named), memory=True)
         home = self._placed.home
         found = []
         for (d, _), ran in zip(self._used, self.ran, strict=True):
@@ -152,9 +156,9 @@ class PlacedStep:
     def sync(self) -> None:
         """Bring the state of devices that have memory of their own, such as GPUs, back into the
         model; reading its state dict, or the optimizer's, does so too."""
-        if self._mirrored and self._team is not None:
+        if self._ahead and self._team is not None:
             try:
-                self._team.store(self._step)
+                self._team.store(Store(self._step, self._bindings.changed()))
             except SituateError:
                 self._team = None
                 raise
@@ -301,3 +305,8 @@ class PlacedStep:
         return Hello(
             self._common, share, device.torch, threads, said, device.mirrored, spin, modules
         )
+
+
+def _joined(inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Inputs as they were captured: those by name are one dict."""
+    return (*inputs, named) if named else inputs

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from situate import _core
 from situate.errors import SituateError
+from situate.runtime.allocator import keep_freed_memory, return_freed_memory
 from situate.runtime.channels import ABORT
 from situate.runtime.commit import Commit
 from situate.runtime.device import Ran
@@ -61,8 +62,8 @@ class Team(Protocol):
         """
         ...
 
-    def store(self, step: int) -> None:
-        """Bring the state of devices with memory of their own back, after that step.
+    def store(self, order: Store) -> None:
+        """Bring the state of devices with memory of their own back.
 
         Raises:
             StepFailed: as `run`.
@@ -75,7 +76,7 @@ class Team(Protocol):
 
 
 class Here:
-    """The one device of a step, in this process.
+    """The one device of a step, in this process, which keeps freed memory until this is closed.
 
     Args:
         hello, raw: as for a process.
@@ -90,6 +91,7 @@ class Here:
         self._work = Work(hello, raw, commit.begin)
 
     def run(self, order: Run) -> list[Ran]:
+        keep_freed_memory()  # another step that was closed may have let it go
         try:
             with threads(self._threads), kept_generator():
                 return [self._work.ran(order)]
@@ -97,12 +99,12 @@ class Here:
             undone = order.keep and not self._commit.begun
             raise failure(self._name, failed(error), order.step, undone) from error
 
-    def store(self, step: int) -> None:
-        if isinstance(said := self._work.run(Store(step)), Failed):
-            raise failure(self._name, said, step, undone=True)
+    def store(self, order: Store) -> None:
+        if isinstance(said := self._work.run(order), Failed):
+            raise failure(self._name, said, order.step, undone=True)
 
     def close(self) -> None:
-        """Nothing runs between steps."""
+        return_freed_memory()
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,8 @@ class Processes:
         self._silent: list[Worker] = []
         try:
             for name, hello in zip(names, hellos, strict=True):
-                self._workers.append(_started(name, hello, block))
+                self._workers.append(_started(name, hello.threads, block))
+                self._say(self._workers[-1], hello)
             self._answers(0, START, undone=True)
         except BaseException:
             self.close()
@@ -141,18 +144,22 @@ class Processes:
     def run(self, order: Run) -> list[Ran]:
         return self._told(order)
 
-    def store(self, step: int) -> None:
-        self._told(Store(step))
+    def store(self, order: Store) -> None:
+        self._told(order)
 
     def _told(self, order: Run | Store) -> list[Ran]:
         for worker in self._workers:
-            with contextlib.suppress(BrokenPipeError):
-                worker.connection.send(order)
+            self._say(worker, order)
         try:
             return self._answers(order.step, None, order.keep)
         except BaseException:
             self._give_up(order.step)
             raise
+
+    def _say(self, worker: Worker, what: Hello | Run | Store) -> None:
+        """Whether it still listens shows when it should answer."""
+        with contextlib.suppress(OSError):
+            worker.connection.send(what)
 
     def close(self) -> None:
         for worker in self._workers:
@@ -230,16 +237,14 @@ def _left(step: int, undone: bool) -> str:
     return "the model may be updated in part, so load what was saved last"
 
 
-def _started(name: str, hello: Hello, block: int) -> Worker:
+def _started(name: str, threads: int, block: int) -> Worker:
     ours, theirs = multiprocessing.Pipe()
     process = launched(
         START_WORKER,
         (str(theirs.fileno()), str(block)),
         (theirs.fileno(), block),
-        threads=hello.threads,
+        threads=threads,
         name=name,
     )
     theirs.close()
-    worker = Worker(name, process, ours)
-    ours.send(hello)
-    return worker
+    return Worker(name, process, ours)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +10,11 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from situate.runtime.allocated import with_memory
+from situate.runtime.allocator import keep_freed_memory
 from situate.runtime.device import Share
 from situate.runtime.memory import Place
 from situate.runtime.optimizers import Hyperparameters
+from situate.runtime.parent import die_with_parent
 from situate.runtime.state import EntryPlaces
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from situate.runtime.device import Ran
     from situate.runtime.mirror import Mirror
     from situate.runtime.state import Entry
-
-PR_SET_PDEATHSIG = 1
 
 SPIN = 1e-3
 """Seconds to wait awake where no other device wants the core; waking up takes some 50e-6."""
@@ -74,8 +71,8 @@ class Run:
         said: by group, the hyperparameters of the updates; None where they are as before.
         memory: say what was allocated.
         changed: what of the state was changed from outside, see `Bindings.changed`.
-        keep: the step is undone if it fails, so the state of devices that have memory of their own
-            is brought back when it ends.
+        keep: the step is undone if it fails, so devices that have memory of their own take over all
+            of the state when it begins, and bring it back when it ends.
         inputs, results: tensors to read and to write in this process, rather than those in the
             common memory.
     """
@@ -92,10 +89,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Store:
-    """Bring back the state of devices that have memory of their own, after that step; that never
-    spoils what was there."""
+    """Bring back the state of devices that have memory of their own, after that step, with what
+    was changed from outside since; that never spoils what was there."""
 
     step: int
+    changed: tuple[tuple[int, int], ...] = ()
     keep = True
 
 
@@ -115,6 +113,7 @@ def main(connection: int, block: int) -> None:
         block: descriptor of the common memory.
     """
     die_with_parent()
+    keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import torch
 
@@ -150,13 +149,11 @@ class Work:
         import torch
 
         from situate import _core
-        from situate.runtime.allocator import keep_freed_memory
         from situate.runtime.channels import Channels
         from situate.runtime.custom import load
         from situate.runtime.device import Device
         from situate.runtime.state import Entry
 
-        keep_freed_memory()
         load(hello.modules)
         self._where = device = torch.device(hello.device)
         common = hello.common
@@ -176,11 +173,13 @@ class Work:
         """Run a step, and bring back what has to be."""
         ran = self._run(order)
         if order.keep:
-            self._stored(order.step)
+            self._stored(Store(order.step))
         return ran
 
     def _run(self, order: Run) -> Ran:
-        if self._mirror:
+        if self._mirror and order.keep:
+            self._mirror.load_all()
+        elif self._mirror:
             self._mirror.load(order.changed)
         if order.said is not None:
             self._device.tell(order.said)
@@ -197,9 +196,10 @@ class Work:
     def _writer(self, result: int) -> Callable[[torch.Tensor], object]:
         return lambda value: self._written[result].copy_(value)
 
-    def _stored(self, step: int) -> str:
+    def _stored(self, order: Store) -> str:
         if self._mirror:
-            self._mirror.store(step)
+            self._mirror.load(order.changed)
+            self._mirror.store(order.step)
         return "stored"
 
     def run(self, order: Run | Store) -> Any:
@@ -208,7 +208,7 @@ class Work:
 
         try:
             if isinstance(order, Store):
-                return self._stored(order.step)
+                return self._stored(order)
             return self.ran(order)
         except Aborted:
             return Failed("aborted", "")
@@ -231,12 +231,3 @@ def failed(error: Exception) -> Failed:
         return Failed("out_of_memory", str(error))
     memory = isinstance(error, MemoryError) or "can't allocate memory" in str(error)
     return Failed("out_of_memory" if memory else "error", f"{type(error).__name__}: {error}")
-
-
-def die_with_parent() -> None:
-    """Linux kills a worker whose parent was killed; elsewhere it ends at the next word."""
-    if sys.platform == "linux":
-        parent = os.getppid()
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            sys.exit(1)

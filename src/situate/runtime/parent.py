@@ -1,0 +1,22 @@
+"""A worker ends with the process that started it, however that ended."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+LOOK = 0.1
+"""Seconds between two looks whether the parent is there."""
+
+
+def die_with_parent() -> None:
+    """End this process soon after its parent, also in the middle of a step. The kernel could see to
+    it (PR_SET_PDEATHSIG), but takes the thread that started a process for its parent."""
+    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK)
+    os._exit(1)
