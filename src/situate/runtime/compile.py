@@ -83,7 +83,8 @@ def compile_plan(
 ) -> PlacedStep:
     """See `Plan.compile`."""
     if inputs is None:
-        _, inputs, loss = build_planned(plan)
+        _, inputs, planned = build_planned(plan)
+        loss = planned if loss is None else loss
     training = trains(plan)
     rule = plan.update_rule or DEFAULT
     if optimizer is not None:
