@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from situate import zoo
 from situate.decoding import decode
-from situate.discover import cpu_name
 from situate.errors import SituateError
 from situate.evaluators.hardware_team import DeviceProcesses
 from situate.evaluators.measurements import OUTCOMES, Measurements, Outcome
 from situate.evaluators.repetition import ERROR, LEAST, MOST, enough, standard_error
+from situate.machine import cpu_name
 from situate.problem import Problem
 from situate.runtime import optimizers
 from situate.runtime.hardware import check_here, real_devices

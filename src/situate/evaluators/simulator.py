@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.machine import usable_cpus
 from situate.problem import Problem
 from situate.schedule import Schedule
 
 Decoder = Literal["eager", "serial"]
-
-
-def default_threads() -> int:
-    """The number of CPUs this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def core_problem(problem: Problem) -> _core.Problem:
@@ -86,7 +81,7 @@ class Simulator:
             _finite(priorities),
             None if transfer_priorities is None else _finite(transfer_priorities),
             decoder,
-            threads or default_threads(),
+            threads or usable_cpus(),
         )
 
     def schedule(
