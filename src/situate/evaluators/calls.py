@@ -22,7 +22,7 @@ def schedule_calls(problem: Problem, placement: NDArray[np.int32]) -> Schedule:
     makespan, begin, _, op_end = _core.calls(core_problem(problem), placement)
     start = op_end - problem.seconds[np.arange(problem.n), placement]
     end = op_end.copy()
-    transfers = _Transfers(problem, placement, begin, op_end)
+    transfers = _Transfers(problem, placement, begin)
     for device in np.flatnonzero(_pays(problem)):
         _fill_call(problem, placement, int(device), transfers, start, end)
     rows = sorted(transfers.rows, key=lambda row: (row[3], row[4], row[0]))
@@ -56,7 +56,6 @@ class _Transfers:
         problem: Problem,
         placement: NDArray[np.int32],
         begin: NDArray[np.float64],
-        op_end: NDArray[np.float64],
     ) -> None:
         self.begin = begin
         self.rows: list[tuple[int, int, int, float, float]] = []
