@@ -78,6 +78,11 @@ def test_a_unit_takes_and_holds_what_its_ops_do():
     assert problem.unit_persistent.tolist() == [7, 0]
 
 
+def test_what_is_no_cpu_is_an_accelerator():
+    problem = Problem(Graph("g", ops("a")), cluster(GPU, CPU, Device("tpu", kind="tpu")))
+    assert problem.accelerators.tolist() == [True, False, True]
+
+
 def test_a_pin_names_a_device_or_a_kind():
     pinned = (
         Op("a", seconds=FREE, device="cpu0"),

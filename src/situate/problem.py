@@ -75,6 +75,8 @@ class Problem:
             the unit.
         runnable: (units, d) the same whatever the device holds.
         capacity: (d,) bytes.
+        accelerators: (d,) whether a device is no CPU: under atomic rules those run their ops as one
+            call, and pay for what they send and receive.
         latency, bandwidth, channel: (d, d), as in `Cluster`.
 
     Raises:
@@ -222,6 +224,10 @@ class Problem:
     def capacity(self) -> NDArray[np.int64]:
         memory = [UNLIMITED if d.memory is None else d.memory for d in self.cluster.devices]
         return np.array(memory, np.int64)
+
+    @cached_property
+    def accelerators(self) -> NDArray[np.bool_]:
+        return np.array([device.kind != "cpu" for device in self.cluster.devices])
 
     @cached_property
     def depth_first(self) -> NDArray[np.int32]:

@@ -23,7 +23,7 @@ def schedule_calls(problem: Problem, placement: NDArray[np.int32]) -> Schedule:
     start = op_end - problem.seconds[np.arange(problem.n), placement]
     end = op_end.copy()
     transfers = _Transfers(problem, placement, begin)
-    for device in np.flatnonzero(_pays(problem)):
+    for device in np.flatnonzero(problem.accelerators):
         _fill_call(problem, placement, int(device), transfers, start, end)
     rows = sorted(transfers.rows, key=lambda row: (row[3], row[4], row[0]))
     tensor, source, target, starts, ends = zip(*rows, strict=True) if rows else ((),) * 5
@@ -42,10 +42,6 @@ def schedule_calls(problem: Problem, placement: NDArray[np.int32]) -> Schedule:
         peak,
         "calls",
     )
-
-
-def _pays(problem: Problem) -> NDArray[np.bool_]:
-    return np.array([device.kind != "cpu" for device in problem.cluster.devices])
 
 
 class _Transfers:

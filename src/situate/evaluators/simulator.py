@@ -35,7 +35,7 @@ def core_problem(problem: Problem) -> _core.Problem:
         order=np.array(problem.graph.order, np.int32),
         unit=problem.unit,
         allowed=problem.allowed.astype(np.uint8),
-        pays=np.array([device.kind != "cpu" for device in problem.cluster.devices], np.uint8),
+        pays=problem.accelerators.astype(np.uint8),
         synchronisation=problem.cluster.synchronisation,
         blocking=problem.transfers == "blocking",
         contention=problem.rules.contention,
