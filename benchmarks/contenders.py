@@ -16,7 +16,7 @@ import situate
 from benchmarks import child
 from benchmarks.runtime_cases import Case, cpus, one_cpu, profiled
 from benchmarks.served import Served
-from situate.evaluators.simulator import default_threads
+from situate.machine import usable_cpus
 
 MICROBATCHES = 2
 PIPELINED = "chain"
@@ -45,7 +45,7 @@ class Contender:
 
 def contenders(case: Case, time_limit: float, seed: int, stack: ExitStack) -> Iterator[Contender]:
     """All but TensorTorrent; what they started ends with `stack`."""
-    everything = default_threads()
+    everything = usable_cpus()
     yield Contender(ONE_THREAD, with_threads(1, case.unplaced()), "what a device has")
     yield Contender(ALL_THREADS, with_threads(everything, case.unplaced()), f"{everything} threads")
     yield _alone(case, "situate, 1 device", 1, stack)
@@ -112,7 +112,7 @@ def _accelerate(case: Case) -> Contender:
     model = dispatch_model(model, devices)
     step = case.step_of(model)
     note = f"its map: {devices}; it knows one CPU, all of whose threads it has"
-    return Contender("accelerate, auto map", with_threads(default_threads(), step), note)
+    return Contender("accelerate, auto map", with_threads(usable_cpus(), step), note)
 
 
 def _pipelined(case: Case, stack: ExitStack) -> Contender:
@@ -131,7 +131,7 @@ def torrent(case: Case, folder: Path, stack: ExitStack, *kernels: str) -> tuple[
     installed, `kernels` see `benchmarks.torrent`."""
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     cache = stack.enter_context(tempfile.TemporaryDirectory())
-    threads = default_threads()
+    threads = usable_cpus()
     command = child.module("benchmarks.torrent", case.name, str(threads), *kernels)
     environment = {"PYTHONPATH": path, "TT_CACHE_DIR": cache, "OMP_NUM_THREADS": str(threads)}
     return stack.enter_context(Served([command], environment)), threads

@@ -21,7 +21,7 @@ from rich.table import Table
 
 import situate
 from situate import _core
-from situate.evaluators.simulator import default_threads
+from situate.machine import usable_cpus
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
@@ -113,7 +113,7 @@ def machine() -> dict[str, Any]:
     """Processor, logical cores this process may use, bytes of memory, operating system."""
     return {
         "cpu": _first(r"model name\s*:\s*(.+)", "/proc/cpuinfo") or platform.processor(),
-        "cores": default_threads(),
+        "cores": usable_cpus(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "load_average": round(os.getloadavg()[0], 2),
         "os": platform.platform(),

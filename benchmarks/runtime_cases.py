@@ -20,12 +20,13 @@ import situate
 from benchmarks import runtime_models
 from situate.cluster import Device
 from situate.costs.measured import Costs
+from situate.decoding import order_of
 from situate.discover import discover
 from situate.profiling.measured_cluster import measured_cluster
 from situate.profiling.profile import profile
 from situate.runtime import optimizers
 from situate.runtime.hardware import real_devices
-from situate.runtime.placed import PlacedProgram, order_of, place
+from situate.runtime.placed import PlacedProgram, place
 from situate.runtime.program import Program, capture_program
 from situate.runtime.step import PlacedStep, StartTeam
 from situate.schedule import Schedule
@@ -135,7 +136,7 @@ class Case:
 
     def cut(self, schedule: Schedule, cluster: situate.Cluster) -> PlacedProgram:
         """What each device does."""
-        order = order_of(schedule, self.program.graph.order)
+        order = order_of(self.problem(cluster), schedule).tolist()
         return place(self.program, schedule.placement, order, len(cluster.devices))
 
     def ready(

@@ -13,7 +13,8 @@ import numpy as np
 from benchmarks import child
 from benchmarks.graphs import TWO_DEVICES, layered
 from benchmarks.record import Row, Target, record
-from situate.evaluators.simulator import Decoder, Simulator, default_threads
+from situate.evaluators.simulator import Decoder, Simulator
+from situate.machine import usable_cpus
 from situate.problem import Problem
 
 WANTED = {150: 20_000, 2_000: 2_000, 10_000: 300, 80_000: 20}
@@ -66,7 +67,7 @@ def _speed(seed: int, repeats: int) -> Iterator[Row]:
 
 def _threads(seed: int, repeats: int, ops: int = 2_000) -> Iterator[Row]:
     alone = 0.0
-    for threads in sorted({1, 2, default_threads()}):
+    for threads in sorted({1, 2, usable_cpus()}):
         evaluate, count = _batch(ops, seed, "eager", threads)
         median = statistics.median(_times(evaluate, repeats, time.perf_counter))
         alone = alone or median

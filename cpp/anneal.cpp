@@ -139,26 +139,27 @@ bool Annealer::fits_anyway() {
   const auto& p = problem_;
   std::fill(peak_.begin(), peak_.end(), 0);
   peaks_known_ = false;
-  std::vector<int64_t> bytes(p.d, 0), workspace(p.d, 0);
+  bytes_.assign(p.d, 0);
+  workspace_.assign(p.d, 0);
   const auto& device = decision_->device();
   for (int op = 0; op < p.n; ++op) {
-    bytes[device[op]] += p.persistent[op];
-    workspace[device[op]] = std::max(workspace[device[op]], p.workspace[op]);
+    bytes_[device[op]] += p.persistent[op];
+    workspace_[device[op]] = std::max(workspace_[device[op]], p.workspace[op]);
   }
-  if (p.memory == Memory::persistent) std::fill(workspace.begin(), workspace.end(), 0);
+  if (p.memory == Memory::persistent) std::fill(workspace_.begin(), workspace_.end(), 0);
   if (p.memory != Memory::persistent)
     for (int tensor = 0; tensor < p.m; ++tensor) {
       const int home = device[p.producer[tensor]];
-      if (!p.resident[tensor]) bytes[home] += p.size[tensor];
+      if (!p.resident[tensor]) bytes_[home] += p.size[tensor];
       int last = home;
       for (const int consumer : p.consumers_of(tensor)) {
         const int there = device[consumer];
-        if (there != home && there != last) bytes[there] += p.size[tensor];
+        if (there != home && there != last) bytes_[there] += p.size[tensor];
         last = there;
       }
     }
   for (int d = 0; d < p.d; ++d)
-    if (bytes[d] + workspace[d] > p.capacity[d]) return false;
+    if (bytes_[d] + workspace_[d] > p.capacity[d]) return false;
   return true;
 }
 

@@ -58,7 +58,7 @@ class Annealer {
   std::unique_ptr<LinearTimer> timer_;    // the goal of time
   std::unique_ptr<Simulator> simulator_;  // the goal of memory, and whether a plan fits
   std::vector<float> priority_;
-  std::vector<int64_t> peak_;
+  std::vector<int64_t> peak_, bytes_, workspace_;
   bool peaks_known_ = false;
   bool roomy_;                   // every device could hold everything
   bool fits_ = false;            // what was accepted last, as far as is known

@@ -118,8 +118,9 @@ void Balancer::move(int unit, int device) {
 }
 
 void Balancer::undo() {
-  const auto moved = moved_;
-  for (auto it = moved.rbegin(); it != moved.rend(); ++it) move(it->unit, it->from);
+  undone_.swap(moved_);
+  moved_.clear();
+  for (auto it = undone_.rbegin(); it != undone_.rend(); ++it) move(it->unit, it->from);
   moved_.clear();
 }
 
@@ -132,10 +133,10 @@ int Balancer::other_device(int unit) {
 }
 
 // Moves one unit, or a connected region of them, or one unit to where a neighbour is.
-bool Balancer::propose() {
+void Balancer::propose() {
   const auto& p = problem_;
   moved_.clear();
-  if (random_.below(8) == 0 && trade()) return true;
+  if (random_.below(8) == 0 && trade()) return;
   const int unit = movable_[random_.below(static_cast<int>(movable_.size()))];
   const auto members = p.members_of(unit);
   const int op = members[random_.below(static_cast<int>(members.size()))];
@@ -176,8 +177,7 @@ bool Balancer::propose() {
         for (const int tensor : p.outputs_of(member))
           for (const int consumer : p.consumers_of(tensor)) visit(consumer);
     }
-  for (const int u : std::vector<int32_t>(block_)) move(u, device);
-  return true;
+  for (const int u : block_) move(u, device);
 }
 
 // Two units trade devices: where memory is tight neither can move alone.

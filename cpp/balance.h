@@ -26,6 +26,7 @@ class Balancer {
   double best_period() const { return best_period_; }
   bool best_fits() const { return best_fits_; }
   int64_t evaluations() const { return evaluations_; }
+  const Problem& problem() const { return problem_; }
 
  private:
   struct Moved {
@@ -43,7 +44,7 @@ class Balancer {
            size_t step);
   void move(int unit, int device);
   void undo();
-  bool propose();
+  void propose();
   bool trade();
   int other_device(int unit);
   void add_tensor(int tensor, double sign);
@@ -64,7 +65,7 @@ class Balancer {
       pieces_;        // of each device: loads of line[i * step, (i + 1 + j) * step)
   uint32_t now_ = 0;  // may wrap around
   std::vector<int32_t> touched_;
-  std::vector<Moved> moved_;
+  std::vector<Moved> moved_, undone_;
   double cost_ = 0, best_period_ = 0;
   bool best_fits_ = false;
   int64_t evaluations_ = 0;

@@ -128,6 +128,11 @@ void check_placement(const Problem& p, const int32_t* placement, size_t count) {
         "a placement names a device that does not exist");
 }
 
+void check_placement(const Problem& p, const Array<int32_t, 1>& placement) {
+  check(placement.size() == static_cast<size_t>(p.n), "a placement has one entry an op");
+  check_placement(p, placement.data(), placement.size());
+}
+
 const float* row_of(const std::optional<Array<float, 3>>& priorities, const Problem& p,
                     size_t row) {
   return priorities ? priorities->data() + row * static_cast<size_t>(p.m) * p.d : nullptr;
@@ -203,8 +208,7 @@ auto listed(Listed&& result) {
 }
 
 auto calls(const Problem& p, const Array<int32_t, 1>& placement) {
-  check(placement.size() == static_cast<size_t>(p.n), "a placement has one entry an op");
-  check_placement(p, placement.data(), placement.size());
+  check_placement(p, placement);
   auto result = run_calls(p, placement.data());
   const size_t d = p.d, n = p.n;
   return std::make_tuple(result.makespan, to_numpy(std::move(result.begin), {d}),
@@ -225,10 +229,17 @@ void check_order(const Problem& p, const int32_t* order, size_t count) {
       check(position[p.producer[t]] < position[consumer], "an order must be topological");
 }
 
+// What a chain starts from: moves never take an op from where it may not run.
+void check_start(const Problem& p, const Array<int32_t, 1>& placement) {
+  check_placement(p, placement);
+  for (int op = 0; op < p.n; ++op)
+    check(p.may_run(p.unit[op], placement.data()[op]),
+          "a placement puts an op where it may not run");
+}
+
 void check_decision(const Problem& p, const Array<int32_t, 1>& placement,
                     const Array<int32_t, 1>& order) {
-  check(placement.size() == static_cast<size_t>(p.n), "a placement has one entry an op");
-  check_placement(p, placement.data(), placement.size());
+  check_start(p, placement);
   check_order(p, order.data(), order.size());
 }
 
@@ -312,8 +323,7 @@ auto best_of(const Annealers& chains, size_t k) {
 
 Balancers make_balancers(const Problem& p, uint64_t seed, int count,
                          const Array<int32_t, 1>& placement, const Array<int32_t, 1>& line) {
-  check(placement.size() == static_cast<size_t>(p.n), "a placement has one entry an op");
-  check_placement(p, placement.data(), placement.size());
+  check_start(p, placement);
   check(line.size() == static_cast<size_t>(p.units), "the line has one entry a unit");
   check(std::all_of(line.data(), line.data() + line.size(),
                     [&](int32_t u) { return u >= 0 && u < p.units; }),
@@ -325,9 +335,24 @@ Balancers make_balancers(const Problem& p, uint64_t seed, int count,
   return chains;
 }
 
+void restart_annealer(Annealers& chains, size_t k, const Array<int32_t, 1>& placement,
+                      const Array<int32_t, 1>& order) {
+  auto& chain = *chains.members.at(k);
+  check_decision(chain.problem(), placement, order);
+  chain.restart(placement.data(), order.data());
+}
+
+void restart_balancer(Balancers& chains, size_t k, const Array<int32_t, 1>& placement) {
+  auto& chain = *chains.members.at(k);
+  check_start(chain.problem(), placement);
+  chain.restart(placement.data());
+}
+
 // Splits the line of the first chain.
 void split(Balancers& chains, const Array<int32_t, 1>& devices, int step) {
   check(step > 0, "a step is at least one unit");
+  check(devices.size() > 0, "a line is split among at least one device");
+  check_placement(chains.members.at(0)->problem(), devices.data(), devices.size());
   nb::gil_scoped_release released;
   chains.members.at(0)->split(copy_of(devices), step);
 }
@@ -394,10 +419,7 @@ struct Flags {
 NB_MODULE(_core, module) {
   using namespace situate;
   nb::set_leak_warnings(false);  // an exception that is kept to the end holds its frames
-  nb::class_<Problem>(module, "Problem")
-      .def_ro("ops", &Problem::n)
-      .def_ro("tensors", &Problem::m)
-      .def_ro("devices", &Problem::d);
+  nb::class_<Problem>(module, "Problem");
   module.def("make_problem", &make_problem, nb::kw_only(), "seconds"_a, "size"_a, "producer"_a,
              "consumer_start"_a, "consumers"_a, "own_seconds"_a, "resident"_a, "output"_a,
              "persistent"_a, "workspace"_a, "capacity"_a, "latency"_a, "bandwidth"_a, "channel"_a,
@@ -422,13 +444,7 @@ NB_MODULE(_core, module) {
   nb::class_<Annealers>(module, "Annealers")
       .def("run", &Annealers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a)
       .def("best", &best_of, "chain"_a)
-      .def(
-          "restart",
-          [](Annealers& chains, size_t k, const Array<int32_t, 1>& placement,
-             const Array<int32_t, 1>& order) {
-            chains.members.at(k)->restart(placement.data(), order.data());
-          },
-          "chain"_a, "placement"_a, "order"_a)
+      .def("restart", &restart_annealer, "chain"_a, "placement"_a, "order"_a)
       .def(
           "typical_change",
           [](Annealers& chains, int64_t evaluations) {
@@ -443,12 +459,7 @@ NB_MODULE(_core, module) {
   nb::class_<Balancers>(module, "Balancers")
       .def("run", &Balancers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a)
       .def("best", &best_balance, "chain"_a)
-      .def(
-          "restart",
-          [](Balancers& chains, size_t k, const Array<int32_t, 1>& placement) {
-            chains.members.at(k)->restart(placement.data());
-          },
-          "chain"_a, "placement"_a)
+      .def("restart", &restart_balancer, "chain"_a, "placement"_a)
       .def("split", &split, "devices"_a, "step"_a)
       .def_prop_ro("evaluations", &Balancers::evaluations);
   module.def("make_balancers", &make_balancers, nb::keep_alive<0, 1>(), "problem"_a, "seed"_a,

@@ -34,7 +34,6 @@ class LinearDecision {
   const std::vector<int32_t>& order() const { return order_; }
   int position(int op) const { return position_[op]; }
   // Whether the last move changed a device.
-  bool moved() const { return !moved_.empty(); }
 
  private:
   struct Moved {

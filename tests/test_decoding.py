@@ -39,10 +39,12 @@ def test_a_decision_decodes_as_the_oracle_has_it(seed: int, decoder: str) -> Non
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_the_order_of_a_schedule_is_topological(seed: int) -> None:
+def test_the_order_of_a_schedule_is_that_of_starts_and_topological(seed: int) -> None:
     problem = random_problem(seed)
     drawn = random_decision(problem, seed)
-    order = order_of(problem, simulate(problem, drawn.placement, drawn.priority, decoder="eager"))
+    schedule = simulate(problem, drawn.placement, drawn.priority, decoder="eager")
+    order = order_of(problem, schedule)
+    assert (np.diff(schedule.start[order]) >= 0).all()
     place = np.argsort(order)
     assert all(place[before] < place[after] for before, after in problem.graph.edges())
 

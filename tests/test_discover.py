@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from situate import discover
 from situate.cluster import Cluster, Device, Link
+from situate.cuda import Gpu
 from situate.errors import ClusterError
 
 
@@ -19,13 +19,13 @@ class DriverError(Exception):
 
 
 class Driver:
-    """Answers of nvidia-ml-py for `count` H100s on PCIe 5.0 x16."""
+    """Answers of nvidia-ml-py for H100s on PCIe 5.0 x16, where card 7 has half the units."""
 
     NVMLError = DriverError
     NVML_CLOCK_SM, NVML_CLOCK_MEM = 1, 2
 
-    def __init__(self, count: int = 2, name: str | bytes = "NVIDIA H100") -> None:
-        self.count, self.name, self.open = count, name, 0
+    def __init__(self) -> None:
+        self.open = 0
 
     def nvmlInit(self) -> None:
         self.open += 1
@@ -33,23 +33,14 @@ class Driver:
     def nvmlShutdown(self) -> None:
         self.open -= 1
 
-    def nvmlDeviceGetCount(self) -> int:
-        return self.count
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
-        return index
-
-    def nvmlDeviceGetName(self, handle: int) -> str | bytes:
-        return self.name
-
-    def nvmlDeviceGetMemoryInfo(self, handle: int) -> SimpleNamespace:
-        return SimpleNamespace(total=80 * 2**30)
+    def nvmlDeviceGetHandleByPciBusId(self, bus: bytes) -> int:
+        return int(bus)
 
     def nvmlDeviceGetCudaComputeCapability(self, handle: int) -> tuple[int, int]:
         return 9, 0
 
     def nvmlDeviceGetNumGpuCores(self, handle: int) -> int:
-        return 16896
+        return 16896 // (1 + (handle == 7))
 
     def nvmlDeviceGetMaxClockInfo(self, handle: int, clock: int) -> int:
         return {self.NVML_CLOCK_SM: 1980, self.NVML_CLOCK_MEM: 2619}[clock]
@@ -72,9 +63,20 @@ def _measured(monkeypatch):
 
 
 @pytest.fixture
-def driver(monkeypatch) -> Driver:
+def show(monkeypatch):
+    """Lets CUDA show other GPUs."""
+
+    def shown(*gpus: Gpu) -> None:
+        monkeypatch.setattr(discover, "visible_gpus", lambda: list(gpus))
+
+    return shown
+
+
+@pytest.fixture
+def driver(monkeypatch, show) -> Driver:
     driver = Driver()
     monkeypatch.setitem(sys.modules, "pynvml", driver)
+    show(*(Gpu("NVIDIA H100", str(bus), 80 * 2**30) for bus in range(2)))
     return driver
 
 
@@ -113,24 +115,29 @@ def test_gpus_are_linked_over_pcie_to_the_cpu_and_each_other(driver):
     assert cluster.channel[2, 0] != cluster.channel[2, 1]
 
 
-def test_one_gpu_needs_no_link_to_another(driver):
-    driver.count = 1
+def test_one_gpu_needs_no_link_to_another(driver, show):
+    show(Gpu("NVIDIA H100", "0", 80 * 2**30))
     assert discover.discover().names == ["gpu0", "cpu"]
 
 
-def test_an_unknown_gpu_generation_and_an_old_drivers_bytes_are_taken(driver, monkeypatch):
+def test_gpus_are_those_that_cuda_shows_in_its_order(driver, show):
+    show(Gpu("small", "7", 12 * 2**30), Gpu("big", "0", 24 * 2**30))
+    small, big, _ = discover.discover().devices
+    assert (small.name, small.model, small.memory) == ("gpu0", "small", 11 * 2**30)
+    assert (big.name, big.model, big.memory) == ("gpu1", "big", 23 * 2**30)
+    assert big.flops["float32"] == pytest.approx(2 * small.flops["float32"], rel=0.05)
+
+
+def test_an_unknown_gpu_generation_has_the_rates_of_its_units(driver, monkeypatch):
     monkeypatch.setattr(driver, "nvmlDeviceGetCudaComputeCapability", lambda handle: (99, 0))
-    driver.name = b"NVIDIA Next"
-    gpu = discover.discover().devices[0]
-    assert gpu.model == "NVIDIA Next"
-    assert set(gpu.flops) == {"float32", "float64"}
+    assert set(discover.discover().devices[0].flops) == {"float32", "float64"}
 
 
 def test_a_driver_that_fails_is_an_error_and_is_closed(driver, monkeypatch):
     def lost(handle: int) -> None:
         raise DriverError("GPU is lost")
 
-    monkeypatch.setattr(driver, "nvmlDeviceGetMemoryInfo", lost)
+    monkeypatch.setattr(driver, "nvmlDeviceGetNumGpuCores", lost)
     with pytest.raises(ClusterError, match="does not describe its GPUs: GPU is lost"):
         discover.discover()
     assert driver.open == 0
@@ -138,8 +145,8 @@ def test_a_driver_that_fails_is_an_error_and_is_closed(driver, monkeypatch):
 
 def test_a_cpu_as_several_devices_is_shared_evenly(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    monkeypatch.setattr(discover, "_threads", lambda: 7)
-    monkeypatch.setattr(discover, "_memory_bytes", lambda: 900)
+    monkeypatch.setattr(discover, "usable_cpus", lambda: 7)
+    monkeypatch.setattr(discover, "usable_memory", lambda: 900)
     cluster = discover.discover(cpus=3)
     assert cluster.names == ["cpu:0", "cpu:1", "cpu:2"]
     for device in cluster.devices:
@@ -150,7 +157,7 @@ def test_a_cpu_as_several_devices_is_shared_evenly(monkeypatch):
 
 
 def test_more_cpus_than_threads_have_one_thread_each(monkeypatch):
-    monkeypatch.setattr(discover, "_threads", lambda: 2)
+    monkeypatch.setattr(discover, "usable_cpus", lambda: 2)
     (*_, last) = discover.discover(cpus=4).devices
     assert (last.name, last.threads) == ("cpu:3", 1)
     assert last.model.endswith("(1 thread)")

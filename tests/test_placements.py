@@ -110,6 +110,12 @@ def test_a_mapping_of_unknown_names_is_refused(changes: dict[str, Any], message:
         indices_of(PROBLEM, names | changes)
 
 
+def test_of_several_unknown_names_the_first_is_told() -> None:
+    names = {f"x{i}": "d0" for i in reversed(range(10))} | {3: "d0"}
+    with pytest.raises(SituateError, match="placement: unknown op 3"):
+        indices_of(PROBLEM, names)  # type: ignore[arg-type]
+
+
 def test_a_mapping_that_lacks_an_op_is_refused() -> None:
     with pytest.raises(SituateError, match="placement: op 'b' has no device"):
         indices_of(PROBLEM, {"a": "d0"})

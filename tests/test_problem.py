@@ -70,6 +70,19 @@ def test_units_are_groups_and_lone_ops_numbered_by_their_first_op():
     assert problem.units == 2
 
 
+def test_a_unit_takes_and_holds_what_its_ops_do():
+    first = Op("a", seconds=FREE, group="g", persistent=3)
+    last = Op("c", seconds={"*": 2.0}, group="g", persistent=4)
+    problem = Problem(Graph("g", (first, *ops("b"), last)), cluster(GPU, CPU))
+    assert problem.unit_seconds.tolist() == [[3.0, 3.0], [1.0, 1.0]]
+    assert problem.unit_persistent.tolist() == [7, 0]
+
+
+def test_what_is_no_cpu_is_an_accelerator():
+    problem = Problem(Graph("g", ops("a")), cluster(GPU, CPU, Device("tpu", kind="tpu")))
+    assert problem.accelerators.tolist() == [True, False, True]
+
+
 def test_a_pin_names_a_device_or_a_kind():
     pinned = (
         Op("a", seconds=FREE, device="cpu0"),

@@ -7,7 +7,7 @@ import pytest
 
 from situate.problem import Problem
 from situate.schedule import Schedule
-from situate.timeline import accelerators, channel_items, device_items, item_order, signals
+from situate.timeline import channel_items, device_items, item_order, signals
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
 
@@ -50,9 +50,3 @@ def test_a_blocking_transfer_occupies_both_its_devices() -> None:
     k = int(np.flatnonzero(~signals(problem)[schedule.tensor])[0])
     expected = {schedule.source[k], schedule.target[k]}
     assert set(places[items == problem.n + k]) == expected
-
-
-def test_what_is_no_cpu_is_an_accelerator() -> None:
-    problem = random_problem(5)
-    kinds = [device.kind != "cpu" for device in problem.cluster.devices]
-    assert accelerators(problem).tolist() == kinds

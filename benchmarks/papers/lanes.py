@@ -58,7 +58,7 @@ def shades(problem: Problem, parts: Parts) -> Shades:
         next((i for i, pattern in enumerate(patterns) if pattern.match(op.module)), len(parts))
         for op in problem.graph.ops
     ]
-    return Shades("part", (*parts, "other"), (*PALETTE[: len(parts)], OTHER), np.array(of))
+    return Shades((*parts, "other"), (*PALETTE[: len(parts)], OTHER), np.array(of))
 
 
 def _draw_transfers(axes: Axes, schedule: Schedule, rows: list[int]) -> None:

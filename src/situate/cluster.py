@@ -253,8 +253,7 @@ class Cluster:
 
 
 def _said(device: Device) -> dict[str, Any]:
-    """A device without the threads that nobody chose: it has the hash it had before there were
-    any."""
+    """A device without the threads where nobody chose them."""
     content: dict[str, Any] = msgspec.to_builtins(device)
     if device.threads is None:
         del content["threads"]

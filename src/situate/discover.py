@@ -1,21 +1,22 @@
-"""A cluster file for this machine: its CPU, and its CUDA devices through nvidia-ml-py."""
+"""A cluster file for this machine: its CPU, and the GPUs that CUDA shows, as nvidia-ml-py describes
+them."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from situate.cluster import MOST_DEVICES, Cluster, Device, Link
+from situate.cuda import Gpu, visible_gpus
 from situate.errors import ClusterError
+from situate.machine import cpu_name, usable_cpus, usable_memory
 
 LAUNCH = {"cpu": 4e-6, "gpu": 6e-6}
 """Seconds to launch an op from eager PyTorch; docs/clusters.md has the sources."""
@@ -59,8 +60,8 @@ def discover(cpus: int | None = None) -> Cluster:
             and rates evenly.
 
     The CPU's rates are measured for about half a second; a GPU's follow from its clocks, units and
-    bus as the driver reports them, and its link from PCIe's generation and width. Without
-    nvidia-ml-py or a driver there are no GPUs.
+    bus as the driver reports them, and its link from PCIe's generation and width. GPU number i is
+    the `cuda:i` of this process. Without nvidia-ml-py or a driver there are no GPUs.
 
     Raises:
         ClusterError: the driver is there and fails to describe a GPU, or `cpus` is not positive or
@@ -123,8 +124,8 @@ def _cpu() -> Device:
     return Device(
         name="cpu",
         kind="cpu",
-        model=_cpu_model(_threads()),
-        memory=_memory_bytes(),
+        model=_cpu_model(usable_cpus()),
+        memory=usable_memory(),
         flops={"float32": _multiply_rate(np.float32), "float64": _multiply_rate(np.float64)},
         bandwidth=_copy_rate(),
         launch=LAUNCH["cpu"],
@@ -133,7 +134,7 @@ def _cpu() -> Device:
 
 def _shares(cpu: Device, count: int) -> list[Device]:
     """The CPU as `count` devices; no more of them than threads run at full rate together."""
-    threads = max(1, _threads() // count)
+    threads = max(1, usable_cpus() // count)
     share = msgspec.structs.replace(
         cpu,
         model=_cpu_model(threads),
@@ -148,38 +149,6 @@ def _shares(cpu: Device, count: int) -> list[Device]:
 def _cpu_model(threads: int) -> str:
     """The processor's name and how many of its threads a device has."""
     return f"{cpu_name()} ({threads} thread{'s' * (threads != 1)})"
-
-
-def cpu_name() -> str:
-    """What this machine's processor is called."""
-    for line in _lines("/proc/cpuinfo"):
-        key, _, value = line.partition(":")
-        if key.strip() == "model name":
-            return " ".join(value.split())
-    return platform.processor() or platform.machine() or "CPU"
-
-
-def _threads() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _memory_bytes() -> int | None:
-    """Main memory, or None (unlimited) where the system does not say."""
-    for line in _lines("/proc/meminfo"):
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1]) * 1024
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return None
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
 
 
 def _multiply_rate(dtype: type[np.floating[Any]], n: int = 768) -> float:
@@ -211,7 +180,7 @@ def _two_digits(rate: float) -> float:
 
 
 def _cuda() -> list[tuple[Device, float]]:
-    """Every CUDA GPU and the bytes/s of its PCIe link."""
+    """Every GPU that CUDA shows this process, in its order, and the bytes/s of its PCIe link."""
     try:
         import pynvml
     except ImportError:
@@ -221,20 +190,19 @@ def _cuda() -> list[tuple[Device, float]]:
     except pynvml.NVMLError:
         return []
     try:
-        return [_gpu(pynvml, i) for i in range(pynvml.nvmlDeviceGetCount())]
+        return [_gpu(pynvml, i, gpu) for i, gpu in enumerate(visible_gpus())]
     except pynvml.NVMLError as error:
         raise ClusterError(f"the NVIDIA driver does not describe its GPUs: {error}") from None
     finally:
         pynvml.nvmlShutdown()
 
 
-def _gpu(nvml: Any, index: int) -> tuple[Device, float]:
-    handle = nvml.nvmlDeviceGetHandleByIndex(index)
-    name = nvml.nvmlDeviceGetName(handle)
+def _gpu(nvml: Any, number: int, gpu: Gpu) -> tuple[Device, float]:
+    handle = nvml.nvmlDeviceGetHandleByPciBusId(gpu.bus.encode())
     device = Device(
-        name=f"gpu{index}",
-        model=name.decode() if isinstance(name, bytes) else name,
-        memory=max(1, nvml.nvmlDeviceGetMemoryInfo(handle).total - FRAMEWORK_BYTES),
+        name=f"gpu{number}",
+        model=gpu.name,
+        memory=max(1, gpu.memory - FRAMEWORK_BYTES),
         flops=_cuda_flops(nvml, handle),
         bandwidth=_bus_rate(nvml, handle),
         launch=LAUNCH["gpu"],

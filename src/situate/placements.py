@@ -73,7 +73,8 @@ def indices_of(problem: Problem, places: Mapping[str, str]) -> NDArray[np.int32]
     """
     devices = {name: device for device, name in enumerate(problem.cluster.names)}
     names = [op.name for op in problem.graph.ops]
-    for op in places.keys() - set(names):
+    if unknown := places.keys() - set(names):
+        op = min(unknown, key=str)
         raise SituateError(f"placement: unknown op {op!r}{nearest(str(op), names)}")
     for op in names:
         if op not in places:

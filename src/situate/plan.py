@@ -102,7 +102,8 @@ class Plan(
 
         Raises:
             PlanError: the plan was made for another graph or cluster, with other costs or under
-                other rules; it an op or a device that there is not, or an op where it must not run.
+                other rules; it leaves an op out, names an op or a device that there is not, or
+                places an op where it must not run.
         """
         self._check(problem)
         index = {op.name: j for j, op in enumerate(problem.graph.ops)}

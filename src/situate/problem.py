@@ -69,10 +69,14 @@ class Problem:
         persistent, workspace: (n,) bytes.
         unit: (n,) index of the colocation group of an op, or of the op alone; units are numbered
             by their first op.
+        unit_seconds: (units, d) of all ops of a unit; infinite where one cannot run.
+        unit_persistent: (units,) bytes.
         allowed: (units, d) whether every op of the unit may and can run on the device, which holds
             the unit.
         runnable: (units, d) the same whatever the device holds.
         capacity: (d,) bytes.
+        accelerators: (d,) whether a device is no CPU: under atomic rules those run their ops as one
+            call, and pay for what they send and receive.
         latency, bandwidth, channel: (d, d), as in `Cluster`.
 
     Raises:
@@ -182,10 +186,20 @@ class Problem:
         return int(self.unit.max()) + 1
 
     @cached_property
-    def allowed(self) -> NDArray[np.bool_]:
+    def unit_seconds(self) -> NDArray[np.float64]:
+        seconds = np.zeros((self.units, self.d))
+        np.add.at(seconds, self.unit, self.seconds)
+        return seconds
+
+    @cached_property
+    def unit_persistent(self) -> NDArray[np.int64]:
         held = np.zeros(self.units, np.int64)
         np.add.at(held, self.unit, self.persistent)
-        return self.runnable & (held[:, None] <= self.capacity[None, :])
+        return held
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        return self.runnable & (self.unit_persistent[:, None] <= self.capacity[None, :])
 
     @cached_property
     def runnable(self) -> NDArray[np.bool_]:
@@ -210,6 +224,10 @@ class Problem:
     def capacity(self) -> NDArray[np.int64]:
         memory = [UNLIMITED if d.memory is None else d.memory for d in self.cluster.devices]
         return np.array(memory, np.int64)
+
+    @cached_property
+    def accelerators(self) -> NDArray[np.bool_]:
+        return np.array([device.kind != "cpu" for device in self.cluster.devices])
 
     @cached_property
     def depth_first(self) -> NDArray[np.int32]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.timeline import accelerators, signals
+from situate.timeline import signals
 
 if TYPE_CHECKING:
     from situate.problem import Problem
@@ -84,7 +84,7 @@ def loads(problem: Problem, placement: NDArray[np.int32]) -> Floats:
     moved = np.bincount(target, taken, minlength=d)
     moved += np.bincount(source[sent], taken[sent], minlength=d)
     load = np.bincount(placement, of_ops, minlength=d)
-    return np.asarray(load + np.where(accelerators(problem), moved, 0.0))
+    return np.asarray(load + np.where(problem.accelerators, moved, 0.0))
 
 
 def crossings(

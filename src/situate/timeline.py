@@ -19,11 +19,6 @@ def signals(problem: Problem) -> NDArray[np.bool_]:
     return np.asarray((problem.size == 0) & np.isnan(problem.transfer_seconds))
 
 
-def accelerators(problem: Problem) -> NDArray[np.bool_]:
-    """(d,) which devices are no CPUs: under atomic rules those run their ops as one call."""
-    return np.array([device.kind != "cpu" for device in problem.cluster.devices])
-
-
 def item_order(schedule: Schedule, problem: Problem) -> Indices:
     """Items in the order in which they start.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from situate.replay import Floats, Replay, close, fail
 from situate.throughput import crossings, loads, move_seconds
-from situate.timeline import Indices, accelerators
+from situate.timeline import Indices
 
 
 def check_calls(replay: Replay) -> None:
@@ -38,7 +38,7 @@ def _check_seconds(replay: Replay) -> None:
 def _check_rows(replay: Replay) -> None:
     """Accelerators receive every tensor once, and send it once, to the slowest receiver."""
     s, p = replay.schedule, replay.problem
-    pays = accelerators(p)
+    pays = p.accelerators
     tensor, source, target, sent = crossings(p, s.placement)
     rows = tensor * p.d + target
     needed = np.concatenate((rows[pays[target]], rows[sent & pays[source]]))
@@ -57,7 +57,7 @@ def _calls(replay: Replay) -> Indices:
     Of two rows for one transfer, the earlier is the sender's.
     """
     s, p = replay.schedule, replay.problem
-    pays = accelerators(p)
+    pays = p.accelerators
     order = np.lexsort((s.transfer_end, s.transfer_start, s.target, s.tensor))
     again = s.tensor[order][1:] == s.tensor[order][:-1]
     again &= s.target[order][1:] == s.target[order][:-1]
@@ -92,7 +92,7 @@ def _check_sequence(replay: Replay, call: Indices) -> None:
 def _check_inputs(replay: Replay, begin: Floats, finish: Floats) -> None:
     """A call, and an op on a CPU, waits for the ends of other calls and of ops on CPUs."""
     s, p = replay.schedule, replay.problem
-    pays = accelerators(p)
+    pays = p.accelerators
     tensor, device = replay.edges()
     producer, op = p.producer[tensor], p.consumers
     source = s.placement[producer]

@@ -47,6 +47,7 @@ def test_the_hash_follows_the_seconds_and_not_the_date() -> None:
     slower = replace(CPU, seconds={"aten.relu(f32[8])": Timing(3e-6, 1e-6, 3e-6, 5)})
     assert replace(COSTS, machine="there", date="2027", links=[]).hash == COSTS.hash
     assert replace(COSTS, devices=[slower]).hash != COSTS.hash
+    assert replace(COSTS, step=1e-3).hash != COSTS.hash
 
 
 def _changed(**changes: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def test_phases_come_in_the_order_of_a_step() -> None:
 def test_without_phases_top_level_modules_get_colours() -> None:
     ops = [Op("a", module="stem.conv"), Op("b", module="head"), Op("c", module="stem.bn")]
     found = shades(ops, np.ones(3))
-    assert (found.title, found.labels) == ("module", ("stem", "head"))
+    assert found.labels == ("stem", "head")
     assert found.of.tolist() == [0, 1, 0]
 
 
@@ -30,7 +30,7 @@ def test_of_many_modules_the_heaviest_keep_a_colour() -> None:
 
 def test_without_modules_kinds_do() -> None:
     found = shades([Op("a", kind="conv"), Op("b", kind="relu")], np.ones(2))
-    assert (found.title, found.labels) == ("kind", ("conv", "relu"))
+    assert found.labels == ("conv", "relu")
 
 
 def test_text_on_light_colours_is_dark() -> None:

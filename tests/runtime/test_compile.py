@@ -186,6 +186,22 @@ def test_the_planned_function_builds_what_is_not_given(
         unnamed.compile(model, cluster=TWO)
 
 
+def test_a_loss_that_is_given_is_kept_where_inputs_are_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def twice(model: Any, x: Any, y: Any) -> Any:
+        return entropy(model, x, y) * 2
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "doubled.py").write_text("from tests.runtime.models import towers as build\n")
+    model, inputs, _ = changed()
+    graph = capture(lambda: (*changed()[:2], twice), name="doubled:build")
+    expected = twice(model, *inputs).detach()
+    with solve(Problem(graph, TWO), "single").plan.compile(model, loss=twice, cluster=TWO) as step:
+        assert torch.equal(step(*inputs), expected)
+
+
 def test_the_cluster_of_a_plan(plan: Plan) -> None:
     assert cluster_of(replace(plan, cluster="k40-4")).name == "k40-4"
     assert len(cluster_of(replace(plan, cluster="identical:3")).devices) == 3

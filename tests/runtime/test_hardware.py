@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from situate.cluster import Cluster, Device, Link
+from situate.cuda import Gpu
 from situate.errors import SituateError
+from situate.machine import usable_cpus
+from situate.runtime import hardware
 from situate.runtime.hardware import RealDevice, check_here, real_devices
 
 
@@ -25,6 +26,11 @@ def cluster(*kinds: str, threads: int | None = None) -> Cluster:
     return Cluster("mine", devices, (Link("*", "*", 1e9, 1e-5),))
 
 
+def of_models(*models: str) -> Cluster:
+    devices = tuple(Device(f"gpu{i}", model=model) for i, model in enumerate(models))
+    return Cluster("mine", devices, (Link("*", "*", 1e9),))
+
+
 def test_cpus_have_the_threads_that_the_cluster_says() -> None:
     assert [d.threads for d in real_devices(cluster("cpu", "cpu", threads=3))] == [3, 3]
 
@@ -32,7 +38,7 @@ def test_cpus_have_the_threads_that_the_cluster_says() -> None:
 def test_cpus_share_the_cores() -> None:
     found = real_devices(cluster("cpu", "cpu"))
     assert [device.torch for device in found] == ["cpu", "cpu"]
-    assert {device.threads for device in found} == {max(1, (os.cpu_count() or 1) // 2)}
+    assert {device.threads for device in found} == {max(1, usable_cpus() // 2)}
 
 
 def test_a_cpu_alone_has_all_of_them() -> None:
@@ -52,3 +58,17 @@ def test_a_device_that_is_not_here_is_refused() -> None:
     with pytest.raises(SituateError, match=f"'far' of cluster 'mine' .* cuda:{count}; .*discover"):
         check_here(devices, cluster("gpu"))
     check_here([RealDevice("here", "cpu", 1)], cluster("cpu"))
+
+
+def test_a_gpu_under_another_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    shown = [Gpu("big", "0000:02:00.0", 24 << 30), Gpu("small", "0000:01:00.0", 12 << 30)]
+    monkeypatch.setattr(hardware, "visible_gpus", lambda: shown)
+    for models in ("small", "big"), ("small", "unknown"):
+        described = of_models(*models)
+        with pytest.raises(SituateError, match=r"cuda:0; that is a 'big' and not a 'small': .*"):
+            check_here(real_devices(described), described)
+    for models in ("big", "small"), ("other", "unknown"), ("", ""):
+        described = of_models(*models)
+        check_here(real_devices(described), described)

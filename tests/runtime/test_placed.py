@@ -9,13 +9,11 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from situate.problem import Problem  # noqa: E402
-from situate.runtime.placed import order_of, place  # noqa: E402
+from situate.runtime.placed import place  # noqa: E402
 from situate.runtime.program import capture_program  # noqa: E402
 from situate.runtime.roles import Roles  # noqa: E402
-from situate.solvers import solve  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
-from tests.runtime.steps import TWO, cut, program, scattered, shuffled  # noqa: E402
+from tests.runtime.steps import cut, program, scattered, shuffled  # noqa: E402
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -87,13 +85,3 @@ def test_names_mean_the_same_on_every_device() -> None:
     assert sorted(found.names.state.values()) == list(range(len(found.names.state)))
     text = "".join(source.text(timed=False) for source in found.sources)
     assert [text.count(f"seed{k}()") for k in (0, 1)] == [1, 1]
-
-
-def test_ops_run_as_the_schedule_starts_them() -> None:
-    graph = program("towers").graph
-    schedule = solve(Problem(graph, TWO), "heft", seed=0).schedule
-    order = order_of(schedule, graph.order)
-    assert sorted(order) == list(range(len(graph.ops)))
-    assert np.all(np.diff(schedule.start[order]) >= 0)
-    rank = {op: i for i, op in enumerate(order)}
-    assert all(rank[before] < rank[op] for before, op in graph.edges())

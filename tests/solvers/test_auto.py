@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -223,6 +224,27 @@ def _check_cost(
         assert cost == value
     else:
         assert cost == pytest.approx(value * (1.05 + 10 * over.sum()), rel=1e-9)
+
+
+def test_the_core_refuses_what_is_no_decision_of_its_problem() -> None:
+    problem = random_problem(1)
+    core, order = Simulator(problem).core, np.array(problem.graph.order, np.int32)
+    placement, nowhere = random_decision(problem, 1).placement, np.full_like(order, problem.d)
+    annealers = _core.make_annealers(core, "time", 0, 1, placement, order)
+    balancers = _core.make_balancers(core, 0, 1, placement, pipeline_order(problem))
+    for restart in partial(annealers.restart, 0, order=order), partial(balancers.restart, 0):
+        with pytest.raises(ValueError, match="a placement has one entry an op"):
+            restart(placement=placement[:-1])
+        with pytest.raises(ValueError, match="names a device that does not exist"):
+            restart(placement=nowhere)
+        with pytest.raises(ValueError, match="puts an op where it may not run"):
+            restart(placement=problem.allowed.argmin(axis=1)[problem.unit].astype(np.int32))
+    with pytest.raises(ValueError, match="an order has one entry an op"):
+        annealers.restart(0, placement, order[:-1])
+    with pytest.raises(ValueError, match="names a device that does not exist"):
+        balancers.split(nowhere[:1], 1)
+    with pytest.raises(ValueError, match="at least one device"):
+        balancers.split(nowhere[:0], 1)
 
 
 @pytest.mark.parametrize("chunk", range(6))

@@ -14,12 +14,11 @@ from typing import Any
 from situate.cli.terminal import note
 from situate.errors import MissingExtra, SituateError
 from situate.problem import Problem
+from situate.report.formats import format_of
 from situate.result import Result
 from situate.schedule import Schedule
 from situate.writers import schedule_json
 from situate.writers.atomic import why
-
-PICTURES = (".svg", ".png")
 
 
 def check_outputs(inputs: Iterable[str], outputs: Iterable[str | None]) -> None:
@@ -36,8 +35,7 @@ def check_picture(path: str | None, what: str = "picture") -> None:
     """Raise unless a picture can be drawn to `path`."""
     if path is None:
         return
-    if Path(path).suffix.lower() not in PICTURES:
-        raise SituateError(f"{what} {path!r}: its name must end in {' or '.join(PICTURES)}")
+    format_of(path, what)
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtra("matplotlib", "report")
 

@@ -108,8 +108,10 @@ class Costs(
 
     @property
     def hash(self) -> str:
-        """SHA-256 of what seconds are looked up in and derived from, in hexadecimal."""
-        return hashlib.sha256(msgspec.msgpack.encode(self.devices)).hexdigest()
+        """SHA-256 of what seconds are looked up in and derived from, in hexadecimal; links and
+        synchronisation are a cluster's."""
+        content = (self.devices, self.step)
+        return hashlib.sha256(msgspec.msgpack.encode(content)).hexdigest()
 
     def write(self, path: str | Path) -> None:
         """Write the costs as JSON; the file is complete or not there.

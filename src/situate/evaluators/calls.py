@@ -22,8 +22,8 @@ def schedule_calls(problem: Problem, placement: NDArray[np.int32]) -> Schedule:
     makespan, begin, _, op_end = _core.calls(core_problem(problem), placement)
     start = op_end - problem.seconds[np.arange(problem.n), placement]
     end = op_end.copy()
-    transfers = _Transfers(problem, placement, begin, op_end)
-    for device in np.flatnonzero(_pays(problem)):
+    transfers = _Transfers(problem, placement, begin)
+    for device in np.flatnonzero(problem.accelerators):
         _fill_call(problem, placement, int(device), transfers, start, end)
     rows = sorted(transfers.rows, key=lambda row: (row[3], row[4], row[0]))
     tensor, source, target, starts, ends = zip(*rows, strict=True) if rows else ((),) * 5
@@ -44,10 +44,6 @@ def schedule_calls(problem: Problem, placement: NDArray[np.int32]) -> Schedule:
     )
 
 
-def _pays(problem: Problem) -> NDArray[np.bool_]:
-    return np.array([device.kind != "cpu" for device in problem.cluster.devices])
-
-
 class _Transfers:
     """Tensors that enter and leave each device, and the rows written for them."""
 
@@ -56,7 +52,6 @@ class _Transfers:
         problem: Problem,
         placement: NDArray[np.int32],
         begin: NDArray[np.float64],
-        op_end: NDArray[np.float64],
     ) -> None:
         self.begin = begin
         self.rows: list[tuple[int, int, int, float, float]] = []

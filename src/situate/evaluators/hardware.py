@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import zoo
-from situate.decoding import decode
-from situate.discover import cpu_name
+from situate.decoding import decode, order_of
 from situate.errors import SituateError
 from situate.evaluators.hardware_team import DeviceProcesses
 from situate.evaluators.measurements import OUTCOMES, Measurements, Outcome
 from situate.evaluators.repetition import ERROR, LEAST, MOST, enough, standard_error
+from situate.machine import cpu_name
 from situate.problem import Problem
 from situate.runtime import optimizers
 from situate.runtime.hardware import check_here, real_devices
 from situate.runtime.measure import arguments, finite_loss
-from situate.runtime.placed import order_of, place
+from situate.runtime.placed import place
 from situate.runtime.step import PlacedStep
 from situate.runtime.team import StepFailed
 from situate.schedule import Schedule
@@ -173,7 +173,7 @@ class RealMachine:
         program, model = self._subject.program, self._subject.model
         for tensor, value in self._state:
             tensor.detach().copy_(value)
-        order = order_of(schedule, program.graph.order)
+        order = order_of(self.problem, schedule).tolist()
         placed = place(program, schedule.placement, order, self.problem.d)
         return PlacedStep(
             placed, model, self._optimizer(), self._devices, start=self._processes.start

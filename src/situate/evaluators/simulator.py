@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.machine import usable_cpus
 from situate.problem import Problem
 from situate.schedule import Schedule
 
 Decoder = Literal["eager", "serial"]
-
-
-def default_threads() -> int:
-    """The number of CPUs this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def core_problem(problem: Problem) -> _core.Problem:
@@ -40,7 +35,7 @@ def core_problem(problem: Problem) -> _core.Problem:
         order=np.array(problem.graph.order, np.int32),
         unit=problem.unit,
         allowed=problem.allowed.astype(np.uint8),
-        pays=np.array([device.kind != "cpu" for device in problem.cluster.devices], np.uint8),
+        pays=problem.accelerators.astype(np.uint8),
         synchronisation=problem.cluster.synchronisation,
         blocking=problem.transfers == "blocking",
         contention=problem.rules.contention,
@@ -86,7 +81,7 @@ class Simulator:
             _finite(priorities),
             None if transfer_priorities is None else _finite(transfer_priorities),
             decoder,
-            threads or default_threads(),
+            threads or usable_cpus(),
         )
 
     def schedule(

@@ -82,7 +82,7 @@ def _devices(problem: Problem, part: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(parts, d) devices that may run all units of a part, and hold them together."""
     parts = int(part.max()) + 1
     held = np.zeros(parts, np.int64)
-    np.add.at(held, part[problem.unit], problem.persistent)
+    np.add.at(held, part, problem.unit_persistent)
     allowed = np.ones((parts, problem.d), np.bool_)
     np.logical_and.at(allowed, part, problem.allowed)
     return allowed & (held[:, None] <= problem.capacity)
@@ -105,8 +105,6 @@ class _Parts:
     def __init__(self, problem: Problem, first: int) -> None:
         self.problem = problem
         self.first = first
-        self.held = np.zeros(problem.units, np.int64)
-        np.add.at(self.held, problem.unit, problem.persistent)
         self.allowed: list[NDArray[np.bool_]] = []
         self.bytes: list[int] = []
         self.of_label: dict[int, list[int]] = {}
@@ -118,13 +116,13 @@ class _Parts:
             shared = self._shared(unit, part)
             if shared.any():
                 self.allowed[part] = shared
-                self.bytes[part] += int(self.held[unit])
+                self.bytes[part] += int(self.problem.unit_persistent[unit])
                 return self.first + part
         self.allowed.append(self.problem.allowed[unit].copy())
-        self.bytes.append(int(self.held[unit]))
+        self.bytes.append(int(self.problem.unit_persistent[unit]))
         parts.append(len(self.allowed) - 1)
         return self.first + parts[-1]
 
     def _shared(self, unit: int, part: int) -> NDArray[np.bool_]:
-        fits = self.bytes[part] + int(self.held[unit]) <= self.problem.capacity
+        fits = self.bytes[part] + int(self.problem.unit_persistent[unit]) <= self.problem.capacity
         return np.asarray(self.allowed[part] & self.problem.allowed[unit] & fits)

@@ -49,10 +49,8 @@ def unit_graph(problem: Problem) -> UnitGraph:
     pairs, place = np.unique(key, return_inverse=True)
     flow = np.zeros(len(pairs), np.int64)
     np.add.at(flow, place, np.concatenate((size, size)))
-    persistent = np.zeros(units, np.int64)
-    np.add.at(persistent, problem.unit, problem.persistent)
     start = np.searchsorted(pairs, np.arange(units + 1) * units)
-    return UnitGraph(start, pairs % units, flow, _seconds(problem), persistent)
+    return UnitGraph(start, pairs % units, flow, _seconds(problem), problem.unit_persistent)
 
 
 def _flows(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -69,6 +67,4 @@ def _flows(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64], NDAr
 
 def _seconds(problem: Problem) -> NDArray[np.float64]:
     """(units,) seconds of a unit's ops on the allowed device where they take least."""
-    total = np.zeros((problem.units, problem.d))
-    np.add.at(total, problem.unit, problem.seconds)
-    return np.asarray(np.where(problem.allowed, total, np.inf).min(axis=1))
+    return np.asarray(np.where(problem.allowed, problem.unit_seconds, np.inf).min(axis=1))

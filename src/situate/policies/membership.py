@@ -62,6 +62,4 @@ class Membership:
 
 def _fastest(problem: Problem) -> Index:
     """(units,) the device that runs the unit in the least time, the first of equals."""
-    seconds = np.zeros((problem.units, problem.d))
-    np.add.at(seconds, problem.unit, problem.seconds)
-    return np.asarray(np.where(problem.allowed, seconds, np.inf).argmin(axis=1))
+    return np.asarray(np.where(problem.allowed, problem.unit_seconds, np.inf).argmin(axis=1))

@@ -32,7 +32,7 @@ def buffer_updates(step: Step) -> Iterator[Draft]:
             )
         if path in step.flow.mutations:
             new, size = step.flow.mutations[path], step.nbytes((node, 0))
-            op = _update_op(path, "copy", size, 0, 2 * size, node)
+            op = _update_op(path, "copy", 0, 2 * size, node)
             yield Draft(op, node, _last(step, new, (node, 0)), (new,), overwrites=(node, 0))
 
 
@@ -58,7 +58,7 @@ def _update(
         distinct = (total,)
     states, arithmetic = OPTIMIZERS[step.optimizer]
     count = int(node.meta["val"].numel())
-    op = _update_op(path, step.optimizer, size, arithmetic * count, (3 + 2 * states) * size, node)
+    op = _update_op(path, step.optimizer, arithmetic * count, (3 + 2 * states) * size, node)
     yield Draft(op, node, place, distinct, overwrites=parameter)
 
 
@@ -68,7 +68,7 @@ def _last(step: Step, *storages: Storage) -> tuple[int, int]:
     return max(step.number[node] for node in (*nodes, *readers)), UPDATE
 
 
-def _update_op(path: str, how: str, size: int, flops: int, traffic: int, node: fx.Node) -> Op:
+def _update_op(path: str, how: str, flops: int, traffic: int, node: fx.Node) -> Op:
     return Op(
         f"{path}/{how}",
         f"update.{how}",

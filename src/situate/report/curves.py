@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from situate.errors import MissingExtra, SituateError
+from situate.errors import MissingExtra
 from situate.report.curve_lines import draw_failures, draw_times
+from situate.report.formats import format_of
 from situate.report.learning import WINDOW, Curve
 from situate.report.text import printable
 from situate.writers.atomic import write_bytes
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FORMATS = (".svg", ".png")
 WIDTH, HEIGHT = 11.0, 5.4
 LEFT, RIGHT, TOP, BETWEEN, BOTTOM = 0.9, 2.5, 0.95, 0.3, 0.6
 """Inches, as are the two above; right of the axes is the legend."""
@@ -48,10 +48,8 @@ def draw(
         SituateError: another suffix, or `path` cannot be written.
         MissingExtra: matplotlib is not installed.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in FORMATS:
-        raise SituateError(f"cannot draw {str(path)!r}: the name must end in .svg or .png")
-    write_bytes(path, render(curves, levels, suffix[1:], title, unit))
+    form = format_of(path, "curves")
+    write_bytes(path, render(curves, levels, form, title, unit))
 
 
 def render(

@@ -232,7 +232,7 @@ def _relaxation(problem: Problem, devices: tuple[DeviceUse, ...]) -> Relaxation:
 
 
 def _single(problem: Problem, schedule: Schedule) -> SingleDevice | None:
-    able = _able(problem)
+    able = np.flatnonzero(problem.runnable.all(axis=0)).tolist()
     if not able:
         return None
     peak = _peak_alone(problem, schedule)
@@ -248,16 +248,6 @@ def _makespan_alone(problem: Problem, device: int) -> float:
     from situate.evaluators.calls import schedule_calls
 
     return schedule_calls(problem, np.full(problem.n, device, np.int32)).makespan
-
-
-def _able(problem: Problem) -> list[int]:
-    """Devices that can run every op and that no pin forbids, whatever their memory."""
-    pins = {op.device for op in problem.graph.ops if op.device is not None}
-    return [
-        index
-        for index, device in enumerate(problem.cluster.devices)
-        if np.isfinite(problem.seconds[:, index]).all() and pins <= {device.name, device.kind}
-    ]
 
 
 def _peak_alone(problem: Problem, schedule: Schedule) -> int:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from situate.errors import MissingExtra, SituateError
+from situate.errors import MissingExtra
 from situate.problem import UNLIMITED, Problem
 from situate.report.computing import check_times, computing
+from situate.report.formats import format_of
 from situate.report.memory_chart import DASHES, FLOOR, HELD, LIMIT, LIVE, ROOM, draw_memory
 from situate.report.shades import Shades, shades
 from situate.report.text import plural, printable
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FORMATS = (".svg", ".png")
 WIDTH = 13.0
 """Inches."""
 LEFT, RIGHT, TOP, BETWEEN, BOTTOM = 1.5, 1.35, 1.1, 0.5, 0.55
@@ -77,11 +77,9 @@ def draw(
         SituateError: another suffix, or `path` cannot be written.
         MissingExtra: matplotlib is not installed.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in FORMATS:
-        raise SituateError(f"cannot draw {str(path)!r}: the name must end in .svg or .png")
+    form = format_of(path)
     heading = Heading(title, lower_bound, gap, method)
-    write_bytes(path, render(problem, schedule, suffix[1:], heading))
+    write_bytes(path, render(problem, schedule, form, heading))
 
 
 def render(problem: Problem, schedule: Schedule, form: str, heading: Heading = Heading()) -> bytes:

@@ -24,12 +24,10 @@ OTHER = "#9AA0A6"
 @dataclass(frozen=True, eq=False)
 class Shades:
     """Attributes:
-    title: what the colours stand for.
     labels, colors: one a class.
     of: (n,) class of each op.
     """
 
-    title: str
     labels: tuple[str, ...]
     colors: tuple[str, ...]
     of: NDArray[np.int64]
@@ -45,8 +43,8 @@ def shades(ops: Sequence[Op], weight: NDArray[np.float64]) -> Shades:
         return _phases([op.phase for op in ops])
     modules = [op.module.partition(".")[0] for op in ops]
     if len(set(modules)) > 1:
-        return _largest("module", modules, weight)
-    return _largest("kind", [op.kind for op in ops], weight)
+        return _largest(modules, weight)
+    return _largest([op.kind for op in ops], weight)
 
 
 def _phases(phases: list[str]) -> Shades:
@@ -55,14 +53,13 @@ def _phases(phases: list[str]) -> Shades:
     index = {phase: i for i, phase in enumerate(known)}
     of = np.array([index.get(phase, len(known)) for phase in phases])
     return Shades(
-        "phase",
         (*known, *["other"] * rest),
         (*(PHASES[phase] for phase in known), *[OTHER] * rest),
         of,
     )
 
 
-def _largest(title: str, labels: list[str], weight: NDArray[np.float64]) -> Shades:
+def _largest(labels: list[str], weight: NDArray[np.float64]) -> Shades:
     totals: dict[str, float] = dict.fromkeys(labels, 0.0)
     for label, seconds in zip(labels, weight.tolist(), strict=True):
         totals[label] += seconds
@@ -73,4 +70,4 @@ def _largest(title: str, labels: list[str], weight: NDArray[np.float64]) -> Shad
     index = {label: i for i, label in enumerate(kept)}
     of = np.array([index.get(label, len(kept)) for label in labels])
     colors = (*PALETTE[: len(kept)], *[OTHER] * rest)
-    return Shades(title, (*kept, *["other"] * rest), colors, of)
+    return Shades((*kept, *["other"] * rest), colors, of)

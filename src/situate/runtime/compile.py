@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from situate import zoo
 from situate.cluster import Cluster
 from situate.costs.measured import Costs
+from situate.decoding import order_of
 from situate.errors import PlanError
 from situate.plan import Plan
 from situate.problem import Problem, find_rules
@@ -20,7 +21,7 @@ from situate.readers.update_rule import DEFAULT
 from situate.runtime import optimizers
 from situate.runtime.footprint import footprint
 from situate.runtime.hardware import RealDevice, check_here, real_devices
-from situate.runtime.placed import PlacedProgram, order_of, place
+from situate.runtime.placed import PlacedProgram, place
 from situate.runtime.program import Program, capture_program
 from situate.runtime.step import PlacedStep
 from situate.schedule import Schedule
@@ -83,7 +84,8 @@ def compile_plan(
 ) -> PlacedStep:
     """See `Plan.compile`."""
     if inputs is None:
-        _, inputs, loss = build_planned(plan)
+        _, inputs, planned = build_planned(plan)
+        loss = planned if loss is None else loss
     training = trains(plan)
     rule = plan.update_rule or DEFAULT
     if optimizer is not None:
@@ -108,7 +110,7 @@ def prepare(plan: Plan, program: Program, cluster: Cluster, costs: Costs | None)
         raise PlanError(f"a plan under rules {plan.rules!r} is not run: plan with --rules situate")
     problem = Problem(program.graph, cluster, plan.objective, find_rules(plan.rules), costs)
     schedule = plan.schedule(problem)
-    order = order_of(schedule, program.graph.order)
+    order = order_of(problem, schedule).tolist()
     placed = place(program, schedule.placement, order, problem.d)
     devices = real_devices(cluster)
     check_here([devices[d] for d in placed.used], cluster)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from situate.cluster import Cluster
+from situate.cuda import visible_gpus
 from situate.errors import SituateError
+from situate.machine import usable_cpus
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class RealDevice:
 def real_devices(cluster: Cluster) -> list[RealDevice]:
     """Of every device of a cluster: CPU devices share the cores, GPU number i is `cuda:i`."""
     cpus = sum(device.kind == "cpu" for device in cluster.devices)
-    even = max(1, _cores() // cpus) if cpus > 1 else None
+    even = max(1, usable_cpus() // cpus) if cpus > 1 else None
     found, gpus = [], 0
     for device in cluster.devices:
         if device.kind == "cpu":
@@ -43,25 +45,29 @@ def real_devices(cluster: Cluster) -> list[RealDevice]:
 
 def own_cores(devices: Sequence[RealDevice]) -> bool:
     """Whether there is a core for every thread of these devices."""
-    return sum(device.threads or 1 for device in devices) <= _cores()
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return sum(device.threads or 1 for device in devices) <= usable_cpus()
 
 
 def check_here(devices: list[RealDevice], cluster: Cluster) -> None:
-    """Raises SituateError for the first device that this machine does not have."""
+    """Raises SituateError for the first device that this machine does not have, or has under
+    another number."""
+    gpus = [device for device in devices if device.torch != "cpu"]
+    models = {device.name: device.model for device in cluster.devices}
+    if not gpus:
+        return
     import torch
 
-    for device in devices:
-        if device.torch == "cpu":
-            continue
-        if int(device.torch.partition(":")[2]) >= torch.cuda.device_count():
-            raise SituateError(
-                f"device {device.name!r} of cluster {cluster.name!r} would be {device.torch}; "
-                f"this machine has {torch.cuda.device_count()} CUDA devices: plan for the cluster "
-                "that 'situate cluster discover' describes"
-            )
+    count, here = torch.cuda.device_count(), [gpu.name for gpu in visible_gpus()]
+    for gpu in gpus:
+        number, model = int(gpu.torch.partition(":")[2]), models.get(gpu.name)
+        if number >= count:
+            _refuse(gpu, cluster, f"this machine has {count} CUDA devices")
+        if model in here and here[number] != model:
+            _refuse(gpu, cluster, f"that is a {here[number]!r} and not a {model!r}")
+
+
+def _refuse(device: RealDevice, cluster: Cluster, why: str) -> NoReturn:
+    raise SituateError(
+        f"device {device.name!r} of cluster {cluster.name!r} would be {device.torch}; {why}: plan "
+        "for the cluster that 'situate cluster discover' describes"
+    )

@@ -16,7 +16,6 @@ from situate.runtime.program import Program
 from situate.runtime.roles import Roles
 from situate.runtime.slots import Crossing, offsets, ran_before
 from situate.runtime.source import DeviceSource, Names
-from situate.schedule import Schedule
 
 if TYPE_CHECKING:
     import torch
@@ -83,13 +82,6 @@ def place(
     homes = _homes(roles, names, placement)
     given = tuple(int(placement[roles.owner.get((node, 0), 0)]) for node in program.inputs)
     return PlacedProgram(program, names, tuple(sources), channels, tuple(nbytes), homes, given)
-
-
-def order_of(schedule: Schedule, topological: Sequence[int]) -> list[int]:
-    """All ops as a schedule starts them; those that start at once in topological order."""
-    rank = np.empty(len(topological), np.int64)
-    rank[list(topological)] = np.arange(len(topological))
-    return [int(op) for op in np.lexsort((rank, schedule.start))]
 
 
 def _channels(

@@ -55,7 +55,8 @@ def least_load(problem: Problem) -> float:
     is a bound. Weights rise where the work falls (multiplicative weights), prices where memory
     overflows.
     """
-    seconds, held = _units(problem)
+    seconds = np.where(problem.allowed, problem.unit_seconds, np.inf)
+    held = problem.unit_persistent
     kinds, kind_of = np.unique(np.vstack([seconds, problem.capacity]), axis=1, return_inverse=True)
     count = np.bincount(kind_of.ravel()).astype(float)
     seconds, capacity = kinds[:-1], kinds[-1]
@@ -89,7 +90,7 @@ def least_load(problem: Problem) -> float:
 
 def least_peak(problem: Problem) -> int:
     """Bytes that the fullest device must hold: an equal share, a unit, or what one op needs."""
-    _, held = _units(problem)
+    held = problem.unit_persistent
     share = -(-int(held.sum()) // problem.d)
     return max(share, int(held.max()), _largest_op(problem))
 
@@ -114,15 +115,6 @@ def _fastest(problem: Problem) -> Floats:
     """Seconds of every op on the fastest device it may run on."""
     allowed = problem.allowed[problem.unit]
     return np.asarray(np.where(allowed, problem.seconds, np.inf).min(axis=1))
-
-
-def _units(problem: Problem) -> tuple[Floats, NDArray[np.int64]]:
-    """Seconds (units, d), infinite where not allowed, and persistent bytes (units,)."""
-    seconds = np.zeros((problem.units, problem.d))
-    np.add.at(seconds, problem.unit, problem.seconds)
-    held = np.zeros(problem.units, np.int64)
-    np.add.at(held, problem.unit, problem.persistent)
-    return np.where(problem.allowed, seconds, np.inf), held
 
 
 def _whole_numbers(problem: Problem) -> bool:

@@ -33,5 +33,4 @@ def expert_placement(problem: Problem) -> Placement:
 
 def accelerators(problem: Problem) -> list[int]:
     """Indices of the devices that are no CPU; all devices where there are none."""
-    devices = [d for d, device in enumerate(problem.cluster.devices) if device.kind != "cpu"]
-    return devices or list(range(problem.d))
+    return np.flatnonzero(problem.accelerators).tolist() or list(range(problem.d))

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from situate.evaluators.measurements import Measurements
-from situate.grouping import Groups, group
+from situate.grouping import COUNTED, Groups, group
 from situate.policies.arithmetic import arithmetic
 from situate.policies.ascent import Ascent
 from situate.policies.group_embedding import SampledGroups
@@ -152,8 +152,8 @@ def _start(problem: Problem, settings: HierarchicalSettings) -> Groups | None:
     """The groups that the grouper begins with; rules that take no number make their own."""
     if settings.grouping is None:
         return None
-    takes_number = settings.grouping in ("heavy-edge", "metis")
-    return group(problem, settings.grouping, settings.groups if takes_number else None)
+    count = settings.groups if settings.grouping in COUNTED else None
+    return group(problem, settings.grouping, count)
 
 
 def _label(problem: Problem, start: Groups, membership: Membership) -> torch.Tensor:

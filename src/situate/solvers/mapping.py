@@ -41,22 +41,15 @@ class Mapping:
         return unit_graph(self.problem)
 
     @cached_property
-    def seconds(self) -> NDArray[np.float64]:
-        """(units, d) what all ops of a unit take; infinite where one cannot run."""
-        seconds = np.zeros((self.problem.units, self.problem.d))
-        np.add.at(seconds, self.problem.unit, self.problem.seconds)
-        return seconds
-
-    @cached_property
     def load(self) -> NDArray[np.float64]:
         """(units,) seconds on the fastest of the devices; of all, where none of them can."""
-        best = self.seconds[:, self.devices].min(axis=1)
-        return np.asarray(np.where(np.isfinite(best), best, self.seconds.min(axis=1)))
+        best = self.problem.unit_seconds[:, self.devices].min(axis=1)
+        return np.asarray(np.where(np.isfinite(best), best, self.problem.unit_seconds.min(axis=1)))
 
     @cached_property
     def speed(self) -> NDArray[np.float64]:
         """(k,) how fast a device is: the load of what it can run over the seconds it takes."""
-        seconds = self.seconds[:, self.devices]
+        seconds = self.problem.unit_seconds[:, self.devices]
         can = np.isfinite(seconds)
         load = np.where(can, self.load[:, None], 0.0).sum(axis=0)
         taken = np.where(can, seconds, 0.0).sum(axis=0)
@@ -78,5 +71,5 @@ class Mapping:
                 device[self.graph.neighbour[arcs]], self.graph.bytes[arcs], self.problem.d
             )
             may = np.flatnonzero(allowed[unit])
-            device[unit] = may[np.lexsort((self.seconds[unit, may], -shared[may]))[0]]
+            device[unit] = may[np.lexsort((self.problem.unit_seconds[unit, may], -shared[may]))[0]]
         return np.asarray(device[self.problem.unit], np.int32)

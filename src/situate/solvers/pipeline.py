@@ -73,8 +73,7 @@ def fill(problem: Problem) -> Placement:
 
     Counts persistent bytes, and unless the rules count nothing else, all outputs of its ops.
     """
-    weight = np.zeros(problem.units)
-    np.add.at(weight, problem.unit, problem.persistent.astype(np.float64))
+    weight = problem.unit_persistent.astype(np.float64)
     if problem.rules.memory != "persistent":
         live = np.where(problem.resident == 1, 0, problem.size).astype(np.float64)
         np.add.at(weight, problem.unit[problem.producer], live)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from situate.decoding import DecoderName, priority_of
 from situate.evaluators.calls import schedule_calls
 from situate.evaluators.measurements import Measurements
-from situate.evaluators.simulator import Simulator, default_threads
+from situate.evaluators.simulator import Simulator
+from situate.machine import usable_cpus
 from situate.placements import Restrictions
 from situate.problem import Problem
 from situate.result import Progress
@@ -85,7 +86,7 @@ class Search:
         self.time_limit = time_limit
         self.evaluation_limit = evaluations
         self.seed = seed
-        self.threads = threads or default_threads()
+        self.threads = threads or usable_cpus()
         self.learning = learning or Learning()
         self.reserve = 0.0
         self.evaluations = 0

@@ -48,7 +48,7 @@ def by_bytes(problem: Problem) -> Placement:
     _, first = np.unique(units, return_index=True)
     line = units[np.sort(first)]
     capacity = problem.capacity[devices].astype(np.float64)
-    return _cut(problem, devices, line, _held(problem), capacity)
+    return _cut(problem, devices, line, problem.unit_persistent.astype(np.float64), capacity)
 
 
 def _cut(
@@ -90,9 +90,7 @@ def spill(problem: Problem, found: Found) -> Placement:
     room = (problem.capacity - found.schedule.peak).astype(np.float64)
     of_unit = np.empty(problem.units, np.int64)
     of_unit[problem.unit] = found.placement
-    held = _held(problem)
-    seconds = np.zeros((problem.units, problem.d))
-    np.add.at(seconds, problem.unit, problem.seconds)
+    held, seconds = problem.unit_persistent.astype(np.float64), problem.unit_seconds
     for device in np.flatnonzero(over):
         target = int(room.argmax())
         if room[target] <= 0:
@@ -105,9 +103,3 @@ def spill(problem: Problem, found: Found) -> Placement:
         of_unit[units[:enough]] = target
         room[target] -= given[:enough][-1] if len(units) else 0.0
     return np.asarray(of_unit[problem.unit], np.int32)
-
-
-def _held(problem: Problem) -> NDArray[np.float64]:
-    held = np.zeros(problem.units)
-    np.add.at(held, problem.unit, problem.persistent.astype(np.float64))
-    return held

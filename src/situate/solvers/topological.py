@@ -54,8 +54,7 @@ def _first_with_room(
 
 def _bytes_of_units(problem: Problem) -> NDArray[np.float64]:
     """Persistent bytes (units,); outputs where nothing in the graph is persistent."""
-    held = np.zeros(problem.units)
-    np.add.at(held, problem.unit, problem.persistent.astype(np.float64))
+    held = problem.unit_persistent.astype(np.float64)
     if not held.any():
         np.add.at(held, problem.unit[problem.producer], problem.size.astype(np.float64))
     return held

@@ -1,0 +1,78 @@
+"""What of this machine this process may use: its processors and its memory, less what a container
+or a batch system withholds."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+
+CGROUPS = Path("/sys/fs/cgroup")
+MEMBERSHIP = Path("/proc/self/cgroup")
+
+
+def cpu_name() -> str:
+    """What this machine's processor is called."""
+    for line in _lines(Path("/proc/cpuinfo")):
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            return " ".join(value.split())
+    return platform.processor() or platform.machine() or "CPU"
+
+
+def usable_cpus() -> int:
+    """Threads that this process may run at once, at full rate."""
+    affine = hasattr(os, "sched_getaffinity")
+    cpus = len(os.sched_getaffinity(0)) if affine else os.cpu_count() or 1
+    return max(1, int(min(cpus, *_quotas(), math.inf)))
+
+
+def usable_memory() -> int | None:
+    """Bytes of main memory, or None (unlimited) where the system does not say."""
+    limits = [*_control("memory", "memory.max"), *_control("memory", "memory.limit_in_bytes")]
+    found = [int(limit) for limit in limits if limit != "max"]
+    return min([*found, *_main_memory()], default=None)
+
+
+def _main_memory() -> Iterator[int]:
+    for line in _lines(Path("/proc/meminfo")):
+        if line.startswith("MemTotal:"):
+            yield int(line.split()[1]) * 1024
+            return
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _quotas() -> Iterator[float]:
+    """Processors' worth of time that this process's control groups have."""
+    for both in _control("cpu", "cpu.max"):
+        quota, period = both.split()
+        if quota != "max":
+            yield int(quota) / int(period)
+    quotas, periods = _control("cpu", "cpu.cfs_quota_us"), _control("cpu", "cpu.cfs_period_us")
+    for quota, period in zip(quotas, periods, strict=True):
+        if int(quota) > 0:
+            yield int(quota) / int(period)
+
+
+def _control(controller: str, file: str) -> Iterator[str]:
+    """What a control file says in this process's group and in those around it, in version 2 of
+    control groups or version 1."""
+    for line in _lines(MEMBERSHIP):
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        root = CGROUPS / controller if controllers else CGROUPS
+        group = root / path.lstrip("/")
+        for around in (group, *group.parents):
+            if around.is_relative_to(root):
+                yield from _lines(around / file)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []

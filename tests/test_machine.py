@@ -1,0 +1,79 @@
+"""What a process may use, of machines whose limits are files of the tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from situate import machine
+from situate.machine import cpu_name, usable_cpus, usable_memory
+
+Limit = Callable[[str, dict[str, str]], None]
+
+
+@pytest.fixture
+def limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Limit:
+    """Puts a process with 16 processors and 1 TiB into control groups with these files."""
+
+    def limited(membership: str, files: dict[str, str]) -> None:
+        (tmp_path / "membership").write_text(membership)
+        for name, content in files.items():
+            path = tmp_path / "cgroup" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content + "\n")
+
+    monkeypatch.setattr(machine, "MEMBERSHIP", tmp_path / "membership")
+    monkeypatch.setattr(machine, "CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(machine, "_main_memory", lambda: iter([2**40]))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)), raising=False)
+    return limited
+
+
+def test_without_control_groups_all_may_be_used(limit: Limit) -> None:
+    assert (usable_cpus(), usable_memory()) == (16, 2**40)
+
+
+def test_a_container_may_use_what_its_group_has(limit: Limit) -> None:
+    limit("0::/\n", {"memory.max": "2147483648", "cpu.max": "250000 100000"})
+    assert (usable_cpus(), usable_memory()) == (2, 2**31)
+
+
+def test_the_narrowest_of_the_groups_around_holds(limit: Limit) -> None:
+    files = {
+        "a/b/memory.max": "max",
+        "a/b/cpu.max": "max 100000",
+        "a/memory.max": "7000",
+        "a/cpu.max": "400000 100000",
+        "c/memory.max": "1",
+    }
+    limit("0::/a/b\n", files)
+    assert (usable_cpus(), usable_memory()) == (4, 7000)
+
+
+def test_groups_of_version_1_hold_too(limit: Limit) -> None:
+    files = {
+        "memory/job/memory.limit_in_bytes": "5000",
+        "memory/memory.limit_in_bytes": "9223372036854771712",
+        "cpu/cpu.cfs_quota_us": "300000",
+        "cpu/cpu.cfs_period_us": "100000",
+        "pids/memory.limit_in_bytes": "1",
+    }
+    limit("4:memory:/job\n3:cpu,cpuacct:/elsewhere\n2:pids:/\n0::/\n", files)
+    assert (usable_cpus(), usable_memory()) == (3, 5000)
+
+
+def test_there_is_one_processor_at_least(limit: Limit) -> None:
+    limit("0::/\n", {"cpu.max": "50000 100000"})
+    assert usable_cpus() == 1
+    limit("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"})
+    assert usable_cpus() == 16
+
+
+def test_this_machine_has_a_name_a_processor_and_memory() -> None:
+    assert cpu_name()
+    assert 1 <= usable_cpus() <= (os.cpu_count() or 1)
+    memory = usable_memory()
+    assert memory is None or memory > 2**27
