@@ -82,3 +82,23 @@ def test_groups_fit_a_device():
 def test_ops_without_edges_come_together_by_their_seconds():
     problem = Problem(families.apart(64, seconds=[1.0, 3.0] * 32), families.devices(1, 1))
     assert seconds(problem, 16).max() <= 2 * seconds(problem, 16).mean()
+
+
+def test_several_partitions_of_few_units_are_those_that_each_would_be():
+    problem = CASES["layered"]
+    found = heavy_edge.partitions(problem, (7, 5, 2))
+    for count, labels in zip((7, 5, 2), found, strict=True):
+        np.testing.assert_array_equal(labels, heavy_edge.labels(problem, count))
+
+
+def test_of_many_units_they_are_made_of_one_fine_partition():
+    problem = Problem(zoo.load("rnnlm"), Cluster.preset("k80-4"))
+    found = heavy_edge.partitions(problem, (12, 6))
+    assert [len(np.unique(labels)) for labels in found] == [12, 6]
+    fine = heavy_edge.labels(problem, heavy_edge.FINE * 12)
+    for labels in found:
+        assert len(np.unique(np.stack((fine, labels)), axis=1).T) == heavy_edge.FINE * 12
+
+
+def test_no_partition_is_none():
+    assert heavy_edge.partitions(CASES["layered"], ()).shape == (0, CASES["layered"].units)

@@ -39,14 +39,6 @@ def test_the_first_scale_is_the_groups_and_every_other_has_half_the_blocks(found
     assert all(wider == 2 * few for wider, few in pairwise(sizes[1:]))
 
 
-def test_a_block_is_made_of_blocks_of_the_scale_before(found):
-    _, of = found
-    for fine, coarse in pairwise(of):
-        whole = [{*block.tolist()} for block in coarse]
-        for block in fine:
-            assert sum(not members.isdisjoint(block.tolist()) for members in whole) == 1
-
-
 def test_a_chain_is_cut_into_stretches():
     problem = Problem(chain(96), devices(1, 1))
     groups = group(problem, "none")
