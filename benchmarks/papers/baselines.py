@@ -1,4 +1,5 @@
-"""What has no policy, on the learners' terms: as many samples, their machine, their order."""
+"""What has no policy: draws and hill climbing on the learners' terms, and `auto`, which looks at as
+many plans as they measure but knows the costs and chooses the order."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+import situate
 from benchmarks.papers import runs
 from benchmarks.papers.runs import Run
 from benchmarks.record import Row
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import group
-from situate.solvers import LEARNERS
 from situate.solvers.post import TUNED
 
-METHODS = ("uniform", "hill_climbing")
+METHODS = ("uniform", "hill_climbing", "auto")
 
 Allowed = NDArray[np.bool_]
 """(g, d) the devices that each group may run on, at least one."""
@@ -32,12 +33,12 @@ BATCH = 12
 """Placements that are measured at once: Post's K."""
 
 RECORDED = ("settings", "samples", "best", "seconds")
-"""What of a learner's run is recorded."""
+"""What of a method's run is recorded."""
 
 
 def row(run: Run) -> Row:
     """Run one of `METHODS`; seconds of a step are None where nothing fitted."""
-    if run.method in LEARNERS:
+    if run.method in situate.METHODS:
         found = runs.row(run)
         return {**key(run), **{what: found[what] for what in RECORDED}}
     begin = time.perf_counter()
