@@ -1,4 +1,4 @@
-"""`auto`: the best of the list rules, improved by annealing in the core until the budget ends."""
+"""`auto`: the best of the list rules, improved by climbing and annealing until the budget ends."""
 
 from __future__ import annotations
 

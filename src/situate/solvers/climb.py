@@ -49,7 +49,8 @@ def _climber(search: Search, found: Found) -> tuple[HillClimber, int]:
     scales = scales_of(problem, groups, partitions[1:])
     seconds = problem.seconds[np.arange(problem.n), found.placement]
     begun = Beginnings(groups, lambda: groups.majority(found.placement, seconds))
-    return HillClimber(groups, scales, begun, search.seed), sum(map(len, scales)) * problem.d
+    climber = HillClimber(groups, scales, begun, search.seed, alone=0.0)
+    return climber, sum(map(len, scales)) * problem.d
 
 
 class _Ascent:

@@ -32,16 +32,26 @@ class HillClimber:
 
     Args:
         groups: what is placed as one.
-        scales: their blocks.
+        scales: their blocks, first of single groups.
         first: what is measured first, and then a draw of each scale.
         seed: of the draws.
+        alone: part of the neighbours that move a single group; the others move a block of any
+            scale.
     """
 
-    def __init__(self, groups: Groups, scales: list[Scale], first: Beginnings, seed: int) -> None:
+    def __init__(
+        self,
+        groups: Groups,
+        scales: list[Scale],
+        first: Beginnings,
+        seed: int,
+        alone: float = 0.5,
+    ) -> None:
         self.groups = groups
         self._scales = [_movable(scale, groups) for scale in scales]
         self._first = first
         self._seed = seed
+        self._alone = alone
         self._n = 0
         self._best: NDArray[np.int32] = groups.allowed.argmax(axis=1).astype(np.int32)
         self._seconds, self._measured, self._noisy = np.inf, 0, True
@@ -77,7 +87,8 @@ class HillClimber:
     def _neighbour(self, generator: Generator) -> NDArray[np.int32]:
         near = self._best.copy()
         while any(self._scales) and (near == self._best).all():
-            scale = self._scale(generator)
+            alone = generator.random() < self._alone
+            scale = self._scales[0] if alone else self._scale(generator)
             self._put(scale[generator.integers(len(scale))], near, generator)
         return near
 
