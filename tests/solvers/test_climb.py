@@ -49,6 +49,14 @@ def test_where_no_neighbour_is_better_it_ends():
     assert search.evaluations < 1000
 
 
+def test_without_time_it_does_nothing():
+    search = Search(branching(), 0.0, 0.0, None, 0, 1, None)
+    single.run(search)
+    before = search.evaluations
+    climb(search)
+    assert search.evaluations == before
+
+
 def test_a_plan_that_fits_replaces_one_that_does_not():
     search = searching(problem("tight"), 2000)
     assert not search.best.feasible

@@ -32,7 +32,7 @@ def climb(search: Search) -> None:
     climber, neighbours = _climber(search, found)
     ascent = _Ascent(search, climber, order_of(search.problem, found.schedule))
     begin = search.left()
-    while (spent := 1 - search.left() / begin) < SHARE and not search.finished():
+    while not search.finished() and (spent := 1 - search.left() / begin) < SHARE:
         ascent.step()
         behind = spent > TRIAL and ascent.seconds >= least
         if behind or ascent.idle > neighbours:

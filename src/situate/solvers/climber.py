@@ -19,7 +19,6 @@ GROUPS = 384
 BATCH = 4
 """Neighbours that are measured before the best of them is gone to."""
 
-
 MEASURED = 4
 """Times that the placement it is at is measured, where two of them differ."""
 
