@@ -35,7 +35,7 @@ def find_model(
         ReadError: the file cannot be read.
         SituateError: nothing of that name exists, or it takes no `optimizer` or `dims`.
     """
-    if (os.path.exists(text) and not os.path.isdir(text)) or _is_pair(text):
+    if is_file(text):
         return _read(text, optimizer, dims)
     from situate import zoo
 
@@ -48,6 +48,11 @@ def find_model(
 
         return capture_function(text, optimizer=optimizer)
     raise _unknown(text)
+
+
+def is_file(text: str) -> bool:
+    """Whether a model's text names a file, or a pair of them."""
+    return (os.path.exists(text) and not os.path.isdir(text)) or _is_pair(text)
 
 
 def _is_pair(text: str) -> bool:
