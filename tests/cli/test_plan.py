@@ -50,6 +50,12 @@ def test_text_names_the_value_the_bound_and_every_device(situate, model, pair):
         assert word in run.out
 
 
+def test_a_full_disk_does_not_take_the_answer(situate, model, pair):
+    run = situate("plan", model, "--cluster", pair, "--json", "--out", "/dev/full", *QUICK)
+    assert run.json["makespan"] == pytest.approx(3.001)
+    assert (run.status, run.err.count("error: cannot write '/dev/full'")) == (2, 1)
+
+
 def test_no_progress_is_written_off_a_terminal(situate, model, pair):
     assert situate("plan", model, "--cluster", pair, *QUICK).err == ""
 

@@ -80,13 +80,15 @@ def explain(
         )
         budget = Budget(time_limit, evaluations, seed, threads)
         chosen = search(problem, method, budget).schedule
-    write_schedule(problem, chosen, schedule)
-    draw_picture(problem, chosen, picture)
     explained = explained_by(problem, chosen)
-    if as_json:
-        print_json(_names(problem) | msgspec.to_builtins(explained))
-    else:
-        print_table(explanation(explained))
+    try:
+        write_schedule(problem, chosen, schedule)
+        draw_picture(problem, chosen, picture)
+    finally:
+        if as_json:
+            print_json(_names(problem) | msgspec.to_builtins(explained))
+        else:
+            print_table(explanation(explained))
     return fit_status(problem, chosen)
 
 
