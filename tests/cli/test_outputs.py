@@ -47,7 +47,7 @@ def test_python_source_is_not_overwritten(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
     Path("nets.py").touch()
     Path("plan.json").symlink_to("nets.py")
-    with pytest.raises(SituateError, match="cannot write .*: it is Python source"):
+    with pytest.raises(SituateError, match=r"cannot write .*: it is Python source"):
         check_outputs(["nets:gnn"], [path])
 
 
