@@ -19,6 +19,7 @@ KEYS = {
     "optimal",
     "feasible",
     "makespan",
+    "expected",
     "throughput",
     "peak_memory",
     "devices_used",
