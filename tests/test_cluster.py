@@ -104,6 +104,10 @@ def test_devices_without_a_link_are_an_error_that_says_what_to_add():
         Cluster("c", devices, (Link("a", "b", 1e9, both=False),))
 
 
+def test_one_device_may_have_a_link_to_itself():
+    assert Cluster("c", (Device("a"),), ANY).channels == []
+
+
 def test_zero_devices_are_an_error(tmp_path):
     with pytest.raises(ClusterError, match="cluster 'c': has no devices"):
         Cluster("c", ())
@@ -172,6 +176,8 @@ def test_a_bad_device_is_named(device, message):
         (Link("*", "*", math.nan), r"links\[0\]: bandwidth: must be positive, got nan"),
         (Link("*", "*", 1e9, latency=-1.0), r"links\[0\]: latency: must be finite"),
         (Link("*", "*", 1e9, latency=math.nan), r"links\[0\]: latency: must be finite"),
+        (Link("gpu*", "*", 1e9), r"links\[0\]: from 'gpu\*' matches no device of a, b$"),
+        (Link("a", "c", 1e9), r"links\[0\]: to 'c' matches no device of a, b$"),
         (Link("*", "*", 1e9, channel="{form}"), r"links\[0\]: channel: '\{form\}' is neither"),
     ],
 )

@@ -71,6 +71,11 @@ def test_a_plan_for_another_graph_is_refused() -> None:
     )
 
 
+def test_a_plan_for_an_onnx_file_of_other_sizes_names_the_option() -> None:
+    other = Problem(replace(chain(9), source="onnx"), devices(1, 2))
+    _rejected("its model has changed, or --dim gives other sizes", lambda: _plan().schedule(other))
+
+
 def test_a_plan_for_another_cluster_is_refused() -> None:
     other = replace(_problem().cluster, name="other", synchronisation=1.0)
     problem = Problem(_problem().graph, other)

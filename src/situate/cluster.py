@@ -120,7 +120,7 @@ class Cluster:
             if names.count(name) > 1:
                 raise ClusterError(f"cluster {self.name!r}: two devices are called {name!r}")
         for i, link in enumerate(self.links):
-            _check_link(link, f"cluster {self.name!r}: links[{i}]")
+            _check_link(link, names, f"cluster {self.name!r}: links[{i}]")
         _check_number(self.synchronisation, f"cluster {self.name!r}: synchronisation")
         self._tables  # noqa: B018 - a pair without a link is an error here, not in a solver
 
@@ -330,7 +330,11 @@ def _check_rates(device: Device, where: str) -> None:
             )
 
 
-def _check_link(link: Link, where: str) -> None:
+def _check_link(link: Link, names: list[str], where: str) -> None:
+    for side, pattern in (("from", link.source), ("to", link.target)):
+        if not any(fnmatchcase(name, pattern) for name in names):
+            known = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+            raise ClusterError(f"{where}: {side} {pattern!r} matches no device of {known}")
     if not link.bandwidth > 0:
         raise ClusterError(f"{where}: bandwidth: must be positive, got {link.bandwidth}")
     _check_number(link.latency, f"{where}: latency")

@@ -35,7 +35,8 @@ def find_model(
         ReadError: the file cannot be read.
         SituateError: nothing of that name exists, or it takes no `optimizer` or `dims`.
     """
-    if (os.path.exists(text) and not os.path.isdir(text)) or _is_pair(text):
+    check_model(text)
+    if is_file(text):
         return _read(text, optimizer, dims)
     from situate import zoo
 
@@ -43,11 +44,26 @@ def find_model(
         raise SituateError(f"{text}: --dim is for ONNX files")
     if text.partition(":")[0] in zoo.names():
         return zoo.load(text, optimizer=optimizer, fresh=fresh, signed=signed)
-    if re.fullmatch(r"[\w.]+:\w+(:inference)?", text):
-        from situate.readers.torch import capture_function
+    from situate.readers.torch import capture_function
 
-        return capture_function(text, optimizer=optimizer)
-    raise _unknown(text)
+    return capture_function(text, optimizer=optimizer)
+
+
+def check_model(text: str) -> None:
+    """
+    Raises:
+        SituateError: nothing of that name exists; a function is not looked for.
+    """
+    from situate import zoo
+
+    function = re.fullmatch(r"[\w.]+:\w+(:inference)?", text)
+    if not (is_file(text) or function or text.partition(":")[0] in zoo.names()):
+        raise _unknown(text)
+
+
+def is_file(text: str) -> bool:
+    """Whether a model's text names a file, or a pair of them."""
+    return (os.path.exists(text) and not os.path.isdir(text)) or _is_pair(text)
 
 
 def _is_pair(text: str) -> bool:

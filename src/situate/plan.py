@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import torch
 
     from situate.cluster import Cluster
+    from situate.graph import Graph
     from situate.runtime.step import PlacedStep
 
 
@@ -181,6 +182,8 @@ class Plan(
             raise PlanError(f"the plan was made with {found} or plan again")
 
     def _check(self, problem: Problem) -> None:
+        if self.graph_hash != problem.graph.hash and self.graph == problem.graph.name:
+            raise PlanError(_changed(problem.graph))
         for what, ours, theirs, name in (
             ("graph", self.graph_hash, problem.graph.hash, problem.graph.name),
             ("cluster", self.cluster_hash, problem.cluster.hash, problem.cluster.name),
@@ -193,12 +196,15 @@ class Plan(
             raise PlanError(f"decoder 'calls' is not for rules {problem.rules.name!r}: plan again")
 
 
+def _changed(graph: Graph) -> str:
+    """Why a graph of the plan's own name is another one."""
+    other = "its model or inputs have changed, or another optimizer is asked for: plan again"
+    if graph.source == "onnx":
+        other = "its model has changed, or --dim gives other sizes: give the plan's or plan again"
+    return f"{graph.name!r} is not what the plan was made for: {other}"
+
+
 def _another(what: str, made_for: str, name: str) -> str:
-    if made_for == name and what == "graph":
-        return (
-            f"{name!r} is not what the plan was made for: its model or inputs have changed, or "
-            "another optimizer is asked for: plan again"
-        )
     if made_for == name:
         return f"the plan was made for another {what} of the name {name!r}: plan again"
     return f"the plan was made for {what} {made_for!r}, not for this {name!r}: plan again"

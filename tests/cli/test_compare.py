@@ -22,6 +22,13 @@ def compared(situate, model, pair, *options):
     return run.json["methods"]
 
 
+def test_a_full_disk_does_not_take_the_answer(situate, model, pair):
+    options = ("--methods", "single,heft", "--out", "/dev/full")
+    run = situate("compare", model, "--cluster", pair, *options)
+    assert run.status == 2
+    assert "heft" in run.out
+
+
 def test_a_single_device_is_always_among_them(situate, model, pair):
     run = situate("compare", model, "--cluster", pair, "--methods", "heft,etf", "--json", *QUICK)
     assert run.status == 0

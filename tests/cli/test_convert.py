@@ -25,6 +25,14 @@ def test_only_gz_is_compressed(situate, model):
     assert Path("out.json.gz").read_bytes().startswith(b"\x1f\x8b")
 
 
+@pytest.mark.parametrize("name", ["out", "out.gz", "out.py"])
+def test_other_endings_are_refused(situate, model, name):
+    run = situate("convert", model, name)
+    assert run.status == 2
+    assert f"error: graph {name!r}: must end in .json or .json.gz" in run.err
+    assert not Path(name).exists()
+
+
 def test_the_model_is_not_overwritten(situate, model):
     before = Path(model).read_bytes()
     run = situate("convert", model, model)

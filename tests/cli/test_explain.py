@@ -24,6 +24,12 @@ def test_text_shows_path_transfers_devices_and_memory(situate, model, pair):
         assert title in run.out
 
 
+def test_a_full_disk_does_not_take_the_answer(situate, model, pair):
+    run = situate("explain", model, "--cluster", pair, "--schedule", "/dev/full", *QUICK)
+    assert run.status == 2
+    assert "critical path" in run.out
+
+
 def test_a_written_plan_is_explained_as_it_is(situate, model, pair):
     situate("plan", model, "--cluster", pair, "--method", "single", "--out", "plan.json")
     content = situate("explain", model, "plan.json", "--cluster", pair, "--json").json

@@ -52,6 +52,11 @@ def test_a_model_alone_is_refused(situate):
     assert "give the plan too: situate export gpt2 PLAN --to dot --out out" in run.err
 
 
+def test_a_plan_alone_that_is_not_there_is_named(situate):
+    run = situate("export", "nosuchplan.json", "--to", "vllm", "--out", "out")
+    assert (run.status, run.err) == (2, "error: nosuchplan.json: no such file\n")
+
+
 def test_a_plan_that_is_no_pipeline_is_refused(situate, model, pair, plan):
     run = situate("export", model, plan, "--cluster", pair, "--to", "vllm", "--out", "out")
     assert run.status == 2

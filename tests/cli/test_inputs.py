@@ -82,3 +82,13 @@ def test_costs_are_read_before_the_model_and_never_overwritten(situate, signed, 
     assert (run.status, run.err) == (2, "error: none.json: No such file or directory\n")
     assert situate("plan", signed, "--cluster", pair, "--costs", costs, "--out", costs).status == 2
     assert Costs.read(costs).machine == "here"
+
+
+def test_a_plan_of_a_file_that_updates_is_read_without_an_optimizer(situate, pair):
+    ops = (Op("w", seconds={"*": 1.0}), Op("w/adam", seconds={"*": 1.0}, phase="update"))
+    situate_json.write(Graph("trained", ops), "trained.json")
+    cluster = "--cluster", pair
+    situate("plan", "trained.json", *cluster, "--evaluations", 1, "--out", "p.json")
+    assert situate("explain", "trained.json", "p.json", *cluster).status == 0
+    typed = situate("explain", "trained.json", "p.json", *cluster, "--optimizer", "adam")
+    assert "a file holds its own update: leave --optimizer out" in typed.err

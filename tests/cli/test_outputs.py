@@ -42,6 +42,15 @@ def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch, path):
         check_outputs([], [path])
 
 
+@pytest.mark.parametrize("path", ["nets.py", "plan.json"])
+def test_python_source_is_not_overwritten(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    Path("nets.py").touch()
+    Path("plan.json").symlink_to("nets.py")
+    with pytest.raises(SituateError, match=r"cannot write .*: it is Python source"):
+        check_outputs(["nets:gnn"], [path])
+
+
 @pytest.mark.parametrize("path", ["plan", "plan.pdf", "plan.svg.txt"])
 def test_a_picture_has_a_known_ending(path):
     with pytest.raises(SituateError, match="must end in"):

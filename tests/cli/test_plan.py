@@ -19,6 +19,7 @@ KEYS = {
     "optimal",
     "feasible",
     "makespan",
+    "expected",
     "throughput",
     "peak_memory",
     "devices_used",
@@ -48,6 +49,12 @@ def test_text_names_the_value_the_bound_and_every_device(situate, model, pair):
     assert run.status == 0
     for word in ("diamond", "pair", "gpu0", "gpu1", "3.00 s"):
         assert word in run.out
+
+
+def test_a_full_disk_does_not_take_the_answer(situate, model, pair):
+    run = situate("plan", model, "--cluster", pair, "--json", "--out", "/dev/full", *QUICK)
+    assert run.json["makespan"] == pytest.approx(3.001)
+    assert (run.status, run.err.count("error: cannot write '/dev/full'")) == (2, 1)
 
 
 def test_no_progress_is_written_off_a_terminal(situate, model, pair):

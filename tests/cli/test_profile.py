@@ -49,6 +49,11 @@ def test_costs_and_cluster_are_written_and_read_back(situate) -> None:
     assert "wrote here.toml" in run.err
 
 
+def test_a_full_disk_does_not_take_the_answer(situate) -> None:
+    run = situate("profile", "net", "--out", "/dev/full", "--json")
+    assert (run.status, run.json["graph"]) == (2, GRAPH.name)
+
+
 def test_a_busy_machine_is_a_warning(situate, monkeypatch) -> None:
     assert "warning" not in situate("profile", "net", "--out", "c.json").err
     busy = msgspec.structs.replace(COSTS, devices=[msgspec.structs.replace(CPU, wall=2.5)])

@@ -46,6 +46,12 @@ def test_ten_of_eleven_steps_are_averaged(situate, plan):
     assert sorted(busy, key=busy.__getitem__)[-1] in plan.placement.values()
 
 
+def test_a_full_disk_does_not_take_the_answer(situate, plan):
+    pytest.importorskip("perfetto")
+    run = situate("run", "plan.json", *HERE, "--steps", "2", "--json", "--trace", "/dev/full")
+    assert (run.status, len(run.json["seconds"])) == (2, 1)
+
+
 def test_the_text_sets_measured_beside_predicted(situate, plan):
     run = situate("run", "plan.json", *HERE, "--steps", "2")
     for part in ("tests.branches:build on pair, run", "the mean of 1 step", "predicted", "loss"):

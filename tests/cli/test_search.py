@@ -53,6 +53,12 @@ def test_the_best_plan_so_far_is_printed_and_written(situate, model, pair, inter
     assert Plan.read("plan.json").value == run.json["value"]
 
 
+def test_an_explained_search_says_that_it_was_interrupted(situate, model, pair, interrupt):
+    run = situate("explain", model, "--cluster", pair)
+    assert run.status == 0
+    assert "interrupted: this is the best plan so far" in run.err
+
+
 def test_a_comparison_leaves_out_the_methods_that_follow(situate, model, pair, interrupt):
     run = situate("compare", model, "--cluster", pair, "--json")
     assert [row["method"] for row in run.json["methods"]] == ["single"]

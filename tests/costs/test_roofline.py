@@ -89,6 +89,15 @@ def test_a_device_without_the_rate_an_op_needs_is_an_error_that_says_what_to_giv
         seconds(Op("a", "aten.mm", flops=1), Device("d0", flops={"float16": 1e12}))
 
 
+@pytest.mark.parametrize(
+    "device",
+    [Device("d0", flops={"float32": 1e-300}), Device("d0", flops=GPU.flops, bandwidth=1e-300)],
+)
+def test_a_rate_too_small_to_divide_by_is_an_error(device: Device):
+    with pytest.raises(SituateError, match=r"op 'a' on device 'd0': takes more seconds than"):
+        seconds(Op("a", "aten.mm", flops=10**12, traffic=10**12), device)
+
+
 def test_a_device_without_rates_is_fine_for_ops_that_need_none():
     assert seconds(Op("a", seconds={"*": 1.0}), Device("d0")) == [1.0]
     assert seconds(Op("a", "aten.view"), Device("d0")) == [0.0]

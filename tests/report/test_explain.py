@@ -7,9 +7,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device, Link
+from situate.cluster import Cluster
 from situate.errors import ScheduleError
-from situate.graph import Graph, Op
 from situate.problem import Problem
 from situate.report.explain import explain
 from tests.report.handmade import HOSTILE, chain, schedule
@@ -73,30 +72,6 @@ def test_the_relaxed_capacity_is_the_smallest_that_fits() -> None:
     for memory, fits in ((size, True), (size - 1, False)):
         problem = chain(3, memory=memory)
         assert explain(problem, schedule(problem, [0, 0, 0])).feasible == fits
-
-
-@pytest.mark.parametrize(("memory", "fits"), [(231, True), (230, False), (None, True)])
-def test_it_says_whether_one_device_would_do(memory: int | None, fits: bool) -> None:
-    problem = chain(3, memory=memory)
-    single = explain(problem, schedule(problem, [0, 1, 0])).single
-    assert single is not None
-    assert (single.makespan, single.peak, single.fits) == (3, 231, fits)
-
-
-def test_of_single_devices_the_fastest_that_holds_the_step_is_named() -> None:
-    ops = (Op("a", seconds={"small": 1.0, "large": 2.0}, persistent=10),
-           Op("b", seconds={"small": 1.0, "large": 2.0}, persistent=10))  # fmt: skip
-    devices = (Device("small", memory=15), Device("large", memory=20))
-    problem = Problem(Graph("g", ops), Cluster("c", devices, (Link("*", "*", 1.0),)))
-    single = explain(problem, schedule(problem, [0, 1])).single
-    assert single is not None
-    assert (single.name, single.makespan, single.fits) == ("large", 4, True)
-
-
-def test_ops_pinned_apart_have_no_single_device() -> None:
-    ops = (Op("a", seconds={"*": 1.0}, device="gpu0"), Op("b", seconds={"*": 1.0}, device="gpu1"))
-    problem = Problem(Graph("g", ops), chain(1).cluster)
-    assert explain(problem, schedule(problem, [0, 1])).single is None
 
 
 def test_it_becomes_json_with_any_names() -> None:

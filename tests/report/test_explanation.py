@@ -39,6 +39,23 @@ def test_it_says_when_one_device_is_better() -> None:
     assert "gpu0 alone would do as well: 3.00 s" in text_of(chain(3), [1, 1, 1])
 
 
+def test_a_throughput_plan_is_judged_by_the_time_between_its_steps() -> None:
+    problem = chain(3, objective="throughput")
+    text = text_of(problem, [0, 1, 1])
+    lines = [line.split() for line in text.splitlines()]
+    assert "one step every 2.00 s" in text
+    assert ["device", "gpu1", "2.00", "s", "100.0", "%"] in lines
+    assert ["channel", "gpu0->gpu1", "1.00", "s", "50.0", "%"] in lines
+    assert "gpu0 alone would do, but slower: a step every 3.00 s, 231 B." in text
+
+
+def test_a_memory_plan_is_judged_by_its_largest_peak() -> None:
+    text = text_of(chain(3, objective="memory"), [0, 0, 1])
+    assert "largest peak: 221 B" in text
+    assert "gpu0 alone would do, but with more memory: 231 B." in text
+    assert "gpu0 alone would do as well: 231 B." in text_of(chain(3, objective="memory"), [0, 0, 0])
+
+
 def test_one_op_has_no_transfers() -> None:
     assert "costliest transfers" not in text_of(chain(1), [0])
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from situate.cluster import Cluster
 from situate.errors import PlanError
-from situate.graph import Graph
+from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
 from situate.writers.layers import layers
 from tests.report.handmade import schedule
@@ -38,6 +39,25 @@ def test_modules_beside_the_layers_come_before_or_after_them():
     assert [(part.path, part.device) for part in found.before] == [("model.embed_tokens", 0)]
     assert [(part.path, part.device) for part in found.after] == [("model.norm", 2), ("lm_head", 2)]
     assert found.split == []
+
+
+def test_ops_without_inputs_do_not_move_a_module():
+    """An attention mask's constant runs before the embedding, a head's before the layers."""
+    paths = ("layers.1#mask", "head#scale", "embed", "rotary", "layers.0", "layers.1", "head")
+    ops = tuple(Op(path, seconds={"*": 1.0}, module=path.partition("#")[0]) for path in paths)
+    reads = ((0, 5), (1, 6), (2, 4), (3, 4), (4, 5), (5, 6))
+    tensors = tuple(Tensor(f"t{a}-{b}", a, 8, (b,)) for a, b in reads)
+    problem = Problem(Graph("net", ops, tensors), Cluster.identical(2))
+    found = layers(problem, schedule(problem, [0] * len(ops)))
+    assert [part.path for part in found.before] == ["embed", "rotary"]
+    assert [part.path for part in found.after] == ["head"]
+
+
+def test_a_module_used_on_both_sides_belongs_to_its_first_use():
+    problem = network(("shared", "layers.0", "norm", "shared#output"))
+    found = layers(problem, schedule(problem, [0] * 4))
+    assert [part.path for part in found.before] == ["shared"]
+    assert [part.path for part in found.after] == ["norm"]
 
 
 def test_a_layer_goes_where_most_of_its_bytes_are():

@@ -120,7 +120,9 @@ def compare(
         runs = compared(problem, chosen, budget, lesson, machine, skip=methods is None)
         results = measured([run.result for run in runs], machine)
     best = best_of(results)
-    write_outputs(best, out, picture, schedule)
-    draw_curves(runs, curves)
-    show_comparison(results, best, as_json)
+    try:
+        write_outputs(best, out, picture, schedule)
+        draw_curves(runs, curves)
+    finally:
+        show_comparison(results, best, as_json)
     return fit_status(problem, best.schedule)

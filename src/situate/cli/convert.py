@@ -20,10 +20,11 @@ def convert(
 ) -> None:
     """Write a model as situate's own JSON, compressed where OUT ends in .gz."""
     from situate.cli.inputs import read_model
-    from situate.cli.outputs import check_outputs
+    from situate.cli.outputs import check_graph, check_outputs
     from situate.cli.terminal import note
     from situate.writers import situate_json
 
+    check_graph(out)
     check_outputs([model], [out])
     graph = read_model(model, optimizer, dim, fresh)
     situate_json.write(graph, out)

@@ -58,7 +58,8 @@ def explain(
     from situate.cli.answer import fit_status, print_json, print_table
     from situate.cli.inputs import check_method, model_and_plan, read_planned, read_problem
     from situate.cli.outputs import check_outputs, check_picture, draw_picture, write_schedule
-    from situate.cli.search import Budget, search
+    from situate.cli.search import Budget, interruptible, search
+    from situate.cli.terminal import note
     from situate.report.explain import explain as explained_by
     from situate.report.explanation import explanation
 
@@ -79,14 +80,19 @@ def explain(
             costs=costs,
         )
         budget = Budget(time_limit, evaluations, seed, threads)
-        chosen = search(problem, method, budget).schedule
-    write_schedule(problem, chosen, schedule)
-    draw_picture(problem, chosen, picture)
+        with interruptible() as interrupt:
+            chosen = search(problem, method, budget).schedule
+        if interrupt.came:
+            note("interrupted: this is the best plan so far")
     explained = explained_by(problem, chosen)
-    if as_json:
-        print_json(_names(problem) | msgspec.to_builtins(explained))
-    else:
-        print_table(explanation(explained))
+    try:
+        write_schedule(problem, chosen, schedule)
+        draw_picture(problem, chosen, picture)
+    finally:
+        if as_json:
+            print_json(_names(problem) | msgspec.to_builtins(explained))
+        else:
+            print_table(explanation(explained))
     return fit_status(problem, chosen)
 
 

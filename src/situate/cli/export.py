@@ -37,10 +37,12 @@ def export(
     from situate.cli.inputs import check_name, model_and_plan, read_planned
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note
+    from situate.model import check_model
 
     check_name(to, TARGETS, "target")
     model, plan = model_and_plan(model, plan)
     if plan is None:
+        check_model(model)
         raise SituateError(f"give the plan too: situate export {model} PLAN --to {to} --out {out}")
     check_outputs([model, plan, cluster or "", costs or ""], [out])
     problem, schedule = read_planned(model, plan, cluster, optimizer, dim, costs)

@@ -16,7 +16,7 @@ from situate.costs.lookup import coverage, measured_as
 from situate.costs.measured import Costs
 from situate.errors import PlanError, SituateError, nearest
 from situate.graph import Graph
-from situate.model import find_model
+from situate.model import find_model, is_file
 from situate.plan import Plan
 from situate.problem import OBJECTIVES, Objective, Problem, find_rules
 from situate.schedule import Schedule
@@ -149,10 +149,11 @@ def read_planned(
     """A plan's problem, and the schedule that the plan stands for on it.
 
     Without `cluster` it is the preset, or the identical devices, that the plan names, else the
-    machine of the model's own file; without `optimizer` the plan's own.
+    machine of the model's own file; without `optimizer` the plan's own, unless the model is a file,
+    which holds its update.
     """
     read = Plan.read(plan)
-    rule = read.update_rule
+    rule = None if is_file(model) else read.update_rule
     read.check_costs(None if costs is None else Costs.read(costs))
     problem = read_problem(
         model,

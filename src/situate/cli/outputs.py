@@ -31,6 +31,12 @@ def check_outputs(inputs: Iterable[str], outputs: Iterable[str | None]) -> None:
         taken.add(target)
 
 
+def check_graph(path: str) -> None:
+    """Raise unless a graph can be written to `path`."""
+    if not path.endswith((".json", ".json.gz")):
+        raise SituateError(f"graph {path!r}: must end in .json or .json.gz")
+
+
 def check_picture(path: str | None, what: str = "picture") -> None:
     """Raise unless a picture can be drawn to `path`."""
     if path is None:
@@ -68,11 +74,16 @@ def check_folder(path: str | None) -> None:
 
 
 def _writable(path: str) -> str:
-    """Where `path` leads; raises unless a file can be written there."""
+    """Where `path` leads; raises unless a file can be written there.
+
+    Nothing that situate writes is Python: a source that is there, such as the model's, stays.
+    """
     try:
         target = os.path.realpath(path)
         if os.path.isdir(target) or path.endswith(os.sep):
             raise IsADirectoryError(errno.EISDIR, "it is a directory")
+        if target.endswith(".py") and os.path.isfile(target):
+            raise OSError(errno.EEXIST, "it is Python source")
         if _exists(target) and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, "no permission")
         if not _exists(target) or os.path.isfile(target):

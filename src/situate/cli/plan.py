@@ -120,8 +120,10 @@ def plan(
     if interrupt.came:
         how = f"; {resumption(kept)}" if len(result.samples) else ""
         note(f"interrupted: this is the best plan so far{how}")
-    write_outputs(result, out, picture, schedule)
-    draw_curves([found], curves)
     show = show_forecast if dry_run else show_result
-    show(result, as_json)
+    try:
+        write_outputs(result, out, picture, schedule)
+        draw_curves([found], curves)
+    finally:  # a full disk does not take the answer of a long search
+        show(result, as_json)
     return fit_status(problem, result.schedule)

@@ -62,11 +62,6 @@ def profile(
     chosen = _devices(cluster, cpus)
     with working(f"measuring {model}"):
         found = measure(model, chosen, optimizer)
-    found.costs.write(out)
-    if cluster_out is not None:
-        write_bytes(cluster_out, to_toml(measured_cluster(chosen, found.costs)).encode())
-    for path in filter(None, (out, cluster_out)):
-        note(f"wrote {path}")
     for device in found.costs.devices:
         if device.wall > DISTURBED:
             note(
@@ -79,11 +74,18 @@ def profile(
             "other programs held them up, or there are more of them than cores; links are as good "
             "as unknown: measure again"
         )
-    if as_json:
-        devices = {d.name: step_seconds(d, found.graph) for d in found.costs.devices}
-        print_json({"graph": found.graph.name, "hash": found.graph.hash, "devices": devices})
-    else:
-        print_table(costs_table(found.costs, found.graph))
+    try:
+        found.costs.write(out)
+        if cluster_out is not None:
+            write_bytes(cluster_out, to_toml(measured_cluster(chosen, found.costs)).encode())
+        for path in filter(None, (out, cluster_out)):
+            note(f"wrote {path}")
+    finally:
+        if as_json:
+            devices = {d.name: step_seconds(d, found.graph) for d in found.costs.devices}
+            print_json({"graph": found.graph.name, "hash": found.graph.hash, "devices": devices})
+        else:
+            print_table(costs_table(found.costs, found.graph))
 
 
 def _devices(cluster: str | None, cpus: int | None) -> Cluster:

@@ -59,16 +59,18 @@ def run(
             show("timing ops")
             step.timed(*arguments(planned.inputs))
             start, end = timeline(step.ran, problem.n)
-    if trace is not None:
-        perfetto.write_beside(problem, schedule, start, end, trace)
-        note(f"wrote {trace}")
     if measured.deviation > SPREAD * measured.mean:
         note(
             "warning: some steps took much longer than others: other programs ran; measure again "
             f"(the median is {measured.median * 1e3:.3g} ms)"
         )
     found = running(problem, schedule, measured, prepared.placed.used, peaks, prepared.peak)
-    if as_json:
-        print_json(running_figures(found))
-    else:
-        print_table(running_table(found))
+    try:
+        if trace is not None:
+            perfetto.write_beside(problem, schedule, start, end, trace)
+            note(f"wrote {trace}")
+    finally:
+        if as_json:
+            print_json(running_figures(found))
+        else:
+            print_table(running_table(found))

@@ -108,9 +108,19 @@ def _column(
     reached = np.array([known.reached[op_class(kind)] for kind, _ in work.sorts])
     peak = np.array([_peak(known, dtype) for _, dtype in work.sorts])[work.sort]
     arithmetic, memory, launches = reached.reshape(-1, 3).T[:, work.sort]
-    taken = np.maximum(work.flops / peak / arithmetic, work.traffic / known.bandwidth / memory)
+    with np.errstate(over="ignore"):
+        taken = np.maximum(work.flops / peak / arithmetic, work.traffic / known.bandwidth / memory)
+    _check_finite(ops, np.isinf(taken) & np.isnan(measured), device)
     estimated = np.where(busy, known.launch * launches + taken, 0.0)
     return np.where(np.isnan(measured), estimated, measured)
+
+
+def _check_finite(ops: Sequence[Op], endless: NDArray[np.bool_], device: Device) -> None:
+    if endless.any():
+        raise SituateError(
+            f"op {ops[int(endless.argmax())].name!r} on device {device.name!r}: takes more seconds "
+            "than a number can hold: look at the device's flops and bandwidth"
+        )
 
 
 def _peak(known: Rates, dtype: str) -> float:

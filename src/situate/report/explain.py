@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from situate.problem import UNLIMITED, Problem
+from situate.problem import UNLIMITED, Objective, Problem
 from situate.report.computing import check_times, covered
 from situate.report.critical import CriticalPath, critical_path
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
+from situate.report.single import SingleDevice, objective_value, single_device
+from situate.report.steady import Busy, busiest
 from situate.report.text import tensor_name
 from situate.schedule import Schedule
 
@@ -94,20 +96,13 @@ class Relaxation:
 
 
 @dataclass(frozen=True)
-class SingleDevice:
-    """The same ops in the same order on the fastest device that may run them all."""
-
-    name: str
-    makespan: float
-    peak: int
-    fits: bool
-
-
-@dataclass(frozen=True)
 class Explanation:
     """A schedule, explained. Times are in the graph's unit, sizes in bytes."""
 
     unit: str
+    objective: Objective
+    value: float
+    """Of the objective."""
     makespan: float
     feasible: bool
     critical_path: CriticalPath
@@ -120,6 +115,8 @@ class Explanation:
     """None where the plan fits."""
     single: SingleDevice | None
     """None where no one device may run all ops."""
+    busiest: tuple[Busy, ...]
+    """What steps in steady operation wait for first, where the objective is `throughput`."""
 
 
 def explain(problem: Problem, schedule: Schedule) -> Explanation:
@@ -134,6 +131,8 @@ def explain(problem: Problem, schedule: Schedule) -> Explanation:
     overflows = {device.name: device.over for device in devices if device.over}
     return Explanation(
         unit=problem.graph.unit,
+        objective=problem.objective,
+        value=objective_value(problem, schedule),
         makespan=float(schedule.makespan),
         feasible=not overflows,
         critical_path=critical_path(problem, schedule),
@@ -141,7 +140,8 @@ def explain(problem: Problem, schedule: Schedule) -> Explanation:
         devices=devices,
         overflows=overflows,
         relaxation=_relaxation(problem, devices) if overflows else None,
-        single=_single(problem, schedule),
+        single=single_device(problem, schedule),
+        busiest=busiest(problem, schedule) if problem.objective == "throughput" else (),
     )
 
 
@@ -229,45 +229,3 @@ def _relaxation(problem: Problem, devices: tuple[DeviceUse, ...]) -> Relaxation:
         held=int(problem.persistent.sum()),
         room=None if unlimited else int(problem.capacity.sum()),
     )
-
-
-def _single(problem: Problem, schedule: Schedule) -> SingleDevice | None:
-    able = np.flatnonzero(problem.runnable.all(axis=0)).tolist()
-    if not able:
-        return None
-    peak = _peak_alone(problem, schedule)
-    makespan = {device: _makespan_alone(problem, device) for device in able}
-    fits = [device for device in able if peak <= int(problem.capacity[device])]
-    best = min(fits or able, key=lambda device: makespan[device])
-    return SingleDevice(problem.cluster.names[best], makespan[best], peak, bool(fits))
-
-
-def _makespan_alone(problem: Problem, device: int) -> float:
-    if problem.transfers != "atomic":
-        return float(problem.seconds[:, device].sum())
-    from situate.evaluators.calls import schedule_calls
-
-    return schedule_calls(problem, np.full(problem.n, device, np.int32)).makespan
-
-
-def _peak_alone(problem: Problem, schedule: Schedule) -> int:
-    """Largest bytes in use where all ops run on one device in the order of their starts."""
-    rank = np.empty(problem.n)
-    rank[list(problem.graph.order)] = np.arange(problem.n)
-    start = np.empty(problem.n)
-    start[np.lexsort((rank, schedule.end, schedule.start))] = np.arange(problem.n)
-    none = np.empty(0, np.int32)
-    alone = Schedule(
-        placement=np.zeros(problem.n, np.int32),
-        start=start,
-        end=start + 1,
-        tensor=none,
-        source=none,
-        target=none,
-        transfer_start=np.empty(0),
-        transfer_end=np.empty(0),
-        makespan=float(problem.n),
-        peak=np.zeros(problem.d, np.int64),
-        decoder=schedule.decoder,
-    )
-    return int(residency(problem, alone).use(0)[1].max(initial=0))

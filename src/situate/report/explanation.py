@@ -9,20 +9,29 @@ from rich.table import Table
 from rich.text import Text
 
 from situate.report.critical import CriticalPath
-from situate.report.explain import DeviceUse, Explanation, Relaxation, SingleDevice
+from situate.report.explain import DeviceUse, Explanation, Relaxation
+from situate.report.single import SingleDevice
 from situate.report.tables import name_cell, table
 from situate.report.text import printable
-from situate.report.units import share_text, size_text, time_text
+from situate.report.units import share_text, size_text, time_text, value_text
 
 ROWS = 8
 """How many elements of the critical path and transfers are listed."""
 HOLDERS = 4
 """How many holders are listed for a device that is too full."""
 
+ALONE = {
+    "time": "{value}, {size}",
+    "memory": "{size}",
+    "throughput": "a step every {value}, {size}",
+}
+"""What is told of a single device, by objective."""
+
 
 def explanation(explained: Explanation) -> RenderableType:
     """All of an explanation, most important first."""
     parts = [
+        _goal(explained),
         _path(explained),
         _costliest_elements(explained),
         _transfers(explained),
@@ -35,6 +44,20 @@ def explanation(explained: Explanation) -> RenderableType:
         if part is not None:
             lines += [part, Text()]
     return Group(*lines[:-1])
+
+
+def _goal(explained: Explanation) -> RenderableType | None:
+    """The objective, where it is not the makespan, which heads the critical path."""
+    if explained.objective == "time":
+        return None
+    value = _value(explained, explained.value)
+    if explained.objective == "memory":
+        return Text(f"largest peak: {value}", "bold")
+    made = table(f"one step every {value}", "|name|busy|share", (2, 3))
+    for busy in explained.busiest[:ROWS]:
+        share = share_text(busy.seconds / (explained.value or 1.0))
+        made.add_row(busy.kind, name_cell(busy.name), _time(explained, busy.seconds), share)
+    return made
 
 
 def _path(explained: Explanation) -> Table:
@@ -164,14 +187,23 @@ def _relaxation_lines(relaxation: Relaxation) -> list[str]:
 def _single_line(explained: Explanation, single: SingleDevice | None) -> str:
     if single is None:
         return "No single device may run all ops."
-    time, size = _time(explained, single.makespan), size_text(single.peak)
-    name = printable(single.name)
+    name, size = printable(single.name), size_text(single.peak)
     if not single.fits:
         return f"No single device would do: in this order the step needs {size} on one."
-    if math.isclose(single.makespan, explained.makespan, rel_tol=1e-9):
-        return f"{name} alone would do as well: {time}, {size}."
-    word = "do better" if single.makespan < explained.makespan else "do, but slower"
-    return f"{name} alone would {word}: {time}, {size}."
+    figures = ALONE[explained.objective].format(value=_value(explained, single.value), size=size)
+    return f"{name} alone would {_verdict(explained, single)}: {figures}."
+
+
+def _verdict(explained: Explanation, single: SingleDevice) -> str:
+    if math.isclose(single.value, explained.value, rel_tol=1e-9):
+        return "do as well"
+    if single.value < explained.value:
+        return "do better"
+    return "do, but with more memory" if explained.objective == "memory" else "do, but slower"
+
+
+def _value(explained: Explanation, value: float) -> str:
+    return value_text(value, explained.objective, explained.unit)
 
 
 def _time(explained: Explanation, value: float) -> str:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from situate.errors import PlanError
-from situate.graph import Op
+from situate.graph import Graph, Op
 from situate.problem import Problem
 from situate.report.text import printable
 from situate.schedule import Schedule
+from situate.writers.dependence import dependence, runs_forward
 
 LISTS = ("layers", "layer", "h", "blocks", "block")
 """What networks call the list of their layers."""
@@ -45,7 +46,7 @@ class Layers:
         path: of the list, such as `model.layers`.
         parts: the layers, by number.
         before, after: the modules beside the list, in order of execution; `after` those that
-            begin after the last layer has.
+            depend on a layer, but for those that a layer needs first.
         experts: of every layer with modules called `experts`, by its number, the device that holds
             most of their bytes.
     """
@@ -64,17 +65,15 @@ class Layers:
 
 @dataclass
 class _Use:
-    """Bytes held and forward seconds spent by device, and when it begins to run."""
+    """Bytes held and forward seconds spent by device."""
 
     held: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     seconds: dict[int, float] = field(default_factory=lambda: defaultdict(float))
-    begin: int | None = None
 
-    def add(self, op: Op, device: int, seconds: float, rank: int) -> None:
+    def add(self, op: Op, device: int, seconds: float) -> None:
         self.held[device] += op.persistent
-        if op.kind not in ("parameter", "buffer") and op.phase in ("", "forward"):
+        if runs_forward(op):
             self.seconds[device] += seconds
-            self.begin = rank if self.begin is None else self.begin
 
     def part(self, path: str) -> Part:
         held = {device: size for device, size in self.held.items() if size}
@@ -95,9 +94,9 @@ def layers(problem: Problem, schedule: Schedule) -> Layers:
     numbered: dict[int, _Use] = defaultdict(_Use)
     experts: dict[int, _Use] = defaultdict(_Use)
     beside: dict[str, _Use] = defaultdict(_Use)
-    for rank, j in enumerate(problem.graph.order):
-        op, device, match = problem.graph.ops[j], int(schedule.placement[j]), found[j]
-        use = (op, device, float(problem.seconds[j, device]), rank)
+    for j, (op, match) in enumerate(zip(problem.graph.ops, found, strict=True)):
+        device = int(schedule.placement[j])
+        use = (op, device, float(problem.seconds[j, device]))
         if match:
             numbered[int(match[2])].add(*use)
             if op.persistent and "experts" in match[3].split("."):
@@ -105,13 +104,12 @@ def layers(problem: Problem, schedule: Schedule) -> Layers:
         elif outer := _outermost(paths[j], name):
             beside[outer].add(*use)
     _check_complete(name, numbered)
-    begin = numbered[len(numbered) - 1].begin or 0
-    running = sorted((u.begin, path) for path, u in beside.items() if u.begin is not None)
+    before, after = _sides(problem.graph, [_outermost(path, name) for path in paths], found)
     return Layers(
         name,
         tuple(numbered[i].part(f"{name}.{i}") for i in range(len(numbered))),
-        tuple(beside[path].part(path) for rank, path in running if rank < begin),
-        tuple(beside[path].part(path) for rank, path in running if rank >= begin),
+        tuple(beside[path].part(path) for path in before),
+        tuple(beside[path].part(path) for path in after),
         {i: use.part("").device for i, use in experts.items()},
     )
 
@@ -137,6 +135,21 @@ def _outermost(path: str, layers_path: str) -> str:
         if depth >= len(holders) or part != holders[depth]:
             return ".".join(parts[: depth + 1])
     return ""
+
+
+def _sides(
+    graph: Graph, outer: Sequence[str], found: Sequence[re.Match[str] | None]
+) -> tuple[list[str], list[str]]:
+    """The modules before and after the layers, told by what depends on what: ops without inputs run
+    at any time."""
+    running = [runs_forward(op) for op in graph.ops]
+    layer = [match is not None and runs for match, runs in zip(found, running, strict=True)]
+    behind, ahead = dependence(graph, layer)
+    ops = [j for j in graph.order if running[j] and not layer[j] and outer[j]]
+    first = {outer[j] for j in ops if ahead[j] and not behind[j]}
+    after = dict.fromkeys(outer[j] for j in ops if behind[j] and outer[j] not in first)
+    before = dict.fromkeys(outer[j] for j in ops if outer[j] not in after)
+    return list(before), list(after)
 
 
 def _check_complete(name: str, numbered: Iterable[int]) -> None:
