@@ -37,6 +37,7 @@ def export(
     from situate.cli.inputs import check_name, model_and_plan, read_planned
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note
+    from situate.report.tables import over_text
 
     check_name(to, TARGETS, "target")
     model, plan = model_and_plan(model, plan)
@@ -47,3 +48,5 @@ def export(
     source = {"model": model} if to == "onnxruntime" else {}
     importlib.import_module(f"situate.writers.{to}").write(problem, schedule, out, **source)
     note(f"wrote {out}")
+    if not schedule.feasible(problem):
+        note(f"warning: the plan does not fit: {over_text(problem, schedule).removeprefix('no: ')}")
