@@ -16,18 +16,35 @@ Balancer::Balancer(const Problem& problem, uint64_t seed, const int32_t* placeme
                    const int32_t* line)
     : problem_(problem),
       random_(seed),
-      held_by_unit_(problem.units, 0),
+      bytes_(problem.persistent.begin(), problem.persistent.end()),
+      capacity_(problem.capacity.begin(), problem.capacity.end()),
       stamp_(problem.units, 0),
       tensor_stamp_(problem.m, 0),
       line_(line, line + problem.units) {
   const auto& p = problem_;
-  for (int op = 0; op < p.n; ++op) held_by_unit_[p.unit[op]] += p.persistent[op];
+  weigh_units();
   for (int unit = 0; unit < p.units; ++unit) {
     int choices = 0;
     for (int device = 0; device < p.d; ++device) choices += p.may_run(unit, device);
     if (choices > 1) movable_.push_back(unit);
   }
   restart(placement);
+}
+
+void Balancer::weigh_units() {
+  held_by_unit_.assign(problem_.units, 0);
+  for (int op = 0; op < problem_.n; ++op) held_by_unit_[problem_.unit[op]] += bytes_[op];
+}
+
+void Balancer::weigh(const int64_t* held, const int64_t* capacity) {
+  bytes_.assign(held, held + problem_.n);
+  capacity_.assign(capacity, capacity + problem_.d);
+  weigh_units();
+  best_.clear();
+  best_fits_ = false;
+  count_all();
+  cost_ = cost();
+  keep_if_best();
 }
 
 void Balancer::restart(const int32_t* placement) {
@@ -52,7 +69,7 @@ void Balancer::count_all() {
   held_.assign(p.d, 0);
   for (int op = 0; op < p.n; ++op) {
     load_[device_[op]] += p.op_seconds(op, device_[op]);
-    held_[device_[op]] += p.persistent[op];
+    held_[device_[op]] += bytes_[op];
   }
   for (int tensor = 0; tensor < p.m; ++tensor) {
     for (const int consumer : p.consumers_of(tensor))
@@ -197,7 +214,7 @@ int Balancer::elsewhere(int device) const { return device == 0 ? problem_.d - 1 
 // Whether every piece may be on both devices or on neither, and loads both alike.
 bool Balancer::same_kind(int a, int b) const {
   const auto& p = problem_;
-  if (p.capacity[a] != p.capacity[b] || p.pays[a] != p.pays[b]) return false;
+  if (capacity_[a] != capacity_[b] || p.pays[a] != p.pays[b]) return false;
   if ((p.blocking || p.atomic) && !same_links(a, b)) return false;
   for (int unit = 0; unit < p.units; ++unit)
     if (p.may_run(unit, a) != p.may_run(unit, b)) return false;
@@ -240,7 +257,7 @@ std::vector<double> Balancer::pieces_from(size_t begin, size_t step, int device)
   while (end < line_.size()) {
     const int unit = line_[end];
     for (const int op : p.members_of(unit)) work += p.op_seconds(op, device);
-    const bool fits = held_[device] + held_by_unit_[unit] <= p.capacity[device];
+    const bool fits = held_[device] + held_by_unit_[unit] <= capacity_[device];
     if (work > best_period_ || !fits || !p.may_run(unit, device)) break;
     move(unit, device);
     ++end;
@@ -298,7 +315,7 @@ double Balancer::period() const { return *std::max_element(load_.begin(), load_.
 
 bool Balancer::fits() const {
   for (int device = 0; device < problem_.d; ++device)
-    if (held_[device] > problem_.capacity[device]) return false;
+    if (held_[device] > capacity_[device]) return false;
   return true;
 }
 
@@ -314,8 +331,9 @@ double Balancer::cost() const {
   }
   double overflow = 0;
   for (int device = 0; device < problem_.d; ++device) {
-    const auto excess = static_cast<double>(held_[device] - problem_.capacity[device]);
-    overflow += std::max(0.0, excess / static_cast<double>(problem_.capacity[device]));
+    const auto excess = static_cast<double>(held_[device] - capacity_[device]);
+    const auto room = std::max<int64_t>(1, capacity_[device]);
+    overflow += std::max(0.0, excess / static_cast<double>(room));
   }
   const double penalty = overflow > 0 ? 1.05 + 10 * overflow : 1;
   return most * std::sqrt(std::sqrt(std::sqrt(std::sqrt(sum)))) * penalty;

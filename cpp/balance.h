@@ -17,6 +17,8 @@ class Balancer {
 
   void run(double temperature, int64_t evaluations, double seconds);
   void restart(const int32_t* placement);
+  // From now on ops hold so many bytes and devices have so much room; the best is sought anew.
+  void weigh(const int64_t* held, const int64_t* capacity);
   // Splits the line into one contiguous piece a device so that the busiest device works as short as
   // possible (dynamic programming over the line; Tarnawski et al., section 5, on one order). The
   // devices take their pieces in the given order. Pieces begin and end at multiples of `step`.
@@ -33,6 +35,7 @@ class Balancer {
     int32_t unit, from;
   };
 
+  void weigh_units();
   void count_all();
   void keep_if_best();
   const std::vector<std::vector<double>>& pieces_on(int device, size_t step);
@@ -56,7 +59,9 @@ class Balancer {
   std::vector<int32_t> device_, best_;
   std::vector<int32_t> consumers_on_;  // tensors x devices
   std::vector<double> load_;           // devices, then channels
-  std::vector<int64_t> held_;          // persistent bytes of devices
+  std::vector<int64_t> bytes_;         // that ops hold: persistent ones, unless weighed
+  std::vector<int64_t> capacity_;      // of devices
+  std::vector<int64_t> held_;          // bytes on devices
   std::vector<int64_t> held_by_unit_;
   std::vector<int32_t> movable_, block_;
   std::vector<uint32_t> stamp_, tensor_stamp_;

@@ -348,6 +348,15 @@ void restart_balancer(Balancers& chains, size_t k, const Array<int32_t, 1>& plac
   chain.restart(placement.data());
 }
 
+void weigh(Balancers& chains, size_t k, const Array<int64_t, 1>& held,
+           const Array<int64_t, 1>& capacity) {
+  auto& chain = *chains.members.at(k);
+  check(held.size() == static_cast<size_t>(chain.problem().n), "bytes have one entry an op");
+  check(capacity.size() == static_cast<size_t>(chain.problem().d),
+        "capacities have one entry a device");
+  chain.weigh(held.data(), capacity.data());
+}
+
 // Splits the line of the first chain.
 void split(Balancers& chains, const Array<int32_t, 1>& devices, int step) {
   check(step > 0, "a step is at least one unit");
@@ -460,6 +469,7 @@ NB_MODULE(_core, module) {
       .def("run", &Balancers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a)
       .def("best", &best_balance, "chain"_a)
       .def("restart", &restart_balancer, "chain"_a, "placement"_a)
+      .def("weigh", &weigh, "chain"_a, "held"_a, "capacity"_a)
       .def("split", &split, "devices"_a, "step"_a)
       .def_prop_ro("evaluations", &Balancers::evaluations);
   module.def("make_balancers", &make_balancers, nb::keep_alive<0, 1>(), "problem"_a, "seed"_a,

@@ -38,6 +38,14 @@ def test_a_pipeline_is_written(situate, target):
     assert "3" in Path("out").read_text()
 
 
+def test_a_plan_that_does_not_fit_is_written_with_a_warning(situate, model, tight_pair):
+    situate("plan", model, "--cluster", tight_pair, "--method", "single", "--out", "plan.json")
+    options = ("--cluster", tight_pair, "--to", "dot", "--out", "out")
+    run = situate("export", model, "plan.json", *options)
+    assert run.status == 0
+    assert run.err.startswith("wrote out\nwarning: the plan does not fit: ")
+
+
 def test_a_plan_alone_names_its_network_and_its_optimizer(situate):
     pytest.importorskip("torch")
     options = ("--cluster", "k80-2", "--optimizer", "adam", "--method", "single")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
 from situate.problem import Problem
 from situate.report.forecast import forecast
 from situate.report.forecast_table import forecast_table
+from situate.report.tables import ONE_STEP
 from tests.report.handmade import HOSTILE, chain, schedule
 from tests.report.test_error_bar import problem, work
 from tests.report.test_forecast import step
@@ -45,6 +47,11 @@ def test_too_little_memory_is_said():
     shown = text(step(memory=400), [0] * 4)
     assert row(shown, "a")[-1] == "no"
     assert "It does not fit: a by 50 B too much." in shown
+
+
+def test_only_a_forecast_for_throughput_says_that_memory_is_that_of_one_step():
+    assert f"Memory is {ONE_STEP}." in text(replace(chain(), objective="throughput"), [0] * 3)
+    assert ONE_STEP not in text(chain(), [0] * 3)
 
 
 def test_times_of_the_graph_have_no_range():

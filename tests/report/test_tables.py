@@ -28,6 +28,12 @@ def test_a_summary_names_value_bound_gap_memory_and_method() -> None:
         assert part in text
 
 
+def test_only_a_plan_for_throughput_says_that_memory_is_that_of_one_step() -> None:
+    steady = replace(chain(4), objective="throughput")
+    assert tables.ONE_STEP in shown(tables.summary(outcome(steady, [0, 0, 1, 1])))
+    assert tables.ONE_STEP not in shown(tables.summary(outcome(chain(4), [0, 0, 1, 1])))
+
+
 def test_tables_call_a_plan_optimal_where_that_is_proved() -> None:
     problem = chain(4)
     proved = outcome(problem, [0, 0, 1, 1], lower_bound=5.0)

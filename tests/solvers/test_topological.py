@@ -27,6 +27,18 @@ def test_along_a_chain_no_device_is_returned_to(seed: int) -> None:
     assert placement.tolist() == sorted(placement)
 
 
+def test_shares_follow_the_memory_where_equal_ones_do_not_fit() -> None:
+    """Each op makes 10 bytes, which stay: equal shares of what is held are more than d1 has."""
+    ops = tuple(Op(f"op{j}", seconds={"*": 1.0}, persistent=10) for j in range(12))
+    made = tuple(Tensor(f"t{j}", j, 10, output=True) for j in range(12))
+    accelerators = (Device("d0", "x1", memory=210), Device("d1", "x1", memory=90))
+    problem = Problem(Graph("g", ops, made), Cluster("c", accelerators, (Link("*", "*", 1.0),)))
+    result = solve(problem, "topological")
+    assert result.feasible
+    assert np.bincount(result.placement).tolist() == [9, 3]
+    assert np.bincount(fill(problem)).tolist() == [7, 5]
+
+
 def test_a_device_is_filled_to_its_capacity_at_most() -> None:
     result = solve(Problem(apart(9, persistent=10), devices(1, 1, 1, memory=35)), "topological")
     assert result.feasible

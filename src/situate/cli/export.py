@@ -38,6 +38,7 @@ def export(
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note
     from situate.model import check_model
+    from situate.report.tables import over_text
 
     check_name(to, TARGETS, "target")
     model, plan = model_and_plan(model, plan)
@@ -49,3 +50,5 @@ def export(
     source = {"model": model} if to == "onnxruntime" else {}
     importlib.import_module(f"situate.writers.{to}").write(problem, schedule, out, **source)
     note(f"wrote {out}")
+    if not schedule.feasible(problem):
+        note(f"warning: the plan does not fit: {over_text(problem, schedule).removeprefix('no: ')}")

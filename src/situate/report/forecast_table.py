@@ -8,7 +8,7 @@ from rich.text import Text
 
 from situate.report.error_bar import ROOFLINE_OP, ROOFLINE_STEP, ErrorBar
 from situate.report.forecast import DeviceForecast, Forecast
-from situate.report.tables import name_cell, table
+from situate.report.tables import ONE_STEP, name_cell, table
 from situate.report.text import printable
 from situate.report.units import share_text, size_text, time_text
 
@@ -40,6 +40,7 @@ def forecast_table(forecast: Forecast) -> RenderableType:
         *lines,
         Text(),
         _memory(forecast),
+        *_counted(forecast),
         Text(),
         _verdict(forecast),
     )
@@ -56,6 +57,10 @@ def _time(forecast: Forecast) -> list[str]:
         return [step, "The graph's own times and the links' are taken as they are."]
     low, high = time_text(bar.low, unit), time_text(bar.high, unit)
     return [f"{step}; eight times of ten between {low} and {high}", *_sources(bar)]
+
+
+def _counted(forecast: Forecast) -> list[Text]:
+    return [] if forecast.period is None else [Text(f"Memory is {ONE_STEP}.", "dim")]
 
 
 def _sources(bar: ErrorBar) -> list[str]:

@@ -33,6 +33,9 @@ KINDS = 15
 """How many op kinds `info` lists."""
 OBJECTIVES = {"time": "makespan", "memory": "largest peak", "throughput": "time between steps"}
 
+ONE_STEP = "that of one step; steps in flight at once need more"
+"""What a throughput plan's memory leaves out."""
+
 
 def name_cell(name: str, style: str = "") -> Text:
     """A user's name as a cell: neither markup nor control characters in it have any effect."""
@@ -60,6 +63,7 @@ def summary(result: Result) -> RenderableType:
         ("gap", gap_text(result.gap)),
         *[("makespan", time_text(result.makespan, unit))] * (problem.objective != "time"),
         ("fits in memory", "yes" if result.feasible else over_text(problem, result.schedule)),
+        *[("memory counted", ONE_STEP)] * (problem.objective == "throughput"),
         ("devices used", f"{len(result.devices_used)} of {problem.d}"),
         ("method", f"{result.method}, decoder {result.decoder}"),
         ("rules", problem.rules.name),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.decoding import order_of
+from situate.decoding import order_of, priority_of
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import heavy_edge, make_groups
 from situate.solvers.beginnings import Beginnings
@@ -20,7 +20,7 @@ TRIAL = 0.1
 
 
 def climb(search: Search) -> None:
-    """Offer what `hill_climbing` makes of the best plan, in the order of its ops.
+    """Offer what `hill_climbing` makes of the best plan, in the order of its ops or in the graph's.
 
     A list scheduler finds other starts for a placement by itself. So a block moves to another
     device in one step, where annealing, whose ops keep their order, goes through worse plans. It
@@ -30,7 +30,7 @@ def climb(search: Search) -> None:
     found = search.best
     least = found.value if found.feasible else np.inf
     climber, neighbours = _climber(search, found)
-    ascent = _Ascent(search, climber, order_of(search.problem, found.schedule))
+    ascent = _Ascent(search, climber, _order(search, found))
     begin = search.left()
     while not search.finished() and (spent := 1 - search.left() / begin) < SHARE:
         ascent.step()
@@ -51,6 +51,16 @@ def _climber(search: Search, found: Found) -> tuple[HillClimber, int]:
     begun = Beginnings(groups, lambda: groups.majority(found.placement, seconds))
     climber = HillClimber(groups, scales, begun, search.seed, alone=0.0)
     return climber, sum(map(len, scales)) * problem.d
+
+
+def _order(search: Search, found: Found) -> Order:
+    """The graph's, unless an eager scheduler is later with it than with that of the plan."""
+    problem = search.problem
+    orders = np.array([problem.graph.order, order_of(problem, found.schedule)], np.int32)
+    priorities = np.stack([priority_of(order) for order in orders])
+    seconds, _ = search.simulator.evaluate(np.stack([found.placement] * 2), priorities)
+    search.evaluations += 2
+    return np.asarray(orders[seconds.argmin()], np.int32)
 
 
 class _Ascent:

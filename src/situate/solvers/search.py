@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +106,27 @@ class Search:
             self.seed,
             self.threads,
             None,
+            self._begin,
+        )
+
+    def for_time(self, share: float) -> Search:
+        """Another search, for the shortest single step, in a share of what is left of this one's
+        budget."""
+        seconds, evaluations = self.time_limit, self.evaluation_limit
+        if seconds is not None:
+            now = self.seconds
+            seconds = now + share * max(0.0, seconds * (1 - self.reserve) - now)
+        if evaluations is not None:
+            left = evaluations * (1 - self.reserve) - self.evaluations
+            evaluations = max(1, int(share * left))
+        return Search(
+            replace(self.problem, objective="time"),
+            self.lower_bound,
+            seconds,
+            evaluations,
+            self.seed,
+            self.threads,
+            lambda _: self.report(),
             self._begin,
         )
 

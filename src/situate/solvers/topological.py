@@ -8,27 +8,34 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.problem import Problem
+from situate.problem import UNLIMITED, Problem
 from situate.solvers.expert import accelerators
 from situate.solvers.search import Placement, Search
 
 
 def run(search: Search) -> None:
-    """Offer the fill by equal shares."""
-    order = np.array(search.problem.graph.order, np.int32)
-    search.offer(fill(search.problem), order)
+    """Offer the fill by equal shares; where that does not fit, the one by capacity too."""
+    problem = search.problem
+    order = np.array(problem.graph.order, np.int32)
+    found = search.offer(fill(problem), order)
+    capacity = problem.capacity[accelerators(problem)]
+    unequal = capacity.min() < capacity.max() < UNLIMITED
+    if unequal and not found.feasible and not search.evaluated():
+        search.offer(fill(problem, by_capacity=True), order)
 
 
-def fill(problem: Problem) -> Placement:
+def fill(problem: Problem, by_capacity: bool = False) -> Placement:
     """Placement (n,): units in topological order go to the first device with room.
 
-    Accelerators come first and take at most an equal share of the persistent bytes, or their
-    capacity if that is less; the last one takes what it holds, and CPUs what is left over.
+    Accelerators come first and take at most an equal share of the persistent bytes, or one in
+    proportion to their capacity, or their capacity if that is less; the last one takes what it
+    holds, and CPUs what is left over.
     """
     weight = _bytes_of_units(problem)
     devices = accelerators(problem)
     room = problem.capacity.astype(np.float64)
-    share = weight.sum() / len(devices) + weight.max()
+    part = room[devices] / room[devices].sum() if by_capacity else 1 / len(devices)
+    share = np.broadcast_to(weight.sum() * part + weight.max(), len(devices))[:-1]
     room[devices[:-1]] = np.minimum(room[devices[:-1]], share)
     rest = [d for d in range(problem.d) if d not in devices]
     of_unit = np.full(problem.units, -1)

@@ -1,0 +1,45 @@
+"""Live tensors: whether they are in the way, and which ops keep them when memory is fullest."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.memory import Lives, lives, seconds, steps, sweep
+from situate.problem import Problem
+from situate.schedule import Schedule
+
+Bytes = NDArray[np.int64]
+
+
+def orders_count(problem: Problem) -> bool:
+    """Whether the order of ops decides what fits: live tensors count, and not every device could
+    hold everything at once."""
+    if problem.rules.memory == "persistent":
+        return False
+    everything = problem.persistent.sum() + problem.size.sum() + problem.workspace.max()
+    return bool(everything > problem.capacity.min())
+
+
+def weights(problem: Problem, schedule: Schedule) -> tuple[Bytes, Bytes]:
+    """Bytes (n,) that each op holds when its device is fullest, in persistent bytes and in tensors
+    that it made; and capacities (d,) less what else lies there."""
+    by_step = problem.rules.memory == "step"
+    clock = steps(schedule, problem) if by_step else seconds(schedule)
+    lived = lives(schedule, problem, clock)
+    at = _fullest(problem, lived)[lived.device]
+    alive = np.where((lived.birth <= at) & (at < lived.death), lived.size, 0)
+    held = problem.persistent.copy()
+    np.add.at(held, problem.producer, alive[problem.n :][: len(problem.size)])
+    on_device = np.zeros(problem.d, np.int64)
+    np.add.at(on_device, schedule.placement, held)
+    return held, problem.capacity - (schedule.peak - on_device)
+
+
+def _fullest(problem: Problem, lived: Lives) -> NDArray[np.float64]:
+    """When memory in use is largest (d,); before all time where a device holds no tensor."""
+    changes = sweep(lived)
+    time = np.full(problem.d, -1.0)
+    rising = np.argsort(changes.use, kind="stable")
+    time[changes.device[rising]] = changes.time[rising]
+    return time

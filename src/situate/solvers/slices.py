@@ -1,0 +1,66 @@
+"""Slices: what annealing does between two looks at the clock, and at which temperature."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from situate.solvers.search import Found, Search
+
+SLICE = 0.05
+"""Wall seconds between two looks at the clock, the best plan and the user's Ctrl-C."""
+
+SLICES = 200
+"""Slices of a search that is limited by evaluations alone."""
+
+CHAINS = 2
+"""Chains of a search that is limited by evaluations alone: as many at any number of threads."""
+
+ROUNDS = (0.2, 0.5, 1.0)
+"""Ends of the cooling rounds, as fractions of the budget; each round starts from the best plan."""
+
+HOTTEST, COLDEST = 0.1, 0.0003
+"""Temperatures at the two ends of a round, as fractions of the typical change of a move."""
+
+
+def best(search: Search) -> Found:
+    """What a rule has offered, or better."""
+    assert search.best is not None, "a rule has offered a plan"
+    return search.best
+
+
+def chains_of(search: Search) -> int:
+    """One a thread; with a limit of evaluations alone the machine must not decide."""
+    return CHAINS if search.time_limit is None else search.threads
+
+
+def slices(search: Search, chains: int) -> Iterator[tuple[float, int, bool]]:
+    """Temperature (relative), evaluations a chain and whether a round begins, until the budget ends
+    or a slice evaluates nothing."""
+    begin, current, before = 1 - search.left(), -1, -1
+    while not search.finished() and search.evaluations > before:
+        before = search.evaluations
+        done = (1 - search.left() - begin) / max(1 - begin, 1e-9)
+        now = next((r for r, end in enumerate(ROUNDS) if done < end), len(ROUNDS) - 1)
+        first = ROUNDS[now - 1] if now else 0.0
+        within = (done - first) / (ROUNDS[now] - first)
+        temperature = HOTTEST * (COLDEST / HOTTEST) ** within
+        yield temperature, evaluations_of(search, chains), now > current
+        current = now
+
+
+def slice_seconds(search: Search) -> float:
+    """Without a time limit the clock must not decide."""
+    if search.time_limit is None:
+        return math.inf
+    return max(0.0, min(SLICE, search.time_limit - search.seconds))
+
+
+def evaluations_of(search: Search, chains: int) -> int:
+    """What one chain may spend in a slice."""
+    if search.evaluation_limit is None:
+        return 2**31
+    left = search.evaluation_limit - search.evaluations
+    if search.time_limit is not None:
+        return max(1, left // chains)
+    return max(1, min(left, search.evaluation_limit // SLICES) // chains)
