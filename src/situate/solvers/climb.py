@@ -30,6 +30,8 @@ def climb(search: Search) -> None:
     found = search.best
     least = found.value if found.feasible else np.inf
     climber, neighbours = _climber(search, found)
+    if search.finished():
+        return
     ascent = _Ascent(search, climber, _order(search, found))
     begin = search.left()
     while not search.finished() and (spent := 1 - search.left() / begin) < SHARE:
