@@ -78,7 +78,7 @@ def _rows(network: str, options: argparse.Namespace) -> Iterator[Row]:
 def _results(problem: situate.Problem, options: argparse.Namespace) -> Results:
     """By method; a method that does not apply is left out."""
     results = {}
-    for method in situate.METHODS:
+    for method in (*RULES, "auto"):
         seconds = SAMPLE_SECONDS if method == "random" else options.time_limit
         try:
             results[method] = situate.solve(problem, method, time_limit=seconds, seed=options.seed)
