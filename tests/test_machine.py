@@ -41,28 +41,35 @@ def test_a_container_may_use_what_its_group_has(limit: Limit) -> None:
     assert (usable_cpus(), usable_memory()) == (2, 2**31)
 
 
-def test_the_narrowest_of_the_groups_around_holds(limit: Limit) -> None:
-    files = {
-        "a/b/memory.max": "max",
-        "a/b/cpu.max": "max 100000",
-        "a/memory.max": "7000",
-        "a/cpu.max": "400000 100000",
-        "c/memory.max": "1",
-    }
-    limit("0::/a/b\n", files)
-    assert (usable_cpus(), usable_memory()) == (4, 7000)
+VERSION_2 = {
+    "a/b/memory.max": "max",
+    "a/b/cpu.max": "max 100000",
+    "a/memory.max": "7000",
+    "a/cpu.max": "400000 100000",
+    "c/memory.max": "1",
+}
+VERSION_1 = {
+    "memory/job/memory.limit_in_bytes": "5000",
+    "memory/memory.limit_in_bytes": "9223372036854771712",
+    "cpu/cpu.cfs_quota_us": "300000",
+    "cpu/cpu.cfs_period_us": "100000",
+    "pids/memory.limit_in_bytes": "1",
+}
 
 
-def test_groups_of_version_1_hold_too(limit: Limit) -> None:
-    files = {
-        "memory/job/memory.limit_in_bytes": "5000",
-        "memory/memory.limit_in_bytes": "9223372036854771712",
-        "cpu/cpu.cfs_quota_us": "300000",
-        "cpu/cpu.cfs_period_us": "100000",
-        "pids/memory.limit_in_bytes": "1",
-    }
-    limit("4:memory:/job\n3:cpu,cpuacct:/elsewhere\n2:pids:/\n0::/\n", files)
-    assert (usable_cpus(), usable_memory()) == (3, 5000)
+@pytest.mark.parametrize(
+    ("membership", "files", "held_to"),
+    [
+        ("0::/a/b\n", VERSION_2, (4, 7000)),
+        ("4:memory:/job\n3:cpu,cpuacct:/elsewhere\n2:pids:/\n0::/\n", VERSION_1, (3, 5000)),
+    ],
+    ids=["version 2", "version 1"],
+)
+def test_the_narrowest_of_the_groups_around_holds(
+    limit: Limit, membership: str, files: dict[str, str], held_to: tuple[int, int]
+) -> None:
+    limit(membership, files)
+    assert (usable_cpus(), usable_memory()) == held_to
 
 
 def test_there_is_one_processor_at_least(limit: Limit) -> None:

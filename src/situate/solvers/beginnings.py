@@ -1,4 +1,4 @@
-"""Placements that a learner without a policy of its own yet measures first."""
+"""Placements that a learner measures first, before it knows any."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Beginnings:
 
 
 def beginnings(problem: Problem, learning: Learning, groups: Groups) -> Beginnings:
-    """Those of a learner that can begin with `Learning.start`."""
+    """Those of a learner that can begin with `Learning.start`; the plan is made when it is put."""
     if learning.start is None:
         return Beginnings(groups)
     start = learning.start

@@ -11,6 +11,7 @@ from situate.solvers.beginnings import Beginnings
 from situate.solvers.climber import GROUPS, HillClimber
 from situate.solvers.scales import coarser, scales_of
 from situate.solvers.search import Found, Order, Placement, Search
+from situate.solvers.slices import best
 
 SHARE = 0.4
 """Part of what is left of the budget that climbing takes at most."""
@@ -26,8 +27,7 @@ def climb(search: Search) -> None:
     device in one step, where annealing, whose ops keep their order, goes through worse plans. It
     ends sooner where as many neighbours as there are have been no better.
     """
-    assert search.best is not None, "a rule has offered a plan"
-    found = search.best
+    found = best(search)
     least = found.value if found.feasible else np.inf
     climber, neighbours = _climber(search, found)
     if search.finished():
