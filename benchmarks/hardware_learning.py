@@ -32,7 +32,7 @@ from situate.evaluators.measurements import OUTCOMES, Measurements
 from situate.plan import Plan
 from situate.problem import Problem
 from situate.profiling.profile import profile
-from situate.profiling.subject import Subject, find_subject
+from situate.runtime.subject import Subject, find_subject
 from situate.solvers import solve
 from situate.solvers.learner import Learning
 from situate.study import Study

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from benchmarks.record import Row, Target, record
 from situate import Cluster, Problem, solve
+from situate.cache import cached
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
 from situate.graph import Graph
-from situate.readers.cache import cached
 from situate.readers.torch import capture
-from situate.readers.torch_function import versions
+from situate.readers.torch.function import versions
 from situate.solvers import hierarchical
 from situate.solvers.bounds import lower_bound
 from situate.solvers.learn import learn

@@ -9,12 +9,12 @@ import msgspec
 
 from benchmarks.papers import published
 from situate import zoo
+from situate.cache import cached
 from situate.cluster import Cluster
 from situate.graph import Graph
 from situate.problem import Problem
-from situate.readers.cache import cached
 from situate.readers.torch import capture
-from situate.readers.torch_function import versions
+from situate.readers.torch.function import versions
 from situate.solvers.expert import accelerators
 
 

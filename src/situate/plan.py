@@ -65,7 +65,7 @@ class Plan(
         Raises:
             SituateError: the path cannot be written.
         """
-        from situate.writers.atomic import write_bytes
+        from situate.atomic import write_bytes
 
         write_bytes(Path(path), msgspec.json.format(msgspec.json.encode(self), indent=1))
 

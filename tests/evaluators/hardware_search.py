@@ -13,8 +13,8 @@ from situate.cluster import Cluster, Device, Link
 from situate.evaluators.hardware import RealMachine
 from situate.evaluators.measurements import Measurements
 from situate.problem import Problem
-from situate.profiling.subject import Subject, find_subject
 from situate.result import Result
+from situate.runtime.subject import Subject, find_subject
 from situate.solvers import solve
 from situate.solvers.learner import Learning
 

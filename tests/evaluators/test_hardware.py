@@ -21,7 +21,7 @@ from situate.evaluators.hardware import RealMachine  # noqa: E402
 from situate.evaluators.hardware_process import DeviceProcess  # noqa: E402
 from situate.evaluators.measurements import OUTCOMES  # noqa: E402
 from situate.problem import RULES, Problem  # noqa: E402
-from situate.profiling.subject import Subject, find_subject  # noqa: E402
+from situate.runtime.subject import Subject, find_subject  # noqa: E402
 from situate.study import Study  # noqa: E402
 from tests.evaluators.hardware_search import CPUS, MODEL, SAMPLES, machine, search  # noqa: E402
 from tests.evaluators.processes import left_of  # noqa: E402

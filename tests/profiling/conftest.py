@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from situate.profiling.subject import Subject
+    from situate.runtime.subject import Subject
 
 
 @pytest.fixture(scope="session")
 def subject() -> Subject:
     """A training step with Adam."""
     pytest.importorskip("torch")
-    from situate.profiling.subject import find_subject
+    from situate.runtime.subject import find_subject
 
     return find_subject("tests.profiling.models:mlp", "adam")

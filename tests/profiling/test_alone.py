@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 from situate.cluster import Device  # noqa: E402
 from situate.graph import Graph, Op  # noqa: E402
 from situate.profiling.alone import is_long, seconds_alone  # noqa: E402
-from situate.profiling.subject import Subject  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
+from situate.runtime.subject import Subject  # noqa: E402
 
 CPU = Device("cpu", "cpu", flops={"float32": 1e9}, bandwidth=1e9)
 

@@ -16,8 +16,8 @@ from situate.errors import SituateError
 from situate.profiling.bench import Bench
 from situate.profiling.crew import Crew
 from situate.profiling.pairs import round_trips
-from situate.profiling.subject import Subject
 from situate.runtime.hardware import RealDevice
+from situate.runtime.subject import Subject
 from tests.evaluators.processes import left_of
 
 DEVICES = [RealDevice("cpu:0", "cpu", 1), RealDevice("cpu:1", "cpu", 1)]

@@ -8,8 +8,8 @@ torch = pytest.importorskip("torch")
 
 from situate.cluster import Device  # noqa: E402
 from situate.profiling import cuda  # noqa: E402
-from situate.profiling.subject import Subject  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
+from situate.runtime.subject import Subject  # noqa: E402
 
 CPUS = [RealDevice("cpu:0", "cpu", 1), RealDevice("cpu:1", "cpu", 1)]
 GPU = RealDevice("gpu0", "cuda:0", 1)

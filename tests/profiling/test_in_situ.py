@@ -13,8 +13,8 @@ from situate.costs.rates import op_class
 from situate.profiling import in_situ
 from situate.profiling.crew import Crew
 from situate.profiling.in_situ import InSitu, of_each_sort
-from situate.profiling.subject import Subject
 from situate.runtime.hardware import RealDevice
+from situate.runtime.subject import Subject
 
 CPU = Device("a", "cpu", "Xeon", flops={"float32": 1e10}, bandwidth=1e10, threads=1)
 

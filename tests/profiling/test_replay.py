@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.profiling.replay import made, replayed  # noqa: E402
-from situate.profiling.subject import find_subject  # noqa: E402
+from situate.runtime.subject import find_subject  # noqa: E402
 
 CPU = torch.device("cpu")
 

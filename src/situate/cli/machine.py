@@ -39,7 +39,7 @@ def machine_for(
         yield None
         return
     from situate.evaluators.hardware import LIMIT, RealMachine
-    from situate.profiling.subject import find_subject
+    from situate.runtime.subject import find_subject
 
     with working(f"building {model}"):
         subject = find_subject(model, optimizer)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from situate.atomic import why
 from situate.cli.terminal import note
 from situate.errors import MissingExtra, SituateError
 from situate.problem import Problem
@@ -18,7 +19,6 @@ from situate.report.formats import format_of
 from situate.result import Result
 from situate.schedule import Schedule
 from situate.writers import schedule_json
-from situate.writers.atomic import why
 
 
 def check_outputs(inputs: Iterable[str], outputs: Iterable[str | None]) -> None:

@@ -19,7 +19,7 @@ from situate.costs.measured import Costs
 from situate.errors import PlanError, SituateError, nearest
 from situate.plan import Plan
 from situate.readers.torch import INFERENCE, check_installed
-from situate.readers.torch_errors import explained
+from situate.readers.torch.errors import explained
 from situate.readers.update_rule import DEFAULT, UpdateRule, update_rule
 from situate.runtime import optimizers
 from situate.runtime.compile import Built, Prepared, build_planned, prepare

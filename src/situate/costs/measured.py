@@ -119,7 +119,7 @@ class Costs(
         Raises:
             SituateError: the path cannot be written.
         """
-        from situate.writers.atomic import write_bytes
+        from situate.atomic import write_bytes
         from situate.writers.json_bytes import json_bytes
 
         write_bytes(path, json_bytes(self))

@@ -30,7 +30,7 @@ from situate.schedule import Schedule
 if TYPE_CHECKING:
     import torch
 
-    from situate.profiling.subject import Subject
+    from situate.runtime.subject import Subject
 
 LIMIT = 60.0
 """Seconds that the steps of a placement may take together."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from situate.profiling import texts
 from situate.profiling.pairs import ONES, RoundTrip
-from situate.profiling.subject import Subject
 from situate.profiling.texts import Marks
 from situate.runtime import optimizers
 from situate.runtime.bindings import state_values
@@ -20,6 +19,7 @@ from situate.runtime.hardware import RealDevice
 from situate.runtime.memory import Layout, Place, anonymous_file, mapped
 from situate.runtime.placed import place
 from situate.runtime.state import Entry, lay_out
+from situate.runtime.subject import Subject
 from situate.runtime.worker import Common, Hello
 
 if TYPE_CHECKING:

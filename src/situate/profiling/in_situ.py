@@ -15,12 +15,12 @@ from situate.profiling.alone import is_long, seconds_alone
 from situate.profiling.bench import Bench
 from situate.profiling.crew import Crew
 from situate.profiling.pairs import RoundTrip, links, round_trips
-from situate.profiling.subject import Subject
 from situate.profiling.texts import median, seconds_of_many
 from situate.profiling.timings import contention, timings
 from situate.profiling.workspace import workspace
 from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
+from situate.runtime.subject import Subject
 
 BUDGET = 1.0
 """Seconds that steps of one kind, alone or together, are repeated for."""

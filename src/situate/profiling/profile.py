@@ -14,9 +14,9 @@ from situate.graph import Graph
 from situate.profiling import cuda
 from situate.profiling.crew import Crew
 from situate.profiling.in_situ import InSitu, of_each_sort
-from situate.profiling.subject import Subject, find_subject
 from situate.readers.torch import check_installed
 from situate.runtime.hardware import RealDevice, check_here, real_devices
+from situate.runtime.subject import Subject, find_subject
 from situate.version import VERSION
 
 MOST_PROCESSES = 32

@@ -12,7 +12,7 @@ from itertools import accumulate
 import msgspec
 
 from situate.errors import ReadError
-from situate.readers.chrome_events import MICROSECONDS, Span, Track, decode, spans
+from situate.readers.chrome_trace.events import MICROSECONDS, Span, Track, decode, spans
 
 CALLS = frozenset({"cpu_op", "user_annotation"})
 """Categories of what PyTorch's record functions time."""

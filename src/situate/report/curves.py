@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from situate.atomic import write_bytes
 from situate.errors import MissingExtra
 from situate.report.curve_lines import draw_failures, draw_times
 from situate.report.formats import format_of
 from situate.report.learning import WINDOW, Curve
 from situate.report.text import printable
-from situate.writers.atomic import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

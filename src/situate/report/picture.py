@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from situate.atomic import write_bytes
 from situate.errors import MissingExtra
 from situate.problem import UNLIMITED, Problem
 from situate.report.computing import check_times, computing
@@ -21,7 +22,6 @@ from situate.report.text import plural, printable
 from situate.report.timeline import DOTS, LOWER, UPPER, WIRE, draw_ops, draw_transfers
 from situate.report.units import gap_text, time_scale, time_text
 from situate.schedule import Schedule
-from situate.writers.atomic import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
-from situate.readers.torch_names import held
+from situate.readers.torch.names import held
 from situate.runtime.groups import Groups
 from situate.runtime.hooks import Hooks
 from situate.runtime.program import Program

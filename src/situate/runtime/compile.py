@@ -14,9 +14,9 @@ from situate.errors import PlanError
 from situate.plan import Plan
 from situate.problem import Problem, find_rules
 from situate.readers.torch import INFERENCE
-from situate.readers.torch_build import three
-from situate.readers.torch_errors import explained
-from situate.readers.torch_function import current_directory, find_function
+from situate.readers.torch.build import three
+from situate.readers.torch.errors import explained
+from situate.readers.torch.function import current_directory, find_function
 from situate.readers.update_rule import DEFAULT
 from situate.runtime import optimizers
 from situate.runtime.footprint import footprint

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable
 
-from situate.readers.torch_function import current_directory
+from situate.readers.torch.function import current_directory
 
 
 def defining_modules(kernels: Iterable[str]) -> tuple[str, ...]:

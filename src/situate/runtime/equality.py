@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
-from situate.readers.torch_errors import explained
+from situate.readers.torch.errors import explained
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.threads import threads as using
 from situate.runtime.unplaced import Unplaced, leaves

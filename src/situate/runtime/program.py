@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from situate.graph import Graph
 from situate.readers.torch import check_installed, checked
-from situate.readers.torch_build import from_real
-from situate.readers.torch_errors import explained, quiet
-from situate.readers.torch_flow import described_outputs
-from situate.readers.torch_graph import assemble, drafts, to_step
-from situate.readers.torch_names import path
-from situate.readers.torch_step import Step
-from situate.readers.torch_trace import Trace, joint
+from situate.readers.torch.build import from_real
+from situate.readers.torch.errors import explained, quiet
+from situate.readers.torch.flow import described_outputs
+from situate.readers.torch.graph import assemble, drafts, to_step
+from situate.readers.torch.names import path
+from situate.readers.torch.step import Step
+from situate.readers.torch.tracing import Trace, joint
 from situate.readers.update_rule import update_rule
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from situate.readers.torch_build import from_real, set_mode
+from situate.readers.torch.build import from_real, set_mode
 from situate.runtime.seeds import kept_generator, seeded
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import warnings
 from collections import defaultdict
 from pathlib import Path
 
+from situate.atomic import write_bytes
 from situate.errors import PlanError
 from situate.problem import Problem
 from situate.report.text import plural, printable
 from situate.schedule import Schedule
-from situate.writers.atomic import write_bytes
 from situate.writers.json_bytes import json_bytes
 from situate.writers.places import Place, places
 from situate.writers.whole_modules import homes, parents

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from situate.atomic import write_bytes
 from situate.problem import Problem
 from situate.report.shades import PALETTE
 from situate.report.text import printable
 from situate.report.units import size_text
 from situate.schedule import Schedule
-from situate.writers.atomic import write_bytes
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from situate.atomic import write_bytes
 from situate.problem import Problem
 from situate.schedule import Schedule
-from situate.writers.atomic import write_bytes
 from situate.writers.launcher import script
 from situate.writers.layers import layers
 from situate.writers.places import places

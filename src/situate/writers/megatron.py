@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from situate.atomic import write_bytes
 from situate.problem import Problem
 from situate.schedule import Schedule
-from situate.writers.atomic import write_bytes
 from situate.writers.launcher import script
 from situate.writers.stages import stages
 

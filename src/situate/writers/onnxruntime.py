@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from situate.atomic import write_bytes
 from situate.errors import MissingExtra, PlanError, SituateError
 from situate.problem import Problem
 from situate.readers.contents import contents
 from situate.readers.onnx import tensors
 from situate.schedule import Schedule
-from situate.writers.atomic import write_bytes
 from situate.writers.json_bytes import json_bytes
 from situate.writers.places import places
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.atomic import write_bytes
 from situate.errors import MissingExtra, SituateError
 from situate.problem import Problem
 from situate.report.residency import residency
 from situate.report.text import printable, tensor_name
 from situate.schedule import Schedule
-from situate.writers.atomic import write_bytes
 
 if TYPE_CHECKING:
     from perfetto.trace_builder.proto_builder import TraceProtoBuilder

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from situate.atomic import write_bytes
 from situate.problem import Problem
 from situate.report.text import tensor_name
 from situate.schedule import Schedule
-from situate.writers.atomic import write_bytes
 from situate.writers.json_bytes import json_bytes
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from situate.atomic import write_bytes
 from situate.graph import Graph
 from situate.readers.situate_json import FORMAT, VERSION, NamedTensor
-from situate.writers.atomic import write_bytes
 
 
 def write(graph: Graph, path: str | Path) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from situate.atomic import write_bytes
 from situate.problem import Problem
 from situate.report.text import printable
 from situate.schedule import Schedule
-from situate.writers.atomic import write_bytes
 from situate.writers.stages import Stages, stages
 
 OWN_NAMES = {"model.embed_tokens": "tok_embeddings", "model.norm": "norm", "lm_head": "output"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from situate.cache import cached
 from situate.errors import SituateError
 from situate.graph import Graph
 from situate.readers import situate_json
-from situate.readers.cache import cached
 from situate.readers.contents import contents
 from situate.readers.torch import capture, check_installed
-from situate.readers.torch_function import versions
+from situate.readers.torch.function import versions
 from situate.readers.update_rule import update_rule
 from situate.zoo.networks import Network, network
 

@@ -1,0 +1,89 @@
+"""Captured graphs on disk, because capturing a large model takes a minute."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from situate.atomic import write_bytes
+from situate.errors import SituateError
+from situate.graph import Graph
+from situate.readers import situate_json
+from situate.readers.contents import contents
+from situate.version import VERSION
+from situate.writers.situate_json import write
+
+T = TypeVar("T")
+
+Key = Mapping[str, str]
+"""What a graph was captured of, by name."""
+
+CAPTURES = "signed"
+"""Another word whenever the same model is captured as another graph."""
+
+
+def directory() -> Path:
+    """`situate` under $XDG_CACHE_HOME, or under ~/.cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "situate"
+
+
+def cached(key: Key, capture: Callable[[], Graph]) -> Graph:
+    """The graph that was captured under the same key, else a new one, kept for the next time."""
+    if (graph := find(key)) is None:
+        graph = capture()
+        keep(key, graph)
+    return graph
+
+
+def find(key: Key) -> Graph | None:
+    """The graph that was kept under this key; None also where its file is damaged."""
+    path = _graph(key)
+    with contextlib.suppress(SituateError):
+        return situate_json.read(contents(path), path.name)
+    return None
+
+
+def keep(key: Key, graph: Graph) -> None:
+    """Let `find` find a graph; a folder that cannot be written is no error."""
+    with contextlib.suppress(SituateError, OSError):
+        write(graph, _made(_graph(key)))
+
+
+def find_note(key: Key, kind: type[T]) -> T | None:
+    """What was noted under this key; None also where the file is damaged."""
+    with contextlib.suppress(SituateError, msgspec.DecodeError):
+        return msgspec.json.decode(contents(_note(key)), type=kind)
+    return None
+
+
+def keep_note(key: Key, note: object) -> None:
+    """Let `find_note` find what JSON can hold; a folder that cannot be written is no error."""
+    with contextlib.suppress(SituateError, OSError):
+        write_bytes(_made(_note(key)), msgspec.json.encode(note))
+
+
+def _made(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _graph(key: Key) -> Path:
+    return directory() / f"{_digest(key)}.json.gz"
+
+
+def _note(key: Key) -> Path:
+    return directory() / f"{_digest(key)}.note.json"
+
+
+def _digest(key: Key) -> str:
+    """The versions of situate and of its captures are part of every key."""
+    versions = {"situate": VERSION, "format": str(situate_json.VERSION), "captures": CAPTURES}
+    content = {**key, **versions}
+    text = "\0".join(f"{name}={content[name]}" for name in sorted(content))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

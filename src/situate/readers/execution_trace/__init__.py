@@ -1,0 +1,154 @@
+"""PyTorch's execution traces, alone or with the Kineto trace of the same run.
+See docs/formats/execution-trace.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from situate.errors import ReadError
+from situate.graph import Graph, Op
+from situate.readers import kineto, strict_json
+from situate.readers.execution_trace import times, work
+from situate.readers.execution_trace.calls import Call, calls_of
+from situate.readers.execution_trace.memory import Memory, written
+from situate.readers.execution_trace.nodes import ALLOCATIONS, Node, Value, nodes
+
+STEP = "ProfilerStep#"
+
+
+def recognises(data: bytes) -> bool:
+    """Whether the content is a JSON object with a schema's version and nodes."""
+    return strict_json.top_level(data).keys() >= {"schema", "pid", "nodes"}
+
+
+def read(data: bytes, name: str, measured: bytes | None = None) -> Graph:
+    """The graph: an op per outermost operator that is no view and no mere allocation.
+
+    Args:
+        data: the execution trace.
+        name: what to call the graph.
+        measured: the Kineto trace of the same run; without it ops have work and no seconds.
+
+    Raises:
+        ReadError: a node that is not as it should be, no operators, or traces of different runs.
+        GraphError: the graph breaks its own rules.
+    """
+    found = nodes(data)
+    calls = calls_of(found)
+    if not calls:
+        raise ReadError("has no operators: nodes with an op_schema")
+    seconds = {} if measured is None else _seconds(found, calls, kineto.profile(measured))
+    memory = Memory()
+    for call in calls:
+        _run(memory, call, seconds.get(call.node.id))
+    ops, tensors, control = memory.flow.finish()
+    warnings = tuple(_warnings(found, len(calls) - len(seconds), len(calls)))
+    return Graph(name, ops, tensors, control, source="execution-trace", warnings=warnings)
+
+
+def _seconds(
+    found: Sequence[Node], calls: Sequence[Call], profile: kineto.Profile
+) -> dict[int, dict[str, float]]:
+    """By id of the outermost operators, for those that the profile has."""
+    if not profile.kernels and any(call.is_on_gpu for call in calls):
+        raise ReadError(
+            "the ops ran on a GPU and the Kineto trace has no kernels: record it with "
+            "ProfilerActivity.CUDA too"
+        )
+    timed = times.calls(found, profile)
+    return {
+        call.node.id: times.seconds(timed[call.node.id], profile, call.is_on_gpu)
+        for call in calls
+        if call.node.id in timed
+    }
+
+
+def _run(memory: Memory, call: Call, seconds: Mapping[str, float] | None) -> None:
+    node = call.node
+    overwritten = written(node.schema, node.name, node.inputs)
+    if node.name in ALLOCATIONS:
+        memory.allocate(node.outputs)
+    elif not overwritten and _is_view(node) and not (seconds or {}).get("accelerator"):
+        memory.touch(node.inputs)
+    elif count := _elements(node):
+        _run_elements(memory, call, seconds, count)
+    else:
+        memory.run(_op(call, seconds), node.inputs, node.outputs, overwritten)
+
+
+def _is_view(node: Node) -> bool:
+    """Whether all it returns is memory that it was given."""
+    given = {value.storage for value in node.inputs}
+    return bool(node.outputs) and all(value.storage in given for value in node.outputs)
+
+
+def _op(call: Call, seconds: Mapping[str, float] | None) -> Op:
+    return Op(
+        f"{call.node.name}@{call.node.id}",
+        kind=call.node.name.replace("::", "."),
+        flops=work.flops(call.node, call.inside),
+        traffic=work.traffic(call.values),
+        dtype=work.dtype(call.node),
+        seconds=None if seconds is None else dict(seconds),
+        phase=call.phase,
+    )
+
+
+def _elements(node: Node) -> int:
+    """How many tensors an operator on lists of tensors takes one by one; 0 for all others."""
+    if not node.name.startswith(("aten::_foreach_", "aten::_fused_")):
+        return 0
+    lengths: dict[int, int] = {}
+    for value in node.inputs:
+        if value.entry is not None:
+            lengths[value.argument] = value.entry + 1
+    return next(iter(lengths.values())) if len(set(lengths.values())) == 1 else 0
+
+
+def _run_elements(
+    memory: Memory, call: Call, seconds: Mapping[str, float] | None, count: int
+) -> None:
+    """Every tensor of the lists as an op of its own, which may run where the tensor is; it takes a
+    share of the time by its bytes."""
+    node = call.node
+    inputs = _by_place(node.inputs, count)
+    outputs = _by_place([replace(v, entry=_place(v)) for v in node.outputs], count)
+    total = sum(map(work.traffic, (*inputs, *outputs))) or 1
+    shared = tuple(value for value in node.inputs if value.entry is None)
+    for place, (read, made) in enumerate(zip(inputs, outputs, strict=True)):
+        share = work.traffic((*read, *made)) / total
+        part = replace(node, inputs=(*read, *shared), outputs=tuple(made))
+        own = None if seconds is None else {key: time * share for key, time in seconds.items()}
+        op = _op(replace(call, node=part, inside=[]), own)
+        op = msgspec.structs.replace(op, name=f"{op.name}[{place}]")
+        memory.run(op, part.inputs, made, written(node.schema, node.name, part.inputs))
+
+
+def _by_place(values: Iterable[Value], count: int) -> list[list[Value]]:
+    """The values by their place in lists of `count` tensors."""
+    found: list[list[Value]] = [[] for _ in range(count)]
+    for value in values:
+        if value.entry is not None and value.entry < count:
+            found[value.entry].append(value)
+    return found
+
+
+def _place(value: Value) -> int:
+    """Of a result in the list of all, which may stand in the file as one list or one by one."""
+    return value.argument if value.entry is None else value.entry
+
+
+def _warnings(found: Iterable[Node], untimed: int, calls: int) -> Iterator[str]:
+    steps = [node.name for node in found if node.name.startswith(STEP)]
+    if len(steps) > 1:
+        yield f"holds {len(steps)} steps, {steps[0]} to {steps[-1]}, which are planned as one"
+    if untimed == calls:
+        yield (
+            "an execution trace has no times, ops take the roofline's: give the Kineto trace of "
+            "the same run too, as trace.json+kineto.json"
+        )
+    elif untimed:
+        yield f"{untimed} operators are not in the Kineto trace: they take the roofline's time"

@@ -1,0 +1,61 @@
+"""What an ONNX model holds before any input comes: initializers and what follows from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from situate.readers.onnx.shapes import Inferred, Shapes, tensor_info
+from situate.readers.onnx.work import bodies_of
+
+SMALL = 1024
+"""Bytes up to which a constant that several ops read is copied instead of sent."""
+
+KEPT = {"DequantizeLinear", "Bernoulli", "Multinomial", "RandomNormalLike", "RandomUniformLike"}
+"""Ops on constants that run in every step all the same: a quantised weight stays as it is, and
+chance is new every time."""
+
+
+def constant_sizes(model: Inferred, shapes: Shapes) -> tuple[dict[str, int], list[Any]]:
+    """Bytes of every constant, and the nodes that are left to run.
+
+    A node that reads nothing but constants runs when the model is loaded, and its outputs are
+    constants too. What follows from shapes alone takes no memory worth counting.
+    """
+    sizes = initializer_sizes(model.graph)
+    nodes = []
+    for node in model.graph.node:
+        if _is_constant(node, sizes, model.known):
+            sizes |= {value: _size(value, shapes, model.known) for value in node.output if value}
+        else:
+            nodes.append(node)
+    return sizes, nodes
+
+
+def _size(value: str, shapes: Shapes, known: frozenset[str]) -> int:
+    info = shapes.get(value)
+    return info.bytes if info and value not in known else 0
+
+
+def initializer_sizes(graph: Any) -> dict[str, int]:
+    """Bytes of every initializer; a sparse one has values and indices."""
+    sizes = {tensor.name: tensor_info(tensor).bytes for tensor in graph.initializer}
+    for sparse in graph.sparse_initializer:
+        parts = (sparse.values, sparse.indices)
+        sizes[sparse.values.name] = sum(tensor_info(part).bytes for part in parts)
+    return sizes
+
+
+def large_and_shared(sizes: dict[str, int], reads: Iterable[Sequence[str]]) -> list[str]:
+    """Constants above `SMALL` that more than one op reads, in order."""
+    uses = Counter(value for values in reads for value in values)
+    return [value for value, size in sizes.items() if size > SMALL and uses[value] > 1]
+
+
+def _is_constant(node: Any, sizes: dict[str, int], known: frozenset[str]) -> bool:
+    if node.op_type == "Constant" or known.issuperset(filter(None, node.output)):
+        return True
+    read = [value for value in node.input if value]
+    runs = node.op_type in KEPT or next(bodies_of(node), None) is not None
+    return bool(read) and not runs and all(value in sizes for value in read)

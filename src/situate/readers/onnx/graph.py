@@ -1,0 +1,146 @@
+"""An ONNX graph with known shapes as a graph of ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from situate.errors import ReadError
+from situate.graph import Graph, Op
+from situate.readers.dataflow import Dataflow
+from situate.readers.names import unique
+from situate.readers.onnx.constants import constant_sizes, initializer_sizes, large_and_shared
+from situate.readers.onnx.shapes import Inferred, Shapes
+from situate.readers.onnx.work import bodies_of, work
+
+VIEWS = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
+"""Ops whose first output shares the memory of their first input."""
+
+METADATA = {"Shape", "Size"}
+"""Ops that look at no data and sit with what they look at."""
+
+
+def graph_of(model: Inferred, name: str) -> Graph:
+    """The graph: inputs, shared parameters and nodes as ops, values as tensors."""
+    shapes = Shapes.of(model.graph)
+    constants, nodes = constant_sizes(model, shapes)
+    reads = [_reads(node) for node in nodes]
+    shared = large_and_shared(constants, reads)
+    inputs = [value.name for value in model.graph.input if value.name not in constants]
+    names = iter(unique([*inputs, *shared, *map(_node_name, nodes)]))
+    flow = Dataflow()
+    for value in inputs:
+        op = flow.add(Op(next(names), kind="input", phase="forward"))
+        flow.make(value, op, _size(value, shapes, "input"))
+    for value in shared:
+        size = constants.pop(value)
+        op = flow.add(Op(next(names), kind="parameter", persistent=size, phase="forward"))
+        flow.make(value, op, size, resident=True)
+        flow.carry(value)
+    held = dict(constants)
+    for node, values in zip(nodes, reads, strict=True):
+        size = sum(held.pop(value, 0) for value in values)
+        _add(flow, node, next(names), [v for v in values if v not in constants], size, shapes)
+    for output in model.graph.output:
+        if output.name not in constants:
+            flow.output(output.name)
+    warnings = (*model.warnings, *_loops(nodes))
+    return Graph(name, *flow.finish(), source="onnx", warnings=warnings)
+
+
+def check_flow(graph: Any) -> None:
+    """Raise unless every value that a node reads is made, once, and by an earlier node.
+
+    Raises:
+        ReadError: names the value and the op that reads it.
+        GraphError: names a cycle.
+    """
+    names = unique([_node_name(node) for node in graph.node])
+    given = {value.name for value in (*graph.input, *graph.initializer)}
+    given |= {sparse.values.name for sparse in graph.sparse_initializer}
+    makers: dict[str, int] = {}
+    for op, node in enumerate(graph.node):
+        for value in filter(None, node.output):
+            if makers.setdefault(value, op) != op:
+                raise ReadError(f"value {value!r} is made twice")
+    reads = [(v, op) for op, node in enumerate(graph.node) for v in _reads(node) if v not in given]
+    for value, op in reads:
+        if value not in makers:
+            raise ReadError(f"op {names[op]!r} reads {value!r}, which no op makes")
+    early = [(value, op) for value, op in reads if makers[value] >= op]
+    if early:
+        Graph(graph.name, tuple(map(Op, names)), control=tuple((makers[v], op) for v, op in reads))
+        value, op = early[0]
+        maker = names[makers[value]]
+        raise ReadError(f"op {names[op]!r} reads {value!r} before op {maker!r} makes it: sort them")
+
+
+def _node_name(node: Any) -> str:
+    return node.name or next(filter(None, node.output), "") or node.op_type or "op"
+
+
+def _add(
+    flow: Dataflow, node: Any, name: str, values: Sequence[str], held: int, shapes: Shapes
+) -> None:
+    """A node as an op that holds `held` bytes of constants, with what it makes."""
+    flops, traffic = work(node, shapes)
+    outputs = [value for value in node.output if value]
+    first = shapes.get(outputs[0]) if outputs else None
+    op = flow.add(
+        Op(
+            name,
+            kind=f"onnx.{node.op_type}",
+            flops=flops,
+            traffic=traffic,
+            dtype=first.dtype if first else "float32",
+            persistent=held + _held_in_bodies(node),
+            module=name.strip("/").rpartition("/")[0],
+            phase="forward",
+        ),
+        values,
+    )
+    first_input = next(iter(node.input), "")
+    looks = node.op_type in VIEWS | METADATA and first_input in values
+    for port, value in enumerate(outputs):
+        view = first_input if looks and node.op_type in VIEWS and port == 0 else None
+        flow.make(value, op, _size(value, shapes, f"op {name!r}"), view_of=view)
+    if looks:
+        flow.beside(op, first_input)
+
+
+def _loops(nodes: Sequence[Any]) -> Iterator[str]:
+    """A warning of loops, whose length is not known."""
+    if count := sum(node.op_type == "Loop" for node in nodes):
+        yield f"{count} loops count as one iteration each"
+
+
+def _reads(node: Any) -> list[str]:
+    """The values a node reads, each once, those that its bodies take from outside included."""
+    own = [value for value in node.input if value]
+    return list(dict.fromkeys([*own, *(v for body in bodies_of(node) for v in _free(body))]))
+
+
+def _free(body: Any) -> Iterator[str]:
+    """The values that a body takes from outside."""
+    made = {value.name for value in (*body.input, *body.initializer)}
+    made |= {sparse.values.name for sparse in body.sparse_initializer}
+    made |= {value for node in body.node for value in node.output}
+    read = [value for node in body.node for value in _reads(node)]
+    yield from (v for v in (*read, *(output.name for output in body.output)) if v not in made)
+
+
+def _held_in_bodies(node: Any) -> int:
+    """Bytes of the constants inside the node's bodies."""
+    return sum(
+        sum(initializer_sizes(body).values()) + sum(map(_held_in_bodies, body.node))
+        for body in bodies_of(node)
+    )
+
+
+def _size(value: str, shapes: Shapes, where: str) -> int:
+    if (info := shapes.get(value)) is None:
+        raise ReadError(
+            f"{where}: the shape of {value!r} cannot be inferred; add it to the model's value_info "
+            "(onnxruntime.tools.symbolic_shape_infer does)"
+        )
+    return info.bytes

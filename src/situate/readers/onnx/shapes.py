@@ -1,0 +1,181 @@
+"""Shapes of all values of an ONNX model, with its symbolic dimensions made numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from situate.errors import ReadError, nearest
+from situate.readers.contents import one_line
+from situate.readers.onnx.known import known_values
+
+Shape = tuple[int, ...]
+
+CONSTANT_LIMIT = 4096
+"""Bytes up to which a constant's content is kept: it may be a shape that others follow from."""
+
+NAMES = {"float": "float32", "double": "float64"}
+"""Types whose name in ONNX is not what everybody else calls them."""
+
+
+@dataclass(frozen=True)
+class Info:
+    """Shape and type of a value."""
+
+    shape: Shape
+    dtype: str
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Rounded up; a text counts as a pointer."""
+        bits = re.search(r"\d+", self.dtype.replace("string", "64").replace("bool", "8"))
+        return -(-self.elements * int(bits[0] if bits else 8) // 8)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """What is known of the values of a graph and of the graphs around it."""
+
+    values: Mapping[str, Info]
+    outer: Shapes | None = None
+
+    @classmethod
+    def of(cls, graph: Any, outer: Shapes | None = None) -> Shapes:
+        """Those of an inferred graph."""
+        values = {}
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            if value.type.tensor_type.HasField("shape"):
+                dims = (max(d.dim_value, 0) or _or_one(d) for d in value.type.tensor_type.shape.dim)
+                values[value.name] = Info(tuple(dims), _dtype(value.type.tensor_type.elem_type))
+        values |= {t.name: tensor_info(t) for t in graph.initializer}
+        for sparse in graph.sparse_initializer:
+            values[sparse.values.name] = tensor_info(sparse.values)
+        return cls(values, outer)
+
+    def get(self, name: str) -> Info | None:
+        """None where nothing is known."""
+        if name in self.values or self.outer is None:
+            return self.values.get(name)
+        return self.outer.get(name)
+
+
+def _or_one(dim: Any) -> int:
+    """0 where the model says so, 1 where it says nothing."""
+    return 0 if dim.HasField("dim_value") and dim.dim_value == 0 else 1
+
+
+def tensor_info(tensor: Any) -> Info:
+    """Shape and type of a constant.
+
+    Raises:
+        ReadError: a negative dimension.
+    """
+    if any(dim < 0 for dim in tensor.dims):
+        raise ReadError(f"tensor {tensor.name!r}: has a negative dimension: {list(tensor.dims)}")
+    return Info(tuple(tensor.dims), _dtype(tensor.data_type))
+
+
+def _dtype(number: int) -> str:
+    import onnx
+
+    if number not in onnx.TensorProto.DataType.values():
+        raise ReadError(f"unknown element type {number}; a newer onnx may know it")
+    name = str(onnx.TensorProto.DataType.Name(number)).lower()
+    return NAMES.get(name, name)
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """A model without functions, symbolic dimensions and (as far as can be) unknown shapes."""
+
+    graph: Any
+    known: frozenset[str]
+    """Values that do not depend on any input's data."""
+    warnings: tuple[str, ...]
+
+
+def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
+    """The model with numbers for its symbolic dimensions, and what follows from them.
+
+    Raises:
+        ReadError: a dimension in `dims` that the model does not have or that is not positive,
+            shapes that contradict one another.
+    """
+    import onnx.inliner
+    import onnx.shape_inference
+
+    _forget_weights(model.graph)
+    warnings = _fix_dims(model.graph, dims)
+    try:
+        if model.functions:
+            model = onnx.inliner.inline_local_functions(model)
+        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except Exception as error:  # onnx raises whatever its C++ parts throw
+        raise ReadError(f"shape inference failed: {one_line(str(error))[:300]}") from None
+    known = frozenset(known_values(model))
+    return Inferred(model.graph, known, (*warnings, *_unknown(model.graph)))
+
+
+def _forget_weights(graph: Any) -> None:
+    """Placement needs sizes only, and shape inference would copy the content twice."""
+    for tensor in graph.initializer:
+        if tensor_info(tensor).bytes > CONSTANT_LIMIT:
+            for field in ("raw_data", "float_data", "double_data", "int32_data", "int64_data"):
+                tensor.ClearField(field)
+
+
+def _fix_dims(graph: Any, dims: Mapping[str, int]) -> list[str]:
+    """Give every dimension of the inputs a number."""
+    constants = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in constants]
+    symbols = {d.dim_param: 1 for value in inputs for d in _dims(value) if d.dim_param}
+    _check_dims(dims, symbols)
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        for dim in _dims(value):
+            if dim.dim_param in symbols:
+                dim.dim_value = dims.get(dim.dim_param, 1)
+    taken = sorted(symbols.keys() - dims.keys())
+    warnings = [
+        f"dimension {name!r} is taken as 1; --dim NAME=SIZE (in Python: dims) gives it a size"
+        for name in taken
+    ]
+    for value in inputs:
+        open_dims = [d for d in _dims(value) if d.dim_value <= 0]
+        for dim in open_dims:
+            dim.dim_value = 1
+        if open_dims:
+            warnings.append(f"input {value.name!r}: dimensions without a size are taken as 1")
+    return warnings
+
+
+def _dims(value: Any) -> Iterator[Any]:
+    yield from value.type.tensor_type.shape.dim
+
+
+def _check_dims(dims: Mapping[str, int], symbols: Mapping[str, int]) -> None:
+    for name, size in dims.items():
+        if name not in symbols:
+            hint = nearest(name, symbols) if symbols else "; it has no symbolic dimensions"
+            raise ReadError(f"dims: the model has no dimension {name!r}{hint}")
+        if not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= 2**31:
+            raise ReadError(f"dims: {name!r} must be a whole number from 1 to 2^31, got {size!r}")
+
+
+def _unknown(graph: Any) -> list[str]:
+    """A warning of dimensions that only the data will tell."""
+    names = [
+        value.name
+        for value in (*graph.value_info, *graph.output)
+        if any(not d.HasField("dim_value") or d.dim_value < 0 for d in _dims(value))
+    ]
+    if not names:
+        return []
+    shown = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
+    return [f"{len(names)} values have dimensions that depend on the data, taken as 1: {shown}"]

@@ -1,0 +1,174 @@
+"""Arithmetic and memory traffic of ONNX ops, from the shapes of their inputs and outputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from situate.readers.onnx.shapes import Info, Shapes
+
+Infos = Sequence[Info]
+
+FREE = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Shape", "Size"}
+"""Ops that touch no data: views, and what only looks at a shape."""
+
+PARTIAL = {"Gather", "GatherElements", "GatherND", "Slice"}
+"""Ops that read no more of their first input than they write."""
+
+UNKNOWN = Info((0,), "float32")
+
+
+def work(node: Any, shapes: Shapes) -> tuple[int, int]:
+    """FLOPs and bytes of traffic of one run of the node; bodies of control flow count as run.
+
+    `If` takes its costlier branch, `Scan` the length of its first scanned input, `Loop` counts as
+    one iteration.
+    """
+    inputs = [shapes.get(name) or UNKNOWN for name in node.input if name]
+    outputs = [shapes.get(name) or UNKNOWN for name in node.output if name]
+    if bodies := list(bodies_of(node)):
+        return _control(node, [_body(body, shapes) for body in bodies], inputs)
+    if node.op_type in FREE:
+        return 0, 0
+    count = _FLOPS.get(node.op_type, _elementwise)
+    try:
+        flops = count(node, inputs, outputs)
+    except IndexError:
+        flops = _elementwise(node, inputs, outputs)
+    return flops, _traffic(node, inputs, outputs)
+
+
+def bodies_of(node: Any) -> Iterator[Any]:
+    """The graphs in the node's attributes."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def _body(body: Any, shapes: Shapes) -> tuple[int, int]:
+    inner = Shapes.of(body, shapes)
+    pairs = [work(node, inner) for node in body.node if node.op_type != "Constant"]
+    return sum(flops for flops, _ in pairs), sum(traffic for _, traffic in pairs)
+
+
+def _control(node: Any, bodies: list[tuple[int, int]], inputs: Infos) -> tuple[int, int]:
+    if node.op_type == "Scan":
+        scanned = _attribute(node, "num_scan_inputs", 1)
+        times = next((info.shape[0] for info in inputs[-scanned:] if info.shape), 1)
+        return bodies[0][0] * times, bodies[0][1] * times
+    return max(bodies)
+
+
+def _traffic(node: Any, inputs: Infos, outputs: Infos) -> int:
+    written = sum(info.bytes for info in outputs)
+    if node.op_type in PARTIAL and inputs:
+        return 2 * written + sum(info.bytes for info in inputs[1:])
+    return written + sum(info.bytes for info in inputs)
+
+
+def _elementwise(_node: Any, _inputs: Infos, outputs: Infos) -> int:
+    return outputs[0].elements if outputs else 0
+
+
+def _reduction(_node: Any, inputs: Infos, _outputs: Infos) -> int:
+    return inputs[0].elements
+
+
+def _convolution(_node: Any, inputs: Infos, outputs: Infos) -> int:
+    """Two per output element and weight that goes into it."""
+    return 2 * outputs[0].elements * math.prod(inputs[1].shape[1:])
+
+
+def _quantised_convolution(_node: Any, inputs: Infos, outputs: Infos) -> int:
+    return 2 * outputs[0].elements * math.prod(inputs[3].shape[1:])
+
+
+def _transposed_convolution(_node: Any, inputs: Infos, _outputs: Infos) -> int:
+    return 2 * inputs[0].elements * math.prod(inputs[1].shape[1:])
+
+
+def _product(node: Any, inputs: Infos, outputs: Infos) -> int:
+    """Two per output element and element of the dimension summed over."""
+    summed = -2 if _attribute(node, "transA", 0) else -1
+    return 2 * outputs[0].elements * inputs[0].shape[summed]
+
+
+def _pool(node: Any, _inputs: Infos, outputs: Infos) -> int:
+    kernel = next((a.ints for a in node.attribute if a.name == "kernel_shape"), [1])
+    return outputs[0].elements * math.prod(kernel)
+
+
+def _einsum(node: Any, inputs: Infos, _outputs: Infos) -> int:
+    """Two per point of the space all letters span; a broadcast `...` counts as it stands in the
+    first operand that has it."""
+    text = next((a.s for a in node.attribute if a.name == "equation"), b"")
+    equation = text.decode(errors="replace").replace(" ", "")
+    sizes: dict[str, int] = {}
+    for term, info in zip(equation.partition("->")[0].split(","), inputs, strict=False):
+        letters = term.replace("...", "")
+        extra = len(info.shape) - len(letters)
+        start = term.find("...")
+        named = info.shape if start < 0 else info.shape[:start] + info.shape[start + extra :]
+        if start >= 0:
+            sizes.setdefault("...", math.prod(info.shape[start : start + extra]))
+        sizes |= dict(zip(letters, named, strict=False))
+    return 2 * math.prod(sizes.values())
+
+
+def _recurrent(gates: int) -> Callable[[Any, Infos, Infos], int]:
+    """Products of inputs (steps, batch, width) with W and of states with R, both directions."""
+
+    def count(_node: Any, inputs: Infos, _outputs: Infos) -> int:
+        steps, batch = inputs[0].shape[:2]
+        directions, rows, width = inputs[1].shape
+        return 2 * steps * batch * directions * rows * (width + rows // gates)
+
+    return count
+
+
+def _attention(node: Any, inputs: Infos, _outputs: Infos) -> int:
+    """Queries times keys and weights times values, over (..., positions, width) tensors."""
+    query, key = inputs[0].shape, inputs[1].shape
+    return 4 * math.prod(query) * key[-2]
+
+
+def _attribute(node: Any, name: str, default: int) -> int:
+    return next((int(a.i) for a in node.attribute if a.name == name), default)
+
+
+_FLOPS: dict[str, Callable[[Any, Infos, Infos], int]] = {
+    "Conv": _convolution,
+    "FusedConv": _convolution,
+    "ConvInteger": _convolution,
+    "DeformConv": _convolution,
+    "QLinearConv": _quantised_convolution,
+    "ConvTranspose": _transposed_convolution,
+    "MatMul": _product,
+    "FusedMatMul": _product,
+    "MatMulInteger": _product,
+    "MatMulNBits": _product,
+    "QLinearMatMul": _product,
+    "Gemm": _product,
+    "FusedGemm": _product,
+    "Einsum": _einsum,
+    "Attention": _attention,
+    "MultiHeadAttention": _attention,
+    "GroupQueryAttention": _attention,
+    "LSTM": _recurrent(4),
+    "GRU": _recurrent(3),
+    "RNN": _recurrent(1),
+    "MaxPool": _pool,
+    "AveragePool": _pool,
+    "LpPool": _pool,
+    "GlobalAveragePool": _reduction,
+    "GlobalMaxPool": _reduction,
+    "ReduceMean": _reduction,
+    "ReduceSum": _reduction,
+    "ReduceMax": _reduction,
+    "ReduceMin": _reduction,
+    "ReduceProd": _reduction,
+    "ArgMax": _reduction,
+    "ArgMin": _reduction,
+}

@@ -1,0 +1,307 @@
+"""A user's model, its inputs and its loss, on fake tensors: shapes without values."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from situate.errors import SituateError
+from situate.readers.torch.errors import explained
+
+if TYPE_CHECKING:
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+Build = Callable[[], Any]
+
+RETURNS = "must return (model, inputs, loss): a torch.nn.Module, a tuple of tensors and a function"
+
+
+@dataclass(frozen=True)
+class Built:
+    """A model, the tensors among its inputs, and what to do with them.
+
+    Attributes:
+        tensors: of the inputs, in order.
+        call: from the model and the tensors to the step's result.
+        separate: the tensors of inputs of the same structure.
+        mode: of the fake tensors.
+        strangers: names of parameters that the loss has.
+    """
+
+    model: torch.nn.Module
+    tensors: tuple[torch.Tensor, ...]
+    call: Callable[..., Any]
+    separate: Callable[[object], tuple[torch.Tensor, ...]]
+    mode: FakeTensorMode
+    strangers: tuple[str, ...]
+
+
+def built(build: Build, name: str) -> Built:
+    """What `build` returns, on fake tensors; built for real first where it needs values.
+
+    Raises:
+        SituateError: `build` fails, or does not return a model, its inputs and a loss.
+    """
+    mode = _mode()
+    with explained(name, "building the model", called="it is called without arguments"):
+        try:
+            with mode, _convertible(mode):
+                return _checked(build(), mode)
+        except Exception as error:
+            if not _needs_values(error):
+                raise
+            real = _checked(build(), mode)
+            return replace(real, model=_fake(real.model, mode), tensors=_fakes(real.tensors, mode))
+
+
+def from_real(model: object, inputs: object, loss: object, name: str) -> Built:
+    """The same of a model that exists, by way of a copy on fake tensors.
+
+    Raises:
+        SituateError: not a model, its inputs and a loss; or a model that cannot be copied.
+    """
+    mode = _mode()
+    with explained(name, "copying the model onto fake tensors"):
+        real = _checked((model, inputs, loss), mode)
+        copied = copy.deepcopy(real.model, _fake_of(real.model, mode))
+        return replace(real, model=copied, tensors=_fakes(real.tensors, mode))
+
+
+def _mode() -> FakeTensorMode:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    mode = FakeTensorMode()
+    mode.__deepcopy__ = lambda memo: mode  # type: ignore[attr-defined]
+    return mode
+
+
+def _fakes(tensors: tuple[torch.Tensor, ...], mode: FakeTensorMode) -> tuple[torch.Tensor, ...]:
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return tuple(t if isinstance(t, FakeTensor) else mode.from_tensor(t) for t in tensors)
+
+
+def _distinct(tensors: tuple[torch.Tensor, ...], mode: FakeTensorMode) -> Iterator[torch.Tensor]:
+    """The tensors; one that comes again is another input, for which calls may give another."""
+    import torch
+
+    seen = set[int]()
+    for tensor in tensors:
+        if id(tensor) in seen:
+            with mode:
+                twin = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+            yield twin.requires_grad_(tensor.requires_grad)
+        else:
+            seen.add(id(tensor))
+            yield tensor
+
+
+def _fake_of(model: torch.nn.Module, mode: FakeTensorMode) -> dict[int, Any]:
+    """By identity, the fake tensor of every tensor that the model's modules hold."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    stores = (
+        store
+        for module in model.modules()
+        for store in (module._parameters, module._buffers, vars(module))
+    )
+    held = (leaf for store in stores for value in store.values() for leaf in tree_leaves(value))
+    return {id(t): mode.from_tensor(t) for t in held if isinstance(t, torch.Tensor)}
+
+
+@contextlib.contextmanager
+def _convertible(mode: FakeTensorMode) -> Iterator[None]:
+    """Let `model.to(...)` work on fake parameters: it swaps tensors, which PyTorch refuses while
+    the mode remembers them by weak references."""
+    import torch
+
+    swap = torch.utils.swap_tensors
+
+    def forget_and_swap(old: torch.Tensor, new: torch.Tensor) -> None:
+        mode.fake_tensor_converter.meta_converter.tensor_memo.clear()
+        swap(old, new)  # type: ignore[no-untyped-call]
+
+    torch.utils.swap_tensors = forget_and_swap
+    try:
+        yield
+    finally:
+        torch.utils.swap_tensors = swap
+
+
+def _needs_values(error: Exception) -> bool:
+    """Whether a model cannot be built on fake tensors: it looks at values, or loads them."""
+    types = ("DataDependentOutputException", "DynamicOutputShapeException")
+    words = ("numpy", "storage", "FakeTensor", "data pointer")
+    return type(error).__name__ in types or any(word in str(error) for word in words)
+
+
+def _checked(returned: object, mode: FakeTensorMode) -> Built:
+    import torch
+
+    model, inputs, loss = three(returned)
+    if not isinstance(model, torch.nn.Module):
+        raise SituateError(f"{RETURNS}; the model is {described(model)}")
+    if loss is not None and not callable(loss):
+        raise SituateError(f"{RETURNS}; the loss is {described(loss)}")
+    inputs = _arguments(inputs)
+    tensors, fill = _separated(inputs)
+    if not tensors:
+        raise SituateError(
+            f"{RETURNS}; the inputs are {described(inputs)} without a tensor in it, or in tuples, "
+            "lists and dicts in it: dataclasses and other objects are not looked into"
+        )
+    result = _result(loss)
+
+    def call(model: torch.nn.Module, *values: torch.Tensor) -> Any:
+        arguments = fill(values)
+        if isinstance(arguments, dict):
+            return result(model, **arguments)
+        return result(model, *arguments)
+
+    owner = loss if isinstance(loss, torch.nn.Module) else torch.nn.Module()
+    strangers = tuple(name for name, p in owner.named_parameters() if p.requires_grad)
+    tensors = tuple(_distinct(tensors, mode))
+    return Built(model, tensors, call, _separator(inputs), mode, strangers)
+
+
+def _arguments(inputs: object) -> Any:
+    """A dict of arguments by name, else a tuple of them."""
+    if isinstance(inputs, Mapping):
+        return dict(inputs)
+    return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+
+
+def _separator(inputs: object) -> Callable[[object], tuple[torch.Tensor, ...]]:
+    """What takes the tensors out of inputs that are structured alike."""
+    import torch
+    from torch.utils._pytree import tree_flatten
+
+    leaves, expected = tree_flatten(inputs)
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def separate(given: object) -> tuple[torch.Tensor, ...]:
+        for meant in _meanings(given, inputs):
+            found, structure = tree_flatten(meant)
+            if structure == expected and all(isinstance(found[i], torch.Tensor) for i in places):
+                _check_numbers(found, leaves)
+                return tuple(found[i] for i in places)
+        raise SituateError(
+            "the inputs are not structured like those of the captured step: they are "
+            f"{_outlined(given)}, and were {_outlined(inputs)}"
+        )
+
+    return separate
+
+
+def _check_numbers(given: Sequence[object], captured: Sequence[object]) -> None:
+    """Raises SituateError for an input that is no tensor and not what it was."""
+    import torch
+
+    for now, then in zip(given, captured, strict=True):
+        if not isinstance(then, torch.Tensor) and now is not then and now != then:
+            raise SituateError(
+                f"an input is {now!r} and was {then!r} when the step was captured, which holds for "
+                "that value alone: capture and plan for this one, or make it a tensor"
+            )
+
+
+def _meanings(given: object, like: object) -> Iterator[object]:
+    """A lone dict is all arguments by name, or the one argument; their order does not matter."""
+    meanings = [_arguments(given)]
+    if isinstance(given, Mapping):
+        meanings.append((given,))
+    elif isinstance(given, tuple) and len(given) == 1 and isinstance(given[0], Mapping):
+        meanings.append(dict(given[0]))
+    return (_ordered(meant, like) for meant in meanings)
+
+
+def _ordered(given: Any, like: Any) -> Any:
+    """The same, with the entries of dicts in the order of others that have the same keys."""
+    if type(given) is not type(like):
+        return given
+    if type(given) is dict and given.keys() == like.keys():
+        return {key: _ordered(given[key], like[key]) for key in like}
+    if type(given) in (tuple, list) and len(given) == len(like):
+        return type(given)(map(_ordered, given, like))
+    return given
+
+
+def _outlined(inputs: object) -> str:
+    """Such as `(tensor, {'mask': tensor})`."""
+    import torch
+
+    if isinstance(inputs, torch.Tensor):
+        return "tensor"
+    if isinstance(inputs, Mapping):
+        return f"{{{', '.join(f'{key!r}: {_outlined(value)}' for key, value in inputs.items())}}}"
+    if isinstance(inputs, (tuple, list)):
+        return f"({', '.join(map(_outlined, inputs))})"
+    return type(inputs).__name__
+
+
+def _separated(
+    inputs: Any,
+) -> tuple[tuple[torch.Tensor, ...], Callable[[tuple[torch.Tensor, ...]], Any]]:
+    """The tensors in nested inputs, and how to put others in their place."""
+    import torch
+    from torch.utils._pytree import tree_flatten, tree_unflatten
+
+    leaves, structure = tree_flatten(inputs)
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def fill(values: tuple[torch.Tensor, ...]) -> Any:
+        filled = dict(zip(places, values, strict=True))
+        return tree_unflatten([filled.get(i, leaf) for i, leaf in enumerate(leaves)], structure)
+
+    return tuple(leaves[i] for i in places), fill
+
+
+def _result(loss: Callable[..., Any] | None) -> Callable[..., Any]:
+    """What the step returns, from the model and its inputs."""
+    import torch
+
+    if loss is None:
+        return lambda model, *inputs, **named: model(*inputs, **named)
+    if isinstance(loss, torch.nn.Module):
+        return lambda model, *inputs: loss(model(*inputs[:-1]), inputs[-1])
+    return loss
+
+
+def set_mode(model: torch.nn.Module, training: bool) -> None:
+    """Let a model train or infer. One that trains already is left as it is: its owner may have set
+    some of its modules to infer, such as a batch-norm that is to keep its statistics."""
+    if not (training and model.training):
+        model.train(training)
+
+
+def three(returned: object) -> tuple[Any, Any, Any]:
+    """Model, inputs and loss.
+
+    Raises:
+        SituateError: something else.
+    """
+    if not (isinstance(returned, (tuple, list)) and len(returned) == 3):
+        raise SituateError(f"{RETURNS}; got {described(returned)}")
+    model, inputs, loss = returned
+    return model, inputs, loss
+
+
+def described(value: object) -> str:
+    """The type of a value, and its length if it has one."""
+    entries = f" of {len(value)}" if isinstance(value, (tuple, list, dict)) else ""
+    return f"{type(value).__name__}{entries}"
+
+
+def _fake(model: torch.nn.Module, mode: FakeTensorMode) -> torch.nn.Module:
+    """The model with every parameter and buffer replaced by a fake one; ties are kept."""
+    for module in model.modules():
+        for store in (module._parameters, module._buffers):
+            for key, value in store.items():
+                if value is not None:
+                    store[key] = mode.from_tensor(value)  # type: ignore[assignment]
+    return model

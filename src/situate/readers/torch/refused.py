@@ -1,0 +1,67 @@
+"""What capture would lose or get wrong, and therefore refuses by name."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from situate.errors import SituateError
+from situate.readers.torch.errors import Unsupported
+from situate.readers.torch.names import module
+from situate.readers.torch.patched import replaced
+
+if TYPE_CHECKING:
+    from torch import fx
+
+
+@contextlib.contextmanager
+def backward_is_autograds(training: bool) -> Iterator[None]:
+    """Refuse what changes the backward pass of a step behind PyTorch's back: export keeps only the
+    forward pass, and its gradient is made anew."""
+    import torch
+
+    if not training:
+        yield
+        return
+    function, tensor = torch.autograd.Function, torch.Tensor
+    refuse = classmethod(partial(_refuse_function, function.apply))
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(replaced(function, "apply", refuse))
+        stack.enter_context(replaced(tensor, "register_hook", _refuse_hook))
+        stack.enter_context(replaced(torch.autograd, "backward", _refuse_backward))
+        yield
+
+
+def _refuse_function(apply: Any, kind: type, *given: Any, **named: Any) -> Any:
+    if kind.__name__ == "CheckpointFunction":
+        raise Unsupported("torch.utils.checkpoint: call it with use_reentrant=False")
+    if kind.__module__.partition(".")[0] == "torch":
+        return apply.__func__(kind, *given, **named)
+    raise Unsupported(
+        f"capture does not see the backward pass of autograd.Function {kind.__name__!r}: write it "
+        "with ops that PyTorch differentiates, or as a torch.library.custom_op with its gradient"
+    )
+
+
+def _refuse_hook(*_: Any) -> Any:
+    raise Unsupported(
+        "capture does not see a hook on a tensor's gradient: change the gradient by an op instead"
+    )
+
+
+def _refuse_backward(*_: Any, **__: Any) -> Any:
+    raise Unsupported("the step calls backward() itself: return the loss, which is differentiated")
+
+
+def check_dense(graph: fx.Graph) -> None:
+    """Raises SituateError for a sparse value: memory for it cannot be planned."""
+    import torch
+
+    for node in graph.nodes:
+        if getattr(node.meta.get("val"), "layout", torch.strided) != torch.strided:
+            where = module(node) or "the step"
+            raise SituateError(
+                f"{where}: makes a sparse tensor, which is not planned for: leave sparse=True out"
+            )

@@ -1,0 +1,217 @@
+"""A training or inference step of a PyTorch model as one functional graph of ATen ops."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from situate.errors import SituateError
+from situate.readers.torch.assigned import Assigned, AssignedBuffers
+from situate.readers.torch.build import Build, Built, built, described, set_mode
+from situate.readers.torch.errors import SHAPES, explained, quiet
+from situate.readers.torch.names import path_of
+from situate.readers.torch.recurrent import layers_step_by_step
+from situate.readers.torch.refused import backward_is_autograds, check_dense
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.export import ExportedProgram
+
+STEP = "the step is loss(model, *inputs), which"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A step: forward ops, then backward ops where it trains.
+
+    Attributes:
+        graph: placeholders and outputs carry PyTorch's descriptors in `meta`.
+        canonical: for every name of a parameter the one it is called by (tied weights have more).
+        trainable: names of parameters that take a gradient.
+        constants: by name, the tensors that are neither parameters nor buffers of the model.
+        restore: from the tensors that the step returns to what the loss or the model returns.
+    """
+
+    graph: fx.Graph
+    canonical: dict[str, str]
+    trainable: frozenset[str]
+    constants: dict[str, torch.Tensor]
+    restore: Callable[[list[torch.Tensor]], Any]
+
+
+def trace(build: Build, training: bool, name: str) -> Trace:
+    """Run `build` and its step on fake tensors, which have shapes but no values.
+
+    Raises:
+        SituateError: `build` returns something else, it fails, or what the step does depends on
+            the values of a tensor.
+    """
+    with quiet():
+        return joint(built(build, name), training, name)
+
+
+def joint(what: Built, training: bool, name: str) -> Trace:
+    """The trace of a step on fake tensors.
+
+    Raises:
+        SituateError: what the step does depends on the values of a tensor.
+    """
+    set_mode(what.model, training)
+    with explained(name, "capturing the step"):
+        if training and what.strangers:
+            raise SituateError(
+                f"the loss has parameters of its own, such as {what.strangers[0]!r}: make it a "
+                "part of the model, whose parameters the step updates"
+            )
+        step = _step(what, training)
+        graph, constants = _joint(step, what.tensors, training, what.mode)
+    named = list(what.model.named_parameters(remove_duplicate=False))
+    first: dict[int, str] = {}
+    for path, parameter in named:
+        first.setdefault(id(parameter), path)
+    canonical = {path: first[id(parameter)] for path, parameter in named}
+    trainable = frozenset(path for path, parameter in named if parameter.requires_grad)
+    return Trace(graph, canonical, trainable, constants, step.restore)
+
+
+def _step(what: Built, training: bool) -> Any:
+    import torch
+    from torch.utils._pytree import tree_flatten, tree_unflatten
+
+    # Not attributes of the module: export sets those back.
+    found: list[tuple[list[Any], Any]] = []
+    assigned = AssignedBuffers(what.model)
+
+    class Step(torch.nn.Module):
+        """What is captured: the loss of a training step, else what the model returns."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = what.model
+
+        def forward(self, *tensors: torch.Tensor) -> Any:
+            returned: list[Any] = []
+            hook = self.model.register_forward_hook(lambda *call: returned.append(call[-1]))
+            try:
+                with assigned.written():
+                    value = what.call(self.model, *tensors)
+            finally:
+                hook.remove()
+            if training:
+                return _scalar(value)
+            found[:] = [tree_flatten(returned[-1] if returned else value)]
+            return _tensors(returned[-1] if returned else value)
+
+        def restore(self, tensors: list[torch.Tensor]) -> Any:
+            if not found:
+                return tensors[0]
+            [(leaves, structure)] = found
+            left = iter(tensors)
+            is_tensor = (isinstance(leaf, torch.Tensor) for leaf in leaves)
+            filled = [next(left) if t else leaf for leaf, t in zip(leaves, is_tensor, strict=True)]
+            return tree_unflatten(filled, structure)
+
+    return Step()
+
+
+def _scalar(value: object) -> torch.Tensor:
+    import torch
+
+    got = described(value)
+    if isinstance(value, torch.Tensor):
+        if value.numel() == 1 and value.is_floating_point():
+            return value
+        got = f"a {str(value.dtype).removeprefix('torch.')} tensor of shape {tuple(value.shape)}"
+    raise SituateError(f"{STEP} must return one floating-point number, got {got}")
+
+
+def _tensors(value: object) -> tuple[torch.Tensor, ...]:
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    found = tuple(leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor))
+    if not found:
+        raise SituateError("the model returns no tensor")
+    return found
+
+
+def _joint(
+    step: torch.nn.Module, tensors: tuple[torch.Tensor, ...], training: bool, mode: FakeTensorMode
+) -> tuple[fx.Graph, dict[str, torch.Tensor]]:
+    """Export, then trace the exported step together with its gradient (or without one)."""
+    import torch
+    from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
+    from torch.fx.traceback import preserve_node_meta
+
+    if training and not any(p.requires_grad for p in step.parameters()):
+        raise SituateError("no parameter takes a gradient, so there is no training step")
+    with mode, contextlib.redirect_stderr(io.StringIO()), backward_is_autograds(training):
+        exported = _exported(step, tensors)
+    if not _is_static(exported):
+        with mode:
+            step(*tensors)  # raises where a value is asked for, so that the line can be named
+        raise SituateError(SHAPES)
+    module = _with_buffers(exported)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mode)
+        stack.enter_context(preserve_node_meta())
+        stack.enter_context(torch.set_grad_enabled(training))
+        if training:
+            stack.enter_context(layers_step_by_step())
+        graph: fx.Graph = aot_export_joint_with_descriptors(
+            stack, module, tensors
+        ).graph_module.graph
+    check_dense(graph)
+    return graph, {path_of(name): value for name, value in exported.constants.items()}
+
+
+def _exported(step: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
+    import torch
+
+    try:
+        exported = torch.export.export(step, tensors, strict=False)
+    except Assigned:
+        return _exported(step, tensors)
+    except RuntimeError as error:
+        if "constant's list" not in str(error):
+            raise
+        raise SituateError(
+            "it reads a tensor that neither the model holds nor the inputs have: register it as a "
+            "buffer of the model, or give it as an input"
+        ) from None
+    for value in exported.constants.values():
+        if isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad:
+            raise SituateError(
+                f"it reads a tensor of shape {tuple(value.shape)} that takes a gradient and is no "
+                "parameter of the model: make what holds it a part of the model"
+            )
+    return exported
+
+
+def _is_static(exported: ExportedProgram) -> bool:
+    """Whether no size or number was made of the values of a tensor."""
+    from situate.readers.torch.cost import outputs
+
+    values = (value for node in exported.graph.nodes for value in outputs(node.meta.get("val")))
+    sizes = (size for value in values for size in getattr(value, "shape", (value,)))
+    return not any(type(size).__name__.startswith("Sym") for size in sizes)
+
+
+def _with_buffers(exported: ExportedProgram) -> torch.nn.Module:
+    """The exported step, its constant tensors made buffers: as plain attributes PyTorch refuses
+    to trace them where they are fake."""
+    import torch
+
+    module: torch.nn.Module = exported.module()
+    for name, value in exported.constants.items():
+        path, _, attribute = name.rpartition(".")
+        owner = module.get_submodule(path)
+        if isinstance(value, torch.Tensor) and attribute not in owner._buffers:
+            delattr(owner, attribute)
+            owner.register_buffer(attribute, value)
+    return module

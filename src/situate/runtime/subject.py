@@ -1,0 +1,87 @@
+"""A PyTorch model to run or to measure: built for real, and captured as a program."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from situate import zoo
+from situate.cache import keep
+from situate.errors import SituateError, nearest
+from situate.readers.torch import INFERENCE, check_installed, kept
+from situate.readers.torch.build import Build, three
+from situate.readers.torch.errors import explained
+from situate.readers.torch.function import current_directory, find_function
+from situate.readers.update_rule import update_rule
+from situate.runtime.program import Program, capture_program
+from situate.zoo.loading import network_key
+from situate.zoo.networks import network
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, inputs for it, and its step.
+
+    Attributes:
+        inputs: the tensors among the inputs, in order.
+        given: the inputs as they were built, a tuple or by name.
+        program: what the step executes.
+    """
+
+    model: torch.nn.Module
+    inputs: tuple[torch.Tensor, ...]
+    given: Any
+    program: Program
+
+
+def find_subject(text: str, optimizer: str | None = None) -> Subject:
+    """What a network of the zoo or `package.module:function` builds, `:inference` behind it for
+    the forward pass alone. Its graph is kept, for who plans it next.
+
+    Raises:
+        MissingExtra: PyTorch is not installed.
+        SituateError: `text` names neither, it takes no optimizer, or building or capturing fails.
+    """
+    training = not text.endswith(INFERENCE)
+    if not training and optimizer is not None:
+        raise SituateError(f"{text}: inference has no update: leave the optimizer out")
+    update_rule(optimizer or "sgd")
+    base = text.removesuffix(INFERENCE)
+    if base in zoo.names():
+        found, _ = network(base)
+        check_installed(*found.packages)
+        update = optimizer or found.optimizer
+        subject = _subject(text, found.build, training, update)
+        keep(network_key(text, found, update), subject.program.graph)
+        return subject
+    if not re.fullmatch(r"[\w.]+:\w+", base):
+        raise SituateError(
+            f"{text!r} is no PyTorch model that could run: give a network of the zoo or "
+            f"package.module:function{nearest(base, zoo.names())}"
+        )
+    check_installed()
+    with current_directory():
+        loading = kept.Loading()
+        function, module = find_function(base)
+        subject = _subject(text, function, training, optimizer or "sgd")
+        loading.keep(text, optimizer or "sgd", module, subject.program.graph)
+        return subject
+
+
+def _subject(name: str, build: Build, training: bool, optimizer: str) -> Subject:
+    called = "it is called without arguments"
+    with contextlib.redirect_stdout(sys.stderr):
+        with explained(name, "building the model", called=called):
+            model, inputs, loss = three(build())
+        program = capture_program(
+            model, inputs, loss, training=training, optimizer=optimizer, name=name
+        )
+    given = inputs if isinstance(inputs, (tuple, list, Mapping)) else (inputs,)
+    return Subject(model, program.separate(inputs), given, program)

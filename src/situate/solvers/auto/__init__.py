@@ -1,0 +1,177 @@
+"""`auto`: the best of the list rules, improved by climbing and annealing until the budget ends."""
+
+from __future__ import annotations
+
+import math
+
+from situate import _core
+from situate.decoding import order_of
+from situate.errors import SituateError
+from situate.solvers import etf, expert, heft, single, topological
+from situate.solvers.auto.balance import balance
+from situate.solvers.auto.blocks import blocks
+from situate.solvers.auto.climb import climb
+from situate.solvers.auto.live import orders_count
+from situate.solvers.auto.one_device import keep_to_one_device
+from situate.solvers.auto.pipeline import offer_pipelines
+from situate.solvers.auto.shares import offer_shares
+from situate.solvers.auto.slices import (
+    SLICE,
+    best,
+    chains_of,
+    evaluations_of,
+    slice_seconds,
+    slices,
+)
+from situate.solvers.auto.tidy import tidy
+from situate.solvers.random_search import SAMPLES, draw
+from situate.solvers.search import Search
+
+DRAWING = 0.05
+"""Part of the budget after which no more random plans are drawn: on small problems they pay."""
+
+TIDYING = 0.05
+"""Part of the budget that is kept for tidying."""
+
+FOR_TIME = 0.4
+"""Part of what is left of the budget that a search for throughput gives to a search for time, where
+the order of ops decides what fits."""
+
+HEARING = 0.5
+"""Part of the budget that must be left for that search to hear the rules too, which took the
+rest."""
+
+EVALUATIONS_TO_RECOVER = 100
+"""Evaluations an op from which on annealing begins hot."""
+
+BLOCKS_AT_LEAST, BLOCKS_AT_MOST = 20, 2
+"""One move in so many concerns a whole block: seldom in a long search, often in a short one."""
+
+
+def run(search: Search) -> None:
+    """Offer every rule's plan, anneal the best one, and tidy what comes out."""
+    search.reserve = TIDYING
+    _improve(search)
+    search.reserve = 0.0
+    tidy(search)
+    keep_to_one_device(search)
+
+
+def _improve(search: Search) -> None:
+    """However short the time, all rules are heard: so this is never worse than one of them."""
+    for rule in (single, expert, topological, heft, etf):
+        try:
+            rule.run(search)
+        except SituateError:
+            if rule is not expert:  # not every network has an expert placement
+                raise
+        if search.proved() or search.evaluated():
+            return
+    if search.finished():
+        return
+    by_load = search.problem.objective == "throughput"
+    if by_load and search.problem.d == 1 and best(search).feasible:
+        return
+    offer_shares(search)
+    for _ in draw(search, SAMPLES):
+        if search.left() < 1 - DRAWING:
+            break
+    if search.finished():
+        return
+    offer_pipelines(search)
+    if not by_load:
+        _shorten(search)
+        return
+    if orders_count(search.problem) and not search.finished():
+        _offer_shortest_step(search)
+    _make_fit(search)
+    balance(search)
+
+
+def _offer_shortest_step(search: Search) -> None:
+    """Offer what a search for time finds: in its order may fit what does not in the graph's."""
+    for_time = search.for_time(FOR_TIME)
+    for_time.offer(best(search).placement, best(search).order)
+    try:
+        if search.left() > HEARING:
+            _improve(for_time)
+        else:
+            _shorten(for_time)
+    finally:
+        search.evaluations += for_time.evaluations
+        found = best(for_time)
+        search.offer(found.placement, order_of(search.problem, found.schedule))
+
+
+def _shorten(search: Search) -> None:
+    """For time climb, then in any case anneal."""
+    if search.problem.objective == "time" and search.problem.transfers != "atomic":
+        climb(search)
+    _anneal(search)
+
+
+def _make_fit(search: Search) -> None:
+    """Where nothing fits yet, up to half of the budget goes to orders too: they decide how many
+    tensors are live at once."""
+    if best(search).feasible or search.problem.rules.memory == "persistent":
+        return
+    kept, search.reserve = search.reserve, 0.5
+    if not search.finished():
+        _anneal(search)
+    search.reserve = kept
+
+
+def _anneal(search: Search) -> None:
+    """Simulated annealing over placement and order (Kirkpatrick et al., Science 220, 1983)."""
+    found = best(search)
+    core = search.simulator.core
+    order = order_of(search.problem, found.schedule)
+    goal = "time" if search.problem.objective == "time" else "memory"
+    chains = chains_of(search)
+    annealers = _core.make_annealers(core, goal, search.seed, chains, found.placement, order)
+    together = blocks(search.problem)
+    annealers.move_blocks(*together, BLOCKS_AT_LEAST)
+    scale = annealers.typical_change(_samples(search))
+    heat = _heat(search, annealers)
+    scale *= heat
+    annealers.move_blocks(*together, max(BLOCKS_AT_MOST, round(BLOCKS_AT_LEAST * heat)))
+    search.evaluations += annealers.evaluations
+    known = [(True, math.inf)] * chains
+    for temperature, evaluations, new_round in slices(search, chains):
+        if new_round:
+            found = best(search)
+            order = order_of(search.problem, found.schedule)
+            for chain in range(chains):
+                annealers.restart(chain, found.placement, order)
+        before = annealers.evaluations
+        annealers.run(temperature * scale, evaluations, slice_seconds(search), search.threads)
+        search.evaluations += annealers.evaluations - before
+        for chain in range(chains):
+            feasible, cost, placement, order = annealers.best(chain)
+            if (not feasible, cost) < known[chain]:
+                known[chain] = not feasible, cost
+                search.offer(placement, order)
+        search.report()
+        if search.problem.objective == "throughput" and best(search).feasible:
+            return
+
+
+def _samples(search: Search) -> int:
+    """Moves to try for what they typically change."""
+    samples = min(200, max(20, 2_000_000 // search.problem.n))
+    if search.evaluation_limit is None:
+        return samples
+    return min(samples, 1 + (search.evaluation_limit - search.evaluations) // 10)
+
+
+def _heat(search: Search, annealers: _core.Annealers) -> float:
+    """Colder, the fewer evaluations an op the budget allows: then there is no time to recover."""
+    if search.time_limit is None:
+        expected = float(search.evaluation_limit or 0)
+    else:
+        begin, before = search.seconds, annealers.evaluations
+        evaluations = max(1, evaluations_of(search, search.threads) // 10)
+        annealers.run(0.0, evaluations, SLICE, search.threads)
+        rate = (annealers.evaluations - before) / max(search.seconds - begin, 1e-6)
+        expected = rate * (search.time_limit - search.seconds)
+    return min(1.0, max(0.0, expected) / (EVALUATIONS_TO_RECOVER * search.problem.n))

@@ -1,0 +1,79 @@
+"""Balancing: annealing of the busiest device or channel in steady pipelined operation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from situate import _core
+from situate.decoding import order_of
+from situate.solvers.auto.live import orders_count, weights
+from situate.solvers.auto.pipeline import pipeline_order
+from situate.solvers.auto.slices import best, chains_of, slice_seconds, slices
+from situate.solvers.search import Found, Placement, Search
+
+
+def balance(search: Search) -> None:
+    """Anneal the placement of the best plan; order plays a part where it decides what fits."""
+    problem = search.problem
+    if (problem.allowed.sum(axis=1) == 1).all():
+        return
+    chains = _Chains(search)
+    scale = best(search).value / 3
+    for temperature, evaluations, new_round in slices(search, chains.count):
+        if new_round:
+            chains.restart()
+        chains.run(temperature * scale, evaluations)
+        chains.offer()
+        search.report()
+
+
+class _Chains:
+    """Balancers, and of each the best that was offered.
+
+    Where live tensors count, what ops hold is their bytes in the plan that was offered last: the
+    balancers know of memory what is true near that plan.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self.count = chains_of(search)
+        self._weighs = orders_count(search.problem)
+        self._known = [(True, math.inf)] * self.count
+        line, start = pipeline_order(search.problem), best(search).placement
+        core = search.simulator.core
+        self._balancers = _core.make_balancers(core, search.seed, self.count, start, line)
+
+    def restart(self) -> None:
+        """From the best plan."""
+        for chain in range(self.count):
+            self._balancers.restart(chain, best(self._search).placement)
+            self._weigh(chain, best(self._search))
+
+    def run(self, temperature: float, evaluations: int) -> None:
+        """One slice."""
+        search, before = self._search, self._balancers.evaluations
+        self._balancers.run(temperature, evaluations, slice_seconds(search), search.threads)
+        search.evaluations += self._balancers.evaluations - before
+
+    def offer(self) -> None:
+        """What each chain has found since."""
+        for chain in range(self.count):
+            fits, period, placement = self._balancers.best(chain)
+            if (not fits, period) < self._known[chain]:
+                self._known[chain] = not fits, period
+                self._weigh(chain, self._decoded(placement))
+
+    def _decoded(self, placement: Placement) -> Found:
+        """In the order of the graph and, where orders count, in that of the best plan."""
+        search = self._search
+        orders = [np.array(search.problem.graph.order, np.int32)]
+        if self._weighs:
+            orders.append(order_of(search.problem, best(search).schedule))
+        return min((search.offer(placement, order) for order in orders), key=lambda f: f.score)
+
+    def _weigh(self, chain: int, found: Found) -> None:
+        if self._weighs:
+            self._balancers.weigh(chain, *weights(self._search.problem, found.schedule))
+            self._known[chain] = True, math.inf

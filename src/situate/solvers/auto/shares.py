@@ -1,0 +1,105 @@
+"""Shares: the network cut into a piece a device, by work or by bytes; what does not fit spills."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+from situate.solvers.auto.pipeline import pipeline_order
+from situate.solvers.expert import accelerators
+from situate.solvers.search import Found, Placement, Search
+
+SPILLS = 30
+"""Rounds of moving what does not fit."""
+
+MARGIN = 1.02
+"""A device that is over its limit gives up this many times what it is over by."""
+
+
+def offer_shares(search: Search) -> None:
+    """Offer a cut by seconds and one by persistent bytes, and the best plan so far, each until it
+    fits by spilling."""
+    problem = search.problem
+    order = np.array(problem.graph.order, np.int32)
+    for placement in (by_seconds(problem), by_bytes(problem)):
+        offer_until_it_fits(search, placement, order)
+        if search.finished():
+            return
+    best = search.best
+    if best is not None and not best.feasible:
+        offer_until_it_fits(search, best.placement, best.order)
+
+
+def by_seconds(problem: Problem) -> Placement:
+    """Placement (n,) along the pipeline's order, each accelerator's piece as long as it is fast."""
+    devices = accelerators(problem)
+    seconds = np.where(np.isfinite(problem.seconds), problem.seconds, 0)[:, devices]
+    weight = np.zeros(problem.units)
+    np.add.at(weight, problem.unit, seconds.mean(axis=1))
+    speed = 1 / np.maximum(seconds.sum(axis=0), 1e-300)
+    return _cut(problem, devices, pipeline_order(problem), weight, speed)
+
+
+def by_bytes(problem: Problem) -> Placement:
+    """Placement (n,) in topological order, each accelerator's piece as heavy as it has memory."""
+    devices = accelerators(problem)
+    units = problem.unit[list(problem.graph.order)]
+    _, first = np.unique(units, return_index=True)
+    line = units[np.sort(first)]
+    capacity = problem.capacity[devices].astype(np.float64)
+    return _cut(problem, devices, line, problem.unit_persistent.astype(np.float64), capacity)
+
+
+def _cut(
+    problem: Problem,
+    devices: list[int],
+    line: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    share: NDArray[np.float64],
+) -> Placement:
+    middle = np.cumsum(weight[line]) - weight[line] / 2
+    ends = np.cumsum(share) / share.sum() * weight.sum()
+    piece = np.minimum(np.searchsorted(ends, middle, side="right"), len(devices) - 1)
+    of_unit = np.empty(problem.units, np.int64)
+    of_unit[line] = np.array(devices)[piece]
+    stuck = ~problem.allowed[np.arange(problem.units), of_unit]
+    of_unit[stuck] = problem.allowed[stuck].argmax(axis=1)
+    return np.asarray(of_unit[problem.unit], np.int32)
+
+
+def offer_until_it_fits(search: Search, placement: Placement, order: NDArray[np.int32]) -> None:
+    """Offer the plan; while it does not fit, move units that cost little time for their bytes."""
+    found = search.offer(placement, order)
+    for _ in range(SPILLS):
+        if found.feasible or search.finished():
+            return
+        spilled = spill(search.problem, found)
+        if (spilled == found.placement).all():
+            return
+        found = search.offer(spilled, order)
+
+
+def spill(problem: Problem, found: Found) -> Placement:
+    """Placement (n,) in which every device that is over its limit has given up about as much.
+
+    The units that lose the fewest seconds for each persistent byte go first, to the device with
+    the most room.
+    """
+    over = found.schedule.overflow(problem)
+    room = (problem.capacity - found.schedule.peak).astype(np.float64)
+    of_unit = np.empty(problem.units, np.int64)
+    of_unit[problem.unit] = found.placement
+    held, seconds = problem.unit_persistent.astype(np.float64), problem.unit_seconds
+    for device in np.flatnonzero(over):
+        target = int(room.argmax())
+        if room[target] <= 0:
+            break
+        units = np.flatnonzero((of_unit == device) & (held > 0) & problem.allowed[:, target])
+        loss = (seconds[units, target] - seconds[units, device]) / held[units]
+        units = units[np.argsort(loss, kind="stable")]
+        given = np.cumsum(held[units])
+        enough = np.searchsorted(given, min(over[device] * MARGIN, room[target])) + 1
+        of_unit[units[:enough]] = target
+        room[target] -= given[:enough][-1] if len(units) else 0.0
+    return np.asarray(of_unit[problem.unit], np.int32)

@@ -1,0 +1,85 @@
+"""Work of the nodes of execution traces."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate.readers.execution_trace import work
+from situate.readers.execution_trace.nodes import Node, nodes
+from tests.readers.traces import execution_trace, node, tensor
+
+
+def of(name: str, shapes: list, values: list | None = None, out: int = 4) -> Node:
+    given = node(3, name, values or [0] * len(shapes), [tensor(9, out)], shapes=shapes)
+    given["input_types"] = ["Int"] * len(given["inputs"])
+    return nodes(execution_trace(given))[-1]
+
+
+CONVOLUTION = [None, None, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1]
+
+
+@pytest.mark.parametrize(
+    ("node", "flops"),
+    [
+        (of("aten::mm", [[2, 3], [3, 5]]), 2 * 2 * 3 * 5),
+        (of("aten::addmm", [[5], [2, 3], [3, 5]]), 2 * 2 * 3 * 5),
+        (of("aten::bmm", [[7, 2, 3], [7, 3, 5]]), 2 * 7 * 2 * 3 * 5),
+        (of("aten::baddbmm", [[7, 2, 5], [7, 2, 3], [7, 3, 5]]), 2 * 7 * 2 * 3 * 5),
+        (of("aten::mv", [[2, 3], [3]]), 2 * 2 * 3),
+        (of("aten::relu", [[2, 3]]), 0),
+        (of("aten::mm", [[], []]), 0),
+        (of("aten::mm", [["x"], [3]]), 0),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_products_count_two_for_a_multiply_add(node, flops):
+    assert work.flops(node, []) == flops
+
+
+def test_a_convolution_counts_by_its_output():
+    """4 images of 8 channels, 6 x 6, from 3 channels by 3 x 3."""
+    found = of("aten::convolution", [[4, 3, 6, 6], [8, 3, 3, 3]], CONVOLUTION, 4 * 8 * 36)
+    assert work.flops(found, []) == 2 * (4 * 8 * 36) * (3 * 9)
+
+
+def test_a_transposed_convolution_counts_by_its_input():
+    transposed = [*CONVOLUTION[:6], True, [0, 0], 1]
+    found = of("aten::convolution", [[4, 3, 6, 6], [3, 8, 3, 3]], transposed, 4 * 8 * 64)
+    assert work.flops(found, []) == 2 * (4 * 3 * 36) * (8 * 9)
+
+
+@pytest.mark.parametrize(("mask", "times"), [([True] * 3, 2), ([False, True, True], 1)])
+def test_the_way_back_counts_the_gradients_that_are_asked_for(mask, times):
+    values = [None, None, None, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, mask]
+    shapes = [[4, 8, 6, 6], [4, 3, 6, 6], [8, 3, 3, 3]]
+    found = of("aten::convolution_backward", shapes, values)
+    assert work.flops(found, []) == times * 2 * (4 * 8 * 36) * (3 * 9)
+
+
+def test_attention_counts_its_products():
+    """2 for scores and sum on the way forward, 5 on the way back."""
+    query, key = [1, 2, 5, 8], [1, 2, 7, 8]
+    product = 2 * 2 * 5 * 7 * 8
+    forward = of("aten::_scaled_dot_product_flash_attention", [query, key, key])
+    backward = of("aten::_scaled_dot_product_flash_attention_backward", [query, query, key, key])
+    assert work.flops(forward, []) == 2 * product
+    assert work.flops(backward, []) == 5 * product
+
+
+def test_what_runs_inside_counts_once():
+    """A convolution that is made of products is counted as a convolution."""
+    outer = node(3, "aten::linear")
+    inner = node(4, "aten::addmm", [0, 0, 0], parent=3, shapes=[[5], [2, 3], [3, 5]])
+    innermost = node(5, "aten::mm", [0, 0], parent=4, shapes=[[2, 3], [3, 5]])
+    for part in (inner, innermost):
+        part["input_types"] = ["Int"] * 3
+    *_, first, second, third = nodes(execution_trace(outer, inner, innermost))
+    assert work.flops(first, [second, third]) == 2 * 2 * 3 * 5
+
+
+def test_the_dtype_is_the_first_that_floats():
+    mixed = node(3, "aten::f", [tensor(1), tensor(2)], types=["Tensor(long int)", "Tensor(double)"])
+    assert work.dtype(nodes(execution_trace(mixed))[-1]) == "float64"
+    whole = node(3, "aten::f", [tensor(1)], types=["Tensor(long int)"])
+    assert work.dtype(nodes(execution_trace(whole))[-1]) == "int64"
+    assert work.dtype(nodes(execution_trace(node(3, "aten::f")))[-1]) == "float32"

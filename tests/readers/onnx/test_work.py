@@ -1,0 +1,88 @@
+"""FLOPs and traffic of ONNX ops, against figures worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("onnx")
+
+from situate.readers.onnx.shapes import Info, Shapes
+from situate.readers.onnx.work import work
+from tests.readers.models import graph, node, value
+
+SHAPES = {
+    "image": (2, 3, 8, 8),
+    "filter": (4, 3, 3, 3),
+    "features": (2, 4, 8, 8),
+    "up": (4, 5, 2, 2),
+    "wide": (2, 5, 16, 16),
+    "a": (6, 5, 4),
+    "b": (6, 4, 7),
+    "ab": (6, 5, 7),
+    "column": (4, 5),
+    "matrix": (4, 7),
+    "product": (5, 7),
+    "steps": (10, 2, 8),
+    "gates": (1, 64, 8),
+    "recurrence": (1, 64, 16),
+    "states": (10, 1, 2, 16),
+    "table": (50000, 16),
+    "ids": (2, 3),
+    "rows": (2, 3, 16),
+    "query": (2, 4, 10, 16),
+    "keys": (2, 4, 20, 16),
+    "pooled": (2, 4, 4, 4),
+    "average": (2, 4, 1, 1),
+}
+
+
+def figures(made) -> tuple[int, int]:
+    return work(made, Shapes({name: Info(shape, "float32") for name, shape in SHAPES.items()}))
+
+
+@pytest.mark.parametrize(
+    ("made", "flops"),
+    [
+        (node("Conv", "image filter", "features"), 2 * 512 * 27),
+        (node("ConvTranspose", "features up", "wide"), 2 * 512 * 20),
+        (node("MatMul", "a b", "ab"), 2 * 210 * 4),
+        (node("Gemm", "column matrix", "product", transA=1), 2 * 35 * 4),
+        (node("Einsum", "a b", "ab", equation="bij,bjk->bik"), 2 * 6 * 5 * 4 * 7),
+        (node("Einsum", "a b", "ab", equation="...ij,...jk->...ik"), 2 * 6 * 5 * 4 * 7),
+        (node("LSTM", "steps gates recurrence", "states"), 2 * 20 * 64 * (8 + 16)),
+        (node("Attention", "query keys keys", "query"), 4 * 2 * 4 * 10 * 16 * 20),
+        (node("MaxPool", "features", "pooled", kernel_shape=[2, 2]), 128 * 4),
+        (node("GlobalAveragePool", "features", "average"), 512),
+        (node("Relu", "image", "image"), 384),
+        (node("Reshape", "image", "image"), 0),
+        (node("Shape", "image", "ids"), 0),
+    ],
+)
+def test_flops(made, flops):
+    assert figures(made)[0] == flops
+
+
+def test_traffic_is_what_goes_in_and_out():
+    assert figures(node("Conv", "image filter", "features"))[1] == 4 * (384 + 108 + 512)
+
+
+def test_a_gather_reads_the_rows_it_takes_and_no_more():
+    assert figures(node("Gather", "table ids", "rows"))[1] == 4 * (2 * 96 + 6)
+
+
+def test_a_scan_runs_once_per_step():
+    body = graph([node("Relu", "s", "t")], [value("s", [2, 8])], [value("t", [2, 8])])
+    assert figures(node("Scan", "steps", "steps", body=body, num_scan_inputs=1))[0] == 10 * 16
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        node("Conv", "image", "features"),
+        node("MatMul", "", "ab"),
+        node("LSTM", "", ""),
+        node("Einsum", "a", "ab"),
+    ],
+)
+def test_a_node_that_lacks_inputs_crashes_nothing(made):
+    assert figures(made)[0] >= 0

@@ -1,0 +1,82 @@
+"""What cannot be captured is said in a line with a remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from situate.errors import SituateError  # noqa: E402
+from situate.readers.torch import capture  # noqa: E402
+from situate.readers.torch.errors import explained  # noqa: E402
+from situate.runtime.equality import compare  # noqa: E402
+
+
+class Branching(nn.Module):
+    """Decides by values, with an operator for that."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda t: self.layer(t), lambda t: -self.layer(t), (x,))
+
+
+class Packing(nn.Module):
+    """A recurrent layer over a packed sequence."""
+
+    def __init__(self):
+        super().__init__()
+        self.cells = nn.GRU(4, 4, batch_first=True)
+
+    def forward(self, x):
+        packed = nn.utils.rnn.pack_padded_sequence(x, [3, 2], batch_first=True)
+        return self.cells(packed)[0].data
+
+
+def penalised(model, x):
+    """A gradient penalty."""
+    x = x.detach().requires_grad_()
+    value = model(x)
+    (gradient,) = torch.autograd.grad(value.sum(), x, create_graph=True)
+    return value.mean() + gradient.norm()
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (
+            lambda: (nn.Sequential(nn.Linear(4, 4), nn.Tanh()), torch.ones(2, 4), penalised),
+            "net: capturing the step: the step asks for gradients itself .*: leave them out",
+        ),
+        (
+            lambda: (Branching(), torch.ones(2, 4), lambda model, x: model(x).mean()),
+            r"net: capturing the step: the step calls .* \(torch\.cond .*: use torch\.where",
+        ),
+        (
+            lambda: (Packing(), torch.ones(2, 3, 4), lambda model, x: model(x).mean()),
+            r"test_errors\.py:\d+: a size or number here .* use a mask or a fixed size$",
+        ),
+    ],
+)
+def test_what_is_not_captured_has_a_remedy(build, message):
+    with pytest.raises(SituateError, match=message):
+        capture(build, name="net")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_that_cannot_be_copied_has_a_remedy_and_no_line_of_the_runtimes():
+    model = nn.Sequential(nn.utils.weight_norm(nn.Linear(4, 4)))
+    with pytest.raises(SituateError, match=r"^model: copying the model: a module keeps .*: use "):
+        compare(model, (torch.ones(2, 4),), None, None, lambda *_: None)
+
+
+def test_a_key_error_of_the_user_is_the_users():
+    with (
+        pytest.raises(SituateError, match=r"test_errors\.py:\d+: KeyError: 'val'$"),
+        explained("net", "capturing the step"),
+    ):
+        {}["val"]

@@ -1,0 +1,141 @@
+"""What capture would lose is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import Tensor, nn  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+from situate.errors import SituateError  # noqa: E402
+from situate.readers.torch import capture  # noqa: E402
+from tests.readers.calling import X, mean, of  # noqa: E402
+
+
+class Straight(torch.autograd.Function):
+    """Rounds, and passes gradients on."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.round()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return gradient
+
+
+def rounded(model: Any, x: Tensor) -> Tensor:
+    out: Tensor = Straight.apply(model.layer(x))
+    return out
+
+
+def hooked(model: Any, x: Tensor) -> Tensor:
+    out: Tensor = model.layer(x)
+    if out.requires_grad:
+        out.register_hook(lambda gradient: gradient * 2)
+    return out
+
+
+def reentrant(model: Any, x: Tensor) -> Tensor:
+    out: Tensor = checkpoint(model.layer, x, use_reentrant=True)
+    return out
+
+
+def penalised(model: Any, x: Tensor) -> Tensor:
+    out: Tensor = model.layer(x)
+    out.sum().backward(retain_graph=True)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (rounded, r"test_refused\.py:\d+: capture does not see .*Function 'Straight': write"),
+        (hooked, r"test_refused\.py:\d+: capture does not see a hook on a tensor's gradient"),
+        (
+            penalised,
+            r"test_refused\.py:\d+: the step calls backward\(\) itself: return the loss",
+        ),
+        (reentrant, r"torch.utils.checkpoint: call it with use_reentrant=False"),
+    ],
+)
+def test_what_changes_the_backward_pass_unseen_is_refused(
+    function: Callable[[Any, Tensor], Tensor], message: str
+) -> None:
+    with pytest.raises(SituateError, match=message):
+        of(function)
+
+
+@pytest.mark.parametrize("function", [rounded, hooked])
+def test_where_there_is_no_backward_pass_it_may(function: Callable[[Any, Tensor], Tensor]) -> None:
+    assert of(function, training=False).ops
+
+
+def test_functions_and_hooks_work_after_a_capture_as_before() -> None:
+    for function in (rounded, hooked):
+        with pytest.raises(SituateError):
+            of(function)
+    x = torch.tensor([0.4, 1.6], requires_grad=True)
+    (y := Straight.apply(x)).register_hook(lambda gradient: gradient * 3)
+    y.sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+class Criterion(nn.Module):
+    """A loss that learns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Linear(3, 1)
+
+    def forward(self, out: Tensor, x: Tensor) -> Tensor:
+        value: Tensor = self.scale(out * x).mean()
+        return value
+
+
+def test_sparse_gradients_are_refused_by_the_name_of_their_module() -> None:
+    def build() -> Any:
+        model = nn.Sequential(nn.Embedding(5, 3, sparse=True))
+        return model, (torch.zeros(4, dtype=torch.int64),), mean
+
+    with pytest.raises(SituateError, match=r"0: makes a sparse tensor, .*: leave sparse=True out"):
+        capture(build, name="m")
+
+
+def test_a_loss_with_parameters_is_refused_where_it_would_be_trained() -> None:
+    build = lambda: (nn.Linear(3, 3), (*X, *X), Criterion())  # noqa: E731
+    with pytest.raises(SituateError, match=r"parameters of its own, such as 'scale.weight': make"):
+        capture(build, name="m")
+    assert capture(build, training=False, name="m:inference").ops
+
+
+def test_a_tensor_from_elsewhere_that_takes_a_gradient_is_refused() -> None:
+    weight = torch.ones(3, requires_grad=True)
+    with pytest.raises(SituateError, match=r"a tensor of shape \(3,\) that takes a gradient"):
+        of(lambda model, x: model.layer(x) * weight)
+
+
+def test_a_tensor_of_the_builders_own_that_nothing_holds_is_refused() -> None:
+    def build() -> Any:
+        scale = nn.Parameter(torch.ones(3))
+        return nn.Linear(3, 3), X, lambda model, x: (model(x) * scale).mean()
+
+    with pytest.raises(SituateError, match="that neither the model holds nor the inputs have"):
+        capture(build, name="m")
+
+
+def test_a_trained_parameter_that_the_forward_pass_changes_is_refused() -> None:
+    def normed(model: Any, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            model.layer.bias.mul_(0.5)
+        out: Tensor = model.layer(x)
+        return out
+
+    with pytest.raises(SituateError, match=r"changes parameter 'layer.bias', which is trained"):
+        of(normed)

@@ -1,0 +1,42 @@
+"""From what the user typed to a model that runs."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+from situate.errors import SituateError
+from situate.readers.torch import capture_function
+from situate.runtime.subject import find_subject
+
+
+def test_it_is_real_and_its_graph_is_the_one_that_is_planned() -> None:
+    subject = find_subject("tests.profiling.models:mlp", "adam")
+    planned = capture_function("tests.profiling.models:mlp", optimizer="adam", cache=False)
+    assert subject.program.graph == planned
+    assert [tuple(tensor.shape) for tensor in subject.inputs] == [(8, 32), (8,)]
+    assert float(subject.inputs[0].abs().sum()) > 0
+
+
+def test_inference_has_no_update() -> None:
+    graph = find_subject("tests.profiling.models:mlp:inference").program.graph
+    assert {op.phase for op in graph.ops} == {"forward"}
+
+
+@pytest.mark.parametrize(
+    ("text", "optimizer", "message"),
+    [
+        ("model.json", None, "'model.json' is no PyTorch model that could run"),
+        ("resnet5", None, "did you mean 'resnet50'"),
+        ("tests.profiling.models:none", None, "none"),
+        ("tests.profiling.models:two", None, r"must return \(model, inputs, loss\)"),
+        ("tests.profiling.models:broken", None, "no weights here"),
+        ("tests.profiling.models:mlp", "adamm", "did you mean 'adam'"),
+        ("tests.profiling.models:mlp:inference", "adam", "inference has no update"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(text: str, optimizer: str | None, message: str) -> None:
+    with pytest.raises(SituateError, match=message) as error:
+        find_subject(text, optimizer)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,271 @@
+"""`auto`: never worse than a rule, the same at any number of threads, and honest in the core."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from situate import _core
+from situate.cluster import Cluster, Device, Link
+from situate.decoding import priority_of
+from situate.evaluators.simulator import Simulator
+from situate.graph import Graph, Op, Tensor
+from situate.problem import RULES, Problem
+from situate.result import Result
+from situate.solvers import solve
+from situate.solvers.auto.blocks import Blocks
+from situate.solvers.auto.pipeline import pipeline_order
+from tests.oracle.problems import random_decision, random_problem
+from tests.solvers import families
+from tests.solvers.exhaustive import best_values
+from tests.solvers.families import OBJECTIVES, apart, chain, devices, fork, layered
+
+LIST_RULES = ("single", "topological", "heft", "etf")
+
+
+def _auto(problem: Problem, evaluations: int = 2000, **changes: Any) -> Result:
+    return solve(problem, time_limit=None, evaluations=evaluations, **changes)
+
+
+def _score(result: Result) -> tuple[int, float]:
+    return int(result.schedule.overflow(result.problem).sum()), result.value
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_is_never_worse_than_a_list_rule(seed: int) -> None:
+    drawn = random_problem(seed)
+    for rules in (drawn.rules, *RULES.values()):
+        for objective in OBJECTIVES:
+            problem = Problem(drawn.graph, drawn.cluster, objective, rules)
+            best = min(_score(solve(problem, rule)) for rule in LIST_RULES)
+            assert _score(_auto(problem, 200)) <= best, (rules.name, objective)
+
+
+@pytest.mark.parametrize("rules", families.RULES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("family", ["bus", "tight", "blocking"])
+def test_the_seed_alone_decides(family: str, objective: str, rules: str) -> None:
+    problem = families.problem(family, objective, rules)
+    results = [_auto(problem, 800, seed=5, threads=threads) for threads in (1, 2, 3)]
+    first = results[0]
+    for other in results[1:]:
+        assert np.array_equal(first.placement, other.placement)
+        assert np.array_equal(first.order, other.order)
+        assert (first.value, first.evaluations) == (other.value, other.evaluations)
+
+
+def test_another_seed_searches_elsewhere() -> None:
+    orders = {tuple(_auto(families.problem("bus"), 800, seed=seed).order) for seed in range(4)}
+    assert len(orders) > 1
+
+
+def test_it_improves_on_the_rules_by_a_margin() -> None:
+    problem = Problem(layered(10, 8, 1, size=4), devices(1, 1, 2, latency=0.5))
+    best = min(solve(problem, rule).value for rule in LIST_RULES)
+    assert _auto(problem, 10_000).value < 0.85 * best
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_it_finds_the_optimum_of_tiny_problems(seed: int) -> None:
+    """In time and in memory; of every plan there is, as `exhaustive` finds them."""
+    problem = random_problem(seed)
+    best = best_values(problem) if problem.n <= 4 and problem.d <= 3 else None
+    for objective in OBJECTIVES[:2] if best else ():
+        result = _auto(dataclasses.replace(problem, objective=objective), 3000)
+        assert best is not None
+        assert result.feasible == math.isfinite(best[objective])
+        if result.feasible:
+            assert result.value == pytest.approx(best[objective], rel=1e-12), objective
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_it_finds_the_shortest_period_of_tiny_problems(chunk: int) -> None:
+    """Where persistent bytes are all that counts; live tensors it does not foresee."""
+    for seed in range(chunk, 240, 4):
+        drawn = random_problem(seed)
+        if drawn.n > 5 or drawn.d > 3:
+            continue
+        problem = Problem(drawn.graph, drawn.cluster, "throughput", RULES["dnn-partitioning"])
+        best = best_values(problem)
+        result = _auto(problem, 5000)
+        if best and result.feasible:
+            assert result.value == pytest.approx(best["throughput"], rel=1e-9), seed
+
+
+@pytest.mark.parametrize("seed", [12, 91, 104, 112, 131, 149])
+def test_the_period_under_live_tensors_is_at_most_that_of_the_shortest_step(seed: int) -> None:
+    """Where only some orders fit: the same placement fits in the order of the plan for time."""
+    drawn = random_problem(seed)
+    step = _auto(drawn, 6000)
+    period = step.schedule.period(drawn)
+    steady = _auto(dataclasses.replace(drawn, objective="throughput"), 6000)
+    assert step.feasible
+    assert steady.feasible
+    assert steady.value <= 1.1 * period
+
+
+def test_memory_is_kept_where_no_device_holds_everything() -> None:
+    """The fast devices hold 4 ops of 10 bytes each, so 4 of 12 are slow."""
+    fast = [Device(f"d{i}", "x1", memory=45) for i in range(2)]
+    cluster = Cluster("c", (*fast, Device("d2", "x2")), (Link("*", "*", math.inf),))
+    result = _auto(Problem(apart(12, persistent=10), cluster))
+    assert result.feasible
+    assert result.value == 8
+
+
+def test_it_finds_what_fits_where_the_rules_do_not() -> None:
+    """Bin packing: 9+7+4, 8+6+6 bytes fit two devices of 20 in few ways."""
+    held = (9, 8, 7, 6, 6, 4)
+    ops = tuple(Op(f"op{j}", seconds={"*": 1.0}, persistent=b) for j, b in enumerate(held))
+    problem = Problem(Graph("g", ops), devices(1, 1, memory=20))
+    for objective in OBJECTIVES:
+        assert _auto(dataclasses.replace(problem, objective=objective)).feasible
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("count", [1, 2])
+def test_it_finds_an_order_that_fits_under_live_tensors(objective: Any, count: int) -> None:
+    """Eight branches of a big tensor each: one device holds one or two at a time, not all."""
+    n = 8
+    ops = [Op(f"make{j}", seconds={"*": 1.0}) for j in range(n)]
+    ops += [Op(f"use{j}", seconds={"*": 1.0}) for j in range(n)]
+    tensors = [Tensor(f"t{j}", j, 10, (n + j,)) for j in range(n)]
+    cluster = devices(*[1] * count, memory=20)
+    problem = Problem(Graph("g", tuple(ops), tuple(tensors)), cluster, objective)
+    assert _auto(problem).feasible
+
+
+def test_unequal_devices_are_used_by_their_speed() -> None:
+    assert _auto(Problem(chain(10), devices(2, 1, 2))).devices_used == ["d1"]
+    counts = np.bincount(_auto(Problem(apart(30), devices(1, 2))).placement)
+    assert counts.tolist() == [20, 10]
+
+
+def test_the_peak_spreads_over_the_devices() -> None:
+    result = _auto(Problem(apart(8, persistent=10), devices(1, 1), "memory"))
+    assert result.value == 40
+    assert result.gap == 0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_under_atomic_rules_the_peak_counts_too(seed: int) -> None:
+    """Calls may wait for one another where the peak is all that counts."""
+    drawn = random_problem(seed)
+    problem = Problem(drawn.graph, drawn.cluster, "memory", "dnn-partitioning")  # type: ignore[arg-type]
+    best = solve(problem, "random", time_limit=None, evaluations=200)
+    assert _score(_auto(problem, 4000)) <= _score(best)
+
+
+def test_a_start_that_never_ends_is_left_behind() -> None:
+    """`single` puts a and c beside each other and b, which cannot be there, between them."""
+    ops = tuple(
+        Op(name, seconds={"d0": 1.0} if j == 1 else {"d1": 1.0, "d2": 3.0})
+        for j, name in enumerate("abc")
+    )
+    tensors = (Tensor("p", 0, 0, (1,)), Tensor("q", 1, 0, (2,)))
+    problem = Problem(Graph("g", ops, tensors), devices(1, 1, 1), "time", "dnn-partitioning")  # type: ignore[arg-type]
+    result = _auto(problem)
+    assert result.feasible
+    assert result.value == 5
+
+
+@pytest.mark.parametrize("goal", ["time", "memory"])
+@pytest.mark.parametrize("chunk", range(6))
+def test_the_core_knows_the_cost_of_its_best_plan(chunk: int, goal: str) -> None:
+    """Over moves, refusals, restarts and cuts: by a serial decoding from scratch, to the last bit.
+
+    Exact where transfers are blocking, or every pair has its channel and every op takes time.
+    """
+    for seed in range(chunk, 90, 6):
+        problem = _exact(random_problem(seed), seed)
+        first, second = random_decision(problem, seed), random_decision(problem, seed + 1)
+        order = np.array(problem.graph.order, np.int32)
+        core = Simulator(problem).core
+        annealers = _core.make_annealers(core, goal, seed, 1, first.placement, order)
+        annealers.move_blocks(*_halves(problem), 3)
+        annealers.typical_change(50)
+        for temperature in (100.0, 1.0, 0.1, 0.0):
+            annealers.run(temperature, 200, math.inf, 1)
+            _check_cost(problem, goal, *annealers.best(0))
+            annealers.restart(0, second.placement, order)
+            _check_cost(problem, goal, *annealers.best(0))
+
+
+def _halves(problem: Problem) -> Blocks:
+    """Two blocks, which share no unit."""
+    units = np.arange(problem.units, dtype=np.int32)
+    start = np.unique([0, problem.units // 2, problem.units]).astype(np.int32)
+    return Blocks(start, units, np.arange(len(start) - 1, dtype=np.int32))
+
+
+def _exact(drawn: Problem, seed: int) -> Problem:
+    own = tuple(structs.replace(link, channel="") for link in drawn.cluster.links)
+    ops = tuple(
+        structs.replace(op, seconds={d: s + 0.01 for d, s in (op.seconds or {}).items()})
+        for op in drawn.graph.ops
+    )
+    rules = (drawn.rules, *list(RULES.values())[:3])[seed % 4]
+    blocking = "blocking" in (rules.transfers or drawn.cluster.transfers)
+    links = drawn.cluster.links if blocking else own
+    cluster = dataclasses.replace(drawn.cluster, links=links)
+    return Problem(dataclasses.replace(drawn.graph, ops=ops), cluster, "time", rules)
+
+
+def _check_cost(
+    problem: Problem, goal: str, fits: bool, cost: float, placement: Any, order: Any
+) -> None:
+    schedule = Simulator(problem).schedule(placement, priority_of(order), decoder="serial")
+    schedule.verify(problem, allow_overflow=True)
+    over = schedule.overflow(problem) / problem.capacity
+    value = schedule.makespan if goal == "time" else float(schedule.peak.max())
+    assert fits == (not over.any())
+    if fits:
+        assert cost == value
+    else:
+        assert cost == pytest.approx(value * (1.05 + 10 * over.sum()), rel=1e-9)
+
+
+def test_the_core_refuses_what_is_no_decision_of_its_problem() -> None:
+    problem = random_problem(1)
+    core, order = Simulator(problem).core, np.array(problem.graph.order, np.int32)
+    placement, nowhere = random_decision(problem, 1).placement, np.full_like(order, problem.d)
+    annealers = _core.make_annealers(core, "time", 0, 1, placement, order)
+    balancers = _core.make_balancers(core, 0, 1, placement, pipeline_order(problem))
+    for restart in partial(annealers.restart, 0, order=order), partial(balancers.restart, 0):
+        with pytest.raises(ValueError, match="a placement has one entry an op"):
+            restart(placement=placement[:-1])
+        with pytest.raises(ValueError, match="names a device that does not exist"):
+            restart(placement=nowhere)
+        with pytest.raises(ValueError, match="puts an op where it may not run"):
+            restart(placement=problem.allowed.argmin(axis=1)[problem.unit].astype(np.int32))
+    with pytest.raises(ValueError, match="an order has one entry an op"):
+        annealers.restart(0, placement, order[:-1])
+    with pytest.raises(ValueError, match="bytes have one entry an op"):
+        balancers.weigh(0, problem.persistent[:-1], problem.capacity)
+    with pytest.raises(ValueError, match="capacities have one entry a device"):
+        balancers.weigh(0, problem.persistent, problem.capacity[:-1])
+    with pytest.raises(ValueError, match="names a device that does not exist"):
+        balancers.split(nowhere[:1], 1)
+    with pytest.raises(ValueError, match="at least one device"):
+        balancers.split(nowhere[:0], 1)
+
+
+def test_what_is_wide_or_long_or_apart_is_no_trouble() -> None:
+    for graph in (fork(3000, seconds=0.01), chain(3000, seconds=0.01), apart(3000, seconds=0.01)):
+        for objective in OBJECTIVES:
+            problem = Problem(graph, devices(1, 2, 1), objective)
+            result = _auto(problem, 60)
+            result.schedule.verify(problem, allow_overflow=not result.feasible)
+
+
+def test_all_rules_are_heard_however_short_the_time() -> None:
+    """A tight fork: the list rules beat one device, which is offered first."""
+    tight = families.problem("fork")
+    best = min(solve(tight, rule, time_limit=10).value for rule in ("single", "heft", "etf"))
+    assert solve(tight, "auto", time_limit=0).value <= best < solve(tight, "single").value

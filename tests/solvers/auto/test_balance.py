@@ -1,0 +1,63 @@
+"""Balancing: the busiest device of steady operation, and the core's account of it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from situate import _core
+from situate.evaluators.simulator import Simulator
+from situate.problem import RULES, Problem
+from situate.solvers import solve
+from situate.solvers.auto.pipeline import pipeline_order, turns
+from tests.oracle.problems import random_decision, random_problem
+from tests.solvers.families import chain, devices
+
+
+def test_a_pipeline_is_balanced() -> None:
+    problem = Problem(chain(12, seconds=[1.0, 2.0] * 6), devices(1, 1, 1), "throughput")
+    result = solve(problem, time_limit=None, evaluations=2000)
+    assert result.value == 6
+    assert result.gap < 1e-9
+
+
+@pytest.mark.parametrize("chunk", range(6))
+def test_the_core_knows_the_period_of_its_best_plan(chunk: int) -> None:
+    """Over moves, splits and restarts; and its plans keep units together where they may run."""
+    for seed in range(chunk, 90, 6):
+        drawn = random_problem(seed)
+        for rules in (drawn.rules, *RULES.values()) if drawn.d > 1 else ():
+            _balance(Problem(drawn.graph, drawn.cluster, "throughput", rules), seed)
+
+
+def _balance(problem: Problem, seed: int) -> None:
+    core, line = Simulator(problem).core, pipeline_order(problem)
+    placement = random_decision(problem, seed).placement
+    balancers = _core.make_balancers(core, seed, 1, placement, line)
+    for turn in turns(problem):
+        balancers.split(turn, 1 + seed % 3)
+        _check_period(problem, problem.persistent, problem.capacity, *balancers.best(0))
+    held, room = problem.persistent, problem.capacity
+    for temperature in (1.0, 0.01):
+        balancers.run(temperature, 300, math.inf, 1)
+        _check_period(problem, held, room, *balancers.best(0))
+        balancers.restart(0, random_decision(problem, seed + 1).placement)
+        _check_period(problem, held, room, *balancers.best(0))
+        held, room = held + np.arange(problem.n), room - 3
+        balancers.weigh(0, held, room)
+        _check_period(problem, held, room, *balancers.best(0))
+
+
+def _check_period(
+    problem: Problem, held: Any, room: Any, fits: bool, period: float, placement: Any
+) -> None:
+    schedule = Simulator(problem).schedule(placement, np.zeros(problem.n, np.float32))
+    assert period == pytest.approx(schedule.period(problem), rel=1e-9, abs=1e-12)
+    on_device = np.bincount(placement, held, minlength=problem.d)
+    assert fits == bool((on_device <= room).all())
+    assert problem.allowed[problem.unit, placement].all()
+    first = [np.flatnonzero(problem.unit == unit)[0] for unit in problem.unit]
+    assert (placement == placement[first]).all()

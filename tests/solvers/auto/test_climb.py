@@ -1,0 +1,73 @@
+"""Climbing within `auto`: from its best plan, within a share of its budget."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate.problem import Problem
+from situate.solvers import heft, single
+from situate.solvers.auto.climb import SHARE, climb
+from situate.solvers.search import Search
+from tests.solvers.families import chain, devices, problem
+from tests.solvers.learning import branching
+
+
+def searching(of: Problem, evaluations: int, rule=single, threads: int = 1) -> Search:
+    """A search that has heard one rule."""
+    search = Search(of, 0.0, None, evaluations, 0, threads, None)
+    rule.run(search)
+    return search
+
+
+def test_it_betters_the_plan_that_it_began_with():
+    search = searching(branching(), 2000)
+    before = search.best.value
+    climb(search)
+    assert search.best.value < 0.6 * before
+
+
+@pytest.mark.parametrize("evaluations", [10, 100, 1000])
+def test_it_takes_its_share_of_what_is_left(evaluations):
+    search = searching(branching(), evaluations)
+    left = evaluations - search.evaluations
+    climb(search)
+    assert evaluations - search.evaluations >= (1 - SHARE) * left - 20
+
+
+def test_from_where_it_ended_it_ends_early():
+    search = searching(branching(), 20_000)
+    climb(search)
+    again, value = search.evaluations, search.best.value
+    climb(search)
+    assert search.best.value <= value
+    assert search.evaluations - again < 0.5 * SHARE * 20_000
+
+
+def test_where_no_neighbour_is_better_it_ends():
+    search = searching(Problem(chain(6), devices(1, 1)), 1_000_000)
+    climb(search)
+    assert search.evaluations < 1000
+
+
+def test_without_time_it_does_nothing():
+    search = Search(branching(), 0.0, 0.0, None, 0, 1, None)
+    single.run(search)
+    before = search.evaluations
+    climb(search)
+    assert search.evaluations == before
+
+
+def test_a_plan_that_fits_replaces_one_that_does_not():
+    search = searching(problem("tight"), 2000)
+    assert not search.best.feasible
+    climb(search)
+    assert search.best.feasible
+
+
+@pytest.mark.parametrize("rule", [single, heft])
+def test_threads_change_nothing(rule):
+    one, two = (searching(branching(), 600, rule, threads) for threads in (1, 2))
+    climb(one)
+    climb(two)
+    assert one.best.value == two.best.value
+    assert one.evaluations == two.evaluations

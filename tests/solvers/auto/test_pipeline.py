@@ -1,0 +1,51 @@
+"""Contiguous pieces of the network, one a device."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.cluster import Cluster, Device, Link
+from situate.graph import Graph, Op, Tensor
+from situate.problem import Problem
+from situate.solvers.auto.pipeline import fill, offer_pipelines, pipeline_order, turns
+from situate.solvers.search import Search
+from tests.solvers.families import chain, devices
+
+
+def _search(problem: Problem) -> Search:
+    return Search(problem, 0.0, None, 100, 0, 1, None)
+
+
+def test_the_backward_pass_is_folded_onto_the_forward_pass() -> None:
+    phases = ["forward"] * 3 + ["backward"] * 3
+    ops = tuple(Op(f"op{j}", phase=phase, seconds={"*": 1.0}) for j, phase in enumerate(phases))
+    tensors = tuple(Tensor(f"t{j}", j, 1, (j + 1,)) for j in range(5))
+    line = pipeline_order(Problem(Graph("folded", ops, tensors), devices(1, 1)))
+    place = np.argsort(line)
+    assert abs(place[0] - place[5]) == 1
+    assert abs(place[2] - place[3]) == 1
+
+
+def test_a_cpu_takes_every_place_of_the_turn() -> None:
+    three = (Device("a"), Device("b"), Device("c", kind="cpu"))
+    ops = (Op("op", seconds={"*": 1.0}),)
+    problem = Problem(Graph("g", ops), Cluster("three", three, (Link("*", "*", 1.0),)))
+    assert [turn.tolist() for turn in turns(problem)] == [[0, 1, 2], [2, 0, 1], [0, 2, 1]]
+
+
+def test_devices_are_filled_one_after_the_other() -> None:
+    placement = fill(Problem(chain(6, persistent=10), devices(1, 1, 1, memory=30)))
+    assert placement.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_the_cut_with_the_shortest_period_is_offered() -> None:
+    """Two pieces of 4 s each; a transfer is a tenth of a second."""
+    problem = Problem(
+        chain(4, seconds=[3.0, 1.0, 1.0, 3.0]), devices(1, 1, bandwidth=10), "throughput"
+    )
+    search = _search(problem)
+    search.offer(np.zeros(4, np.int32), np.arange(4, dtype=np.int32))
+    offer_pipelines(search)
+    assert search.best is not None
+    assert search.best.value == 4.0
+    assert sorted(search.best.placement.tolist()) == [0, 0, 1, 1]

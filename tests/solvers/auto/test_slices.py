@@ -1,0 +1,85 @@
+"""Slices of a budget: rounds that cool, and what each may spend."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from situate.problem import Problem
+from situate.solvers import single
+from situate.solvers.auto.slices import (
+    CHAINS,
+    COLDEST,
+    HOTTEST,
+    ROUNDS,
+    SLICE,
+    SLICES,
+    best,
+    chains_of,
+    evaluations_of,
+    slice_seconds,
+    slices,
+)
+from situate.solvers.search import Search
+from tests.solvers.families import chain, devices
+
+
+def begun(
+    time_limit: float | None = None, evaluations: int | None = None, threads: int = 3
+) -> Search:
+    """A search that has heard one rule, far from its bound."""
+    problem = Problem(chain(4), devices(1, 1))
+    search = Search(problem, 0.0, time_limit, evaluations, 0, threads, None)
+    single.run(search)
+    return search
+
+
+def spent(search: Search) -> list[tuple[float, int, bool]]:
+    """The slices of a search whose chains spend what they may."""
+    found = []
+    for each in slices(search, CHAINS):
+        found.append(each)
+        search.evaluations += CHAINS * each[1]
+    return found
+
+
+def test_rounds_begin_hot_and_end_cold() -> None:
+    found = spent(begun(evaluations=20_000))
+    begins = [k for k, (_, _, new) in enumerate(found) if new]
+    assert len(begins) == len(ROUNDS)
+    for first, end in zip(begins, [*begins[1:], len(found)], strict=True):
+        temperatures = [temperature for temperature, _, _ in found[first:end]]
+        assert temperatures == sorted(temperatures, reverse=True)
+        assert temperatures[0] == pytest.approx(HOTTEST, rel=0.2)
+        assert temperatures[-1] == pytest.approx(COLDEST, rel=0.2)
+
+
+def test_the_evaluations_are_spent_and_no_more() -> None:
+    search = begun(evaluations=20_000)
+    assert len(spent(search)) == pytest.approx(SLICES, rel=0.05)
+    assert search.evaluations <= 20_000
+    assert search.evaluations > 20_000 - CHAINS
+
+
+def test_slices_end_where_nothing_is_evaluated() -> None:
+    assert len(list(slices(begun(evaluations=1000), CHAINS))) == 1
+
+
+def test_without_a_clock_the_machine_does_not_decide() -> None:
+    search = begun(evaluations=1000)
+    assert chains_of(search) == CHAINS
+    assert slice_seconds(search) == math.inf
+
+
+def test_with_a_clock_there_is_a_chain_a_thread_and_time_to_look_at_it() -> None:
+    search = begun(time_limit=100.0)
+    assert chains_of(search) == 3
+    assert slice_seconds(search) == SLICE
+    assert slice_seconds(begun(time_limit=0.0)) == 0
+    assert evaluations_of(begun(time_limit=100.0, evaluations=1000), 3) <= 1000 // 3
+
+
+def test_what_a_rule_offered_is_the_best() -> None:
+    search = begun(evaluations=1000)
+    assert best(search) is search.best

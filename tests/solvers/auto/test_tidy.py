@@ -1,0 +1,47 @@
+"""Parameters and inputs go to their readers where that costs nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.graph import Graph, Op, Tensor
+from situate.problem import Problem
+from situate.solvers.auto.tidy import stray, tidy
+from situate.solvers.search import Search
+from tests.solvers.families import devices
+
+
+def _problem(update_seconds: float = 0.0) -> Problem:
+    """A parameter with its update, read by one op; and a long op beside them."""
+    ops = (
+        Op("weight", seconds={"*": 0.0}, persistent=4, group="weight"),
+        Op("read", seconds={"*": 1.0}),
+        Op("update", seconds={"*": update_seconds}, group="weight"),
+        Op("long", seconds={"*": 3.0}),
+    )
+    tensors = (Tensor("w", 0, 4, (1,), resident=True), Tensor("g", 1, 0, (2,)))
+    return Problem(Graph("g", ops, tensors), devices(1, 1, bandwidth=1e9))
+
+
+def _tidied(problem: Problem, placement: list[int]) -> list[int]:
+    search = Search(problem, 0.0, None, 100, 0, 1, None)
+    search.offer(np.array(placement, np.int32), np.arange(4, dtype=np.int32))
+    tidy(search)
+    assert search.best is not None
+    return search.best.placement.tolist()
+
+
+def test_a_parameter_read_elsewhere_only_is_stray() -> None:
+    problem = _problem()
+    unit = int(problem.unit[0])
+    assert stray(problem, np.array([1, 0, 1, 1], np.int32)).tolist() == [[unit, 0]]
+    assert stray(problem, np.array([0, 0, 0, 1], np.int32)).tolist() == []
+
+
+def test_a_parameter_goes_to_its_reader_with_its_update() -> None:
+    assert _tidied(_problem(), [1, 0, 1, 1]) == [0, 0, 0, 1]
+
+
+def test_a_parameter_stays_where_its_move_would_cost_time() -> None:
+    problem = _problem(update_seconds=2.5)
+    assert _tidied(problem, [1, 0, 1, 0]) == [1, 0, 1, 0]

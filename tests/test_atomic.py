@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from situate.atomic import write_bytes
+from situate.errors import SituateError
+
+
+def test_a_file_is_written(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "a", b"content")
+    assert (tmp_path / "a").read_bytes() == b"content"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_file_is_replaced_and_keeps_its_permissions(tmp_path: Path) -> None:
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    write_bytes(str(target), b"new")
+    assert target.read_bytes() == b"new"
+    assert target.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_new_file_gets_the_usual_permissions(tmp_path: Path) -> None:
+    (tmp_path / "usual").touch()
+    write_bytes(tmp_path / "a", b"")
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_a_link_keeps_pointing_at_what_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("real")
+    write_bytes(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("name", ["missing/a", ".", "file/a", "nul\x00", "n" * 300])
+def test_what_cannot_be_written_is_one_line_that_names_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SituateError, match=r"^cannot write '.*': .+$") as caught:
+        write_bytes(os.path.join(tmp_path, name), b"data")
+    assert "\n" not in str(caught.value)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_where_there_is_no_folder_the_line_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(SituateError, match=r"there is no folder '.*missing': make it first"):
+        write_bytes(tmp_path / "missing" / "a", b"data")
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "a").write_bytes(b"old")
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(SituateError, match="No space left on device"):
+        write_bytes(tmp_path / "a", b"new")
+    assert os.listdir(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received: list[bytes] = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+    reader.start()
+    write_bytes(pipe, b"through")
+    reader.join(timeout=10)
+    assert received == [b"through"]
+    assert pipe.is_fifo()
