@@ -28,8 +28,8 @@ from benchmarks import placements
 from benchmarks.papers.runs import kept
 from benchmarks.record import RESULTS, Row, Target, show, write
 from benchmarks.runtime_cases import Case, cpus, profiled
-from situate.expected import expected_seconds
 from situate.problem import Problem
+from situate.report.running import running
 from situate.runtime.footprint import footprint
 from situate.runtime.measure import STEPS, measure
 from situate.schedule import Schedule
@@ -118,7 +118,8 @@ def _row(case: Case, problem: Problem, name: str, schedule: Schedule, steps: int
         measured = measure(step, case.inputs, steps)
         held = step.memory(*case.inputs)
     planned, told = schedule.peak.tolist(), footprint(cut, problem.workspace)
-    expected = expected_seconds(problem, schedule)
+    found = running(problem, schedule, measured, cut.used)
+    expected = found.predicted
     low, high = np.quantile(measured.seconds, (0.25, 0.75))
     return {
         "network": case.name,
@@ -133,6 +134,7 @@ def _row(case: Case, problem: Problem, name: str, schedule: Schedule, steps: int
         "measured_high": float(high),
         "plan_error": schedule.makespan / measured.median - 1,
         "error": expected / measured.median - 1,
+        "error_at_pace": found.error_at_pace,
         "error_to_best": expected / min(measured.seconds) - 1,
         "planned_bytes": [planned[d] for d in cut.used],
         "predicted_bytes": [told[d] for d in cut.used],
@@ -167,6 +169,7 @@ def _summaries(rows: list[Row]) -> Iterator[Row]:
             "median_plan_error": statistics.median(abs(row["plan_error"]) for row in mine),
             "largest_error": max(errors),
             "bias": statistics.median(row["error"] for row in mine),
+            "median_error_at_pace": statistics.median(abs(row["error_at_pace"]) for row in mine),
             "median_error_to_best": statistics.median(abs(row["error_to_best"]) for row in mine),
             "rank_correlation": _spearman(mine),
             "predicted_range": max(predicted) / min(predicted),

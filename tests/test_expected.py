@@ -7,7 +7,7 @@ import numpy as np
 from situate.cluster import Cluster, Device, Link
 from situate.costs.measured import Costs, MeasuredDevice
 from situate.decoding import decode
-from situate.expected import expected_seconds
+from situate.expected import expected_schedule, expected_seconds
 from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
 
@@ -34,6 +34,10 @@ def expected(
     costs = Costs("here", "today", {}, measured, [], 0.0, step)
     problem = Problem(GRAPH, Cluster("two", devices, links), costs=costs)
     schedule = decode(problem, np.array(placement, np.int32), ORDER, "eager")
+    found = expected_schedule(problem, schedule)
+    together = len(set(placement)) > 1
+    assert found.makespan + step * together == expected_seconds(problem, schedule)
+    assert found.placement.tolist() == placement
     return schedule.makespan, expected_seconds(problem, schedule)
 
 

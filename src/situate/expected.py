@@ -21,16 +21,23 @@ SENDERS = ("cpu",)
 
 def expected_seconds(problem: Problem, schedule: Schedule) -> float:
     """Seconds of a step as a schedule says; its makespan where no costs were measured or one device
-    does everything.
+    does everything. Otherwise that of `expected_schedule`, and what a step on several devices takes
+    beside it."""
+    if problem.costs is None or not _together(schedule):
+        return schedule.makespan
+    return expected_schedule(problem, schedule).makespan + problem.costs.step
+
+
+def expected_schedule(problem: Problem, schedule: Schedule) -> Schedule:
+    """A schedule with what devices that work at once cost one another.
 
     The ops run where and in the order that they do in the schedule. Each takes as many times longer
-    as its class was measured to while other devices work, for the part of it in which they do; what
-    a CPU sends keeps it busy instead of a channel; and what a step on several devices takes beside
-    them is added.
+    as its class was measured to while other devices work, for the part of it in which they do; and
+    what a CPU sends keeps it busy instead of a channel. Where no costs were measured or one device
+    does everything it is the schedule itself.
     """
-    together = len(np.unique(schedule.placement)) > 1 and schedule.decoder != "calls"
-    if problem.costs is None or not together:
-        return schedule.makespan
+    if problem.costs is None or not _together(schedule):
+        return schedule
     ops, sent = np.arange(problem.n), _sent(problem, schedule)
     seconds, channels = problem.seconds.copy(), problem.transfer_seconds.copy()
     seconds[ops, schedule.placement] *= _longer(problem, schedule)
@@ -39,8 +46,12 @@ def expected_seconds(problem: Problem, schedule: Schedule) -> float:
     slower = copy.copy(problem)
     slower.__dict__.update(seconds=seconds, transfer_seconds=channels)
     decoder: DecoderName = "serial" if schedule.decoder == "serial" else "eager"
-    found = decode(slower, schedule.placement, order_of(problem, schedule), decoder)
-    return found.makespan + problem.costs.step
+    return decode(slower, schedule.placement, order_of(problem, schedule), decoder)
+
+
+def _together(schedule: Schedule) -> bool:
+    """Whether devices work at once, op by op."""
+    return len(np.unique(schedule.placement)) > 1 and schedule.decoder != "calls"
 
 
 def _longer(problem: Problem, schedule: Schedule) -> Floats:

@@ -68,6 +68,16 @@ def test_the_error_has_a_direction(count, says):
     assert says in shown(running_table(made))
 
 
+def test_pace_parts_the_error_of_the_ops_from_that_of_their_order():
+    """Four ops of a second each were to take 5 s with a transfer; they took 5 s alone."""
+    problem = chain(4)
+    found = running(problem, schedule(problem, [0, 0, 1, 1]), MEASURED, [0, 1])
+    assert (found.pace, found.error, found.error_at_pace) == (1.25, 0.0, 0.25)
+    text = shown(running_table(found))
+    assert "ops took 1.25 times as long as predicted; at that pace 6.25 s, 25.0 % longer" in text
+    assert running_figures(found)["error_at_pace"] == 0.25
+
+
 def test_figures_are_numbers_by_device():
     problem = chain(4, memory=None)
     made = running(problem, schedule(problem, [0, 0, 1, 1]), MEASURED, [0, 1])

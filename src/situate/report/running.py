@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from situate.expected import expected_seconds
+from situate.expected import expected_schedule, expected_seconds
 from situate.problem import UNLIMITED, Problem
 from situate.report.computing import computing
 from situate.report.tables import name_cell, table
@@ -51,6 +51,7 @@ class Running:
     Attributes:
         first: the step that was dropped.
         predicted, planned: with and without what devices cost one another.
+        pace: how many times longer than predicted devices were busy, all together.
         seconds: of the steps that were averaged.
         loss: of the first and the last step; None for inference.
     """
@@ -64,6 +65,7 @@ class Running:
     deviation: float
     predicted: float
     planned: float
+    pace: float
     loss: tuple[float, float] | None
     devices: tuple[DeviceRun, ...]
 
@@ -71,6 +73,12 @@ class Running:
     def error(self) -> float:
         """Of the prediction, as a fraction of what was measured; negative where it is too short."""
         return self.predicted / self.mean - 1
+
+    @property
+    def error_at_pace(self) -> float:
+        """The same of a prediction with ops as long as they took: what is left of the error is that
+        of the order, of transfers and of waiting."""
+        return self.pace * self.predicted / self.mean - 1
 
 
 def running(
@@ -117,20 +125,27 @@ def running(
         measured.deviation,
         expected_seconds(problem, schedule),
         schedule.makespan,
+        _pace(expected_schedule(problem, schedule), measured),
         (measured.losses[0], measured.losses[-1]) if measured.losses else None,
         tuple(devices),
     )
 
 
+def _pace(expected: Schedule, measured: Measured) -> float:
+    predicted = float((expected.end - expected.start).sum())
+    return sum(measured.busy) / predicted if predicted else 1.0
+
+
 def running_table(found: Running) -> RenderableType:
     """The step's time, its spread and the prediction's error; busy, waiting and full devices."""
     spread = f"{time_text(min(found.seconds))} to {time_text(max(found.seconds))}"
-    direction = "longer" if found.error > 0 else "shorter"
     rows = [
         ("measured", f"{time_text(found.mean)}, the mean of {plural(len(found.seconds), 'step')}"),
         ("spread", f"{spread}, median {time_text(found.median)}, "
                    f"standard deviation {time_text(found.deviation)}"),
-        ("predicted", f"{time_text(found.predicted)}, {share_text(abs(found.error))} {direction}"),
+        ("predicted", f"{time_text(found.predicted)}, {_error(found.error)}"),
+        ("pace", f"ops took {found.pace:.3g} times as long as predicted; at that pace "
+                 f"{time_text(found.pace * found.predicted)}, {_error(found.error_at_pace)}"),
         *[("planned", f"{time_text(found.planned)}, without what devices cost one another")]
         * (found.planned != found.predicted),
         ("first step", f"{time_text(found.first)}, not counted"),
@@ -142,10 +157,15 @@ def running_table(found: Running) -> RenderableType:
     return Group(heading, _grid(rows), Text(), _devices(found))
 
 
+def _error(error: float) -> str:
+    return f"{share_text(abs(error))} {'longer' if error > 0 else 'shorter'}"
+
+
 def running_figures(found: Running) -> dict[str, Any]:
     """The same for JSON: seconds and bytes."""
     return asdict(found) | {
         "error": found.error,
+        "error_at_pace": found.error_at_pace,
         "devices": {device.name: asdict(device) for device in found.devices},
     }
 
