@@ -1,4 +1,4 @@
-"""Solvers: one file a method. `solve` runs any of them within a budget."""
+"""Solvers: one file or folder a method. `solve` runs any of them within a budget."""
 
 from __future__ import annotations
 
