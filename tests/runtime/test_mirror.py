@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import functools
+import signal
 from collections.abc import Callable
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from situate.runtime.device import Ran  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.mirror import Mirror  # noqa: E402
 from situate.runtime.optimizers import default  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
+from situate.runtime.team import StepFailed  # noqa: E402
+from situate.runtime.worker import Run, Store  # noqa: E402
 from tests.runtime.entries import contents, entry, same  # noqa: E402
 from tests.runtime.pairs import Pair  # noqa: E402
 from tests.runtime.steps import cut  # noqa: E402
@@ -116,3 +120,75 @@ def test_what_is_brought_back_can_be_undone() -> None:
     assert host.value.tolist() == [1.0, 1.0, 1.0]
     host.undo(4)
     assert host.value.tolist() == [0.0, 0.0, 0.0]
+
+
+class Stub:
+    """A team that runs nothing, and whose devices bring their state back as they are told."""
+
+    def __init__(self, store: Callable[[], None]) -> None:
+        self._store = store
+        self.closed = 0
+
+    def run(self, order: Run) -> list[Ran]:
+        return []
+
+    def store(self, order: Store) -> None:
+        self._store()
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def ahead(pair: Pair, store: Callable[[], None]) -> tuple[PlacedStep, Stub]:
+    """Its step on such a team, after one step."""
+    device, team = RealDevice("apart", "cpu", 1, mirrored=True), Stub(store)
+    placed = cut(pair.program, 1)
+    step = PlacedStep(
+        placed, pair.model, pair.optimizer, [device], keep=False, start=lambda *_: team
+    )
+    step(*pair.inputs)
+    return step, team
+
+
+def lost() -> None:
+    raise StepFailed("lost")
+
+
+def test_state_that_is_lost_is_an_error_also_where_a_step_is_closed(pair: Pair) -> None:
+    step, team = ahead(pair, lost)
+    with pytest.raises(StepFailed, match="lost"):
+        step.close()
+    assert team.closed == 1
+    assert step._team is None
+
+
+def test_state_that_is_lost_hides_no_error_of_the_callers(pair: Pair) -> None:
+    step, team = ahead(pair, lost)
+    with pytest.raises(KeyError), step:
+        raise KeyError
+    assert team.closed == 1
+
+
+def test_ctrl_c_waits_until_state_is_brought_back(pair: Pair) -> None:
+    """A team that is interrupted runs no more, and would seem to."""
+    stored: list[bool] = []
+
+    def interrupted() -> None:
+        if not stored:
+            signal.raise_signal(signal.SIGINT)
+        stored.append(True)
+
+    step, _ = ahead(pair, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        step.sync()
+    assert stored == [True]
+
+
+def test_a_failure_to_bring_state_back_says_that_some_may_be_old(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = apart(pair, keep=False)
+    step(*pair.inputs)
+    monkeypatch.setattr(Mirror, "store", lambda mirror, step: lost())
+    with pytest.raises(StepFailed, match="the model may be updated in part"):
+        step.sync()

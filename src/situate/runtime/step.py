@@ -155,11 +155,18 @@ class PlacedStep:
 
     def sync(self) -> None:
         """Bring the state of devices that have memory of their own, such as GPUs, back into the
-        model; reading its state dict, or the optimizer's, does so too."""
-        if self._ahead and self._team is not None:
+        model; reading its state dict, or the optimizer's, does so too. Signals wait meanwhile.
+
+        Raises:
+            SituateError: a device failed; what it alone held is lost, and nothing runs any more.
+        """
+        if not self._ahead or self._team is None:
+            return
+        with self._commit as commit:
+            commit.wait()
             try:
                 self._team.store(Store(self._step, self._bindings.changed()))
-            except SituateError:
+            except BaseException:
                 self._team = None
                 raise
 
@@ -177,12 +184,18 @@ class PlacedStep:
             weakref.finalize(self, hook.remove)
 
     def close(self) -> None:
-        """End the processes; the next call starts new ones."""
-        if self._team is not None:
-            with contextlib.suppress(SituateError):
-                self.sync()
-            self._team.close()
-        self._team = None
+        """End the processes; the next call starts new ones.
+
+        Raises:
+            SituateError: as `sync`, which is done first.
+        """
+        team = self._team
+        try:
+            self.sync()
+        finally:
+            self._team = None
+            if team is not None:
+                team.close()
 
     def __enter__(self) -> PlacedStep:
         return self
@@ -193,7 +206,11 @@ class PlacedStep:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+            return
+        with contextlib.suppress(SituateError):
+            self.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):

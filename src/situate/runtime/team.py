@@ -101,7 +101,7 @@ class Here:
 
     def store(self, order: Store) -> None:
         if isinstance(said := self._work.run(order), Failed):
-            raise failure(self._name, said, order.step, undone=True)
+            raise failure(self._name, said, order.step, order.keep)
 
     def close(self) -> None:
         return_freed_memory()

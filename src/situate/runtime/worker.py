@@ -90,11 +90,11 @@ class Run:
 @dataclass(frozen=True)
 class Store:
     """Bring back the state of devices that have memory of their own, after that step, with what
-    was changed from outside since; that never spoils what was there."""
+    was changed from outside since. Where it fails, some of the state is old."""
 
     step: int
     changed: tuple[tuple[int, int], ...] = ()
-    keep = True
+    keep = False
 
 
 @dataclass(frozen=True)
