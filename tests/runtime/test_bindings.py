@@ -37,6 +37,50 @@ def test_parameters_lie_in_the_devices_memory() -> None:
     assert {float(v) for entry in step._state for v in entry.value.flatten()} == {0.25}
 
 
+class Sharing(torch.nn.Module):
+    """Two layers whose weights are two parameters in one memory, the second from `row` on."""
+
+    def __init__(self, row: int = 0) -> None:
+        super().__init__()
+        self.a, self.b = (torch.nn.Linear(4, 4, bias=False) for _ in range(2))
+        memory = torch.zeros(8, 4)
+        self.a.weight.data, self.b.weight.data = memory[:4], memory[row : row + 4]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.b(torch.tanh(self.a(x)))
+        return found
+
+
+def of_sharing(row: int, training: bool) -> PlacedStep:
+    model, x = Sharing(row), torch.randn(3, 4)
+    loss = (lambda model, x: model(x).square().mean()) if training else None
+    captured = capture_program(model, (x,), loss, training=training)
+    made = torch.optim.SGD(model.parameters(), lr=0.1) if training else None
+    return step_of(captured, model, made, 1)
+
+
+@pytest.mark.parametrize("row", [0, 3])
+def test_memory_that_two_parameters_share_is_refused_where_it_changes(row: int) -> None:
+    """PyTorch would update it twice, and the step each parameter by itself."""
+    with pytest.raises(SituateError, match=r"'a.weight' and 'b.weight' share memory"):
+        of_sharing(row, training=True)
+
+
+def test_memory_that_nothing_changes_may_be_shared() -> None:
+    of_sharing(0, training=False).close()
+
+
+def test_parameters_side_by_side_share_no_memory() -> None:
+    of_sharing(4, training=True).close()
+
+
+def test_a_model_on_another_device_is_refused() -> None:
+    model, *_ = MODELS["towers"]()
+    model.right.to("meta")
+    with pytest.raises(SituateError, match=r"'right.\w+' is on meta: move the model to the CPU"):
+        step_of(program("towers", "adam"), model, default("adam", [*model.parameters()]), 1)
+
+
 def test_data_put_in_place_of_a_parameter_is_taken_over() -> None:
     step, (_, inputs, _) = towers(torch.optim.SGD), MODELS["towers"]()
     parameters = dict(step.model.named_parameters())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
 from situate.readers.torch.names import held
 from situate.runtime.groups import Groups
 from situate.runtime.hooks import Hooks
+from situate.runtime.memory import extent
 from situate.runtime.program import Program
 from situate.runtime.source import Names
 from situate.runtime.state import Entry
@@ -21,13 +22,21 @@ def state_values(program: Program, names: Names, model: torch.nn.Module) -> list
     """By number, the tensors of the model that a program names.
 
     Raises:
-        SituateError: the model has none of that name, or one of another shape.
+        SituateError: the model has none of that name, or one of another shape, on another device
+            than the CPU, or in memory of another that the step changes.
     """
     nodes = program.step.number
     captured = {held(node): node.meta["val"] for node in nodes if "val" in node.meta}
     found = [_value(program, path, model) for path in names.state]
-    for path, tensor in zip(names.state, found, strict=True):
+    state = dict(zip(names.state, found, strict=True))
+    for path, tensor in state.items():
         _check(path, tensor, captured.get(path, tensor))
+        if tensor.device.type != "cpu":
+            raise SituateError(
+                f"the model's {path!r} is on {tensor.device}: move the model to the CPU; devices "
+                "with memory of their own work on copies"
+            )
+    _check_apart(state, {*program.gradients, *program.mutations})
     return found
 
 
@@ -37,6 +46,25 @@ def _check(path: str, tensor: torch.Tensor, captured: torch.Tensor) -> None:
             f"the model's {path!r} is {described(tensor)}, and was {described(captured)} when the "
             "step was captured: capture and plan again"
         )
+
+
+def _check_apart(state: Mapping[str, torch.Tensor], changed: Collection[str]) -> None:
+    """Refuse tensors that share memory, of which each will have its own."""
+    spans = sorted((*_span(tensor), path) for path, tensor in state.items() if tensor.numel())
+    reached, last = 0, ""
+    for begin, end, path in spans:
+        if begin < reached and not {path, last}.isdisjoint(changed):
+            raise SituateError(
+                f"the model's {last!r} and {path!r} share memory, and the step changes it: make "
+                "them one parameter (`b.weight = a.weight`), or clone one"
+            )
+        reached, last = max((reached, last), (end, path))
+
+
+def _span(tensor: torch.Tensor) -> tuple[int, int]:
+    """Where in memory it begins and ends."""
+    begin = tensor.data_ptr()
+    return begin, begin + extent(tuple(tensor.shape), tensor.stride()) * tensor.itemsize
 
 
 def _held(model: torch.nn.Module, path: str) -> tuple[Mapping[str, object], str]:
