@@ -70,7 +70,7 @@ def _work(parent: Connection) -> Work | Failed:
     block = reduction.recv_handle(parent)
     try:
         hello: Hello = parent.recv()
-        torch.set_num_threads(hello.threads)
+        hello.set_process()
         return Work(hello, mapped(block))
     except (MemoryError, torch.OutOfMemoryError) as error:
         return Failed("out_of_memory", str(error))

@@ -18,6 +18,7 @@ from situate.runtime.device import Share
 from situate.runtime.hardware import RealDevice
 from situate.runtime.memory import Layout, Place, anonymous_file, mapped
 from situate.runtime.placed import place
+from situate.runtime.settings import settings
 from situate.runtime.state import Entry, lay_out
 from situate.runtime.subject import Subject
 from situate.runtime.worker import Common, Hello
@@ -95,6 +96,7 @@ class Bench:
             _threads(device),
             self._said(),
             modules=defining_modules(self._placed.names.kernels),
+            settings=settings(),
         )
 
     def _share(self, number: int, device: RealDevice) -> Share:

@@ -20,6 +20,7 @@ from situate.runtime.hardware import RealDevice, own_cores
 from situate.runtime.memory import Layout, anonymous_file, mapped
 from situate.runtime.optimizers import Hyperparameters, hyperparameters
 from situate.runtime.placed import PlacedProgram
+from situate.runtime.settings import settings
 from situate.runtime.state import Entry, lay_out
 from situate.runtime.team import Here, Processes, Team
 from situate.runtime.worker import SPIN, Common, Hello, Run, Store
@@ -320,7 +321,15 @@ class PlacedStep:
         spin = SPIN if own_cores([device for _, device in self._used]) else 0.0
         modules = defining_modules(names.kernels)
         return Hello(
-            self._common, share, device.torch, threads, said, device.mirrored, spin, modules
+            self._common,
+            share,
+            device.torch,
+            threads,
+            said,
+            device.mirrored,
+            spin,
+            modules,
+            settings(),
         )
 
 

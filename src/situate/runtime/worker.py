@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from situate.runtime.device import Share
 from situate.runtime.memory import Place
 from situate.runtime.optimizers import Hyperparameters
 from situate.runtime.parent import die_with_parent
+from situate.runtime.settings import Settings, adopt
 from situate.runtime.state import EntryPlaces
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Hello:
         mirrored: it works on copies of the state in memory of its own.
         spin: seconds it waits awake for a tensor before it sleeps.
         modules: that define operators of its share.
+        settings: of PyTorch, where the step is called.
     """
 
     common: Common
@@ -60,6 +62,14 @@ class Hello:
     mirrored: bool = False
     spin: float = SPIN
     modules: tuple[str, ...] = ()
+    settings: Settings = field(default_factory=dict)
+
+    def set_process(self) -> None:
+        """Set PyTorch in this process as it is told here."""
+        import torch
+
+        torch.set_num_threads(self.threads)
+        adopt(self.settings)
 
 
 @dataclass(frozen=True)
@@ -115,14 +125,12 @@ def main(connection: int, block: int) -> None:
     die_with_parent()
     keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    import torch
-
     from situate.runtime.memory import mapped
 
     parent = Connection(connection)
     hello: Hello = parent.recv()
-    torch.set_num_threads(hello.threads)
     try:
+        hello.set_process()
         work = Work(hello, mapped(block))
     except Exception as error:
         parent.send(failed(error))

@@ -1,0 +1,71 @@
+"""What the caller has set PyTorch to, and kernels ask for: processes of devices are set alike."""
+
+from __future__ import annotations
+
+import warnings
+from functools import reduce
+from typing import Any
+
+Settings = dict[str, Any]
+
+FUNCTIONS = ("default_dtype", "deterministic_debug_mode", "float32_matmul_precision")
+"""What `torch.get_...` says and `torch.set_...` sets."""
+
+FLAGS = (
+    "cudnn.allow_tf32",
+    "cuda.matmul.fp32_precision",
+    "cuda.matmul.allow_fp16_accumulation",
+    "cuda.matmul.allow_fp16_reduced_precision_reduction",
+    "cuda.matmul.allow_bf16_reduced_precision_reduction",
+    "cudnn.enabled",
+    "cudnn.benchmark",
+    "cudnn.deterministic",
+    "cudnn.conv.fp32_precision",
+    "cudnn.rnn.fp32_precision",
+    "mkldnn.enabled",
+    "mkldnn.deterministic",
+    "mkldnn.matmul.fp32_precision",
+    "mkldnn.conv.fp32_precision",
+    "mkldnn.rnn.fp32_precision",
+)
+"""Of `torch.backends`, the older of two ways to set the same first, for it sets the newer too."""
+
+
+def settings() -> Settings:
+    """Those of this process, by name, in the order in which to set them."""
+    said = {name: _said(name) for name in (*FUNCTIONS, *FLAGS)}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def adopt(wanted: Settings) -> None:
+    """Set this process alike, but for what is so already."""
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the caller has read that a way to set them is old
+        for name, value in wanted.items():
+            if value == _said(name):
+                continue
+            if name in FUNCTIONS:
+                getattr(torch, f"set_{name}")(value)
+            else:
+                setattr(*_flag(name), value)
+
+
+def _said(name: str) -> Any:
+    """What holds; None where PyTorch does not say, as of the older of two ways once the newer one
+    was taken."""
+    import torch
+
+    try:
+        return getattr(torch, f"get_{name}")() if name in FUNCTIONS else getattr(*_flag(name))
+    except RuntimeError:
+        return None
+
+
+def _flag(name: str) -> tuple[Any, str]:
+    """What holds a flag, and its name there."""
+    import torch
+
+    *owners, flag = name.split(".")
+    return reduce(getattr, owners, torch.backends), flag

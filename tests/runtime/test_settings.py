@@ -1,0 +1,87 @@
+"""Processes compute as the caller has set PyTorch to."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from situate.runtime.program import capture_program  # noqa: E402
+from situate.runtime.settings import FLAGS, FUNCTIONS, adopt, settings  # noqa: E402
+from situate.runtime.step import StartTeam  # noqa: E402
+from tests.runtime.steps import step_of  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    before = settings()
+    yield
+    adopt(before)
+
+
+def deterministic() -> None:
+    torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+def without_tf32() -> None:
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def with_tf32() -> None:
+    torch.set_float32_matmul_precision("high")
+
+
+def with_tf32_anew() -> None:
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+
+
+def without_mkldnn() -> None:
+    torch.backends.mkldnn.enabled = False
+
+
+def in_double() -> None:
+    torch.set_default_dtype(torch.float64)
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [deterministic, without_tf32, with_tf32, with_tf32_anew, without_mkldnn, in_double],
+)
+def test_what_was_chosen_is_adopted(choose: Callable[[], None]) -> None:
+    before = settings()
+    assert before.keys() == {*FUNCTIONS, *FLAGS}
+    choose()
+    chosen = settings()
+    assert chosen != before
+    adopt(before)
+    assert settings() == before
+    adopt(pickle.loads(pickle.dumps(chosen)))  # noqa: S301 - made in this line
+    assert settings() == chosen
+
+
+class OfIntegers(nn.Module):
+    """What it makes of integers is of the default type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.layer(x) * (k * 0.1).sin()
+        return out
+
+
+def test_devices_of_their_own_compute_as_the_caller_does(processes: StartTeam) -> None:
+    in_double()
+    torch.manual_seed(0)
+    model, inputs = OfIntegers(), (torch.randn(4, 3), torch.arange(3))
+    captured = capture_program(model, inputs, None, training=False)
+    with torch.no_grad():
+        expected = model.eval()(*inputs)
+    with step_of(captured, model, None, 2, processes) as step:
+        assert torch.equal(step(*inputs), expected)
