@@ -34,7 +34,7 @@ class One:
     def __init__(self, text: str = TEXT, timed: str = TEXT) -> None:
         self.done: list[torch.Tensor] = []
         self.entry = entry(torch.ones(3), "sgd")
-        kernels = ("aten::add.Tensor", "aten::rand")
+        kernels = ("aten::add.Tensor", "aten::rand", "aten::mm", "aten::unsqueeze")
         share = Share(text, timed, kernels, ((2,),), {0: 0}, "sgd", 0, 1, 9)
         channels = Channels(_core.make_flags(np.zeros(1, np.uint32)), [], CPU)
         results = [lambda value: self.done.append(value.clone())] * 2
@@ -79,6 +79,14 @@ def test_no_gradient_is_recorded() -> None:
     one.entry.value.requires_grad_()
     one.run(1)
     assert not one.done[0].requires_grad
+
+
+def test_autocast_around_a_step_is_none_of_it() -> None:
+    """The step was captured without it, and what it computes is decided."""
+    one = One("def step():\n    done0(f2(f3(x0, 0), f3(p0, 1)))\n")
+    with torch.autocast("cpu"):
+        one.run(1)
+    assert one.done[0].dtype == torch.float32
 
 
 def test_an_input_that_nothing_here_reads_is_not_taken_to_the_device() -> None:

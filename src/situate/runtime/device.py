@@ -158,7 +158,7 @@ class Device:
         self._names["now"] = clock_of(clock or self._share.clock, self._device)
         wall = clock_of("perf_counter", self._device)
         try:
-            with torch.inference_mode():
+            with torch.inference_mode(), torch._C._DisableAutocast():
                 start = wall()
                 function()
                 end = wall()
