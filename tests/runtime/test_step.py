@@ -258,6 +258,35 @@ def test_inputs_may_lie_in_memory_as_they_like() -> None:
     pair.assert_same()
 
 
+class Masked(nn.Module):
+    """Reads an input and a buffer of which one row may stand for all."""
+
+    shift: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 6), nn.Linear(6, 6)
+        self.register_buffer("shift", torch.arange(6.0).expand(4, 6))
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.first(x) * mask + self.second(x) * self.shift
+        return found
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_one_row_of_an_input_or_a_buffer_may_stand_for_all(
+    processes: StartTeam, devices: int
+) -> None:
+    torch.manual_seed(0)
+    model, x, mask = Masked(), torch.randn(4, 6), torch.randn(6).expand(4, 6)
+    found = capture_program(model, (x, mask), None, training=False)
+    with torch.no_grad():
+        expected = model(x, mask)
+    with step_of(found, model, None, devices, processes if devices > 1 else None) as step:
+        for given in (mask, mask.contiguous()):
+            assert torch.equal(step(x, given), expected)
+
+
 def test_an_input_may_be_a_parameter() -> None:
     """Which the step updates before it has read the input for the last time."""
     torch.manual_seed(0)

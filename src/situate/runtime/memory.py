@@ -53,7 +53,7 @@ class Layout:
 
     def like(self, tensor: torch.Tensor) -> Place:
         """A place for a tensor such as this one."""
-        return self.place(tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype)
+        return self.place(tuple(tensor.shape), strides(tensor), tensor.dtype)
 
     def block(self, places: Sequence[Place], nbytes: int) -> list[Place]:
         """Places for what lies at these in a block of so many bytes."""
@@ -66,6 +66,17 @@ class Layout:
         if extent(tuple(tensor.shape), tensor.stride()) == tensor.numel():
             return self.like(tensor)
         return self.like(tensor.new_empty(tensor.shape, device="meta"))
+
+
+def strides(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Those of a tensor; of one whose elements lie on top of one another, as an expanded one's do,
+    and which no kernel writes to, those of a contiguous one."""
+    import torch
+
+    found = tuple(zip(tensor.shape, tensor.stride(), strict=True))
+    if any(length > 1 and step == 0 for length, step in found):
+        return torch.empty(tensor.shape, device="meta").stride()
+    return tensor.stride()
 
 
 def extent(size: tuple[int, ...], stride: tuple[int, ...]) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from situate.readers.torch.flow import Storage
 from situate.readers.torch.names import held
-from situate.runtime.memory import Place, extent
+from situate.runtime.memory import Place, extent, strides
 from situate.runtime.program import Program
 from situate.runtime.roles import Roles
 from situate.runtime.slots import Crossing, offsets, ran_before
@@ -102,7 +102,7 @@ def _channels(
     clock = ran_before(placement, order, senders)
     crossings = [
         Crossing(
-            extent(tuple(value.shape), value.stride()) * value.dtype.itemsize,
+            extent(tuple(value.shape), strides(value)) * value.dtype.itemsize,
             owner,
             {d: found[k][1] for d, found in enumerate(received) if k in found},
         )
@@ -110,7 +110,7 @@ def _channels(
     ]
     begin, nbytes = offsets(crossings, order, clock)
     places = (
-        Place(offset, tuple(value.shape), tuple(value.stride()), value.dtype)
+        Place(offset, tuple(value.shape), strides(value), value.dtype)
         for offset, value in zip(begin, values, strict=True)
     )
     return tuple(places), nbytes
