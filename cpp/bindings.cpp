@@ -1,4 +1,4 @@
-// The Python face of the core: arrays in, arrays out, the GIL released while it works.
+// The Python face of the core: arrays in, arrays out, the GIL released where it searches.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -7,12 +7,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -138,6 +141,35 @@ const float* row_of(const std::optional<Array<float, 3>>& priorities, const Prob
   return priorities ? priorities->data() + row * static_cast<size_t>(p.m) * p.d : nullptr;
 }
 
+// Runs a step for every one of `count`, each on one of the threads, which makes its own. What one
+// raises is raised here, and nothing new is begun then. Threads that the system refuses are done
+// without.
+template <typename MakeStep>
+void on_threads(size_t count, int threads, MakeStep make_step) {
+  std::atomic<size_t> next = 0;
+  std::mutex noting;
+  std::exception_ptr raised;
+  const auto work = [&] {
+    try {
+      auto step = make_step();
+      for (size_t k = next++; k < count; k = next++) step(k);
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(noting);
+      raised = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    try {
+      for (size_t t = 1; t < std::min<size_t>(threads, count); ++t) helpers.emplace_back(work);
+    } catch (const std::system_error&) {
+    }
+    work();
+  }
+  if (raised) std::rethrow_exception(raised);
+}
+
 auto evaluate(const Problem& p, const Array<int32_t, 2>& placement, const Array<float, 2>& priority,
               const std::optional<Array<float, 3>>& transfer_priority, const std::string& decoder,
               int threads) {
@@ -153,18 +185,13 @@ auto evaluate(const Problem& p, const Array<int32_t, 2>& placement, const Array<
   std::vector<int64_t> peak(count * d);
   {
     nb::gil_scoped_release released;
-    std::atomic<size_t> next = 0;
-    const auto work = [&] {
-      Simulator simulator(p);
-      for (size_t k = next++; k < count; k = next++)
-        makespan[k] = simulator.run(
+    on_threads(count, threads, [&] {
+      return [&, simulator = std::make_unique<Simulator>(p)](size_t k) {
+        makespan[k] = simulator->run(
             {placement.data() + k * n, priority.data() + k * n, row_of(transfer_priority, p, k)},
             by, peak.data() + k * d);
-    };
-    std::vector<std::jthread> helpers;
-    for (int t = 1; t < std::min<int>(threads, static_cast<int>(count)); ++t)
-      helpers.emplace_back(work);
-    work();
+      };
+    });
   }
   return std::make_tuple(to_numpy(std::move(makespan), {count}),
                          to_numpy(std::move(peak), {count, d}));
@@ -243,18 +270,6 @@ void check_decision(const Problem& p, const Array<int32_t, 1>& placement,
   check_order(p, order.data(), order.size());
 }
 
-// Runs `step(chain)` for every chain, each on one of the threads.
-template <typename Step>
-void on_threads(size_t chains, int threads, Step step) {
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t k = next++; k < chains; k = next++) step(k);
-  };
-  std::vector<std::jthread> helpers;
-  for (size_t t = 1; t < std::min<size_t>(threads, chains); ++t) helpers.emplace_back(work);
-  work();
-}
-
 // Several independent chains of annealing, advanced together.
 template <typename Chain>
 struct Chains {
@@ -266,8 +281,9 @@ struct Chains {
 
   void run(double temperature, int64_t evaluations, double seconds, int threads) {
     nb::gil_scoped_release released;
-    on_threads(members.size(), threads,
-               [&](size_t k) { members[k]->run(temperature, evaluations, seconds); });
+    on_threads(members.size(), threads, [&] {
+      return [&](size_t k) { members[k]->run(temperature, evaluations, seconds); };
+    });
   }
   int64_t evaluations() const {
     int64_t sum = 0;

@@ -33,7 +33,6 @@ class LinearDecision {
   const std::vector<int32_t>& device() const { return device_; }
   const std::vector<int32_t>& order() const { return order_; }
   int position(int op) const { return position_[op]; }
-  // Whether the last move changed a device.
 
  private:
   struct Moved {

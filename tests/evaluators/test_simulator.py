@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import astuple
 
 import numpy as np
@@ -134,3 +137,38 @@ def test_priorities_must_be_finite(value: float) -> None:
     priority[0] = value
     with pytest.raises(ValueError, match="finite"):
         Simulator(problem).schedule(decision.placement, priority)
+
+
+SHORT_OF_MEMORY = """
+import os, resource
+import numpy as np
+import situate
+from situate.evaluators.simulator import Simulator
+
+problem = situate.Problem(situate.zoo.load("nmt8"), situate.Cluster.preset("k80-4"))
+simulator = Simulator(problem)
+decisions = np.zeros((4, problem.n), np.int32), np.zeros((4, problem.n), np.float32)
+for room in range(8_000_000, 20_000_000, 500_000):
+    if process := os.fork():
+        assert os.waitpid(process, 0)[1] == 0, room
+        continue
+    with open("/proc/self/statm") as file:
+        taken = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (taken + room, taken + room))
+    try:
+        simulator.evaluate(*decisions, threads=4)
+    except MemoryError:
+        pass
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or "san" in os.environ.get("LD_PRELOAD", ""),
+    reason="reads /proc; sanitizers end a process that is out of memory",
+)
+def test_want_of_memory_on_any_thread_is_an_error() -> None:
+    """Not the end of the process."""
+    command = [sys.executable, "-c", SHORT_OF_MEMORY]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
