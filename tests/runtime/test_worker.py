@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import pickle
+import weakref
 from typing import Any
 
 import pytest
@@ -137,3 +139,16 @@ class Echo:
 
     def run(self, order: object) -> tuple[str, object]:
         return "ran", order
+
+
+def test_a_step_that_is_closed_holds_no_memory(step: PlacedStep) -> None:
+    """At once, not only when the collector comes: a GPU has no room for two."""
+    gc.collect()
+    gc.disable()
+    try:
+        assert isinstance(step._team, Here)
+        held = weakref.ref(step._team._work._device)
+        step.close()
+        assert held() is None
+    finally:
+        gc.enable()

@@ -166,6 +166,10 @@ class Device:
             self._names |= dict.fromkeys(read)
         return Ran(start, end, self._channels.waited, dict(self._began), dict(self._ended))
 
+    def close(self) -> None:
+        """Let go of all that the step names, which names the step: a circle that would keep it."""
+        self._names.clear()
+
     def _seeder(self, number: int) -> Callable[[], None]:
         import torch
 

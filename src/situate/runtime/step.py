@@ -120,15 +120,14 @@ class PlacedStep:
                 try:
                     commit.wait()
                 finally:
-                    self._give_up(team, order.step)
+                    self._give_up(order.step)
                 raise
         results = [result.clone() for result in self._results] if made is None else made
         return self._placed.program.restore(results)
 
-    def _give_up(self, team: Team, step: int) -> None:
-        self._team = None
+    def _give_up(self, step: int) -> None:
         try:
-            team.close()
+            self._end()
         finally:
             for entry in self._state:
                 entry.undo(step)
@@ -168,7 +167,7 @@ class PlacedStep:
             try:
                 self._team.store(Store(self._step, self._bindings.changed()))
             except BaseException:
-                self._team = None
+                self._end()
                 raise
 
     def _sync_where_read(self) -> None:
@@ -190,13 +189,15 @@ class PlacedStep:
         Raises:
             SituateError: as `sync`, which is done first.
         """
-        team = self._team
         try:
             self.sync()
         finally:
-            self._team = None
-            if team is not None:
-                team.close()
+            self._end()
+
+    def _end(self) -> None:
+        team, self._team = self._team, None
+        if team is not None:
+            team.close()
 
     def __enter__(self) -> PlacedStep:
         return self

@@ -104,6 +104,7 @@ class Here:
             raise failure(self._name, said, order.step, order.keep)
 
     def close(self) -> None:
+        self._work.close()
         return_freed_memory()
 
 

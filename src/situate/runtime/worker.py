@@ -201,6 +201,10 @@ class Work:
         finally:
             self._written = self._results
 
+    def close(self) -> None:
+        """Let go of the device's memory."""
+        self._device.close()
+
     def _writer(self, result: int) -> Callable[[torch.Tensor], object]:
         return lambda value: self._written[result].copy_(value)
 
