@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 
@@ -40,6 +41,7 @@ def _module() -> ModuleType:
         "is_available": lambda: True,
         "device_count": lambda: 1,
         "current_device": lambda: 0,
+        "device": nullcontext,
         "synchronize": lambda device=None: None,
         "manual_seed_all": lambda seed: None,
         "_is_in_bad_fork": lambda: False,

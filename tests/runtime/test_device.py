@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -87,6 +89,28 @@ def test_autocast_around_a_step_is_none_of_it() -> None:
     with torch.autocast("cpu"):
         one.run(1)
     assert one.done[0].dtype == torch.float32
+
+
+def test_a_gpu_is_the_current_one_while_its_share_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels of a user's own may ask for it, and would else run on the first."""
+    current, seen = ["cuda:0"], []
+
+    class Module:
+        synchronize = staticmethod(lambda device: None)
+
+        @staticmethod
+        @contextlib.contextmanager
+        def device(device: torch.device) -> Iterator[None]:
+            current.append(str(device))
+            yield
+            current.pop()
+
+    one = One("def step():\n    seen()\n")
+    one.device._device = torch.device("cuda:1")
+    one.device._names["seen"] = lambda: seen.append(current[-1])
+    monkeypatch.setattr(torch, "get_device_module", lambda device: Module)
+    one.run(1)
+    assert (seen, current) == (["cuda:1"], ["cuda:0"])
 
 
 def test_an_input_that_nothing_here_reads_is_not_taken_to_the_device() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -158,7 +159,7 @@ class Device:
         self._names["now"] = clock_of(clock or self._share.clock, self._device)
         wall = clock_of("perf_counter", self._device)
         try:
-            with torch.inference_mode(), torch._C._DisableAutocast():
+            with torch.inference_mode(), torch._C._DisableAutocast(), _current(self._device):
                 start = wall()
                 function()
                 end = wall()
@@ -185,6 +186,16 @@ class Device:
     def _updater(self, number: int) -> Callable[[torch.Tensor], None]:
         update = self._updates[number]
         return lambda gradient: update(gradient, self._channels.step)
+
+
+def _current(device: torch.device) -> AbstractContextManager[None]:
+    """Makes it PyTorch's current device, which kernels of a user's own may run on unasked."""
+    import torch
+
+    if device.type == "cpu":
+        return nullcontext()
+    made: AbstractContextManager[None] = torch.get_device_module(device).device(device)
+    return made
 
 
 def _on(value: object, device: torch.device) -> object:
