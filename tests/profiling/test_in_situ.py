@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from unittest.mock import Mock
 
 import pytest
 
@@ -10,6 +12,7 @@ pytest.importorskip("torch")
 
 from situate.cluster import Device
 from situate.costs.rates import op_class
+from situate.errors import SituateError
 from situate.profiling import in_situ
 from situate.profiling.crew import Crew
 from situate.profiling.in_situ import InSitu, of_each_sort
@@ -31,6 +34,16 @@ def found(subject: Subject) -> InSitu:
     with pytest.MonkeyPatch.context() as patch, Crew(reals) as crew:
         patch.setattr(in_situ, "BUDGET", 0.05)
         return InSitu(crew, subject, devices, reals)
+
+
+def test_memory_that_no_process_takes_is_let_go(subject: Subject) -> None:
+    crew = Mock(Crew)
+    crew.assign.side_effect = SituateError
+    with pytest.raises(SituateError):
+        InSitu(crew, subject, [CPU], [RealDevice("a", "cpu", 1)])
+    (_, block), _ = crew.assign.call_args
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(block)
 
 
 def test_every_signature_is_timed_on_one_device_of_each_sort(

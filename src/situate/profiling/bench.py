@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from situate.runtime.settings import settings
 from situate.runtime.state import Entry, lay_out
 from situate.runtime.subject import Subject
 from situate.runtime.worker import Common, Hello
-
-if TYPE_CHECKING:
-    pass
 
 
 class Bench:

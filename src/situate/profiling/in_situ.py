@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 
 import msgspec
 
@@ -56,10 +57,9 @@ class InSitu:
         self._devices, self._reals = devices, reals
         self._graph: Graph = subject.program.graph
         self._trips = round_trips(len(devices))
-        bench = Bench(subject, reals, self._trips)
-        self._marks = bench.marks
-        crew.assign(bench.hellos, bench.block)
-        bench.close()
+        with closing(Bench(subject, reals, self._trips)) as bench:
+            self._marks = bench.marks
+            crew.assign(bench.hellos, bench.block)
         everyone, sorts = range(len(devices)), of_each_sort(devices)
         laps = [(crew.run(everyone, timed=False), crew.beside) for _ in range(LAPS)][1:]
         self._laps = [lap for lap, _ in laps]
