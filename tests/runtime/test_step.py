@@ -248,6 +248,15 @@ def test_inputs_may_take_gradients_and_the_mode_may_be_any() -> None:
     pair.assert_same()
 
 
+def test_another_default_device_changes_nothing() -> None:
+    pair = Pair("towers", OPTIMIZERS["adam"])
+    with torch.device("meta"), pair.placed(1, None) as step:
+        found = [step(*pair.inputs) for _ in range(STEPS)]
+    for k, loss in enumerate(found, 1):
+        assert torch.equal(loss, train(pair.copy, pair.inputs, pair.loss, pair.copied, k))
+    pair.assert_same()
+
+
 def test_inputs_may_lie_in_memory_as_they_like() -> None:
     pair = Pair("towers", OPTIMIZERS["sgd"])
     x, y = pair.inputs

@@ -32,7 +32,7 @@ class Place:
 
         count = extent(self.size, self.stride)
         if not count:
-            return torch.empty_strided(self.size, self.stride, dtype=self.dtype)
+            return torch.empty_strided(self.size, self.stride, dtype=self.dtype, device="cpu")
         block = raw.numpy()
         flat = torch.frombuffer(block, dtype=self.dtype, count=count, offset=self.offset)
         return flat.as_strided(self.size, self.stride)

@@ -237,7 +237,7 @@ class PlacedStep:
         apart = len(self._used) > 1 or self._start is not None
         self._block = anonymous_file(layout.nbytes) if apart else None
         if self._block is None:
-            self._raw = torch.zeros(layout.nbytes, dtype=torch.uint8)
+            self._raw = torch.zeros(layout.nbytes, dtype=torch.uint8, device="cpu")
         else:
             self._raw = mapped(self._block)
             weakref.finalize(self, os.close, self._block)

@@ -36,7 +36,7 @@ class Update:
         self._size = _size(entry.value)
         self._parts = _cut(entry.parts, self._size)
         self._copies = _cut(entry.copies, self._size) or [()] * len(self._parts)
-        self._count = torch.zeros(())
+        self._count = torch.zeros((), device="cpu")
 
     def tell(self, said: Hyperparameters) -> None:
         """Go on with other hyperparameters."""
@@ -71,9 +71,10 @@ def rehearse(kind: str, said: Hyperparameters, dtype: torch.dtype) -> None:
     """Raise what an update with these hyperparameters would raise, and change nothing."""
     import torch
 
-    gradient, *parts = (torch.zeros(1, dtype=dtype) for _ in ("gradient", "value", *MOMENTS[kind]))
+    names = ("gradient", "value", *MOMENTS[kind])
+    gradient, *parts = (torch.zeros(1, dtype=dtype, device="cpu") for _ in names)
     with torch.no_grad():
-        _APPLY[kind](parts, gradient, torch.zeros(()), said)
+        _APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), said)
 
 
 def _size(parameter: torch.Tensor) -> int:
