@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -174,6 +175,22 @@ def test_a_worker_that_ends_while_it_is_told_much_is_one_line(
     with pytest.raises(StepFailed, match=r"ended before it was ready \(exit status 7\)"):
         Processes(["cpu:0"], [hello], block, flags)
     os.close(block)
+
+
+def test_all_workers_start_before_one_is_told_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they are told may be more than a socket takes before they listen."""
+    said: list[str] = []
+
+    def started(name: str, threads: int, block: int) -> Mock:
+        said.append("started")
+        return Mock()
+
+    monkeypatch.setattr(team, "_started", started)
+    monkeypatch.setattr(Processes, "_say", lambda *given: said.append("told"))
+    monkeypatch.setattr(Processes, "_answers", lambda *given, **named: [])
+    hello = Hello(None, None, "cpu", 1, [])  # type: ignore[arg-type]
+    Processes(["cpu:0", "cpu:1"], [hello] * 2, 0, _core.make_flags(np.zeros(1, np.uint32)))
+    assert said == ["started", "started", "told", "told"]
 
 
 def test_the_words_of_a_failure_are_one_line() -> None:

@@ -136,7 +136,8 @@ class Processes:
         try:
             for name, hello in zip(names, hellos, strict=True):
                 self._workers.append(_started(name, hello.threads, block))
-                self._say(self._workers[-1], hello)
+            for worker, hello in zip(self._workers, hellos, strict=True):
+                self._say(worker, hello)
             self._answers(0, START, undone=True)
         except BaseException:
             self.close()
