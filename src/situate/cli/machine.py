@@ -18,7 +18,7 @@ from situate.report.units import share_text
 from situate.result import Result
 
 if TYPE_CHECKING:
-    from situate.evaluators.hardware import Measured, RealMachine
+    from situate.evaluators.hardware import Measurement, RealMachine
 
 ROUNDS = 3
 """How often plans that are compared are run, each in turn: what disturbs a machine for a while
@@ -62,7 +62,7 @@ def measured(results: Sequence[Result], machine: RealMachine | None) -> list[Res
     ]
 
 
-def _say(log: Sequence[Measured]) -> None:
+def _say(log: Sequence[Measurement]) -> None:
     """How exact the measurements were, and why some failed."""
     ran = [one for one in log if one.outcome == "ok"]
     if ran:

@@ -37,7 +37,7 @@ LIMIT = 60.0
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """One measurement.
 
     Attributes:
@@ -89,7 +89,7 @@ class RealMachine:
         self._processes = DeviceProcesses(limit, _modules(problem.graph.name))
         self._order = np.array(problem.graph.order, np.int32)
         self._state = [(tensor, tensor.detach().clone()) for tensor in _tensors(subject.model)]
-        self.log: list[Measured] = []
+        self.log: list[Measurement] = []
 
     at_once = 1
     """Each takes seconds: every measurement is kept before the next begins."""
@@ -120,18 +120,18 @@ class RealMachine:
             np.array([OUTCOMES.index(one.outcome) for one in said], np.uint8),
         )
 
-    def run(self, schedule: Schedule) -> Measured:
+    def run(self, schedule: Schedule) -> Measurement:
         """Measure a schedule; also that of another method than those that learn."""
         try:
             seconds = self._steps(schedule)
         except StepFailed as failure:
             outcome = next(known for known in OUTCOMES if known == failure.outcome)
-            measured = Measured(np.inf, outcome, failure=str(failure))
+            measured = Measurement(np.inf, outcome, failure=str(failure))
         except BaseException:
             self._processes.close()
             raise
         else:
-            measured = Measured(
+            measured = Measurement(
                 statistics.median(seconds), "ok", standard_error(seconds), len(seconds)
             )
         if self._fresh or measured.outcome != "ok":
