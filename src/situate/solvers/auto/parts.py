@@ -5,25 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.decoding import priority_of
 from situate.problem import Problem
-from situate.solvers.auto.slices import best
 from situate.solvers.expert import accelerators
 from situate.solvers.search import Placement, Search
 
 
 def offer_parts(search: Search, label: NDArray[np.int64]) -> None:
-    """Offer the plan of parts (units,) if an eager scheduler is done with it before the best plan.
+    """Offer the plan of parts (units,), as an eager scheduler runs it, if it is better.
 
     Of an unrolled network a part is a layer at all its steps, as the papers' experts place it.
     """
-    problem = search.problem
-    placement, order = one_each(problem, label), np.array(problem.graph.order, np.int32)
-    seconds, peak = search.simulator.evaluate(placement[None], priority_of(order)[None])
-    search.evaluations += 1
-    excess = int(np.maximum(0, peak[0] - problem.capacity).sum())
-    if (excess, float(seconds[0])) < best(search).score:
-        search.offer(placement, order)
+    order = np.array(search.problem.graph.order, np.int32)
+    search.consider(one_each(search.problem, label), order, "eager")
 
 
 def one_each(problem: Problem, label: NDArray[np.int64]) -> Placement:
