@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from situate.costs.rates import DTYPES, EFFICIENCY
 from situate.errors import ClusterError, nearest
 from situate.graph import BYTES_LIMIT, MachineDevice
+from situate.scalars import plain
 
 PRESETS = Path(__file__).parent / "clusters"
 
@@ -154,7 +155,7 @@ class Cluster:
         """SHA-256 of all that times and memory depend on, in hexadecimal."""
         devices = [_said(device) for device in self.devices]
         content = (devices, self.links, self.transfers, self.synchronisation)
-        return hashlib.sha256(msgspec.msgpack.encode(content)).hexdigest()
+        return hashlib.sha256(msgspec.msgpack.encode(content, enc_hook=plain)).hexdigest()
 
     @cached_property
     def _tables(
@@ -254,7 +255,7 @@ class Cluster:
 
 def _said(device: Device) -> dict[str, Any]:
     """A device without the threads where nobody chose them."""
-    content: dict[str, Any] = msgspec.to_builtins(device)
+    content: dict[str, Any] = msgspec.to_builtins(device, enc_hook=plain)
     if device.threads is None:
         del content["threads"]
     return content

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from situate.errors import GraphError
+from situate.scalars import plain
 
 BYTES_LIMIT = 2**53
 """Largest size of anything in bytes: what a double holds exactly."""
@@ -147,7 +148,7 @@ class Graph:
         """
         ops = [msgspec.structs.replace(op, signature="") for op in self.ops]
         content = (ops, self.tensors, self.control, self.unit, self.machine)
-        return hashlib.sha256(msgspec.msgpack.encode(content)).hexdigest()
+        return hashlib.sha256(msgspec.msgpack.encode(content, enc_hook=plain)).hexdigest()
 
     def _a_cycle(self, sorted_ops: set[int]) -> str:
         """One cycle among the ops that no topological order reaches, as `a -> b -> a`."""

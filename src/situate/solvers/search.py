@@ -188,6 +188,26 @@ class Search:
         self.report()
         return best
 
+    def consider(self, placement: Placement, order: Order, decoder: DecoderName) -> None:
+        """Offer a decision if it is better than the best: a worse one costs little."""
+        known = self.problem.objective != "throughput" and decoder != "calls"
+        if known and self.best is not None:
+            self.evaluations += 1
+            if self._estimate(placement, order, decoder) >= self.best.score:
+                return
+        self.offer(placement, order, [decoder])
+
+    def _estimate(
+        self, placement: Placement, order: Order, decoder: DecoderName
+    ) -> tuple[int, float]:
+        """The score for time or memory, without a schedule."""
+        assert decoder != "calls", "the simulator has no calls"
+        priority = priority_of(order)[None]
+        [seconds], [peak] = self.simulator.evaluate(placement[None], priority, decoder=decoder)
+        excess = int(np.maximum(0, peak - self.problem.capacity).sum())
+        by_time = self.problem.objective == "time"
+        return excess, float(seconds if by_time else peak.max())
+
     def prefer(self, placements: Sequence[Placement], order: Order, margin: float) -> None:
         """Take the best of these if it fits and is worse than what is known by `margin` at most."""
         found = [self._decode(placement, order, self.decoders[0]) for placement in placements]

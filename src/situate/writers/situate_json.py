@@ -11,6 +11,7 @@ import msgspec
 from situate.atomic import write_bytes
 from situate.graph import Graph
 from situate.readers.situate_json import FORMAT, VERSION, NamedTensor
+from situate.scalars import plain
 
 
 def write(graph: Graph, path: str | Path) -> None:
@@ -60,7 +61,7 @@ def _named(graph: Graph, names: list[str]) -> Iterable[NamedTensor]:
 
 def _json(value: object) -> bytes:
     """JSON that may stand inside a script element of a web page."""
-    return msgspec.json.encode(value).replace(b"</", rb"<\/")
+    return msgspec.json.encode(value, enc_hook=plain).replace(b"</", rb"<\/")
 
 
 def _lines(values: Iterable[object]) -> bytes:

@@ -11,6 +11,7 @@ from situate.solvers import etf, expert, heft, single, topological
 from situate.solvers.auto.balance import balance
 from situate.solvers.auto.blocks import blocks
 from situate.solvers.auto.climb import climb
+from situate.solvers.auto.exchange import exchange
 from situate.solvers.auto.live import orders_count
 from situate.solvers.auto.one_device import keep_to_one_device
 from situate.solvers.auto.pipeline import offer_pipelines
@@ -79,6 +80,7 @@ def _improve(search: Search) -> None:
     if search.finished():
         return
     offer_pipelines(search)
+    exchange(search)
     if not by_load:
         _shorten(search)
         return
@@ -139,6 +141,7 @@ def _anneal(search: Search) -> None:
     known = [(True, math.inf)] * chains
     for temperature, evaluations, new_round in slices(search, chains):
         if new_round:
+            exchange(search)
             found = best(search)
             order = order_of(search.problem, found.schedule)
             for chain in range(chains):

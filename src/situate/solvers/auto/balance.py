@@ -8,6 +8,7 @@ import numpy as np
 
 from situate import _core
 from situate.decoding import order_of
+from situate.solvers.auto.exchange import exchange
 from situate.solvers.auto.live import orders_count, weights
 from situate.solvers.auto.pipeline import pipeline_order
 from situate.solvers.auto.slices import best, chains_of, slice_seconds, slices
@@ -23,6 +24,7 @@ def balance(search: Search) -> None:
     scale = best(search).value / 3
     for temperature, evaluations, new_round in slices(search, chains.count):
         if new_round:
+            exchange(search)
             chains.restart()
         chains.run(temperature * scale, evaluations)
         chains.offer()

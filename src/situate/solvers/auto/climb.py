@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from situate.decoding import order_of, priority_of
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import heavy_edge, make_groups
+from situate.problem import Problem
+from situate.solvers.auto.parts import offer_parts
 from situate.solvers.auto.slices import best
 from situate.solvers.beginnings import Beginnings
 from situate.solvers.climber import GROUPS, HillClimber
+from situate.solvers.expert import accelerators
 from situate.solvers.scales import coarser, scales_of
 from situate.solvers.search import Found, Order, Placement, Search
 
@@ -22,14 +26,19 @@ TRIAL = 0.1
 
 def climb(search: Search) -> None:
     """Offer what `hill_climbing` makes of the best plan, in the order of its ops or in the graph's.
+    Before that, a plan of large parts may become the best.
 
     A list scheduler finds other starts for a placement by itself. So a block moves to another
     device in one step, where annealing, whose ops keep their order, goes through worse plans. It
     ends sooner where as many neighbours as there are have been no better.
     """
+    if search.finished():
+        return
+    *partitions, parts = _partitions(search.problem)
+    offer_parts(search, parts)
     found = best(search)
     least = found.value if found.feasible else np.inf
-    climber, neighbours = _climber(search, found)
+    climber, neighbours = _climber(search, found, partitions)
     if search.finished():
         return
     ascent = _Ascent(search, climber, _order(search, found))
@@ -43,10 +52,17 @@ def climb(search: Search) -> None:
         search.offer(ascent.placement, ascent.order)
 
 
-def _climber(search: Search, found: Found) -> tuple[HillClimber, int]:
+def _partitions(problem: Problem) -> NDArray[np.int64]:
+    """Labels (c, units) of all scales, of single groups first, and of a part an accelerator."""
+    counts = [GROUPS, *coarser(GROUPS), len(accelerators(problem))]
+    return heavy_edge.partitions(problem, counts)
+
+
+def _climber(
+    search: Search, found: Found, partitions: list[NDArray[np.int64]]
+) -> tuple[HillClimber, int]:
     """One that begins with a plan, and how many neighbours every plan has."""
     problem = search.problem
-    partitions = heavy_edge.partitions(problem, [GROUPS, *coarser(GROUPS)])
     groups = make_groups(problem, partitions[0])
     scales = scales_of(problem, groups, partitions[1:])
     seconds = problem.seconds[np.arange(problem.n), found.placement]

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from situate.problem import Problem
 from situate.solvers.auto.pipeline import pipeline_order
+from situate.solvers.auto.slices import best
+from situate.solvers.auto.stages import follow
 from situate.solvers.expert import accelerators
 from situate.solvers.search import Found, Placement, Search
 
@@ -18,17 +20,20 @@ MARGIN = 1.02
 
 
 def offer_shares(search: Search) -> None:
-    """Offer a cut by seconds and one by persistent bytes, and the best plan so far, each until it
-    fits by spilling."""
+    """Offer a cut by seconds and one by persistent bytes, each until it fits by spilling; where a
+    device cannot hold everything also stages by bytes; while nothing fits the best plan, spilled.
+    """
     problem = search.problem
     order = np.array(problem.graph.order, np.int32)
     for placement in (by_seconds(problem), by_bytes(problem)):
         offer_until_it_fits(search, placement, order)
         if search.finished():
             return
-    best = search.best
-    if best is not None and not best.feasible:
-        offer_until_it_fits(search, best.placement, best.order)
+    if problem.persistent.sum() > problem.capacity.min():
+        search.offer(follow(problem, _along_the_pipeline(problem)), order)
+    found = best(search)
+    if not found.feasible:
+        offer_until_it_fits(search, found.placement, found.order)
 
 
 def by_seconds(problem: Problem) -> Placement:
@@ -43,10 +48,18 @@ def by_seconds(problem: Problem) -> Placement:
 
 def by_bytes(problem: Problem) -> Placement:
     """Placement (n,) in topological order, each accelerator's piece as heavy as it has memory."""
-    devices = accelerators(problem)
     units = problem.unit[list(problem.graph.order)]
     _, first = np.unique(units, return_index=True)
     line = units[np.sort(first)]
+    return _cut_by_bytes(problem, line)
+
+
+def _along_the_pipeline(problem: Problem) -> Placement:
+    return _cut_by_bytes(problem, pipeline_order(problem))
+
+
+def _cut_by_bytes(problem: Problem, line: NDArray[np.int32]) -> Placement:
+    devices = accelerators(problem)
     capacity = problem.capacity[devices].astype(np.float64)
     return _cut(problem, devices, line, problem.unit_persistent.astype(np.float64), capacity)
 

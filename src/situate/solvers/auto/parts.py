@@ -1,0 +1,30 @@
+"""Parts: as many pieces of the network as accelerators, with what exchanges most together."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+from situate.solvers.expert import accelerators
+from situate.solvers.search import Placement, Search
+
+
+def offer_parts(search: Search, label: NDArray[np.int64]) -> None:
+    """Offer the plan of parts (units,), as an eager scheduler runs it, if it is better.
+
+    Of an unrolled network a part is a layer at all its steps, as the papers' experts place it.
+    """
+    order = np.array(search.problem.graph.order, np.int32)
+    search.consider(one_each(search.problem, label), order, "eager")
+
+
+def one_each(problem: Problem, label: NDArray[np.int64]) -> Placement:
+    """Placement (n,) of parts (units,), in the order of their first units, on an accelerator each;
+    a unit that may not go there is on the first device that it may run on."""
+    _, first, part = np.unique(label, return_index=True, return_inverse=True)
+    devices = np.array(accelerators(problem))
+    of_unit = devices[first.argsort().argsort()[part] % len(devices)]
+    stuck = ~problem.allowed[np.arange(problem.units), of_unit]
+    of_unit[stuck] = problem.allowed[stuck].argmax(axis=1)
+    return np.asarray(of_unit[problem.unit], np.int32)

@@ -1,0 +1,41 @@
+"""Stages: what holds bytes for the whole step is cut into pieces, and all other ops follow it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.problem import Problem
+from situate.solvers.search import Placement
+
+
+def follow(problem: Problem, placement: Placement) -> Placement:
+    """The placement (n,) of units that hold bytes; each other unit goes, along the graph, where a
+    parameter that it reads is, or else where the last of its inputs is, as far as it may.
+
+    A cut by bytes says nothing of ops that hold none, and would send them all to its last piece.
+    """
+    of_unit = np.empty(problem.units, np.int32)
+    of_unit[problem.unit] = placement
+    settled = problem.unit_persistent > 0
+    for op, (parameters, others) in zip(problem.graph.order, _inputs(problem), strict=True):
+        unit = problem.unit[op]
+        leaders = [u for u in (*others, *parameters) if settled[u]]
+        if not settled[unit] and leaders and problem.allowed[unit, of_unit[leaders[-1]]]:
+            of_unit[unit] = of_unit[leaders[-1]]
+        settled[unit] = True
+    return of_unit[problem.unit]
+
+
+def _inputs(problem: Problem) -> list[tuple[list[int], list[int]]]:
+    """Of every op in the graph's order, the units whose parameters and whose other tensors it
+    reads, in that order too."""
+    place = np.argsort(np.array(problem.graph.order))
+    found: list[tuple[list[int], list[int]]] = [([], []) for _ in range(problem.n)]
+    by_place = np.argsort(place[problem.producer], kind="stable")
+    for tensor in by_place.tolist():
+        unit = int(problem.unit[problem.producer[tensor]])
+        kind = 0 if problem.resident[tensor] else 1
+        start, end = problem.consumer_start[tensor : tensor + 2]
+        for reader in problem.consumers[start:end]:
+            found[place[reader]][kind].append(unit)
+    return found

@@ -1,0 +1,99 @@
+"""Devices trade all they have where links or speeds make another order of pieces better."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from situate.cluster import Cluster, Device, Link
+from situate.problem import Problem
+from situate.result import Result
+from situate.solvers import solve
+from situate.solvers.auto.exchange import exchange, trade, unlike
+from situate.solvers.search import Search
+from tests.solvers.families import chain, devices, graph
+
+PIECES, LAYERS = 8, 32
+
+
+def interleaved() -> Cluster:
+    """Even devices are one node, odd ones another; each holds one piece of eight."""
+    slow = Link("*", "*", 0.1)
+    return Cluster(
+        "nodes",
+        tuple(Device(f"d{i}", kind="x1", memory=46) for i in range(PIECES)),
+        (slow, *(Link(f"d{i}", f"d{j}", 100.0) for i in range(8) for j in range(i % 2, i, 2))),
+    )
+
+
+def pipeline(objective: str) -> Problem:
+    """Forwards through layers of weights, and back through what each layer has kept."""
+    n = 2 * LAYERS
+    kept = [(layer, n - 1 - layer) for layer in range(LAYERS - 1)]
+    passes = graph(n, [(op, op + 1) for op in range(n - 1)] + kept)
+    ops = [
+        structs.replace(op, persistent=9 if j < LAYERS else 0) for j, op in enumerate(passes.ops)
+    ]
+    return Problem(replace(passes, ops=tuple(ops)), interleaved(), objective)  # type: ignore[arg-type]
+
+
+def in_turn(turn: list[int]) -> np.ndarray:
+    """Equal pieces of the layers on the devices in this order."""
+    there = np.repeat(np.array(turn, np.int32), LAYERS // PIECES)
+    return np.concatenate((there, there[::-1]))
+
+
+NODE_BY_NODE = in_turn([0, 2, 4, 6, 1, 3, 5, 7])
+
+
+@pytest.mark.parametrize("objective", ["time", "throughput"])
+def test_auto_fills_one_node_before_the_other(objective):
+    problem = pipeline(objective)
+    by_hand = Result.of(problem, NODE_BY_NODE)
+    assert by_hand.feasible
+    result = solve(problem, time_limit=None, evaluations=4000)
+    assert result.feasible
+    assert result.value <= 1.01 * by_hand.value
+
+
+def test_pieces_in_the_order_of_the_file_end_up_node_by_node():
+    problem = pipeline("time")
+    search = Search(problem, 0.0, None, 100_000, 0, 1, None)
+    search.offer(in_turn(list(range(8))), np.array(problem.graph.order, np.int32))
+    before = search.best.value
+    exchange(search)
+    assert before > 7 * 10
+    assert search.best.value == pytest.approx(Result.of(problem, NODE_BY_NODE).value)
+
+
+def test_it_takes_a_small_share_of_the_budget():
+    problem = pipeline("time")
+    search = Search(problem, 0.0, None, 1000, 0, 1, None)
+    search.offer(in_turn(list(range(8))), np.array(problem.graph.order, np.int32))
+    exchange(search)
+    assert search.evaluations <= 25
+
+
+def test_units_trade_as_far_as_they_may():
+    small = chain(4)
+    pinned = structs.replace(small.ops[1], device="d0")
+    graph = type(small)("small", (small.ops[0], pinned, *small.ops[2:]), small.tensors)
+    problem = Problem(graph, devices(1, 1, 1))
+    assert trade(problem, np.array([0, 0, 1, 2], np.int32), 0, 1).tolist() == [1, 0, 0, 2]
+
+
+def test_equal_devices_have_nothing_to_trade():
+    assert not list(unlike(Problem(chain(4), devices(1, 1, 1))))
+    assert list(unlike(Problem(chain(4), devices(1, 2, 1)))) == [(0, 1), (1, 2)]
+
+
+def test_what_links_and_channels_join_is_not_equal():
+    apart, joined = Link("*", "*", 1.0), Link("d0", "d1", 1.0, channel="bus")
+    cluster = devices(1, 1, 1, 1)
+    shared = Problem(chain(4), Cluster("c", cluster.devices, (apart, joined)))
+    faster = Problem(chain(4), Cluster("c", cluster.devices, (apart, Link("d0", "d1", 2.0))))
+    across = [(0, 2), (0, 3), (1, 2), (1, 3)]
+    assert list(unlike(shared)) == list(unlike(faster)) == across

@@ -1,0 +1,83 @@
+"""A part of the network on each accelerator: a layer, where it is unrolled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from situate.cluster import Cluster
+from situate.graph import Graph, Op, Tensor
+from situate.grouping import heavy_edge
+from situate.problem import Problem
+from situate.result import Result
+from situate.solvers import single, solve
+from situate.solvers.auto.parts import offer_parts, one_each
+from situate.solvers.search import Search
+from tests.solvers.families import devices
+
+LAYERS, STEPS = 4, 40
+
+
+def unrolled(cluster: Cluster) -> Problem:
+    """Steps of layers, forwards and then backwards; each op reads its layer's weights."""
+    ops = [Op(f"weights{layer}", seconds={"*": 0.0}, persistent=50) for layer in range(LAYERS)]
+    reads: list[list[int]] = [[] for _ in range(LAYERS)]
+    place = {}
+    for direction, turn in ("forward", 1), ("backward", -1):
+        for step in range(STEPS)[::turn]:
+            for layer in range(LAYERS)[::turn]:
+                near = [(direction, step - turn, layer), (direction, step, layer - turn)]
+                inputs = [place[key] for key in (*near, ("forward", step, layer)) if key in place]
+                for op in (layer, *inputs):
+                    reads[op].append(len(ops))
+                place[direction, step, layer] = len(ops)
+                ops.append(Op(f"{direction}{step}.{layer}", seconds={"*": float(2 - turn)}))
+                reads.append([])
+    tensors = [
+        Tensor(f"t{op}", op, 1 if op >= LAYERS else 50, tuple(users), resident=op < LAYERS)
+        for op, users in enumerate(reads)
+    ]
+    return Problem(Graph("unrolled", tuple(ops), tuple(tensors)), cluster)
+
+
+def by_layer(problem: Problem) -> np.ndarray:
+    return np.array([int(op.name[-1]) for op in problem.graph.ops], np.int32)
+
+
+@pytest.fixture
+def recurrent() -> Problem:
+    return unrolled(devices(1, 1, 1, 1, bandwidth=10))
+
+
+def test_parts_of_an_unrolled_network_are_its_layers(recurrent):
+    labels = heavy_edge.labels(recurrent, LAYERS)
+    assert one_each(recurrent, labels).tolist() == by_layer(recurrent).tolist()
+
+
+def test_auto_takes_no_longer_than_a_layer_a_device(recurrent):
+    by_hand = Result.of(recurrent, by_layer(recurrent))
+    result = solve(recurrent, time_limit=None, evaluations=3000)
+    assert result.value <= by_hand.value
+
+
+def test_a_unit_that_may_not_go_there_goes_where_it_may(recurrent):
+    first, *others = recurrent.graph.ops
+    ops = (structs.replace(first, device="d2"), *others)
+    graph = Graph("pinned", ops, recurrent.graph.tensors)
+    pinned = Problem(graph, recurrent.cluster)
+    assert one_each(pinned, by_layer(recurrent)).tolist() == [2, *by_layer(recurrent)[1:]]
+
+
+@pytest.mark.parametrize(("memory", "is_offered"), [(None, True), (10, False)])
+def test_they_are_offered_if_they_are_better(memory, is_offered):
+    """All on the first, which alone has memory for more than one layer's weights."""
+    problem = unrolled(devices(1, 1, 1, 1, bandwidth=10))
+    first, *others = problem.cluster.devices
+    small = [structs.replace(device, memory=memory) for device in others]
+    cluster = Cluster("small", (first, *small), problem.cluster.links)
+    search = Search(Problem(problem.graph, cluster), 0.0, None, 1000, 0, 1, None)
+    single.run(search)
+    before = search.best
+    offer_parts(search, by_layer(problem))
+    assert (search.best is not before) == is_offered
