@@ -189,32 +189,31 @@ class Cluster:
 
     @classmethod
     def read(cls, path: str | Path) -> Cluster:
-        """Read a TOML file; every error names the file and the entry."""
-        path = Path(path)
+        """Read a TOML file; every error is one line that names the file and the entry."""
+        from situate.readers.contents import one_line
+
         try:
-            text = path.read_bytes().decode("utf-8-sig")
-            content = tomllib.loads(text)
-        except OSError as error:
-            raise ClusterError(f"{path}: {error.strerror}") from None
+            return cls._of_toml(Path(path).read_bytes().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
-            raise ClusterError(f"{path}: not UTF-8 at byte {error.start}") from None
-        except tomllib.TOMLDecodeError as error:
-            raise ClusterError(f"{path}: {error}") from None
+            reason = f"not UTF-8 at byte {error.start}"
         except RecursionError:
-            raise ClusterError(f"{path}: is nested too deeply") from None
-        try:
-            file = msgspec.convert(content, _File)
-            devices = [d for i, entry in enumerate(file.devices) for d in _devices(entry, i)]
-            return cls(
-                file.name,
-                tuple(devices),
-                tuple(file.links),
-                file.transfers,
-                file.synchronisation,
-                file.description,
-            )
-        except (msgspec.ValidationError, ClusterError) as error:
-            raise ClusterError(f"{path}: {error}") from None
+            reason = "is nested too deeply"
+        except (OSError, ValueError) as error:  # tomllib's and msgspec's are ValueErrors too
+            reason = getattr(error, "strerror", None) or str(error)
+        raise ClusterError(one_line(f"{path}: {reason}"))
+
+    @classmethod
+    def _of_toml(cls, text: str) -> Cluster:
+        file = msgspec.convert(tomllib.loads(text), _File)
+        devices = [d for i, entry in enumerate(file.devices) for d in _devices(entry, i)]
+        return cls(
+            file.name,
+            tuple(devices),
+            tuple(file.links),
+            file.transfers,
+            file.synchronisation,
+            file.description,
+        )
 
     @classmethod
     def preset(cls, name: str) -> Cluster:
@@ -246,7 +245,7 @@ class Cluster:
     def find(cls, text: str) -> Cluster:
         """What `--cluster` takes: a TOML file, a preset, or `identical:N`."""
         if match := re.fullmatch(r"identical:(-?\d+)", text):
-            return cls.identical(_device_count(int(match[1])))
+            return cls.identical(_device_count(int(match[1][:9])))
         if text.endswith(".toml") or Path(text).is_file():
             return cls.read(text)
         return cls.preset(text)
