@@ -55,6 +55,24 @@ def test_a_large_constant_is_not_computed():
     assert "big" not in known_values(made)
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        node("ConstantOfShape", "n", "big"),
+        node("Expand", "zero n", "big"),
+        node("Range", "from to one", "big"),
+        node("Max", "tall wide", "big"),
+    ],
+)
+def test_a_large_value_that_is_stated_to_be_small_is_not_computed(made):
+    constants = [whole("n", 10**7), whole("zero", 0), scalar("from", 0), scalar("to", 10**7)]
+    constants += [scalar("one", 1), weight("tall", 1024, 1), weight("wide", 1, 1024)]
+    nodes = [made, node("Add", "x big", "y")]
+    read = loaded(model(nodes, [value("x", [1])], [value("y", None)], constants))
+    read.graph.value_info.append(value("big", [1]))
+    assert "big" not in known_values(read)
+
+
 @pytest.mark.parametrize("kind", ["Div", "Mod"])
 def test_a_division_by_zero_crashes_nothing(kind):
     nodes = [node(kind, "a zero", "q"), node("Relu", "x", "y")]
