@@ -17,6 +17,12 @@ Shape = tuple[int, ...]
 CONSTANT_LIMIT = 4096
 """Bytes up to which a constant's content is kept: it may be a shape that others follow from."""
 
+DEEPEST = 32
+"""Functions that call functions: the longest such chain that is read."""
+
+MOST_NODES = 250_000
+"""Of a model whose functions are spread out."""
+
 NAMES = {"float": "float32", "double": "float64"}
 """Types whose name in ONNX is not what everybody else calls them."""
 
@@ -106,11 +112,13 @@ def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
 
     Raises:
         ReadError: a dimension in `dims` that the model does not have or that is not positive,
-            shapes that contradict one another.
+            shapes that contradict one another, functions that stand for too much.
     """
     import onnx.inliner
     import onnx.shape_inference
 
+    if model.functions:
+        _check_functions(model)
     _forget_weights(model.graph)
     warnings = _fix_dims(model.graph, dims)
     try:
@@ -121,6 +129,38 @@ def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
         raise ReadError(f"shape inference failed: {one_line(str(error))[:300]}") from None
     known = frozenset(known_values(model))
     return Inferred(model.graph, known, (*warnings, *_unknown(model.graph)))
+
+
+def _check_functions(model: Any) -> None:
+    """Functions that call others twice, which do so in turn, are few bytes and no end of nodes."""
+    left, sizes = list(model.functions), dict[tuple[str, str], int]()
+    for _ in range(DEEPEST):
+        callers = {(function.domain, function.name) for function in left}
+        ready = [callers.isdisjoint(_called(function.node)) for function in left]
+        for function in (f for f, is_ready in zip(left, ready, strict=True) if is_ready):
+            key = function.domain, function.name
+            sizes[key] = max(_spread(function.node, sizes), sizes.get(key, 0))
+        left = [f for f, is_ready in zip(left, ready, strict=True) if not is_ready]
+    if left:
+        raise ReadError(
+            f"function {left[0].name!r}: calls itself, or others more than {DEEPEST} deep"
+        )
+    if _spread(model.graph.node, sizes) > MOST_NODES:
+        raise ReadError(f"its functions stand for more than {MOST_NODES:,} nodes")
+
+
+def _called(nodes: Any) -> Iterator[tuple[str, str]]:
+    """Domain and type of the nodes, and of those in their bodies."""
+    for node in nodes:
+        yield node.domain, node.op_type
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                yield from _called(body.node)
+
+
+def _spread(nodes: Any, sizes: Mapping[tuple[str, str], int]) -> int:
+    """How many nodes these are, with functions of so many nodes in place of their calls."""
+    return sum(sizes.get(key, 1) for key in _called(nodes))
 
 
 def _forget_weights(graph: Any) -> None:
