@@ -62,6 +62,8 @@ class _Walk:
             self._compute(node, read)
 
     def _compute(self, node: Any, read: list[str]) -> None:
+        if any(map(_is_external, node.attribute)):
+            return
         if node.op_type == "Constant":
             self._run(node, {})
         elif node.op_type in ("Shape", "Size") and self._has_shape(read[0]):
@@ -132,6 +134,13 @@ class _Walk:
         for name, value in zip(outputs, results, strict=True):
             self.values[name] = onnx.numpy_helper.from_array(np.asarray(value), name)
             self.found.add(name)
+
+
+def _is_external(attribute: Any) -> bool:
+    """Whether a tensor of the attribute lies in another file, which would be looked for in the
+    current directory."""
+    sparse = attribute.sparse_tensor
+    return any(t.external_data for t in (attribute.t, sparse.values, sparse.indices))
 
 
 def _has_numbers(kind: Any) -> bool:
