@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from situate import cluster as clusters
 from situate.cluster import PRESETS, Cluster, Device, Link
 from situate.errors import ClusterError
 from situate.graph import MachineDevice
@@ -102,6 +103,15 @@ def test_devices_without_a_link_are_an_error_that_says_what_to_add():
         Cluster("c", devices)
     with pytest.raises(ClusterError, match="no link from 'b' to 'a'"):
         Cluster("c", devices, (Link("a", "b", 1e9, both=False),))
+
+
+def test_patterns_are_compared_with_devices_and_not_with_pairs_of_them(monkeypatch):
+    compared = []
+    match = clusters.fnmatchcase
+    monkeypatch.setattr(clusters, "fnmatchcase", lambda *p: compared.append(p) or match(*p))
+    devices = tuple(Device(f"d{i}") for i in range(20))
+    Cluster("c", devices, (*ANY, *(Link(f"d{i}", "d0", 1e9) for i in range(20))))
+    assert len(compared) <= 2 * (2 * 21 * 20)
 
 
 def test_one_device_may_have_a_link_to_itself():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import msgspec
 import numpy as np
@@ -164,24 +164,35 @@ class Cluster:
         latency, bandwidth = np.zeros((n, n)), np.full((n, n), np.inf)
         channel = np.full((n, n), -1, np.int32)
         index: dict[str, int] = {}
+        chosen = self._chosen().tolist()
         for i, source in enumerate(self.names):
             for j, target in enumerate(self.names):
                 if i == j:
                     continue
-                link = self._link(source, target)
+                link = self.links[chosen[i][j]]
                 latency[i, j], bandwidth[i, j] = link.latency, link.bandwidth
                 name = link.channel.replace("{from}", source).replace("{to}", target)
                 channel[i, j] = index.setdefault(name or f"{source}->{target}", len(index))
         return latency, bandwidth, channel, list(index)
 
-    def _link(self, source: str, target: str) -> Link:
-        """The last link that matches the pair."""
-        for link in reversed(self.links):
-            for a, b in ((link.source, link.target), (link.target, link.source)):
-                if fnmatchcase(source, a) and fnmatchcase(target, b):
-                    return link
-                if not link.both:
-                    break
+    def _chosen(self) -> NDArray[np.int64]:
+        """Index of the last link that matches each pair, shape (devices, devices)."""
+        n = len(self.devices)
+        chosen = np.full((n, n), -1)
+        for i, link in enumerate(self.links):
+            ends = [
+                [j for j, name in enumerate(self.names) if fnmatchcase(name, pattern)]
+                for pattern in (link.source, link.target)
+            ]
+            chosen[np.ix_(*ends)] = i
+            if link.both:
+                chosen[np.ix_(*ends[::-1])] = i
+        np.fill_diagonal(chosen, 0)
+        for a, b in np.argwhere(chosen < 0)[:1]:
+            self._fail_unlinked(self.names[a], self.names[b])
+        return chosen
+
+    def _fail_unlinked(self, source: str, target: str) -> NoReturn:
         raise ClusterError(
             f"cluster {self.name!r}: no link from {source!r} to {target!r}: add a [[links]] "
             f'entry with from = "{source}", to = "{target}"'
