@@ -36,23 +36,28 @@ def test_a_state_of_anything_but_arrays_of_numbers_is_not_kept(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("done", "header"),
+    ("name", "done", "header"),
     [
-        (24, b"'''"),
-        (24, b"("),
-        (24, b"{'descr': ',', 'fortran_order': False, 'shape': (1,)}"),
-        (24, b"{'descr': '<f8', 'fortran_order': False, 'shape': (0, 99999999999999999999999)}"),
-        ("x", b"{'descr': '<f8', 'fortran_order': False, 'shape': (0,)}"),
+        ("logits", 24, b"'''"),
+        ("logits", 24, b"("),
+        ("logits", 24, b"{'descr': ',', 'fortran_order': False, 'shape': (1,)}"),
+        (
+            "logits",
+            24,
+            b"{'descr': '<f8', 'fortran_order': False, 'shape': (0, 99999999999999999999999)}",
+        ),
+        ("logits", "x", b"{'descr': '<f8', 'fortran_order': False, 'shape': (0,)}"),
+        (b"logits", 24, b"{'descr': '<f8', 'fortran_order': False, 'shape': (0,)}"),
     ],
-    ids=["text", "bracket", "type", "shape", "number"],
+    ids=["text", "bracket", "type", "shape", "number", "name"],
 )
 def test_a_checkpoint_that_nothing_wrote_is_noticed(
-    done: object, header: bytes, tmp_path: Path
+    name: object, done: object, header: bytes, tmp_path: Path
 ) -> None:
     array = b"\x93NUMPY\x01\x00" + (len(header) + 1).to_bytes(2, "little") + header + b"\n"
     connection = sqlite3.connect(made(tmp_path / "a"))
     connection.execute("DELETE FROM checkpoint")
-    row = "logits", done, array, zlib.crc32(array, zlib.crc32(f"logits {done}".encode()))
+    row = name, done, array, zlib.crc32(array, zlib.crc32(f"{name!s} {done}".encode()))
     connection.execute("INSERT INTO checkpoint VALUES (?, ?, ?, ?)", row)
     connection.commit()
     connection.close()

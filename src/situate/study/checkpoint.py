@@ -43,7 +43,8 @@ def read(connection: sqlite3.Connection, path: Path) -> tuple[int, State | None]
 
 
 def _array(name: str, done: int, data: bytes, checksum: int) -> NDArray[np.generic]:
-    if not isinstance(done, int) or checksum != _checksum(name, done, data):
+    typed = isinstance(name, str) and isinstance(done, int)
+    if not typed or checksum != _checksum(name, done, data):
         raise ValueError("not as it was written")
     array: NDArray[np.generic] = np.lib.format.read_array(BytesIO(data), allow_pickle=False)
     return array
