@@ -145,6 +145,12 @@ def test_a_loop_is_a_named_cycle():
         graph_of(TEXT.replace('"x" id: 2', '"x" id: 2 input_info { preceding_node: 3 }'))
 
 
+def test_a_long_word_does_not_make_a_long_error():
+    with pytest.raises(ReadError, match=r"no CostGraphDef: .*aaa") as error:
+        graph_of(f"node {{ name: {'a' * 10_000} }}")
+    assert len(str(error.value)) < 1000
+
+
 def test_a_truncated_binary_says_so():
     with pytest.raises(ReadError, match="no CostGraphDef"):
         costgraph.read(binary()[:-5], "g")

@@ -78,7 +78,7 @@ def _parse(data: bytes) -> Any:
         else:
             message.ParseFromString(data)
     except (text_format.ParseError, DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise ReadError(f"is no CostGraphDef: {error}") from None
+        raise ReadError(f"is no CostGraphDef: {str(error)[:300]}") from None
     return message
 
 
