@@ -13,7 +13,7 @@ from onnx import TensorProto
 from situate.errors import ReadError
 from situate.readers import onnx
 from situate.readers.onnx.shapes import Info, Shapes, infer, tensor_info
-from tests.readers.models import graph, loaded, model, node, value, weight
+from tests.readers.models import graph, loaded, model, node, value, weight, whole
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,23 @@ def functions(count: int, calls: int) -> Any:
     ],
 )
 def test_functions_without_end_are_an_error(made, message):
+    with pytest.raises(ReadError, match=message):
+        infer(made, {})
+
+
+@pytest.mark.parametrize(
+    ("count", "message"),
+    [(100_000, "value 'y': has 100001 dimensions"), (2**62, r"tensor 'w': is larger than 2\^53")],
+)
+def test_a_vector_too_long_for_a_shape_is_named(count, message):
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s w", "t"),
+        node("Concat", "t w1", "u", axis=0),
+        node("ConstantOfShape", "u", "y"),
+    ]
+    made = loaded(model(nodes, [value("x", [2])], [value("y", None)], [whole("w1", 1)]))
+    made.graph.initializer.add(name="w", data_type=TensorProto.INT64, dims=[count])
     with pytest.raises(ReadError, match=message):
         infer(made, {})
 

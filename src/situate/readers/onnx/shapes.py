@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from situate.errors import ReadError, nearest
+from situate.graph import BYTES_LIMIT
 from situate.readers.contents import one_line
 from situate.readers.onnx.known import known_values
 
@@ -19,6 +20,9 @@ CONSTANT_LIMIT = 4096
 
 DEEPEST = 32
 """Functions that call functions: the longest such chain that is read."""
+
+MOST_DIMENSIONS = 64
+"""Of one value; as many as numpy's arrays have."""
 
 MOST_NODES = 250_000
 """Of a model whose functions are spread out."""
@@ -127,6 +131,7 @@ def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except Exception as error:  # onnx raises whatever its C++ parts throw
         raise ReadError(f"shape inference failed: {one_line(str(error))[:300]}") from None
+    _check_ranks(model.graph)
     known = frozenset(known_values(model))
     return Inferred(model.graph, known, (*warnings, *_unknown(model.graph)))
 
@@ -163,10 +168,26 @@ def _spread(nodes: Any, sizes: Mapping[tuple[str, str], int]) -> int:
     return sum(sizes.get(key, 1) for key in _called(nodes))
 
 
+def _check_ranks(graph: Any) -> None:
+    """A long vector in place of a shape makes a value of as many dimensions as it has elements."""
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        if (rank := len(value.type.tensor_type.shape.dim)) > MOST_DIMENSIONS:
+            raise ReadError(
+                f"value {value.name!r}: has {rank} dimensions, more than {MOST_DIMENSIONS}"
+            )
+
+
 def _forget_weights(graph: Any) -> None:
-    """Placement needs sizes only, and shape inference would copy the content twice."""
+    """Placement needs sizes only, and shape inference would copy the content twice.
+
+    Raises:
+        ReadError: a size that no graph can have, which shape inference might try to follow.
+    """
     for tensor in graph.initializer:
-        if tensor_info(tensor).bytes > CONSTANT_LIMIT:
+        size = tensor_info(tensor).bytes
+        if size > BYTES_LIMIT:
+            raise ReadError(f"tensor {tensor.name!r}: is larger than 2^53 bytes")
+        if size > CONSTANT_LIMIT:
             for field in ("raw_data", "float_data", "double_data", "int32_data", "int64_data"):
                 tensor.ClearField(field)
 
