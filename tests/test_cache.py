@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.cache import cached, directory
+from situate.cache import cached, directory, find_note, keep_note
 from situate.graph import Graph, Op
 
 KEY = {"function": "mine:step", "optimizer": "sgd"}
@@ -49,6 +49,15 @@ def test_a_damaged_file_is_captured_anew(folder: Path, content: bytes):
     file.write_bytes(content)
     assert cached(KEY, capture).ops[0].persistent == 2
     assert cached(KEY, capture).ops[0].persistent == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1f\x8b broken", b"{", b'["\xc0"]', b"[" * 100_000])
+def test_a_damaged_note_is_none(folder: Path, content: bytes):
+    keep_note(KEY, ["a"])
+    assert find_note(KEY, list[str]) == ["a"]
+    (file,) = folder.iterdir()
+    file.write_bytes(content)
+    assert find_note(KEY, list[str]) is None
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(folder: Path):

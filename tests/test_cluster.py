@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from situate import cluster as clusters
 from situate.cluster import PRESETS, Cluster, Device, Link
 from situate.errors import ClusterError
 from situate.graph import MachineDevice
@@ -102,6 +103,15 @@ def test_devices_without_a_link_are_an_error_that_says_what_to_add():
         Cluster("c", devices)
     with pytest.raises(ClusterError, match="no link from 'b' to 'a'"):
         Cluster("c", devices, (Link("a", "b", 1e9, both=False),))
+
+
+def test_patterns_are_compared_with_devices_and_not_with_pairs_of_them(monkeypatch):
+    compared = []
+    match = clusters.fnmatchcase
+    monkeypatch.setattr(clusters, "fnmatchcase", lambda *p: compared.append(p) or match(*p))
+    devices = tuple(Device(f"d{i}") for i in range(20))
+    Cluster("c", devices, (*ANY, *(Link(f"d{i}", "d0", 1e9) for i in range(20))))
+    assert len(compared) <= 2 * (2 * 21 * 20)
 
 
 def test_one_device_may_have_a_link_to_itself():
@@ -212,6 +222,10 @@ def test_a_bad_synchronisation_is_an_error(value):
         ("a = " + "[" * 5000 + "]" * 5000, r"c\.toml: is nested too deeply"),
         ("name = 'c'\nname = 'd'\n", r"c\.toml: Cannot overwrite a value"),
         (b"name = '\xff'\n", r"c\.toml: not UTF-8 at byte 8"),
+        ('name = "c"\n"a\\nb\\u001b" = 1\ndevices = []\n', r"unknown field `a\\nb\\x1b`"),
+        ('name = "c"\n[[devices]]\nname = "a"\n"\\n" = 1\n', r"devices\[0\]: .*field `\\n`"),
+        (f"name = 'c'\n[[devices]]\nname = 'a'\nmemory = {'9' * 5000}\n", r"c\.toml: Exceeds the"),
+        (f"name = 'c'\n[[devices]]\nname = 'a'\nmemory{'.x' * 2000} = 1\n", "nested too deeply"),
     ],
 )
 def test_a_bad_file_is_named_with_the_entry_at_fault(tmp_path, text, message):
@@ -226,6 +240,8 @@ def test_a_file_that_is_missing_or_a_folder_is_an_error(tmp_path):
         Cluster.find(str(tmp_path / "none.toml"))
     with pytest.raises(ClusterError, match="Is a directory"):
         Cluster.read(tmp_path)
+    with pytest.raises(ClusterError, match="embedded null byte"):
+        Cluster.read(tmp_path / "a\0b")
 
 
 def test_an_unknown_preset_is_an_error_with_the_nearest_name():
@@ -240,9 +256,9 @@ def test_find_takes_a_file_a_preset_or_identical_devices(tmp_path):
     assert len(Cluster.find("identical:5").devices) == 5
 
 
-@pytest.mark.parametrize("count", ["0", "-3", "257"])
+@pytest.mark.parametrize("count", ["0", "-3", "257", "9" * 5000])
 def test_a_bad_number_of_identical_devices_is_an_error(count):
-    with pytest.raises(ClusterError, match=f"between 1 and 256 devices, got {count}"):
+    with pytest.raises(ClusterError, match=f"between 1 and 256 devices, got {count[:9]}"):
         Cluster.find(f"identical:{count}")
 
 

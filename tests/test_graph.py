@@ -82,6 +82,7 @@ def test_a_long_cycle_is_named_in_short():
         (Tensor("t", 0, -8), r"tensor 't': size: must be between 0 and 2\^53, got -8"),
         (Tensor("t", 0, BYTES_LIMIT + 1), r"tensor 't': size: must be between 0 and 2\^53"),
         (Tensor("t", 0, 2**62 * 2**62), r"tensor 't': size: must be between 0 and 2\^53"),
+        (Tensor("t", 0, 2**20_000), r"tensor 't': size: must be .* 2\^53, got a number beyond"),
         (Tensor("t", 0, 8, seconds=math.nan), "tensor 't': seconds: must be finite"),
         (Tensor("t", 0, 8, seconds=math.inf), "tensor 't': seconds: must be finite"),
         (Tensor("t", 0, 8, seconds=-1.0), "tensor 't': seconds: must be finite and not negative"),

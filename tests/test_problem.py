@@ -146,7 +146,7 @@ def test_an_op_that_the_devices_that_run_it_cannot_hold_is_an_error():
 
 def test_an_op_that_no_device_can_run_says_what_its_seconds_are_for():
     graph = Graph("g", (Op("a", seconds={"tpu": 1.0, "H100": 2.0}),))
-    with pytest.raises(SituateError, match="can run op 'a': it has seconds for tpu, H100"):
+    with pytest.raises(SituateError, match="can run op 'a': it has seconds for 'tpu', 'H100'"):
         Problem(graph, cluster(GPU, CPU))
 
 

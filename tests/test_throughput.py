@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from situate.cluster import Cluster, Device, Link
+from situate.graph import Graph, Op, Tensor
 from situate.problem import RULES, Problem
 from situate.throughput import crossings, loads, transfer_seconds
 from tests.oracle.case import Case
@@ -36,6 +38,14 @@ def test_transfer_seconds_equal_the_problems() -> None:
             for row in zip(tensor.tolist(), source.tolist(), target.tolist(), strict=True)
         ]
         assert transfer_seconds(problem, tensor, source, target).tolist() == expected
+
+
+def test_a_tensor_with_its_own_seconds_asks_nothing_of_the_link() -> None:
+    ops = tuple(Op(name, seconds={"*": 1.0}) for name in "ab")
+    graph = Graph("g", ops, (Tensor("t", 0, 2**53, (1,), seconds=0.5),))
+    pair = Cluster("c", (Device("x"), Device("y")), (Link("*", "*", 1e-300),))
+    tensor, source, target = (np.array([i], np.int32) for i in (0, 0, 1))
+    assert transfer_seconds(Problem(graph, pair), tensor, source, target).tolist() == [0.5]
 
 
 def test_every_crossing_tensor_is_sent_once_on_its_slowest_way() -> None:

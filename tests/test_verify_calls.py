@@ -54,6 +54,17 @@ def test_calls_worked_out_by_hand() -> None:
     assert schedule.period(_problem()) == 6
 
 
+def test_a_transfer_that_takes_no_time_is_sent_and_received_within_rounding() -> None:
+    """The sums of a call's ops, in one order and in another, differ in their last bit."""
+    seconds = (0.1, 0.3, 0.1, 0.1, 0.3)
+    ops = tuple(Op(f"op{i}", seconds={"*": taken}) for i, taken in enumerate(seconds))
+    tensors = (Tensor("p", 0, 1, (1,), seconds=0.0), Tensor("q", 2, 1, (4,), seconds=0.0))
+    devices = tuple(Device(f"acc{i}") for i in range(3))
+    cluster = Cluster("c", devices, (Link("*", "*", 1.0),))
+    problem = Problem(Graph("g", ops, tensors), cluster, rules=RULES["dnn-partitioning"])
+    schedule_calls(problem, np.array([0, 1, 1, 1, 2], np.int32)).verify(problem)
+
+
 @pytest.mark.parametrize("chunk", range(5))
 def test_every_valid_split_passes_and_no_other(chunk: int) -> None:
     for seed in range(100 * chunk, 100 * (chunk + 1)):

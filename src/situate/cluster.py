@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import msgspec
 import numpy as np
@@ -165,24 +165,35 @@ class Cluster:
         latency, bandwidth = np.zeros((n, n)), np.full((n, n), np.inf)
         channel = np.full((n, n), -1, np.int32)
         index: dict[str, int] = {}
+        chosen = self._chosen().tolist()
         for i, source in enumerate(self.names):
             for j, target in enumerate(self.names):
                 if i == j:
                     continue
-                link = self._link(source, target)
+                link = self.links[chosen[i][j]]
                 latency[i, j], bandwidth[i, j] = link.latency, link.bandwidth
                 name = link.channel.replace("{from}", source).replace("{to}", target)
                 channel[i, j] = index.setdefault(name or f"{source}->{target}", len(index))
         return latency, bandwidth, channel, list(index)
 
-    def _link(self, source: str, target: str) -> Link:
-        """The last link that matches the pair."""
-        for link in reversed(self.links):
-            for a, b in ((link.source, link.target), (link.target, link.source)):
-                if fnmatchcase(source, a) and fnmatchcase(target, b):
-                    return link
-                if not link.both:
-                    break
+    def _chosen(self) -> NDArray[np.int64]:
+        """Index of the last link that matches each pair, shape (devices, devices)."""
+        n = len(self.devices)
+        chosen = np.full((n, n), -1)
+        for i, link in enumerate(self.links):
+            ends = [
+                [j for j, name in enumerate(self.names) if fnmatchcase(name, pattern)]
+                for pattern in (link.source, link.target)
+            ]
+            chosen[np.ix_(*ends)] = i
+            if link.both:
+                chosen[np.ix_(*ends[::-1])] = i
+        np.fill_diagonal(chosen, 0)
+        for a, b in np.argwhere(chosen < 0)[:1]:
+            self._fail_unlinked(self.names[a], self.names[b])
+        return chosen
+
+    def _fail_unlinked(self, source: str, target: str) -> NoReturn:
         raise ClusterError(
             f"cluster {self.name!r}: no link from {source!r} to {target!r}: add a [[links]] "
             f'entry with from = "{source}", to = "{target}"'
@@ -190,32 +201,31 @@ class Cluster:
 
     @classmethod
     def read(cls, path: str | Path) -> Cluster:
-        """Read a TOML file; every error names the file and the entry."""
-        path = Path(path)
+        """Read a TOML file; every error is one line that names the file and the entry."""
+        from situate.readers.contents import one_line
+
         try:
-            text = path.read_bytes().decode("utf-8-sig")
-            content = tomllib.loads(text)
-        except OSError as error:
-            raise ClusterError(f"{path}: {error.strerror}") from None
+            return cls._of_toml(Path(path).read_bytes().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
-            raise ClusterError(f"{path}: not UTF-8 at byte {error.start}") from None
-        except tomllib.TOMLDecodeError as error:
-            raise ClusterError(f"{path}: {error}") from None
+            reason = f"not UTF-8 at byte {error.start}"
         except RecursionError:
-            raise ClusterError(f"{path}: is nested too deeply") from None
-        try:
-            file = msgspec.convert(content, _File)
-            devices = [d for i, entry in enumerate(file.devices) for d in _devices(entry, i)]
-            return cls(
-                file.name,
-                tuple(devices),
-                tuple(file.links),
-                file.transfers,
-                file.synchronisation,
-                file.description,
-            )
-        except (msgspec.ValidationError, ClusterError) as error:
-            raise ClusterError(f"{path}: {error}") from None
+            reason = "is nested too deeply"
+        except (OSError, ValueError) as error:  # tomllib's and msgspec's are ValueErrors too
+            reason = getattr(error, "strerror", None) or str(error)
+        raise ClusterError(one_line(f"{path}: {reason}"))
+
+    @classmethod
+    def _of_toml(cls, text: str) -> Cluster:
+        file = msgspec.convert(tomllib.loads(text), _File)
+        devices = [d for i, entry in enumerate(file.devices) for d in _devices(entry, i)]
+        return cls(
+            file.name,
+            tuple(devices),
+            tuple(file.links),
+            file.transfers,
+            file.synchronisation,
+            file.description,
+        )
 
     @classmethod
     def preset(cls, name: str) -> Cluster:
@@ -247,7 +257,7 @@ class Cluster:
     def find(cls, text: str) -> Cluster:
         """What `--cluster` takes: a TOML file, a preset, or `identical:N`."""
         if match := re.fullmatch(r"identical:(-?\d+)", text):
-            return cls.identical(_device_count(int(match[1])))
+            return cls.identical(_device_count(int(match[1][:9])))
         if text.endswith(".toml") or Path(text).is_file():
             return cls.read(text)
         return cls.preset(text)

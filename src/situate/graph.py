@@ -233,7 +233,9 @@ def _check_unique(names: Sequence[str], what: str) -> None:
 
 def _check_size(value: int, where: str) -> None:
     if not 0 <= value <= BYTES_LIMIT:
-        raise GraphError(f"{where}: must be between 0 and 2^53, got {value}")
+        # Python writes no number of more than 4,300 digits.
+        got = "a number beyond 2^256" if abs(value) > 2**256 else value
+        raise GraphError(f"{where}: must be between 0 and 2^53, got {got}")
 
 
 def _check_seconds(value: float, where: str) -> None:

@@ -297,7 +297,7 @@ class Problem:
                 f"{self.cluster.name!r}{which} ({most})"
             )
         alone = len(members) == 1 and op.device is None and op.seconds
-        why = f": it has seconds for {', '.join(op.seconds or ())}" if alone else ""
+        why = f": it has seconds for {', '.join(map(repr, op.seconds or ()))}" if alone else ""
         return f"no device of cluster {self.cluster.name!r} can run {what}{why}"
 
     @cached_property

@@ -66,7 +66,8 @@ def transfer_seconds(
 ) -> Floats:
     """(k,) seconds of tensors between pairs of different devices, as `Problem.transfer_time`."""
     own, size = problem.transfer_seconds[tensor], problem.size[tensor].astype(np.float64)
-    link = problem.latency[source, target] + size / problem.bandwidth[source, target]
+    with np.errstate(over="ignore"):  # a tensor with seconds of its own may fit no link
+        link = problem.latency[source, target] + size / problem.bandwidth[source, target]
     link = np.where(size == 0, 0.0, link)
     return np.asarray(np.where(np.isnan(own), link, own) + problem.cluster.synchronisation)
 

@@ -54,7 +54,8 @@ def _check_rows(replay: Replay) -> None:
 def _calls(replay: Replay) -> Indices:
     """The accelerator in whose call each item happens; -1 for ops on a CPU.
 
-    Of two rows for one transfer, the earlier is the sender's.
+    Of two rows for one transfer, the earlier is the sender's; but where it takes no time, rounding
+    may put that behind the receiver's, which then comes before the sender's last op is over.
     """
     s, p = replay.schedule, replay.problem
     pays = p.accelerators
@@ -62,6 +63,11 @@ def _calls(replay: Replay) -> Indices:
     again = s.tensor[order][1:] == s.tensor[order][:-1]
     again &= s.target[order][1:] == s.target[order][:-1]
     senders = np.append(again, False)[: len(order)] | ~pays[s.target[order]]
+    over = np.zeros(p.d)
+    np.maximum.at(over, s.placement, s.end)
+    start = s.transfer_start[order]
+    early = again & (start < over[s.source[order]])[: len(again)] & close(start[:-1], start[1:])
+    senders[np.flatnonzero(early)], senders[np.flatnonzero(early) + 1] = False, True
     rows = np.empty(len(order), np.int64)
     rows[order] = np.where(senders, s.source[order], s.target[order])
     return np.concatenate((np.where(pays[s.placement], s.placement, -1), rows))

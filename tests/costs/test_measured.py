@@ -81,6 +81,7 @@ TIMING = {"median": 1.0, "low": 1.0, "high": 1.0, "count": 1}
          "unknown op class 'matmull'; did you mean 'matmul'"),
         (_device(contention={"matmul": 0.5}), "expected float >= 1"),
         (_device(bandwidth=0), "bandwidth: expected float > 0"),
+        (_device(workspace={"a": 2**53 + 1}), "workspace.*: expected int <= 9007199254740992"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_none_is_named(

@@ -183,6 +183,15 @@ def test_a_cpu_runs_any_number_of_ops_at_once() -> None:
     assert schedule_calls(_small(n=9), np.full(9, 2, np.int32)).makespan == 1
 
 
+def test_a_long_op_on_a_cpu_starts_when_its_input_is_made() -> None:
+    ops = (Op("short", seconds={"*": 1.0}), Op("long", seconds={"*": 1e20}))
+    graph = Graph("g", ops, (Tensor("t", 0, 1, (1,)),))
+    problem = Problem(graph, _small().cluster, "time", "dnn-partitioning")  # type: ignore[arg-type]
+    schedule = schedule_calls(problem, np.array([2, 2], np.int32))
+    assert schedule.start.tolist() == [0.0, 1.0]
+    schedule.verify(problem)
+
+
 def test_only_persistent_bytes_count() -> None:
     ops = (Op("a", seconds={"*": 1.0}, persistent=5, workspace=100), Op("b", seconds={"*": 1.0}))
     graph = Graph("g", ops, (Tensor("t", 0, 70, (1,)),))

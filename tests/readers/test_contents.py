@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,10 @@ def test_a_byte_order_mark_is_no_text():
 )
 def test_a_graph_is_called_after_its_file(file, name):
     assert graph_name(Path(file)) == name
+
+
+def test_a_graph_of_a_file_whose_name_is_not_utf8_has_a_name_that_is():
+    assert graph_name(Path(os.fsdecode(b"\xffa.json"))) == "\\udcffa"
 
 
 def test_a_message_is_one_line_without_control_characters():

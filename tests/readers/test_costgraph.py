@@ -114,6 +114,7 @@ def test_a_graph_without_costs_and_sizes_is_warned_of():
     [
         ("preceding_node: 7", "preceding_node: 70", "node 'w/read': reads node 70, which does not"),
         ("preceding_port: 1", "preceding_port: 5", "reads 'net/MatMul_3:5', which no op makes"),
+        ("preceding_node: 7 }", "preceding_node: 7 preceding_port: -2 }", "reads 'w:-2', which no"),
         ("control_input: 2", "control_input: 20", "waits for unknown node 20"),
         ("compute_cost: 50", "compute_cost: -50", "compute_cost: must not be negative, got -50"),
         ("size: 9", "size: -9", "temporary memory: must be between 0"),
@@ -128,9 +129,26 @@ def test_a_bad_node_is_named(old, new, message):
         graph_of(TEXT.replace(old, new, 1))
 
 
+def test_an_alias_of_a_later_node_with_a_bad_input_names_that_node():
+    nodes = (
+        'node { name: "a" id: 1 input_info { preceding_node: 2 }'
+        " output_info { size: 4 alias_input_port: 0 } output_info { alias_input_port: -1 } }"
+        'node { name: "b" id: 2 input_info { preceding_node: 70 }'
+        " output_info { size: 4 alias_input_port: 0 } }"
+    )
+    with pytest.raises(ReadError, match="node 'b': reads node 70, which does not exist"):
+        graph_of(nodes)
+
+
 def test_a_loop_is_a_named_cycle():
     with pytest.raises(GraphError, match="cycle"):
         graph_of(TEXT.replace('"x" id: 2', '"x" id: 2 input_info { preceding_node: 3 }'))
+
+
+def test_a_long_word_does_not_make_a_long_error():
+    with pytest.raises(ReadError, match=r"no CostGraphDef: .*aaa") as error:
+        graph_of(f"node {{ name: {'a' * 10_000} }}")
+    assert len(str(error.value)) < 1000
 
 
 def test_a_truncated_binary_says_so():

@@ -112,3 +112,13 @@ def test_times_and_parameters_of_real_profiles_add_up(path):
 def test_a_bad_line_is_named(old, new, message):
     with pytest.raises(ReadError, match=message):
         pipedream.read(SMALL.decode().replace(old, new, 1).encode(), "small")
+
+
+def test_an_edge_that_is_listed_twice_is_one():
+    assert pipedream.read(SMALL + b"\tnode1 -- node2\n", "small") == small()[0]
+
+
+def test_a_line_without_figures_is_refused_however_long_it_is():
+    line = f"node5 -- Linear -- {'a' * 500_000}"
+    with pytest.raises(ReadError, match="line 8: has no activation_size, backward_compute_time"):
+        pipedream.read(SMALL + line.encode(), "g")

@@ -20,6 +20,7 @@ class Box(msgspec.Struct, forbid_unknown_fields=True):
     [
         (b'{"sizes": [1, "x"]}', r"sizes\[1\]: expected int, got str"),
         (b'{"colour": 1}', "unknown field colour"),
+        (b'{"a\\n\\u2028\\u202e": 1}', r"unknown field a\\n\\u2028\\u202e"),
         (b'{"name": "a", "name": "b"}', "has the key 'name' twice"),
         (b'{"name": "b", "inner": {"x": 1, "x": 2}}', "has the key 'x' twice"),
         (b'{"inner": {"x": NaN}}', "not valid JSON"),

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
 from situate.problem import RULES, Problem
 from situate.solvers import solve
@@ -55,6 +56,14 @@ def test_memory_forces_work_onto_the_slow_device() -> None:
     cluster = dataclasses.replace(roomy, devices=(type(fast)("d0", "x1", memory=12), slow))
     roomy_bound = least_load(Problem(apart(6, persistent=4), roomy))
     assert roomy_bound < least_load(Problem(apart(6, persistent=4), cluster)) <= 6
+
+
+def test_times_near_the_longest_overflow_in_silence() -> None:
+    """Their memory has no price that a number can hold; what is a bound stays one."""
+    ops = tuple(Op(f"op{i}", seconds={"*": 1e297}, persistent=2**53) for i in range(9))
+    machine = (Device("full", memory=2**53), Device("cpu", kind="cpu"), Device("roomy"))
+    cluster = Cluster("c", machine, (Link("*", "*", 1e9),))
+    assert 0 <= least_load(Problem(Graph("g", ops), cluster)) <= 9e297
 
 
 def test_a_group_is_not_spread() -> None:

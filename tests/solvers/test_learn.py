@@ -26,7 +26,7 @@ from situate.solvers.learn import ROUNDS, learn
 from situate.solvers.learner import Learning, Settings
 from situate.solvers.search import Search
 from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings
-from situate.study import Study, file
+from situate.study import Study, StudyFile, file
 from tests.solvers.families import chain, devices, fork
 from tests.solvers.killed import PROBLEM, SAMPLES, learner, search
 
@@ -225,6 +225,15 @@ def _coarse(problem: Problem, learning: Learning, samples: int, seed: int) -> So
 def test_a_checkpoint_of_another_shape_is_refused(whole: Path) -> None:
     with pytest.raises(SituateError, match=r"study: the checkpoint's 'logits' is .*; give another"):
         search(whole, _coarse)
+
+
+def test_a_checkpoint_of_no_numbers_is_refused(whole: Path) -> None:
+    with StudyFile(whole, Study.read(whole).header) as study:
+        done, state = study.checkpoint()
+        assert state is not None
+        study.keep(done, lambda: {**state, "numbers": np.full(3, np.inf)}, now=True)
+    with pytest.raises(SituateError, match=r"study: cannot convert float inf.*; give another file"):
+        search(whole)
 
 
 def test_a_learner_that_asks_for_other_placements_is_refused(tmp_path: Path) -> None:

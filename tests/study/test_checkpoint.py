@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,39 @@ def test_a_state_of_anything_but_arrays_of_numbers_is_not_kept(tmp_path: Path) -
         with pytest.raises(ValueError, match="Object arrays"):
             study.keep(4, lambda: {"x": np.array([{}])}, now=True)
         assert content(study) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "done", "header"),
+    [
+        ("logits", 24, b"'''"),
+        ("logits", 24, b"("),
+        ("logits", 24, b"{'descr': ',', 'fortran_order': False, 'shape': (1,)}"),
+        (
+            "logits",
+            24,
+            b"{'descr': '<f8', 'fortran_order': False, 'shape': (0, 99999999999999999999999)}",
+        ),
+        ("logits", "x", b"{'descr': '<f8', 'fortran_order': False, 'shape': (0,)}"),
+        (b"logits", 24, b"{'descr': '<f8', 'fortran_order': False, 'shape': (0,)}"),
+    ],
+    ids=["text", "bracket", "type", "shape", "number", "name"],
+)
+def test_a_checkpoint_that_nothing_wrote_is_noticed(
+    name: object, done: object, header: bytes, tmp_path: Path
+) -> None:
+    array = b"\x93NUMPY\x01\x00" + (len(header) + 1).to_bytes(2, "little") + header + b"\n"
+    connection = sqlite3.connect(made(tmp_path / "a"))
+    connection.execute("DELETE FROM checkpoint")
+    row = name, done, array, zlib.crc32(array, zlib.crc32(f"{name!s} {done}".encode()))
+    connection.execute("INSERT INTO checkpoint VALUES (?, ?, ?, ?)", row)
+    connection.commit()
+    connection.close()
+    with (
+        StudyFile(tmp_path / "a", HEADER) as study,
+        pytest.raises(ReadError, match="a: the checkpoint of the study is damaged; restore"),
+    ):
+        study.checkpoint()
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,18 @@ def test_a_study_that_lacks_a_part_is_refused(statement: str, tmp_path: Path) ->
     refused("the study is damaged; restore a copy of it|has graph None", path)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b"CREATE TABLE header", b"CREA\xf8E TABLE header"), (b"KEY, value", b"K\n\xf8, value")],
+)
+def test_a_study_whose_tables_are_no_text_is_refused(
+    old: bytes, new: bytes, tmp_path: Path
+) -> None:
+    path = made(tmp_path / "a")
+    path.write_bytes(path.read_bytes().replace(old, new))
+    refused("the study is damaged|not readable as a study", path, ReadError)
+
+
 def test_a_study_that_lacks_pages_is_refused(tmp_path: Path) -> None:
     whole = made(tmp_path / "a").read_bytes()
     for size in [1, 15, 16, 99, 100, 511, 512, *range(4096, len(whole), 4096)]:

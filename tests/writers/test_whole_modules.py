@@ -78,6 +78,13 @@ def test_the_loss_joins_nothing():
     assert net.homes() == {"body": 0, "one": 1, "two": 2}
 
 
+def test_a_module_whose_parts_only_run_backward_has_a_home_of_its_own():
+    net = Net()
+    net.op("sum", 2, net.linear("a", 0), net.linear("b", 1))
+    net.op("sum.part", 2, phase="backward")
+    assert net.homes() == {"a": 0, "b": 1, "sum": 2}
+
+
 def test_modules_that_read_one_parameter_share_a_device():
     net = Net()
     shared = net.parameter("words", 1)

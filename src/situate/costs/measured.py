@@ -11,10 +11,12 @@ import msgspec
 from situate.cluster import Device
 from situate.costs.rates import EFFICIENCY
 from situate.errors import ReadError, nearest
+from situate.graph import BYTES_LIMIT
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
+Bytes = Annotated[int, msgspec.Meta(ge=1, le=BYTES_LIMIT)]
 
 
 class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,7 +66,7 @@ class MeasuredDevice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     wall: Annotated[float, msgspec.Meta(ge=1)] = 1.0
     """Seconds that steps took on the wall for each second counted: above 1 where other programs
     ran."""
-    workspace: dict[str, Count] = {}
+    workspace: dict[str, Bytes] = {}
     """By signature, bytes that an op needs beyond what it hands on; none where it needs none."""
 
     def is_like(self, device: Device) -> bool:

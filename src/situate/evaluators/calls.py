@@ -20,8 +20,7 @@ def schedule_calls(problem: Problem, placement: NDArray[np.int32]) -> Schedule:
     wait for one another, the makespan is infinite and the times mean nothing.
     """
     makespan, begin, _, op_end = _core.calls(core_problem(problem), placement)
-    start = op_end - problem.seconds[np.arange(problem.n), placement]
-    end = op_end.copy()
+    start, end = _ready(problem, op_end), op_end.copy()
     transfers = _Transfers(problem, placement, begin)
     for device in np.flatnonzero(problem.accelerators):
         _fill_call(problem, placement, int(device), transfers, start, end)
@@ -42,6 +41,14 @@ def schedule_calls(problem: Problem, placement: NDArray[np.int32]) -> Schedule:
         peak,
         "calls",
     )
+
+
+def _ready(problem: Problem, op_end: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n,) when all that an op reads is made; what a call makes is when the call ends."""
+    ready = np.zeros(problem.n)
+    producer = np.repeat(problem.producer, np.diff(problem.consumer_start))
+    np.maximum.at(ready, problem.consumers, op_end[producer])
+    return ready
 
 
 class _Transfers:

@@ -51,10 +51,11 @@ def text(data: bytes) -> str:
 
 
 def graph_name(path: Path) -> str:
-    """The file's name without the suffixes that only say what format it is."""
+    """The file's name without the suffixes that only say what format it is; bytes of it that are
+    not UTF-8 as escapes, so that the name can be written again."""
     while path.suffix.lower() in SUFFIXES and path.stem:
         path = path.with_suffix("")
-    return path.name
+    return path.name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def one_line(message: str) -> str:

@@ -78,7 +78,7 @@ def _parse(data: bytes) -> Any:
         else:
             message.ParseFromString(data)
     except (text_format.ParseError, DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise ReadError(f"is no CostGraphDef: {error}") from None
+        raise ReadError(f"is no CostGraphDef: {str(error)[:300]}") from None
     return message
 
 
@@ -134,12 +134,13 @@ def _add(flow: Dataflow, node: Any, names: dict[int, str], by_id: dict[int, Any]
 
 
 def _aliased(node: Any, info: Any, by_id: dict[int, Any]) -> Any | None:
-    """The output that `info` is an alias of."""
+    """The output that `info` is an alias of; None where there is none."""
     if not by_id or not 0 <= info.alias_input_port < len(node.input_info):
         return None
     source = node.input_info[info.alias_input_port]
-    outputs = by_id[source.preceding_node].output_info
-    return outputs[source.preceding_port] if source.preceding_port < len(outputs) else None
+    maker, port = by_id.get(source.preceding_node), source.preceding_port
+    outputs = () if maker is None else maker.output_info
+    return outputs[port] if 0 <= port < len(outputs) else None
 
 
 def _is_held(node: Any, info: Any, by_id: dict[int, Any]) -> bool:

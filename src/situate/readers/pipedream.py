@@ -66,18 +66,18 @@ def read(data: bytes, name: str) -> Graph:
 
 def _layers(content: str) -> dict[str, _Layer]:
     layers: dict[str, _Layer] = {}
-    edges: list[tuple[int, str, str]] = []
+    edges: dict[tuple[str, str], int] = {}
     for number, line in enumerate(content.splitlines(), start=1):
         columns = line.strip().split(" -- ")
         if len(columns) == 2:
-            edges.append((number, columns[0], columns[1]))
+            edges.setdefault((columns[0], columns[1]), number)
         elif len(columns) > 2:
             layer = _layer(columns, f"line {number}")
             if layers.setdefault(layer.node, layer) is not layer:
                 raise ReadError(f"line {number}: two layers are called {layer.node!r}")
         elif columns[0]:
             raise ReadError(f"line {number}: is neither a layer nor an edge: {line[:60]!r}")
-    for number, before, after in edges:
+    for (before, after), number in edges.items():
         _connect(layers, before, after, f"line {number}")
     return layers
 
@@ -87,7 +87,7 @@ def _layer(columns: list[str], where: str) -> _Layer:
     PipeDream's optimiser writes behind them is its plan and no part of the profile."""
     if columns[-1].startswith("stage_id="):
         columns = columns[:-1]
-    figures = dict(re.findall(r"(\w+)=(\[[^\]]*\]|[^,]*)", columns[-1]))
+    figures = dict(re.findall(r"\b(\w+)=(\[[^\]]*\]|[^,]*)", columns[-1]))
     if missing := FIGURES - set(figures):
         raise ReadError(f"{where}: has no {', '.join(sorted(missing))}")
     activations = figures["activation_size"].strip("[]").split(";")
@@ -109,9 +109,8 @@ def _connect(layers: dict[str, _Layer], before: str, after: str, where: str) -> 
     for node in (before, after):
         if node not in layers:
             raise ReadError(f"{where}: unknown layer {node!r}{nearest(node, layers)}")
-    if after not in layers[before].after:
-        layers[before].after.append(after)
-        layers[after].before.append(before)
+    layers[before].after.append(after)
+    layers[after].before.append(before)
 
 
 def _ops(layer: _Layer, layers: dict[str, _Layer]) -> list[Op]:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from situate.errors import ReadError
-from situate.readers.contents import text
+from situate.readers.contents import one_line, text
 
 T = TypeVar("T")
 
@@ -62,9 +62,8 @@ def _readable() -> Iterator[None]:
 
 def _place_first(message: str) -> str:
     """From "Expected `int`, got `str` - at `$.ops[3].flops`" to
-    "ops[3].flops: expected int, got str". Keys come from the file: control characters in them are
-    shown as escapes."""
-    message = re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda found: repr(found[0])[1:-1], message)
+    "ops[3].flops: expected int, got str". Keys and values come from the file."""
+    message = one_line(message)
     match = re.fullmatch(r"(.*?)(?: - at `\$\.?(.*)`)?", message, re.DOTALL)
     what, place = match.groups() if match else (message, None)
     what = what[:1].lower() + what[1:].replace("`", "")

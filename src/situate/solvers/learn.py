@@ -120,7 +120,7 @@ class _Run:
     def _restore(self, state: State) -> None:
         try:
             self.learner.restore(state)
-        except SituateError as error:
+        except (ValueError, OverflowError) as error:  # ours, and of numbers that are none
             raise SituateError(
                 f"{self.search.learning.study}: {error}; give another file to start again"
             ) from None

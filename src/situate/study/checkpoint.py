@@ -37,14 +37,15 @@ def read(connection: sqlite3.Connection, path: Path) -> tuple[int, State | None]
     try:
         state = {name: _array(name, done, data, checksum) for name, done, data, checksum in rows}
         (done,) = {row[1] for row in rows} or {0}
-    except (TypeError, ValueError, MemoryError):
+    except Exception:  # numpy's reader of headers raises whatever Python's own parser does
         raise damaged(path, "the checkpoint of the study") from None
     return done, state or None
 
 
 def _array(name: str, done: int, data: bytes, checksum: int) -> NDArray[np.generic]:
-    if checksum != _checksum(name, done, data):
-        raise ValueError("another checksum")
+    typed = isinstance(name, str) and isinstance(done, int)
+    if not typed or checksum != _checksum(name, done, data):
+        raise ValueError("not as it was written")
     array: NDArray[np.generic] = np.lib.format.read_array(BytesIO(data), allow_pickle=False)
     return array
 

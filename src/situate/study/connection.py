@@ -43,7 +43,10 @@ def one_line(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         family, line = _LINES.get(code, (ReadError, "not readable as a study ({error})"))
-        raise family(f"{path}: {line.format(error=error)}") from None
+        said = str(error).encode("unicode_escape").decode()  # it may quote the file
+        raise family(f"{path}: {line.format(error=said)}") from None
+    except UnicodeDecodeError:
+        raise damaged(path, "the study") from None
 
 
 def damaged(path: Path, what: str) -> ReadError:

@@ -25,7 +25,10 @@ class Packing:
         Raises:
             ValueError: the header does not say how many ops and devices there are.
         """
-        return cls(int(header.get("ops", "")), int(header.get("devices", "")))
+        ops, devices = int(header.get("ops", "")), int(header.get("devices", ""))
+        if not (0 < ops < 2**31 and 0 < devices <= 2**16):
+            raise ValueError(f"no study has {ops} ops on {devices} devices")
+        return cls(ops, devices)
 
     def pack(self, placements: NDArray[np.int32]) -> list[bytes]:
         """Bytes of each of the placements (k, n)."""

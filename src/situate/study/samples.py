@@ -99,13 +99,13 @@ def placements(samples: Sequence[Sample], packing: Packing, path: Path) -> NDArr
     Raises:
         ReadError: one is none of this study's graph and cluster.
     """
-    found = np.empty((len(samples), packing.ops), np.int32)
-    for row, sample in zip(found, samples, strict=True):
+    rows = []
+    for sample in samples:
         try:
-            row[:] = packing.unpack(sample.packed)
+            rows.append(packing.unpack(sample.packed))
         except ValueError:
             raise damaged(path, f"sample {sample.number} of the study") from None
-    return found
+    return np.array(rows, np.int32).reshape(len(rows), packing.ops)
 
 
 def _rows(first: int, packed: Sequence[bytes], measured: Measurements, batch: int) -> Iterator[Row]:

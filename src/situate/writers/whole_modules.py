@@ -40,7 +40,8 @@ class _Homes:
         for tensor in problem.graph.tensors:
             for consumer in tensor.consumers:
                 self.inputs[consumer].append(tensor.producer)
-        inner = {path for op in self.ops for path in parents(op.module)}
+        taking_part = [op for op in self.ops if op.persistent or runs(op)]
+        inner = {path for op in taking_part for path in parents(op.module)}
         for j, device in enumerate(schedule.placement.tolist()):
             op = self.ops[j]
             if op.persistent:

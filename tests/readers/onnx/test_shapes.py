@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 pytest.importorskip("onnx")
@@ -10,8 +12,8 @@ from onnx import TensorProto
 
 from situate.errors import ReadError
 from situate.readers import onnx
-from situate.readers.onnx.shapes import Info, Shapes, tensor_info
-from tests.readers.models import graph, model, node, value, weight
+from situate.readers.onnx.shapes import Info, Shapes, infer, tensor_info
+from tests.readers.models import graph, loaded, model, node, value, weight, whole
 
 
 @pytest.mark.parametrize(
@@ -72,6 +74,45 @@ def test_a_size_that_depends_on_data_is_one_and_warned_of():
     nodes = [node("NonZero", "x", "i"), node("Cast", "i", "y", to=TensorProto.FLOAT)]
     g = onnx.read(model(nodes, [value("x", [4, 8])], [value("y", [2, "found"])]), "")
     assert any("depend on the data, taken as 1" in warning for warning in g.warnings)
+
+
+def functions(count: int, calls: int) -> Any:
+    """A model with a chain of functions, each of so many calls of the next."""
+    made = loaded(model([node("F0", "x", "y", domain="my")], [value("x", [1])], [value("y", [1])]))
+    for i in range(count):
+        function = made.functions.add(domain="my", name=f"F{i}", input=["v0"], output=[f"v{calls}"])
+        kind, domain = ("Relu", "") if i == count - 1 else (f"F{i + 1}", "my")
+        function.node.extend(node(kind, f"v{j}", f"v{j + 1}", domain=domain) for j in range(calls))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (functions(30, 3), "its functions stand for more than 250,000 nodes"),
+        (functions(100, 1), "function 'F0': calls itself, or others more than 32 deep"),
+    ],
+)
+def test_functions_without_end_are_an_error(made, message):
+    with pytest.raises(ReadError, match=message):
+        infer(made, {})
+
+
+@pytest.mark.parametrize(
+    ("count", "message"),
+    [(100_000, "value 'y': has 100001 dimensions"), (2**62, r"tensor 'w': is larger than 2\^53")],
+)
+def test_a_vector_too_long_for_a_shape_is_named(count, message):
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s w", "t"),
+        node("Concat", "t w1", "u", axis=0),
+        node("ConstantOfShape", "u", "y"),
+    ]
+    made = loaded(model(nodes, [value("x", [2])], [value("y", None)], [whole("w1", 1)]))
+    made.graph.initializer.add(name="w", data_type=TensorProto.INT64, dims=[count])
+    with pytest.raises(ReadError, match=message):
+        infer(made, {})
 
 
 def test_what_shape_inference_rejects_is_an_error():

@@ -81,8 +81,9 @@ def test_a_scan_runs_once_per_step():
         node("Conv", "image", "features"),
         node("MatMul", "", "ab"),
         node("LSTM", "", ""),
+        node("LSTM", "ids ids ids", "states"),
         node("Einsum", "a", "ab"),
     ],
 )
-def test_a_node_that_lacks_inputs_crashes_nothing(made):
+def test_a_node_that_lacks_inputs_or_dimensions_crashes_nothing(made):
     assert figures(made)[0] >= 0

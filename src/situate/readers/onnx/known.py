@@ -62,37 +62,52 @@ class _Walk:
             self._compute(node, read)
 
     def _compute(self, node: Any, read: list[str]) -> None:
+        if any(map(_is_external, node.attribute)):
+            return
         if node.op_type == "Constant":
             self._run(node, {})
         elif node.op_type in ("Shape", "Size") and self._has_shape(read[0]):
             self._run(node, {read[0]: np.broadcast_to(np.float32(0), self._shape(read[0]))})
-        elif node.op_type in ARITHMETIC and read and all(name in self.values for name in read):
+        elif node.op_type in ARITHMETIC and self._is_small_work(node, read):
             self._run(node, {name: _array(self.values[name]) for name in read})
+
+    def _is_small_work(self, node: Any, read: list[str]) -> bool:
+        """Whether all it reads is known, and what it makes of that is small, whatever the model
+        states of it."""
+        data = {name: self.values[name] for name in read if name in self.values}
+        if not read or len(data) < len(set(read)):
+            return False
+        made = self._outputs(node, {name: _type(value) for name, value in data.items()}, data)
+        return all(
+            _has_numbers(kind) and _is_small(d.dim_value for d in kind.tensor_type.shape.dim)
+            for kind in made.values()
+        )
 
     def _has_shape(self, name: str) -> bool:
         """Whether every dimension of the value has a number."""
-        if not name or name not in self.types:
-            return not name
-        tensor = self.types[name].tensor_type
-        return tensor.HasField("shape") and all(d.HasField("dim_value") for d in tensor.shape.dim)
+        return not name or (name in self.types and _has_numbers(self.types[name]))
 
     def _shape(self, name: str) -> tuple[int, ...]:
         return tuple(dim.dim_value for dim in self.types[name].tensor_type.shape.dim)
 
     def _infer(self, node: Any, read: list[str]) -> None:
-        import onnx.shape_inference
-
         types = {name: self.types[name] for name in read if name in self.types}
         data = {name: self.values[name] for name in read if name in self.values}
         with contextlib.suppress(Exception):  # it stays unknown, and is said so where it matters
-            schema = onnx.defs.get_schema(node.op_type, self._version(node.domain), node.domain)
-            found = onnx.shape_inference.infer_node_outputs(
-                schema, node, types, data, opset_imports=self.opsets
-            )
-            for name, kind in found.items():
+            for name, kind in self._outputs(node, types, data).items():
                 self.types[name] = kind
                 if self._has_shape(name):
                     self._state(name, kind)
+
+    def _outputs(self, node: Any, types: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+        """The types of what it makes of values of these types, some of which are known."""
+        import onnx.shape_inference
+
+        schema = onnx.defs.get_schema(node.op_type, self._version(node.domain), node.domain)
+        found: dict[str, Any] = onnx.shape_inference.infer_node_outputs(
+            schema, node, types, data, opset_imports=self.opsets
+        )
+        return found
 
     def _version(self, domain: str) -> int:
         return next(int(opset.version) for opset in self.opsets if opset.domain == domain)
@@ -119,6 +134,19 @@ class _Walk:
         for name, value in zip(outputs, results, strict=True):
             self.values[name] = onnx.numpy_helper.from_array(np.asarray(value), name)
             self.found.add(name)
+
+
+def _is_external(attribute: Any) -> bool:
+    """Whether a tensor of the attribute lies in another file, which would be looked for in the
+    current directory."""
+    sparse = attribute.sparse_tensor
+    return any(t.external_data for t in (attribute.t, sparse.values, sparse.indices))
+
+
+def _has_numbers(kind: Any) -> bool:
+    """Whether every dimension of a type has a number."""
+    tensor = kind.tensor_type
+    return tensor.HasField("shape") and all(d.HasField("dim_value") for d in tensor.shape.dim)
 
 
 def _is_small(shape: Iterable[int]) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from situate.errors import ReadError, nearest
+from situate.graph import BYTES_LIMIT
 from situate.readers.contents import one_line
 from situate.readers.onnx.known import known_values
 
@@ -16,6 +17,15 @@ Shape = tuple[int, ...]
 
 CONSTANT_LIMIT = 4096
 """Bytes up to which a constant's content is kept: it may be a shape that others follow from."""
+
+DEEPEST = 32
+"""Functions that call functions: the longest such chain that is read."""
+
+MOST_DIMENSIONS = 64
+"""Of one value; as many as numpy's arrays have."""
+
+MOST_NODES = 250_000
+"""Of a model whose functions are spread out."""
 
 NAMES = {"float": "float32", "double": "float64"}
 """Types whose name in ONNX is not what everybody else calls them."""
@@ -106,11 +116,13 @@ def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
 
     Raises:
         ReadError: a dimension in `dims` that the model does not have or that is not positive,
-            shapes that contradict one another.
+            shapes that contradict one another, functions that stand for too much.
     """
     import onnx.inliner
     import onnx.shape_inference
 
+    if model.functions:
+        _check_functions(model)
     _forget_weights(model.graph)
     warnings = _fix_dims(model.graph, dims)
     try:
@@ -119,14 +131,63 @@ def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except Exception as error:  # onnx raises whatever its C++ parts throw
         raise ReadError(f"shape inference failed: {one_line(str(error))[:300]}") from None
+    _check_ranks(model.graph)
     known = frozenset(known_values(model))
     return Inferred(model.graph, known, (*warnings, *_unknown(model.graph)))
 
 
+def _check_functions(model: Any) -> None:
+    """Functions that call others twice, which do so in turn, are few bytes and no end of nodes."""
+    left, sizes = list(model.functions), dict[tuple[str, str], int]()
+    for _ in range(DEEPEST):
+        callers = {(function.domain, function.name) for function in left}
+        ready = [callers.isdisjoint(_called(function.node)) for function in left]
+        for function in (f for f, is_ready in zip(left, ready, strict=True) if is_ready):
+            key = function.domain, function.name
+            sizes[key] = max(_spread(function.node, sizes), sizes.get(key, 0))
+        left = [f for f, is_ready in zip(left, ready, strict=True) if not is_ready]
+    if left:
+        raise ReadError(
+            f"function {left[0].name!r}: calls itself, or others more than {DEEPEST} deep"
+        )
+    if _spread(model.graph.node, sizes) > MOST_NODES:
+        raise ReadError(f"its functions stand for more than {MOST_NODES:,} nodes")
+
+
+def _called(nodes: Any) -> Iterator[tuple[str, str]]:
+    """Domain and type of the nodes, and of those in their bodies."""
+    for node in nodes:
+        yield node.domain, node.op_type
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                yield from _called(body.node)
+
+
+def _spread(nodes: Any, sizes: Mapping[tuple[str, str], int]) -> int:
+    """How many nodes these are, with functions of so many nodes in place of their calls."""
+    return sum(sizes.get(key, 1) for key in _called(nodes))
+
+
+def _check_ranks(graph: Any) -> None:
+    """A long vector in place of a shape makes a value of as many dimensions as it has elements."""
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        if (rank := len(value.type.tensor_type.shape.dim)) > MOST_DIMENSIONS:
+            raise ReadError(
+                f"value {value.name!r}: has {rank} dimensions, more than {MOST_DIMENSIONS}"
+            )
+
+
 def _forget_weights(graph: Any) -> None:
-    """Placement needs sizes only, and shape inference would copy the content twice."""
+    """Placement needs sizes only, and shape inference would copy the content twice.
+
+    Raises:
+        ReadError: a size that no graph can have, which shape inference might try to follow.
+    """
     for tensor in graph.initializer:
-        if tensor_info(tensor).bytes > CONSTANT_LIMIT:
+        size = tensor_info(tensor).bytes
+        if size > BYTES_LIMIT:
+            raise ReadError(f"tensor {tensor.name!r}: is larger than 2^53 bytes")
+        if size > CONSTANT_LIMIT:
             for field in ("raw_data", "float_data", "double_data", "int32_data", "int64_data"):
                 tensor.ClearField(field)
 

@@ -34,7 +34,7 @@ def work(node: Any, shapes: Shapes) -> tuple[int, int]:
     count = _FLOPS.get(node.op_type, _elementwise)
     try:
         flops = count(node, inputs, outputs)
-    except IndexError:
+    except (IndexError, ValueError):  # fewer inputs or dimensions than such an op has
         flops = _elementwise(node, inputs, outputs)
     return flops, _traffic(node, inputs, outputs)
 

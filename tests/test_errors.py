@@ -1,0 +1,27 @@
+"""A misspelt name is answered with the nearest that there is."""
+
+from __future__ import annotations
+
+import difflib
+
+import pytest
+
+from situate.errors import nearest
+
+
+@pytest.mark.parametrize("misspelt", ["op7000.bais", "op7000.biass", "0p7000.bias"])
+def test_the_nearest_of_many_names_is_found_without_comparing_all(
+    misspelt: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[int] = []
+    match = difflib.get_close_matches
+
+    def counted(name: str, names: list[str], n: int, cutoff: float) -> list[str]:
+        compared.append(len(names))
+        return match(name, names, n, cutoff)
+
+    monkeypatch.setattr(difflib, "get_close_matches", counted)
+    names = [f"op{i}.{part}" for i in range(6990, 7010) for part in ("bias", "weight")]
+    names += [f"other{i}.{'x' * (i % 50)}" for i in range(20_000)]
+    assert nearest(misspelt, names) == "; did you mean 'op7000.bias'?"
+    assert compared[0] < 1000
