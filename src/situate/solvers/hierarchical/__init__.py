@@ -118,6 +118,6 @@ def chosen(settings: HierarchicalSettings, learning: Learning) -> HierarchicalSe
 def make(problem: Problem, settings: HierarchicalSettings, seed: int) -> Learner:
     """The learner in any settings."""
     check_torch()
-    from situate.solvers.hierarchical.learner import hierarchical_learner
+    from situate.solvers.hierarchical.reinforce import hierarchical_learner
 
     return hierarchical_learner(problem, settings, seed)
