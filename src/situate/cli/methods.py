@@ -26,9 +26,11 @@ def methods() -> None:
 def _what(module: str) -> str:
     """What the first sentence of a solver's module says of its method, without citations."""
     import ast
-    import pkgutil
+    from importlib.util import find_spec
+    from pathlib import Path
 
-    source = pkgutil.get_data("situate.solvers", f"{module}.py") or b""
+    spec = find_spec(f"situate.solvers.{module}")
+    source = Path(str(spec and spec.origin)).read_text("utf-8")
     text = ast.get_docstring(ast.parse(source)) or ""
     first = " ".join(text.partition("\n\n")[0].split())
     return first.partition("`: ")[2].partition(" (")[0].rstrip(".")
