@@ -24,7 +24,7 @@ from situate.problem import RULES, Problem  # noqa: E402
 from situate.runtime.subject import Subject, find_subject  # noqa: E402
 from situate.study import Study  # noqa: E402
 from tests.evaluators.hardware_search import CPUS, MODEL, SAMPLES, machine, search  # noqa: E402
-from tests.evaluators.processes import left_of  # noqa: E402
+from tests.processes import left_of  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 HARM = "tests.evaluators.misbehaving:build"
@@ -53,9 +53,15 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def harmful(files: Path) -> Iterator[RealMachine]:
-    """The machine with the model that does harm; three seconds a placement."""
-    with machine(find_subject(f"{HARM}:inference"), limit=3.0) as measuring:
+def harm() -> Subject:
+    """The model that does harm."""
+    return find_subject(f"{HARM}:inference")
+
+
+@pytest.fixture(scope="module")
+def harmful(harm: Subject, files: Path) -> Iterator[RealMachine]:
+    """The machine with that model."""
+    with machine(harm) as measuring:
         yield measuring
 
 
@@ -76,7 +82,6 @@ def placements(measuring: RealMachine, *ways: str) -> NDArray[np.int32]:
     ("way", "outcome", "words"),
     [
         ("crash", "crash", "'cpu:1': its process ended by SIGSEGV"),
-        ("hang", "timeout", "not measured within 3 s"),
         ("no_memory", "out_of_memory", "can't allocate memory"),
         ("killed", "out_of_memory", "'cpu:1': its process ended by SIGKILL"),
         ("no_number", "nan", "the loss of step 1 is nan"),
@@ -91,8 +96,11 @@ def test_a_failure_is_a_result_and_the_next_placement_is_none_the_worse(
     assert words in harmful.log[-2].failure
 
 
-def test_nothing_is_left_of_what_hangs(harmful: RealMachine, files: Path) -> None:
-    harmful.measure(placements(harmful, "hang"), 0)
+def test_what_hangs_is_ended_and_nothing_is_left_of_it(harm: Subject, files: Path) -> None:
+    with machine(harm, limit=10.0) as measuring:
+        measuring.measure(placements(measuring, "hang"), 0)
+    assert measuring.log[0].outcome == "timeout"
+    assert "not measured within 10 s" in measuring.log[0].failure
     started = [int(word) for word in (files / "children").read_text().split()]
     assert len(started) == 2
     assert left_of(started) == []

@@ -10,7 +10,7 @@ import pytest
 from situate.evaluators import hardware_process
 from situate.evaluators.hardware_process import DeviceProcess, Ended
 from situate.runtime.team import OutOfMemory, StepFailed
-from tests.evaluators.processes import left_of
+from tests.processes import left_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

@@ -14,12 +14,13 @@ from situate.runtime.worker import Run
 
 
 @pytest.fixture
-def started(monkeypatch, tmp_path):
-    """Starts two devices that execute this once they are ready; two seconds a placement."""
-    made = DeviceProcesses(limit=2)
+def started(monkeypatch):
+    """Starts two devices that execute this once they are ready."""
+    every = []
     block = os.memfd_create("block")
 
-    def start(text):
+    def start(text, limit=60):
+        every.append(made := DeviceProcesses(limit))
         heard = (
             "import os, sys, time; from multiprocessing import reduction; "
             "from multiprocessing.connection import Connection; "
@@ -31,7 +32,8 @@ def started(monkeypatch, tmp_path):
         return made, made.start(["cpu:0", "cpu:1"], [hello, hello], block, None)
 
     yield start
-    made.close()
+    for made in every:
+        made.close()
     os.close(block)
 
 
@@ -42,7 +44,7 @@ def test_who_is_not_ready_in_time_is_ended(started, monkeypatch):
 
 
 def test_who_does_not_run_in_time_is_ended(started):
-    _, team = started("parent.send('ready'); parent.recv(); time.sleep(600)")
+    _, team = started("parent.send('ready'); parent.recv(); time.sleep(600)", limit=2)
     with pytest.raises(TimedOut, match=r"not measured within 2 s"):
         team.run(Run(1, False, None))
 
@@ -58,7 +60,7 @@ def test_answers_come_in_the_order_of_the_devices(started):
 
 
 def test_too_late_is_too_late_even_where_everything_was_answered(started):
-    made, _ = started("parent.send('ready'); time.sleep(600)")
+    made, _ = started("parent.send('ready'); time.sleep(600)", limit=0.1)
     made._timer.join()
     with pytest.raises(TimedOut):
         made.finish()

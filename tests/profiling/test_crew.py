@@ -18,7 +18,7 @@ from situate.profiling.crew import Crew
 from situate.profiling.pairs import round_trips
 from situate.runtime.hardware import RealDevice
 from situate.runtime.subject import Subject
-from tests.evaluators.processes import left_of
+from tests.processes import left_of
 
 DEVICES = [RealDevice("cpu:0", "cpu", 1), RealDevice("cpu:1", "cpu", 1)]
 

@@ -49,7 +49,7 @@ def fail() -> None:
 
 def wait() -> None:
     """Long enough to be interrupted."""
-    time.sleep(1.0)
+    time.sleep(3.0)
 
 
 HARM: dict[str, Callable[[], None]] = {

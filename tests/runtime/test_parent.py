@@ -11,7 +11,7 @@ import pytest
 
 from situate.runtime.launch import launched
 from situate.runtime.parent import LOOK
-from tests.evaluators.processes import left_of
+from tests.processes import left_of
 
 WORKER = f"""
 import os, sys, time

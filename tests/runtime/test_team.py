@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -24,6 +24,7 @@ from situate.runtime import team  # noqa: E402
 from situate.runtime.memory import anonymous_file  # noqa: E402
 from situate.runtime.team import OutOfMemory, Processes, StepFailed, failure  # noqa: E402
 from situate.runtime.worker import Failed, Hello  # noqa: E402
+from tests.processes import left_of, runs  # noqa: E402
 from tests.runtime import misbehaving  # noqa: E402
 from tests.runtime.misbehaving import built, optimizer_of, workers  # noqa: E402
 from tests.runtime.steps import assert_same, kept, state, train  # noqa: E402
@@ -99,7 +100,7 @@ def test_a_step_that_fails_is_undone_and_can_be_repeated(
     assert error.value.outcome in OUTCOMES
     assert "\n" not in str(error.value)
     training.assert_same()
-    assert alive(running) == []
+    assert left_of(running) == []
     training.both(steps=1)
 
 
@@ -136,17 +137,17 @@ def test_an_interrupt_undoes_the_step_and_leaves_nothing(
     said, error = script.communicate(timeout=60)
     assert said == "undone\n", error
     assert script.returncode == -signal.SIGINT
-    assert alive(running) == []
+    assert left_of(running) == []
 
 
 def test_workers_end_with_a_parent_that_is_killed(
     script: subprocess.Popen[str], file: Path
 ) -> None:
     running = until_interrupted(script, file)
-    assert alive(running) == running
+    assert all(map(runs, running))
     script.kill()
     script.wait()
-    assert alive(running) == []
+    assert left_of(running) == []
 
 
 def test_a_worker_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,20 +218,3 @@ def until_interrupted(script: subprocess.Popen[str], file: Path) -> list[int]:
         time.sleep(0.01)
     assert not file.exists()
     return found
-
-
-def alive(processes: Sequence[int]) -> list[int]:
-    """Those that are not gone soon; a zombie is gone."""
-    left, deadline = list(processes), time.monotonic() + 2.0
-    while left and time.monotonic() < deadline:
-        left = [process for process in left if _runs(process)]
-        time.sleep(0.01)
-    return left
-
-
-def _runs(process: int) -> bool:
-    try:
-        words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return False
-    return words[0] != "Z"

@@ -8,16 +8,14 @@ from pathlib import Path
 
 
 def left_of(processes: Iterable[int]) -> list[int]:
-    """Those that still run after a while: who was killed needs a moment to go."""
-    found = list(processes)
-    for _ in range(100):
-        if not (found := [process for process in found if _runs(process)]):
-            break
-        time.sleep(0.1)
+    """Those that still run after a minute: who was killed needs a moment to go."""
+    found, deadline = list(processes), time.monotonic() + 60.0
+    while (found := list(filter(runs, found))) and time.monotonic() < deadline:
+        time.sleep(0.01)
     return found
 
 
-def _runs(process: int) -> bool:
+def runs(process: int) -> bool:
     """Whether a process does; one that ended and was not yet waited for does not."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text()
