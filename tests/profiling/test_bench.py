@@ -29,17 +29,17 @@ def test_every_device_has_the_model_and_the_inputs_in_memory_of_its_own(
     raw = mapped(bench.block)
     starts = set()
     for hello in bench.hellos:
-        values = [Entry.at(places, raw).value for places in hello.common.state]
+        values = [Entry.at(places, raw).value for places in hello.places.state]
         for parameter in subject.model.parameters():
             assert any(torch.equal(parameter, v) for v in values if v.shape == parameter.shape)
-        for place, given in zip(hello.common.inputs, subject.inputs, strict=True):
+        for place, given in zip(hello.places.inputs, subject.inputs, strict=True):
             assert torch.equal(place.view(raw), given)
-        starts.add(hello.common.inputs[0].offset)
+        starts.add(hello.places.inputs[0].offset)
     assert len(starts) == len(DEVICES)
 
 
 def test_channels_and_flags_are_common(bench: Bench) -> None:
-    first, second = (hello.common for hello in bench.hellos)
+    first, second = (hello.places for hello in bench.hellos)
     assert first.slots == second.slots
     assert first.flags == second.flags
     assert len(first.slots) == 2 * (1 + len(SIZES))
@@ -56,7 +56,7 @@ def test_operators_of_a_users_own_come_with_their_modules() -> None:
 
 
 def test_measuring_does_not_train(bench: Bench) -> None:
-    assert [group["lr"] for hello in bench.hellos for group in hello.said] == [0.0, 0.0]
+    assert [group["lr"] for hello in bench.hellos for group in hello.hyperparameters] == [0.0, 0.0]
 
 
 def test_the_block_goes_with_the_bench(subject: Subject) -> None:

@@ -34,7 +34,7 @@ def test_parameters_lie_in_the_devices_memory() -> None:
     with torch.no_grad():
         for parameter in step.model.parameters():
             parameter.fill_(0.25)
-    assert {float(v) for entry in step._state for v in entry.value.flatten()} == {0.25}
+    assert {float(v) for entry in step._common.state for v in entry.value.flatten()} == {0.25}
 
 
 class Sharing(torch.nn.Module):

@@ -244,7 +244,7 @@ def test_inputs_may_take_gradients_and_the_mode_may_be_any() -> None:
             with mode():
                 ours = step(x.clone().requires_grad_(mode is not torch.inference_mode), y)
             assert torch.equal(ours, train(pair.copy, (x, y), pair.loss, pair.copied, 1))
-        assert not any(place.requires_grad for place in step._inputs)
+        assert not any(place.requires_grad for place in step._common.inputs)
     pair.assert_same()
 
 

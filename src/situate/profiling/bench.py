@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,15 +12,16 @@ from situate.profiling.pairs import ONES, RoundTrip
 from situate.profiling.texts import Marks
 from situate.runtime import optimizers
 from situate.runtime.bindings import state_values
+from situate.runtime.common import Common, Places
 from situate.runtime.custom import defining_modules
 from situate.runtime.device import Share
 from situate.runtime.hardware import RealDevice
-from situate.runtime.memory import Layout, Place, anonymous_file, mapped
+from situate.runtime.memory import Layout, anonymous_file, mapped
 from situate.runtime.placed import place
 from situate.runtime.settings import settings
-from situate.runtime.state import Entry, lay_out
+from situate.runtime.state import lay_out
 from situate.runtime.subject import Subject
-from situate.runtime.worker import Common, Hello
+from situate.runtime.worker import Hello
 
 
 class Bench:
@@ -44,22 +44,23 @@ class Bench:
         self._placed = place(program, here, program.graph.program_order, 1)
         self._tensors = state_values(program, self._placed.names, subject.model)
         layout = Layout()
-        commons = self._commons(layout, len(devices))
+        every = self._places(layout, len(devices))
         self.block = anonymous_file(layout.nbytes)
-        self._fill(commons)
+        self._fill(every)
         self.hellos = [
-            self._hello(i, common, device)
-            for i, (common, device) in enumerate(zip(commons, devices, strict=True))
+            self._hello(i, places, device)
+            for i, (places, device) in enumerate(zip(every, devices, strict=True))
         ]
 
     def close(self) -> None:
         """Let the memory go, once every process has mapped it."""
         os.close(self.block)
 
-    def _commons(self, layout: Layout, count: int) -> list[Common]:
+    def _places(self, layout: Layout, count: int) -> list[Places]:
         import torch
 
-        program = self._subject.program
+        program, placed = self._subject.program, self._placed
+        changed = frozenset(placed.updated) | placed.overwritten
         by_size = {
             size: layout.place((size // 4,), (1,), torch.float32)
             for size in dict.fromkeys(trip.size for trip in self._trips)
@@ -67,31 +68,31 @@ class Bench:
         slots = tuple(by_size[trip.size] for trip in self._trips for _ in range(2))
         flags = layout.place((len(slots) + 1,), (1,), torch.int32)
         return [
-            Common(
-                lay_out(layout, self._tensors, self._updated(), self._changed()),
+            Places(
+                lay_out(layout, self._tensors, placed.updated, changed),
                 flags,
                 slots,
-                _like(layout, program.inputs),
-                _like(layout, program.results),
+                layout.nodes(program.inputs),
+                layout.nodes(program.results),
             )
             for _ in range(count)
         ]
 
-    def _fill(self, commons: Sequence[Common]) -> None:
+    def _fill(self, every: Sequence[Places]) -> None:
         raw = mapped(self.block)
-        for common in commons:
-            for places, value in zip(common.state, self._tensors, strict=True):
-                Entry.at(places, raw).value.copy_(value.detach())
-            for where, value in zip(common.inputs, self._subject.inputs, strict=True):
-                where.view(raw).copy_(value)
+        for common in (Common(places, raw) for places in every):
+            for entry, value in zip(common.state, self._tensors, strict=True):
+                entry.value.copy_(value.detach())
+            for given, value in zip(common.inputs, self._subject.inputs, strict=True):
+                given.copy_(value)
 
-    def _hello(self, number: int, common: Common, device: RealDevice) -> Hello:
+    def _hello(self, number: int, places: Places, device: RealDevice) -> Hello:
         return Hello(
-            common,
+            places,
             self._share(number, device),
             device.torch,
             _threads(device),
-            self._said(),
+            self._hyperparameters(),
             modules=defining_modules(self._placed.names.kernels),
             settings=settings(),
         )
@@ -106,7 +107,7 @@ class Bench:
             placed.sources[0].text(timed=True),
             kernels,
             tuple(value for _, value in names.constants.values()),
-            dict.fromkeys(self._updated(), 0),
+            dict.fromkeys(placed.updated, 0),
             program.optimizer,
             2 * len(self._trips),
             len(names.seeds),
@@ -115,33 +116,17 @@ class Bench:
             one=names.one,
         )
 
-    def _updated(self) -> dict[int, str]:
-        """By number of a parameter that the step updates, the kind of its optimiser."""
-        program = self._subject.program
-        state = self._placed.names.state
-        return {k: program.optimizer for path, k in state.items() if path in program.gradients}
-
-    def _changed(self) -> frozenset[int]:
-        """Numbers of what a placed step copies before it changes it."""
-        state = self._placed.names.state
-        overwritten = {k for path, k in state.items() if path in self._subject.program.mutations}
-        return frozenset({*self._updated(), *overwritten})
-
-    def _said(self) -> list[optimizers.Hyperparameters]:
+    def _hyperparameters(self) -> list[optimizers.Hyperparameters]:
         """Of a learning rate of zero: however often a step is measured, its numbers stay."""
         program = self._subject.program
         if not program.training:
             return []
         updated = [p for p in self._subject.model.parameters() if p.requires_grad]
-        said = optimizers.hyperparameters(optimizers.default(program.optimizer, updated))
-        return [group | {"lr": 0.0} for group in said]
+        groups = optimizers.hyperparameters(optimizers.default(program.optimizer, updated))
+        return [group | {"lr": 0.0} for group in groups]
 
 
 def _threads(device: RealDevice) -> int:
     import torch
 
     return device.threads or torch.get_num_threads()
-
-
-def _like(layout: Layout, nodes: Sequence[Any]) -> tuple[Place, ...]:
-    return tuple(layout.like(node.meta["val"]) for node in nodes)

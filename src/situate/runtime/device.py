@@ -80,7 +80,7 @@ class Device:
 
     Args:
         state: the tensors of the model, by number.
-        said: by group, the hyperparameters of the updates.
+        hyperparameters: of the updates, by group.
         results: where the results of the step go.
         commit: is called before the updates, where the share's text does so.
     """
@@ -90,7 +90,7 @@ class Device:
         share: Share,
         state: Sequence[Entry],
         channels: Channels,
-        said: Sequence[Hyperparameters],
+        hyperparameters: Sequence[Hyperparameters],
         results: Sequence[Callable[[torch.Tensor], object]],
         device: torch.device,
         commit: Callable[[], None] | None = None,
@@ -100,7 +100,8 @@ class Device:
         self._share, self._state, self._channels = share, state, channels
         self._device = device
         self._updates = {
-            k: Update(share.optimizer, state[k], said[group]) for k, group in share.updates.items()
+            k: Update(share.optimizer, state[k], hyperparameters[group])
+            for k, group in share.updates.items()
         }
         self._began: dict[int, float] = {}
         self._ended: dict[int, float] = {}
@@ -125,7 +126,7 @@ class Device:
         self._step = _compiled(share.text, self._names)
         self._timed: FunctionType | None = None
 
-    def tell(self, said: Sequence[Hyperparameters]) -> None:
+    def tell(self, hyperparameters: Sequence[Hyperparameters]) -> None:
         """Update with other hyperparameters from now on.
 
         Raises:
@@ -133,9 +134,9 @@ class Device:
         """
         updates = self._share.updates.items()
         for group, dtype in {(group, self._state[k].value.dtype) for k, group in updates}:
-            rehearse(self._share.optimizer, said[group], dtype)
+            rehearse(self._share.optimizer, hyperparameters[group], dtype)
         for number, update in self._updates.items():
-            update.tell(said[self._share.updates[number]])
+            update.tell(hyperparameters[self._share.updates[number]])
 
     def run(
         self,

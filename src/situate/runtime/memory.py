@@ -5,12 +5,13 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
+    from torch.fx import Node
 
 ALIGNMENT = 64
 """Bytes: PyTorch's own, so that kernels take the same paths."""
@@ -54,6 +55,10 @@ class Layout:
     def like(self, tensor: torch.Tensor) -> Place:
         """A place for a tensor such as this one."""
         return self.place(tuple(tensor.shape), strides(tensor), tensor.dtype)
+
+    def nodes(self, nodes: Iterable[Node]) -> tuple[Place, ...]:
+        """Places for the values of these nodes of a captured graph."""
+        return tuple(self.like(node.meta["val"]) for node in nodes)
 
     def block(self, places: Sequence[Place], nbytes: int) -> list[Place]:
         """Places for what lies at these in a block of so many bytes."""

@@ -48,6 +48,18 @@ class PlacedProgram:
         return self.channel_bytes[device] if device < len(self.channel_bytes) else 0
 
     @property
+    def updated(self) -> dict[int, str]:
+        """By number of a parameter that the step updates, the kind of its optimiser."""
+        program = self.program
+        return {self.names.state[path]: program.optimizer for path in program.gradients}
+
+    @property
+    def overwritten(self) -> frozenset[int]:
+        """Numbers of the state that the step writes otherwise, such as running means."""
+        numbers = self.names.state
+        return frozenset(numbers[path] for path in self.program.mutations if path in numbers)
+
+    @property
     def used(self) -> list[int]:
         """The devices that have anything to do."""
         found = [

@@ -6,24 +6,25 @@ import contextlib
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from situate import _core
 from situate.errors import SituateError
-from situate.runtime.bindings import Bindings, described, state_values
+from situate.runtime.bindings import Bindings, state_values
 from situate.runtime.commit import Commit
+from situate.runtime.common import Common, laid_out
 from situate.runtime.custom import defining_modules
-from situate.runtime.device import Ran, Share
+from situate.runtime.device import Ran
+from situate.runtime.exchange import Exchange
 from situate.runtime.hardware import RealDevice, own_cores
-from situate.runtime.memory import Layout, anonymous_file, mapped
+from situate.runtime.memory import anonymous_file, mapped
 from situate.runtime.optimizers import Hyperparameters, hyperparameters
 from situate.runtime.placed import PlacedProgram
 from situate.runtime.settings import settings
-from situate.runtime.state import Entry, lay_out
+from situate.runtime.shares import share_of
 from situate.runtime.team import Here, Processes, Team
-from situate.runtime.worker import SPIN, Common, Hello, Run, Store
+from situate.runtime.worker import SPIN, Hello, Run, Store
 
 if TYPE_CHECKING:
     import torch
@@ -43,6 +44,9 @@ class PlacedStep:
     step; so does Ctrl-C. Use it as a context manager, or close it, to end its processes.
 
     Args:
+        seed: of what the ops draw, whatever the placement.
+        keep: a step that fails is undone; without it the model may then be updated in part, and
+            devices with memory of their own bring its state back only when it is read.
         start: starts the devices, each in a process of its own also where there is only one.
 
     Attributes:
@@ -66,21 +70,18 @@ class PlacedStep:
         self._start = start
         self.ran: list[Ran] = []
         self._placed, self._seed = placed, seed
-        program = placed.program
         self._used = [(d, devices[d]) for d in placed.used]
-        self._tensors = state_values(program, placed.names, model)
-        numbers = placed.names.state
-        self._updated = {numbers[path]: program.optimizer for path in program.gradients}
+        tensors = state_values(placed.program, placed.names, model)
         self._keep = keep
         mirrored = any(device.mirrored for _, device in self._used)
         self._ahead = mirrored and not keep
         self._commits = keep and not mirrored and len(self._used) == 1 and start is None
         self._commit = Commit()
-        self._lay_out()
+        self._share_memory(tensors)
         self._bindings = Bindings(
-            model, self._tensors, placed.names, optimizer, self._state, self._updated
+            model, tensors, placed.names, optimizer, self._common.state, placed.updated
         )
-        self._said: list[Hyperparameters] = []
+        self._told: list[Hyperparameters] = []
         self._step = 0
         self._team: Team | None = None
         if self._ahead:
@@ -103,36 +104,35 @@ class PlacedStep:
         return self._run(_joined(inputs, named), timed=True)
 
     def _run(self, inputs: tuple[Any, ...], timed: bool = False, memory: bool = False) -> Any:
-        given = self._checked(inputs)
+        given = self._exchange.checked(inputs)
         self._bindings.refresh()
-        said = hyperparameters(self.optimizer) if self.optimizer else []
-        team = self._team = self._team or self._started(said)
-        news = None if said == self._said else said
+        now = hyperparameters(self.optimizer) if self.optimizer else []
+        team = self._team = self._team or self._started(now)
+        news = None if now == self._told else now
         changed = self._bindings.changed() if self._ahead else ()
-        read, made = self._exchanged(given)
-        order = Run(self._step + 1, timed, news, memory, changed, self._keep, read, made)
+        read, written = self._exchange.read(given), self._exchange.written()
+        order = Run(self._step + 1, timed, news, memory, changed, self._keep, read, written)
         with self._commit as commit:
             try:
                 self.ran = team.run(order)
                 commit.wait()
-                self._step, self._said = order.step, said
+                self._step, self._told = order.step, now
             except BaseException:
                 try:
                     commit.wait()
                 finally:
                     self._give_up(order.step)
                 raise
-        results = [result.clone() for result in self._results] if made is None else made
-        return self._placed.program.restore(results)
+        return self._exchange.returned(written)
 
     def _give_up(self, step: int) -> None:
         try:
             self._end()
         finally:
-            for entry in self._state:
+            for entry in self._common.state:
                 entry.undo(step)
             # Its number is given again, so that it draws the same: no flag may have it.
-            self._raised.zero_()
+            self._common.flags.fill(0)
 
     def memory(self, *inputs: Any, **named: Any) -> list[int]:
         """Run the step and measure the largest bytes in use, of each device that is used: its
@@ -146,9 +146,9 @@ class PlacedStep:
         home = self._placed.home
         found = []
         for (d, _), ran in zip(self._used, self.ran, strict=True):
-            state = (self._state[self._placed.names.state[p]] for p in home if home[p] == d)
+            state = (self._common.state[self._placed.names.state[p]] for p in home if home[p] == d)
             held = sum(part.nbytes for entry in state for part in entry.parts)
-            given = zip(self._placed.inputs, self._inputs, strict=True)
+            given = zip(self._placed.inputs, self._common.inputs, strict=True)
             at_input = sum(tensor.nbytes for where, tensor in given if where == d)
             found.append(held + self._placed.received(d) + at_input + (ran.peak or 0))
         return found
@@ -218,118 +218,52 @@ class PlacedStep:
         with contextlib.suppress(Exception):
             self.close()
 
-    def _lay_out(self) -> None:
+    def _share_memory(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Lay out what the devices share; those in processes of their own map it."""
         import torch
 
-        layout, placed = Layout(), self._placed
-        program = placed.program
-        numbers = placed.names.state
-        self._overwritten = {numbers[path] for path in program.mutations if path in numbers}
-        updated = () if self._commits else self._updated
-        changed = frozenset({*updated, *self._overwritten} if self._keep else ())
-        places = lay_out(layout, self._tensors, self._updated, changed)
-        slots = layout.block(placed.channels, sum(placed.channel_bytes))
-        nodes = program.inputs
-        inputs = [layout.like(node.meta["val"]) for node in nodes]
-        results = [layout.like(node.meta["val"]) for node in program.results]
-        flags = layout.place((len(slots) + 1,), (1,), torch.int32)
-        self._common = Common(places, flags, tuple(slots), tuple(inputs), tuple(results))
+        placed = self._placed
+        updated = () if self._commits else placed.updated
+        changed = frozenset({*updated, *placed.overwritten} if self._keep else ())
+        layout, places = laid_out(placed, tensors, changed)
         apart = len(self._used) > 1 or self._start is not None
         self._block = anonymous_file(layout.nbytes) if apart else None
         if self._block is None:
-            self._raw = torch.zeros(layout.nbytes, dtype=torch.uint8, device="cpu")
+            raw = torch.zeros(layout.nbytes, dtype=torch.uint8, device="cpu")
         else:
-            self._raw = mapped(self._block)
+            raw = mapped(self._block)
             weakref.finalize(self, os.close, self._block)
-        self._inputs = [place.view(self._raw) for place in inputs]
-        self._results = [place.view(self._raw) for place in results]
-        self._raised = flags.view(self._raw)
-        self._flags = _core.make_flags(self._raised.numpy().view("uint32"))
-        self._state = [Entry.at(place, self._raw) for place in places]
+        self._places, self._common = places, Common(places, raw)
+        self._exchange = Exchange(placed.program, self._common, apart)
 
-    def _checked(self, given: tuple[Any, ...]) -> list[torch.Tensor]:
-        """The tensors of the inputs."""
-        tensors = [tensor.detach() for tensor in self._placed.program.separate(given)]
-        for k, (tensor, place) in enumerate(zip(tensors, self._inputs, strict=True)):
-            if tensor.shape != place.shape or tensor.dtype != place.dtype:
-                raise SituateError(
-                    f"input {k} is {described(tensor)}, the step was captured with "
-                    f"{described(place)}: give such batches, or capture and plan for this one"
-                )
-        return tensors
-
-    def _exchanged(
-        self, given: Sequence[torch.Tensor]
-    ) -> tuple[list[torch.Tensor] | None, list[torch.Tensor] | None]:
-        """Inputs to read and results to write where the one device is in this process. Devices of
-        their own find both in the common memory."""
-        import torch
-
-        apart = self._block is not None
-        read = []
-        for tensor, place in zip(given, self._inputs, strict=True):
-            copies = apart or self._must_copy(tensor, place)
-            if copies:
-                place.copy_(tensor)  # which for a tensor of another kind returns one of that kind
-            read.append(place if copies else tensor)
-        return (None, None) if apart else (read, [torch.empty_like(r) for r in self._results])
-
-    def _must_copy(self, tensor: torch.Tensor, place: torch.Tensor) -> bool:
-        """Whether an input is laid out otherwise than it was captured, or a tensor of another kind,
-        or state of the model, which the step changes."""
-        import torch
-
-        if type(tensor) is not torch.Tensor or tensor.is_conj() or tensor.is_neg():
-            return True
-        within = 0 <= tensor.data_ptr() - self._raw.data_ptr() < self._raw.nbytes
-        return within or tensor.stride() != place.stride()
-
-    def _started(self, said: list[Hyperparameters]) -> Team:
-        hellos = [self._hello(d, device, said) for d, device in self._used]
+    def _started(self, now: list[Hyperparameters]) -> Team:
+        hellos = [self._hello(d, device, now) for d, device in self._used]
         if self._block is None:
             (_, device), *_ = self._used
-            return Here(device.name, hellos[0], self._raw, device.threads, self._commit)
+            return Here(device.name, hellos[0], self._common.raw, device.threads, self._commit)
         names = [device.name for _, device in self._used]
-        return (self._start or Processes)(names, hellos, self._block, self._flags)
+        flags = _core.make_flags(self._common.flags)
+        return (self._start or Processes)(names, hellos, self._block, flags)
 
-    def _hello(self, d: int, device: RealDevice, said: list[Hyperparameters]) -> Hello:
+    def _hello(self, d: int, device: RealDevice, now: list[Hyperparameters]) -> Hello:
         import torch
 
-        placed, names = self._placed, self._placed.names
-        home = {names.state[path]: where for path, where in placed.home.items()}
-        groups = self._bindings.groups
-        text = partial(
-            placed.sources[d].text,
-            direct=not device.mirrored,
-            commits=self._commits,
-            laid_out=device.torch != "cpu",
-        )
-        share = Share(
-            text(timed=False),
-            text(timed=True),
-            tuple(names.kernels),
-            tuple(value for _, value in names.constants.values()),
-            {k: groups[k] for k in self._updated if home[k] == d},
-            placed.program.optimizer,
-            len(placed.channels),
-            len(names.seeds),
-            self._seed,
-            frozenset(k for k, where in home.items() if where == d),
-            frozenset(k for k in self._overwritten if home.get(k) == d),
-            one=names.one,
-        )
-        threads = device.threads or torch.get_num_threads()
-        spin = SPIN if own_cores([device for _, device in self._used]) else 0.0
-        modules = defining_modules(names.kernels)
         return Hello(
-            self._common,
-            share,
+            self._places,
+            share_of(
+                self._placed,
+                d,
+                device,
+                self._bindings.groups,
+                seed=self._seed,
+                commits=self._commits,
+            ),
             device.torch,
-            threads,
-            said,
+            device.threads or torch.get_num_threads(),
+            now,
             device.mirrored,
-            spin,
-            modules,
+            SPIN if own_cores([device for _, device in self._used]) else 0.0,
+            defining_modules(self._placed.names.kernels),
             settings(),
         )
 

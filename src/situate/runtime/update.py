@@ -26,21 +26,21 @@ class Update:
     Args:
         kind: one of `situate.readers.update_rule.OPTIMIZERS`.
         entry: the parameter and what is kept of it.
-        said: the hyperparameters.
+        hyperparameters: its hyperparameters.
     """
 
-    def __init__(self, kind: str, entry: Entry, said: Hyperparameters) -> None:
+    def __init__(self, kind: str, entry: Entry, hyperparameters: Hyperparameters) -> None:
         import torch
 
-        self._entry, self._said, self._apply = entry, said, _APPLY[kind]
+        self._entry, self._hyperparameters, self._apply = entry, hyperparameters, _APPLY[kind]
         self._size = _size(entry.value)
         self._parts = _cut(entry.parts, self._size)
         self._copies = _cut(entry.copies, self._size) or [()] * len(self._parts)
         self._count = torch.zeros((), device="cpu")
 
-    def tell(self, said: Hyperparameters) -> None:
+    def tell(self, hyperparameters: Hyperparameters) -> None:
         """Go on with other hyperparameters."""
-        self._said = said
+        self._hyperparameters = hyperparameters
 
     def __call__(self, gradient: torch.Tensor, step: int) -> None:
         """Update in step number `step`, which `Entry.undo` can undo at any point."""
@@ -54,7 +54,7 @@ class Update:
                 copy.copy_(old)
             entry.copied(k * self._size)
             self._count.copy_(entry.count)
-            self._apply(parts, part, self._count, self._said)
+            self._apply(parts, part, self._count, self._hyperparameters)
         entry.count.copy_(self._count)
 
     def _like(self, gradient: torch.Tensor) -> torch.Tensor:
@@ -67,14 +67,14 @@ class Update:
         return torch.empty_like(parameter).copy_(gradient)
 
 
-def rehearse(kind: str, said: Hyperparameters, dtype: torch.dtype) -> None:
+def rehearse(kind: str, hyperparameters: Hyperparameters, dtype: torch.dtype) -> None:
     """Raise what an update with these hyperparameters would raise, and change nothing."""
     import torch
 
     names = ("gradient", "value", *MOMENTS[kind])
     gradient, *parts = (torch.zeros(1, dtype=dtype, device="cpu") for _ in names)
     with torch.no_grad():
-        _APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), said)
+        _APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), hyperparameters)
 
 
 def _size(parameter: torch.Tensor) -> int:
@@ -89,45 +89,47 @@ def _cut(tensors: Tensors, size: int) -> list[tuple[torch.Tensor, ...]]:
 
 
 def _sgd(
-    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, said: Hyperparameters
+    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, hyperparameters: Hyperparameters
 ) -> None:
     from torch.optim.sgd import sgd
 
     momenta: list[torch.Tensor | None] = [*parts[1:]] or [None]
-    options = {name: said[name] for name in ("lr", "momentum", "weight_decay", "maximize")}
+    options = {
+        name: hyperparameters[name] for name in ("lr", "momentum", "weight_decay", "maximize")
+    }
     sgd(
         [parts[0]],
         [gradient],
         momenta,
         foreach=False,
         dampening=0.0,
-        nesterov=said["nesterov"],
+        nesterov=hyperparameters["nesterov"],
         **options,
     )
     count += 1
 
 
 def _adam(
-    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, said: Hyperparameters
+    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, hyperparameters: Hyperparameters
 ) -> None:
     from torch.optim.adam import adam
 
     parameter, average, square = ([part] for part in parts)
-    adam(parameter, [gradient], average, square, [], [count], **_adam_options(said))
+    adam(parameter, [gradient], average, square, [], [count], **_adam_options(hyperparameters))
 
 
 def _adamw(
-    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, said: Hyperparameters
+    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, hyperparameters: Hyperparameters
 ) -> None:
     from torch.optim.adamw import adamw
 
     parameter, average, square = ([part] for part in parts)
-    adamw(parameter, [gradient], average, square, [], [count], **_adam_options(said))
+    adamw(parameter, [gradient], average, square, [], [count], **_adam_options(hyperparameters))
 
 
-def _adam_options(said: Hyperparameters) -> Hyperparameters:
-    beta1, beta2 = said["betas"]
-    options = {name: said[name] for name in ("lr", "weight_decay", "eps", "maximize")}
+def _adam_options(hyperparameters: Hyperparameters) -> Hyperparameters:
+    beta1, beta2 = hyperparameters["betas"]
+    options = {name: hyperparameters[name] for name in ("lr", "weight_decay", "eps", "maximize")}
     return {"foreach": False, "amsgrad": False, "beta1": beta1, "beta2": beta2, **options}
 
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from situate.runtime.allocated import with_memory
 from situate.runtime.allocator import keep_freed_memory
+from situate.runtime.common import Places
 from situate.runtime.device import Share
-from situate.runtime.memory import Place
 from situate.runtime.optimizers import Hyperparameters
 from situate.runtime.parent import die_with_parent
 from situate.runtime.settings import Settings, adopt
-from situate.runtime.state import EntryPlaces
 
 if TYPE_CHECKING:
     import torch
@@ -30,35 +29,25 @@ SPIN = 1e-3
 
 
 @dataclass(frozen=True)
-class Common:
-    """Where the devices of a placed step find what they share in the one block of memory."""
-
-    state: list[EntryPlaces]
-    flags: Place
-    slots: tuple[Place, ...]
-    inputs: tuple[Place, ...]
-    results: tuple[Place, ...]
-
-
-@dataclass(frozen=True)
 class Hello:
     """What a worker is told first.
 
     Attributes:
+        places: of what the devices share.
         device: PyTorch's name of it.
         threads: that its kernels may use.
-        said: by group, the hyperparameters of the updates.
+        hyperparameters: of the updates, by group.
         mirrored: it works on copies of the state in memory of its own.
         spin: seconds it waits awake for a tensor before it sleeps.
         modules: that define operators of its share.
         settings: of PyTorch, where the step is called.
     """
 
-    common: Common
+    places: Places
     share: Share
     device: str
     threads: int
-    said: list[Hyperparameters]
+    hyperparameters: list[Hyperparameters]
     mirrored: bool = False
     spin: float = SPIN
     modules: tuple[str, ...] = ()
@@ -78,7 +67,7 @@ class Run:
 
     Attributes:
         timed: say when each op began and ended.
-        said: by group, the hyperparameters of the updates; None where they are as before.
+        hyperparameters: of the updates, by group; None where they are as before.
         memory: say what was allocated.
         changed: what of the state was changed from outside, see `Bindings.changed`.
         keep: the step is undone if it fails, so devices that have memory of their own take over all
@@ -89,7 +78,7 @@ class Run:
 
     step: int
     timed: bool
-    said: list[Hyperparameters] | None
+    hyperparameters: list[Hyperparameters] | None
     memory: bool = False
     changed: tuple[tuple[int, int], ...] = ()
     keep: bool = True
@@ -158,24 +147,21 @@ class Work:
 
         from situate import _core
         from situate.runtime.channels import Channels
+        from situate.runtime.common import Common
         from situate.runtime.custom import load
         from situate.runtime.device import Device
-        from situate.runtime.state import Entry
 
         load(hello.modules)
         self._where = device = torch.device(hello.device)
-        common = hello.common
-        flags = _core.make_flags(common.flags.view(raw).numpy().view("uint32"), hello.spin)
-        slots = [place.view(raw) for place in common.slots]
-        self._inputs = [place.view(raw) for place in common.inputs]
-        self._results = [place.view(raw) for place in common.results]
-        self._written: Sequence[torch.Tensor] = self._results
-        results = [self._writer(k) for k in range(len(self._results))]
-        channels = Channels(flags, slots, device)
-        state = [Entry.at(places, raw) for places in common.state]
-        self._mirror = _mirror(hello, state, device) if hello.mirrored else None
-        state = self._mirror.state if self._mirror else state
-        self._device = Device(hello.share, state, channels, hello.said, results, device, commit)
+        self._common = common = Common(hello.places, raw)
+        self._written: Sequence[torch.Tensor] = common.results
+        results = [self._writer(k) for k in range(len(common.results))]
+        channels = Channels(_core.make_flags(common.flags, hello.spin), common.slots, device)
+        self._mirror = _mirror(hello, common.state, device) if hello.mirrored else None
+        state = self._mirror.state if self._mirror else common.state
+        self._device = Device(
+            hello.share, state, channels, hello.hyperparameters, results, device, commit
+        )
 
     def ran(self, order: Run) -> Ran:
         """Run a step, and bring back what has to be."""
@@ -189,17 +175,17 @@ class Work:
             self._mirror.load_all()
         elif self._mirror:
             self._mirror.load(order.changed)
-        if order.said is not None:
-            self._device.tell(order.said)
-        inputs, run = order.inputs or self._inputs, self._device.run
-        self._written = order.results or self._results
+        if order.hyperparameters is not None:
+            self._device.tell(order.hyperparameters)
+        inputs, run = order.inputs or self._common.inputs, self._device.run
+        self._written = order.results or self._common.results
         try:
             if order.memory:
                 called = partial(run, order.step, inputs, order.timed, "perf_counter")
                 return with_memory(called, self._where)
             return run(order.step, inputs, order.timed)
         finally:
-            self._written = self._results
+            self._written = self._common.results
 
     def close(self) -> None:
         """Let go of the device's memory."""
