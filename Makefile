@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 CORE := pyproject.toml CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.h)
-PYTEST := $(BIN)/python -m pytest
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
 STUBS := $(BIN)/python -m nanobind.stubgen -q -m situate._core
 
 .PHONY: demo test bench lint format stubs sanitize build clean FORCE
