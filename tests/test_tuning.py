@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import fields
 from functools import partial
+from typing import Any
 
 import pytest
 
 from benchmarks import tune_climbing, tune_sequence, tune_softmax, tuning
+from benchmarks.record import RESULTS, ROOT
 from situate.solvers.bounds import lower_bound
 
 EASY, HARD = ("vit", "k80-4"), ("gpt2", "k80-4")
@@ -15,6 +19,19 @@ FOUND = {
     "post tuned": {EASY: [(1.0, 2.0), (3.0, 4.0)], HARD: [(6.0, 6.0), (6.0, 6.0)]},
     "post groups 64": {EASY: [(3.0, 3.0), (3.0, 3.0)], HARD: [(5.0, 5.0), (5.0, 7.0)]},
 }
+SCORE = "best, % above"
+
+
+def recorded(name: str) -> dict[str, dict[str, Any]]:
+    """By candidate, what a search for settings found."""
+    found = json.loads((RESULTS / f"{name}.json").read_text())
+    return {row["candidate"]: row for row in found["tables"]["candidates"]}
+
+
+def page(method: str) -> str:
+    """A method's page, on one line but for its tables."""
+    text = (ROOT / "docs" / "methods" / f"{method}.md").read_text()
+    return re.sub(r"(?<!\|)\n(?!\|)", " ", text)
 
 
 def test_a_score_is_the_mean_of_per_cents_above_the_best_mean_of_a_candidates_seeds():
@@ -89,3 +106,48 @@ def test_softmax_candidates_have_names_of_their_own_and_differ():
     assert len({(name.split()[0], repr(settings)) for name, settings in found.items()}) == len(
         found
     )
+
+
+@pytest.mark.parametrize("method", ["spotlight", "colocrl", "hierarchical"])
+def test_the_page_of_a_sequence_model_has_the_scores_of_all_its_candidates(method):
+    columns = (SCORE, *map(" ".join, tune_sequence.PROBLEMS))
+    scores = sorted(
+        tuple(f"{row[column]:.1f}" for column in columns)
+        for name, row in recorded("tune_sequence").items()
+        if name.split()[0] == method
+    )
+    lines = re.findall(r"^\| [^|]+ \|((?: -?\d+\.\d \|){5})$", page(method), re.MULTILINE)
+    assert sorted(tuple(re.findall(r"[\d.]+", line)) for line in lines) == scores
+
+
+def test_the_page_of_post_has_what_minimising_more_often_brings_where_samples_are_few():
+    rows = recorded("tune_softmax_240")
+    often, seldom = (
+        [rows[f"{method} {settings}"][SCORE] for method in ("post", "cross_entropy")]
+        for settings in ("tuned", "minimisations 0")
+    )
+    assert (
+        f"{often[0]:.1f} % above the best of {len(rows)} settings in the mean instead of "
+        f"{seldom[0]:.1f} %, and cross-entropy alone {often[1]:.1f} % instead of {seldom[1]:.1f} %"
+    ) in page("post")
+
+
+def test_the_page_of_hill_climbing_has_what_noise_does_to_it():
+    scores = [
+        recorded("tune_climbing_noisy")[name][SCORE]
+        for name in ("post tuned", "cross_entropy tuned", "hill_climbing groups 384")
+    ]
+    assert (
+        "Post is {:.1f} % above the best on the same problems in the mean, cross-entropy {:.1f} % "
+        "and hill climbing {:.1f} %"
+    ).format(*scores) in page("hill_climbing")
+
+
+def test_the_page_of_hill_climbing_has_the_scores_of_all_its_candidates():
+    scores = []
+    for row in recorded("tune_climbing").values():
+        each = [row[" ".join(problem)] for problem in tune_softmax.PROBLEMS]
+        scores.append((f"{row[SCORE]:.1f}", f"{min(each):.1g}", f"{max(each):.1f}"))
+    lines = re.findall(r"^\| [^|]+ \|((?: [\d.]+ \|){3})$", page("hill_climbing"), re.MULTILINE)
+    found = [tuple(re.findall(r"[\d.]+", line)) for line in lines]
+    assert sorted((mean, f"{float(low):.1g}", high) for mean, low, high in found) == sorted(scores)

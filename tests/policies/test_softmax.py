@@ -144,3 +144,13 @@ def test_divergence_is_zero_of_itself_and_finite_of_what_lost_all_probability():
     certain = np.zeros((D, G), np.float32)
     certain[0] = 1
     assert 0 < kl_divergence(p, certain) < 100
+
+
+@pytest.mark.parametrize(("beta", "settles"), [(3.0, True), (5.0, False)])
+def test_steps_along_the_penalty_overshoot_where_its_weight_exceeds_four(beta, settles):
+    """Its curvature at even odds of two devices is beta / 2."""
+    old = np.full((2, 1), 0.5, np.float32)
+    logits = np.array([[0.01], [-0.01]], np.float32)
+    for _ in range(50):
+        logits += surrogate_gradient(softmax(logits), old, np.zeros_like(old), beta)
+    assert (kl_divergence(old, softmax(logits)) < 1e-6) == settles

@@ -366,6 +366,8 @@ def test_a_search_in_which_nothing_ran_says_how_to_go_on() -> None:
     with pytest.warns(UserWarning, match=r"none of 24 placements ran \(out of memory\)"):
         learn(searching, "post", learner)
     assert searching.best is not None
+    first = learner(full, Learning(), 24, 0).ask(12)[0]
+    assert np.array_equal(searching.best.placement, first)
 
 
 def test_no_more_is_measured_than_the_budget_allows() -> None:

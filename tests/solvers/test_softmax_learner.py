@@ -90,6 +90,12 @@ def test_the_first_samples_can_be_single_devices():
     assert all(len(np.unique(placement)) > 1 for placement in placements[3:])
 
 
+def test_of_more_devices_than_a_batch_holds_the_first_are_measured_alone():
+    many = Problem(fork(10), devices(*[1] * 15))
+    placements = learner(SoftmaxSettings(single_first=True), problem=many).ask(12)
+    np.testing.assert_array_equal(placements, np.arange(12)[:, None].repeat(many.n, axis=1))
+
+
 def test_the_penalty_doubles_beyond_the_target_and_halves_below_it():
     far = learner(SoftmaxSettings(cross_entropy=False, target=1e-9))
     near = learner(SoftmaxSettings(cross_entropy=False, target=1e9))

@@ -10,7 +10,7 @@ from situate.errors import SituateError
 from situate.evaluators.calls import schedule_calls
 from situate.evaluators.measurements import OUTCOMES, Measurements
 from situate.evaluators.simulator import Simulator
-from situate.problem import Problem
+from situate.problem import LONGEST, Problem
 
 OUT_OF_MEMORY, TIMEOUT = OUTCOMES.index("out_of_memory"), OUTCOMES.index("timeout")
 
@@ -69,7 +69,8 @@ class SimulatedMachine:
         seconds, peak = self._simulate(placements)
         fits, ends = (peak <= self._problem.capacity).all(axis=1), np.isfinite(seconds)
         outcome = np.where(fits, np.where(ends, 0, TIMEOUT), OUT_OF_MEMORY).astype(np.uint8)
-        noisy = seconds * self._factors(first, len(seconds))
+        with np.errstate(over="ignore"):
+            noisy = np.minimum(seconds * self._factors(first, len(seconds)), LONGEST)
         return Measurements(np.where(outcome == 0, noisy, np.inf), outcome)
 
     def _simulate(

@@ -1,0 +1,48 @@
+"""The simulated machine: its noise, sample by sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate.errors import SituateError
+from situate.evaluators.simulated import SimulatedMachine
+from situate.problem import LONGEST, Problem
+from tests.solvers.families import devices, fork
+
+PLACEMENTS = np.zeros((6, 4), np.int32)
+
+
+def machine(noise: float, seconds: float = 1.0) -> SimulatedMachine:
+    return SimulatedMachine(Problem(fork(4, seconds=seconds), devices(1, 1)), noise, seed=3)
+
+
+def test_without_noise_the_same_placement_always_takes_as_long() -> None:
+    assert machine(0.0).measure(PLACEMENTS, 0).seconds.tolist() == [4.0] * 6
+
+
+def test_noise_depends_on_the_samples_number_alone() -> None:
+    whole = machine(0.1).measure(PLACEMENTS, 10).seconds
+    assert len(np.unique(whole)) == 6
+    parts = [machine(0.1).measure(PLACEMENTS[:2], first).seconds for first in (10, 12, 14)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+def test_the_logarithm_of_noisy_times_is_spread_as_asked() -> None:
+    logs = np.log(machine(0.2).measure(np.zeros((2000, 4), np.int32), 0).seconds / 4)
+    assert np.abs(logs.mean()) < 0.02
+    assert logs.std() == pytest.approx(0.2, rel=0.05)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(("noise", "seconds"), [(1e300, 1e9), (50.0, 1e290)])
+def test_a_noisy_time_is_one_that_a_step_can_take(noise: float, seconds: float) -> None:
+    noisy = machine(noise, seconds).measure(PLACEMENTS, 0)
+    assert noisy.ok.all()
+    assert (noisy.seconds <= LONGEST).all()
+
+
+@pytest.mark.parametrize("noise", [-0.1, np.inf, np.nan])
+def test_noise_that_is_none_is_refused(noise: float) -> None:
+    with pytest.raises(SituateError, match="noise: must be finite and not negative"):
+        machine(noise)
