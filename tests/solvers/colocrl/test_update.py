@@ -16,7 +16,7 @@ from situate.policies.ascent import Ascent  # noqa: E402
 from situate.policies.group_policy import GroupPolicy  # noqa: E402
 from situate.policies.shape import Shape  # noqa: E402
 from situate.problem import Problem  # noqa: E402
-from situate.solvers.colocrl import PAPER  # noqa: E402
+from situate.solvers.colocrl import PAPER, TUNED  # noqa: E402
 from situate.solvers.colocrl.update import Reinforce, objective  # noqa: E402
 from tests.solvers.families import devices, fork  # noqa: E402
 
@@ -58,11 +58,12 @@ def test_the_reward_is_the_root_and_the_baseline_its_moving_average():
     np.testing.assert_allclose(update._gains(np.array([1.0])), [0.9 * 3 + 0.1 * 1 - 1])
 
 
-def test_normalised_a_batch_of_equal_times_is_weighed_against_the_baseline():
+@pytest.mark.parametrize("count", [3, TUNED.K])
+def test_normalised_a_batch_of_equal_times_is_weighed_against_the_baseline(count):
     update = Reinforce(dataclasses.replace(PAPER, normalise=True))
-    np.testing.assert_allclose(update._gains(np.full(3, 4.0)), 0, atol=1e-6)
-    np.testing.assert_allclose(update._gains(np.full(3, 100.0)), -1)
-    np.testing.assert_allclose(update._gains(np.full(3, 1.0)), 1)
+    np.testing.assert_allclose(update._gains(np.full(count, 4.0)), 0, atol=1e-6)
+    np.testing.assert_allclose(update._gains(np.full(count, 100.0)), -1)
+    np.testing.assert_allclose(update._gains(np.full(count, 1.0)), 1)
 
 
 def late(ok):
