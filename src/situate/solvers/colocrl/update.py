@@ -63,7 +63,7 @@ class Reinforce:
         gains = np.asarray(before - rewards)
         if not self._settings.normalise:
             return gains
-        return normalised(times) if np.ptp(times) else _scaled(gains)
+        return normalised(times) if np.ptp(times) > 0 else _scaled(gains)
 
 
 def objective(log_probs: Tensor, devices: Tensor, gains: Tensor) -> Tensor:
