@@ -77,3 +77,12 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     reader.join(timeout=10)
     assert received == [b"through"]
     assert pipe.is_fifo()
+
+
+def test_a_pipe_without_a_name_is_written_to() -> None:
+    """As `>(command)` of a shell makes one, and /dev/stdout before a `|`."""
+    read, write = os.pipe()
+    write_bytes(f"/dev/fd/{write}", b"through")
+    os.close(write)
+    with open(read, "rb") as stream:
+        assert stream.read() == b"through"

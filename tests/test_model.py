@@ -52,3 +52,20 @@ def test_a_missing_file_is_named():
 def test_a_folder_is_no_model(tmp_path):
     with pytest.raises(ReadError, match="is a directory"):
         find_model(str(tmp_path))
+
+
+@pytest.mark.parametrize("text", ["nets/mine.py", "nets.mine"])
+def test_of_a_module_a_function_is_asked_for(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "mine.py").write_text("def build(): ...")
+    with pytest.raises(SituateError, match=r"give a function of it .*: nets.mine:FUNCTION"):
+        find_model(text)
+
+
+def test_a_module_elsewhere_is_named_with_its_folder(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "mine.py").write_text("def build(): ...")
+    with pytest.raises(SituateError, match=r": mine:FUNCTION, from \.\.$"):
+        find_model(str(tmp_path / "mine.py"))

@@ -17,11 +17,10 @@ def write_bytes(path: str | Path, data: bytes) -> None:
         SituateError: `path` cannot be written; whatever was there is left as it was.
     """
     try:
-        target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file():
-            _write_stream(target, data)
+        if os.path.exists(path) and not os.path.isfile(path):
+            _write_stream(Path(path), data)
         else:
-            _replace(target, data)
+            _replace(Path(os.path.realpath(path)), data)
     except (OSError, ValueError) as error:
         raise SituateError(f"cannot write {str(path)!r}: {why(path, error)}") from None
 
@@ -35,7 +34,8 @@ def why(path: str | Path, error: Exception) -> str:
 
 
 def _write_stream(target: Path, data: bytes) -> None:
-    """A pipe or a terminal such as /dev/stdout has no file to rename over."""
+    """A pipe or a terminal such as /dev/stdout has no file to rename over, and where its links lead
+    need not be a path."""
     with target.open("wb") as stream:
         stream.write(data)
 

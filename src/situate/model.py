@@ -79,12 +79,28 @@ def _read(path: str, optimizer: str | None, dims: Mapping[str, int] | None) -> G
 
     if optimizer is not None:
         raise SituateError(f"{path}: a file holds its own update: leave --optimizer out")
-    return read(path, dims=dims)
+    try:
+        return read(path, dims=dims)
+    except ReadError:
+        if not path.endswith(".py"):
+            raise
+        raise ReadError(f"{path}: is Python source: {_of_module(path[:-3])}") from None
+
+
+def _of_module(path: str) -> str:
+    """What to type in place of a module, which is looked up from the current directory."""
+    found = os.path.relpath(path)
+    folder, name = os.path.split(found) if found.startswith(os.pardir) else ("", found)
+    where = f", from {folder}" if folder else ""
+    module = name.replace(os.sep, ".")
+    return f"give a function of it that returns a model, inputs and loss: {module}:FUNCTION{where}"
 
 
 def _unknown(text: str) -> SituateError:
     from situate import zoo
 
+    if re.fullmatch(r"[\w.]+", text) and os.path.isfile(text.replace(".", os.sep) + ".py"):
+        return SituateError(f"{text}: is a module: {_of_module(text)}")
     if os.path.isdir(text):
         return ReadError(f"{text}: is a directory")
     if os.sep in text or "." in text:

@@ -114,6 +114,13 @@ class Result:
         return self.value if self.measured is None else self.measured
 
     @property
+    def rank(self) -> tuple[int, float, int]:
+        """What results are ordered by, the best first: the bytes that are too many for its devices,
+        what it is judged by, and how many devices it takes."""
+        excess = int(self.schedule.overflow(self.problem).sum())
+        return excess, self.judged, len(self.devices_used)
+
+    @property
     def makespan(self) -> float:
         """Seconds of one step on its own."""
         return self.schedule.makespan

@@ -50,6 +50,16 @@ def test_a_plan_that_fits_is_better_than_one_that_does_not():
     assert best_of([wrong, right]) is right
 
 
+def test_where_none_fits_the_one_with_fewest_bytes_too_many_is_best():
+    ops = tuple(Op(name, seconds={"a": 1.0, "b": 0.1}, persistent=60) for name in "xyz")
+    devices = (Device("a", memory=100), Device("b", memory=100))
+    cluster = Cluster("two", devices, (Link("*", "*", bandwidth=1e6),))
+    problem = Problem(Graph("two", ops), cluster)
+    quick, close = outcome(problem, [1, 1, 1]), outcome(problem, [0, 1, 1])
+    assert quick.value < close.value
+    assert best_of([quick, close]) is close
+
+
 def test_what_was_measured_counts_for_more_than_what_was_predicted():
     problem = Problem(Graph("one", (Op("a", seconds={"*": 1.0}),)), Cluster.identical(1))
     slow, quick = outcome(problem, [0], measured=0.9), outcome(problem, [0], measured=0.8)

@@ -8,7 +8,7 @@ import pytest
 
 from situate.cli.inputs import read_model
 from situate.costs.measured import Costs, MeasuredDevice, Timing
-from situate.graph import Graph, Op
+from situate.graph import Graph, MachineDevice, Op
 from situate.writers import situate_json
 from tests.cli.conftest import diamond
 
@@ -92,3 +92,26 @@ def test_a_plan_of_a_file_that_updates_is_read_without_an_optimizer(situate, pai
     assert situate("explain", "trained.json", "p.json", *cluster).status == 0
     typed = situate("explain", "trained.json", "p.json", *cluster, "--optimizer", "adam")
     assert "a file holds its own update: leave --optimizer out" in typed.err
+
+
+def test_a_plan_of_a_cluster_file_asks_for_that_file(situate, model, pair):
+    situate("plan", model, "--cluster", pair, "--evaluations", 1, "--out", "p.json")
+    for command in (["explain"], ["export", "--to", "dot", "--out", "p.dot"]):
+        name, *options = command
+        run = situate(name, model, "p.json", *options)
+        asked = "error: the plan was made for cluster 'pair', which is a file: give it: --cluster\n"
+        assert (run.status, run.err) == (2, asked)
+
+
+def test_a_missing_cluster_is_told_before_a_model_is_captured(situate, monkeypatch):
+    monkeypatch.setattr("situate.cli.inputs.find_model", lambda *_: pytest.fail("captured"))
+    run = situate("plan", "mine:step")
+    assert run.status == 2
+    assert "error: mine:step brings no machine of its own: give --cluster a preset" in run.err
+
+
+def test_the_machine_of_a_models_file_is_found_again(situate):
+    machine = (MachineDevice("gpu0", "gpu"), MachineDevice("gpu1", "gpu"))
+    situate_json.write(diamond(machine=machine), "own.json")
+    situate("plan", "own.json", "--evaluations", 1, "--out", "p.json")
+    assert situate("explain", "own.json", "p.json").status == 0

@@ -30,6 +30,13 @@ def test_every_command_has_help(situate, command):
     assert run.out.startswith("Usage:")
 
 
+@pytest.mark.parametrize("words", [(), ("plan",), ("cluster", "list")])
+def test_h_is_help(situate, words):
+    run = situate(*words, "-h")
+    assert run.status == 0
+    assert run.out == situate(*words, "--help").out
+
+
 def test_no_command_shows_the_help(situate):
     assert situate().out == situate("--help").out
 

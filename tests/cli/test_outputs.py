@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,13 @@ def test_checking_leaves_nothing_behind(tmp_path):
 
 def test_a_stream_may_be_written():
     check_outputs([], ["/dev/null"])
+
+
+def test_a_pipe_without_a_name_may_be_written():
+    read, write = os.pipe()
+    check_outputs([], [f"/dev/fd/{write}"])
+    os.close(read)
+    os.close(write)
 
 
 @pytest.mark.parametrize("second", ["plan.json", "./plan.json", "link.json"])

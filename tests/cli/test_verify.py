@@ -9,6 +9,7 @@ pytest.importorskip("torch")
 from situate.cli.verify import TOLERANCE, _threads
 from situate.runtime.hardware import RealDevice
 from situate.runtime.step import PlacedStep
+from tests.branches import Branches
 from tests.cli.placed import planned
 
 HERE = ("--cluster", "pair.toml")
@@ -56,6 +57,15 @@ def test_a_difference_within_the_tolerance_passes(situate, plan, spoilt):
     run = situate("verify", "plan.json", *HERE, "--tolerance", "0.02")
     assert run.status == 0
     assert "Equal within the tolerance." in run.out
+
+
+def test_what_a_model_prints_is_not_the_answer(situate, tmp_path, monkeypatch):
+    planned(tmp_path)
+    forward = Branches.forward
+    monkeypatch.setattr(Branches, "forward", lambda *given: print("shape") or forward(*given))
+    run = situate("verify", "plan.json", *HERE, "--steps", "1", "--json")
+    assert run.json["equal"] is True
+    assert "shape" in run.err
 
 
 def test_gradients_are_clipped_as_the_plan_says(situate, tmp_path):

@@ -33,6 +33,11 @@ class Outcome:
         return self.value if self.measured is None else self.measured
 
     @property
+    def rank(self) -> tuple[int, float, int]:
+        excess = int(self.schedule.overflow(self.problem).sum())
+        return excess, self.judged, len(self.devices_used)
+
+    @property
     def gap(self) -> float:
         return self.value / self.lower_bound - 1
 

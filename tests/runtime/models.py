@@ -93,6 +93,24 @@ def unrolled() -> Built:
     return Unrolled(), (torch.randn(3, 2, 4), torch.randint(3, (3, 2))), entropy
 
 
+class Gated(nn.Module):
+    """Gates in parts that PyTorch hands out as tensors of their own, and which share one memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gates, self.out = nn.Linear(4, 9), nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        keep, new, scale = self.gates(x).unsafe_chunk(3, 1)
+        first, rest = (keep * scale).unsafe_split_with_sizes([1, 2], 1)
+        return self.out(keep.sigmoid() * new.tanh() + torch.cat([rest, first], 1))
+
+
+def gated() -> Built:
+    torch.manual_seed(10)
+    return Gated(), (torch.randn(6, 4), torch.randint(3, (6,))), entropy
+
+
 class Odd(nn.Module):
     """Buffers that several ops read and overwrite, constants, writes in place, parameters that are
     frozen or never read."""
@@ -214,6 +232,7 @@ MODELS: dict[str, Callable[[], Built]] = {
         convolutional,
         tied,
         unrolled,
+        gated,
         odd,
         strided,
         wide,

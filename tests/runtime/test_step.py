@@ -62,6 +62,7 @@ CASES = [
     *(("convolutional", how) for how in ("momentum", "adam")),
     *(("tied", how) for how in ("sgd", "adamw")),
     ("unrolled", "adam"),
+    ("gated", "sgd"),
     *(("odd", how) for how in ("nesterov", "adamw")),
     ("strided", "adam"),
     ("wide", "adamw"),

@@ -30,7 +30,12 @@ from situate.cli import (
 from situate.cli.terminal import FAILED, INTERRUPTED, fail, note
 from situate.errors import SituateError
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
 for command in (plan.plan, compare.compare, explain.explain, info.info, convert.convert):
     app.command()(command)
 app.command()(export.export)

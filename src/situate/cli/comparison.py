@@ -78,7 +78,7 @@ def _add(
 
 
 def best_of(results: list[Result]) -> Result:
-    """The best value among plans that fit, else among all; of equals the one on fewest devices."""
+    """The best value among plans that fit, else the plan that is closest to fitting."""
     if not results:
         raise SituateError("no method applies to this problem")
-    return min(results, key=lambda r: (not r.feasible, r.judged, len(r.devices_used)))
+    return min(results, key=lambda result: result.rank)

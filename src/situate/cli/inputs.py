@@ -16,10 +16,13 @@ from situate.costs.lookup import coverage, measured_as
 from situate.costs.measured import Costs
 from situate.errors import PlanError, SituateError, nearest
 from situate.graph import Graph
-from situate.model import find_model, is_file
+from situate.model import check_model, find_model, is_file
 from situate.plan import Plan
 from situate.problem import OBJECTIVES, Objective, Problem, find_rules
 from situate.schedule import Schedule
+
+OWN = "its own machine"
+"""What the cluster is called that a model's file brings."""
 
 
 def read_model(
@@ -65,6 +68,9 @@ def read_problem(
     measured = None if costs is None else Costs.read(costs)
     if rules is not None:
         find_rules(rules)
+    check_model(model)
+    if chosen is None and not is_file(model):
+        raise _no_machine(model)
     graph = read_model(model, optimizer, dim, signed=measured is not None)
     chosen = chosen or _own_machine(graph)
     _check_unit(graph, chosen)
@@ -96,9 +102,13 @@ def _objective(name: str) -> Objective:
 def _own_machine(graph: Graph) -> Cluster:
     """The devices that the graph's own file brings."""
     if graph.machine:
-        return Cluster.of_machine("its own machine", graph.machine)
-    raise SituateError(
-        f"graph {graph.name!r} brings no machine of its own: give --cluster a preset "
+        return Cluster.of_machine(OWN, graph.machine)
+    raise _no_machine(f"graph {graph.name!r}")
+
+
+def _no_machine(what: str) -> SituateError:
+    return SituateError(
+        f"{what} brings no machine of its own: give --cluster a preset "
         f"({', '.join(Cluster.presets())}), a TOML file or identical:N"
     )
 
@@ -155,9 +165,12 @@ def read_planned(
     read = Plan.read(plan)
     rule = None if is_file(model) else read.update_rule
     read.check_costs(None if costs is None else Costs.read(costs))
+    named = cluster or named_cluster(read)
+    if named is None and read.cluster != OWN:
+        raise cluster_missing(read)
     problem = read_problem(
         model,
-        cluster or named_cluster(read),
+        named,
         objective=read.objective,
         rules=read.rules,
         optimizer=optimizer or (str(rule) if rule else None),
@@ -178,6 +191,13 @@ def model_and_plan(model: str, plan: str | None) -> tuple[str, str | None]:
     if graph.partition(":")[0] not in zoo.names() and ":" not in graph:
         raise SituateError(f"{model} is a plan: give its model before it: MODEL {model}")
     return graph, model
+
+
+def cluster_missing(plan: Plan) -> PlanError:
+    """What to say where a plan's cluster is needed and its name alone does not find it."""
+    return PlanError(
+        f"the plan was made for cluster {plan.cluster!r}, which is a file: give it: --cluster"
+    )
 
 
 def named_cluster(plan: Plan) -> str | None:

@@ -84,9 +84,9 @@ def _writable(path: str) -> str:
             raise IsADirectoryError(errno.EISDIR, "it is a directory")
         if target.endswith(".py") and os.path.isfile(target):
             raise OSError(errno.EEXIST, "it is Python source")
-        if _exists(target) and not os.access(target, os.W_OK):
+        if _exists(path) and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, "no permission")
-        if not _exists(target) or os.path.isfile(target):
+        if not _exists(path) or os.path.isfile(path):
             tempfile.TemporaryFile(dir=os.path.dirname(target)).close()
         return target
     except (OSError, ValueError) as error:

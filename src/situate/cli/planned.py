@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from situate import zoo
-from situate.cli.inputs import model_and_plan, named_cluster
+from situate.cli.inputs import cluster_missing, model_and_plan, named_cluster
 from situate.cli.terminal import working
 from situate.cluster import Cluster
 from situate.costs.measured import Costs
-from situate.errors import PlanError, SituateError, nearest
+from situate.errors import SituateError, nearest
 from situate.plan import Plan
 from situate.readers.torch import INFERENCE, check_installed
 from situate.readers.torch.errors import explained
@@ -102,9 +102,7 @@ def read_runnable(
 
 def _cluster(plan: Plan, given: str | None) -> Cluster:
     if (name := given or named_cluster(plan)) is None:
-        raise PlanError(
-            f"the plan was made for cluster {plan.cluster!r}, which is a file: give it: --cluster"
-        )
+        raise cluster_missing(plan)
     return Cluster.find(name)
 
 

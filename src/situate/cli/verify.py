@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,7 +51,7 @@ def verify(
     prepared = planned.prepared
     used = [prepared.devices[d] for d in prepared.placed.used]
     name = prepared.problem.graph.name
-    with working(f"running {name} placed and unplaced"):
+    with working(f"running {name} placed and unplaced"), contextlib.redirect_stdout(sys.stderr):
         found = compare(
             planned.model,
             planned.inputs,

@@ -130,7 +130,7 @@ def comparison(results: Sequence[Result]) -> RenderableType:
     Raises:
         ValueError: there are no results.
     """
-    ranked = sorted(results, key=lambda r: (not r.feasible, r.judged, len(r.devices_used)))
+    ranked = sorted(results, key=lambda result: result.rank)
     problem = ranked[0].problem
     columns = f"method|{OBJECTIVES[problem.objective]}|gap|peak memory|devices|fits|search"
     run = any(result.measured is not None for result in ranked)

@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -274,6 +275,10 @@ class TestBuild:
             (lambda: (*linear()[:2], 3), "the loss is int"),
             (lambda: linear(lambda model, x: model(x)), r"tensor of shape \(2, 4\)"),
             (lambda: linear(lambda model, x: 3), "one floating-point number, got int"),
+            (
+                lambda: linear(lambda model, x: SimpleNamespace(loss=model(x).mean())),
+                r"got SimpleNamespace: give a loss that returns its \.loss",
+            ),
             (lambda: linear(lambda out: out), r"the step is loss\(model, \*inputs\)"),
             (lambda: linear(lambda model, x: x.sum()), "depends on no parameter"),
             (lambda: (nn.ReLU(), torch.randn(2), None), "no parameter takes a gradient"),

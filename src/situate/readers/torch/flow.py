@@ -95,9 +95,17 @@ def base(node: fx.Node) -> Any:
     elif node.target is aten.clone.default:
         shares = is_plain_copy(node, source)
     else:
-        copies = (aten._unsafe_view.default, aten.lift_fresh_copy.default)
-        shares = node.target in copies or getattr(node.target, "is_view", False)
+        shares = node.target in _undeclared_views() or getattr(node.target, "is_view", False)
     return source if shares else None
+
+
+def _undeclared_views() -> tuple[Any, ...]:
+    """What shares its source's storage, or may, and says nothing of it in its schema."""
+    import torch
+
+    aten = torch.ops.aten
+    splits = (aten.unsafe_split.Tensor, aten.unsafe_split_with_sizes.default)
+    return (aten._unsafe_view.default, aten.lift_fresh_copy.default, *splits)
 
 
 def is_plain_copy(node: fx.Node, source: fx.Node) -> bool:

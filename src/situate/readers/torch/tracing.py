@@ -127,6 +127,8 @@ def _scalar(value: object) -> torch.Tensor:
         if value.numel() == 1 and value.is_floating_point():
             return value
         got = f"a {str(value.dtype).removeprefix('torch.')} tensor of shape {tuple(value.shape)}"
+    if isinstance(getattr(value, "loss", None), torch.Tensor):
+        got += ": give a loss that returns its .loss, as lambda model, **batch: model(**batch).loss"
     raise SituateError(f"{STEP} must return one floating-point number, got {got}")
 
 
