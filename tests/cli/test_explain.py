@@ -56,6 +56,16 @@ def test_a_plan_of_a_file_needs_its_model(situate, model, pair):
     assert run.err == "error: plan.json is a plan: give its model before it: MODEL plan.json\n"
 
 
+@pytest.mark.parametrize(
+    "option", [("--method", "auto"), ("--time-limit", "5"), ("--objective", "memory")]
+)
+def test_a_plan_that_is_given_is_not_searched_for(situate, model, pair, option):
+    situate("plan", model, "--cluster", pair, "--method", "single", "--out", "plan.json")
+    run = situate("explain", model, "plan.json", "--cluster", pair, *option)
+    assert run.status == 2
+    assert run.err == (f"error: {option[0]}: the plan is made already: leave out one of the two\n")
+
+
 def test_a_plan_that_does_not_fit_is_explained_and_exits_3(situate, model, tight_pair):
     run = situate("explain", model, "--cluster", tight_pair, *QUICK)
     assert run.status == 3

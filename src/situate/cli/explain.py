@@ -23,12 +23,17 @@ from situate.cli.options import (
     Threads,
     TimeLimit,
 )
+from situate.errors import SituateError
 
 if TYPE_CHECKING:
     from situate.problem import Problem
 
+SEARCHED = ("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads")
+"""Options of the search for a plan."""
+
 
 def explain(
+    context: typer.Context,
     model: Model,
     plan: Annotated[
         str | None,
@@ -68,6 +73,7 @@ def explain(
     check_outputs([model, plan or "", cluster or "", costs or ""], [picture, schedule])
     check_picture(picture)
     if plan is not None:
+        _check_unsearched(context)
         problem, chosen = read_planned(model, plan, cluster, optimizer, dim, costs)
     else:
         problem = read_problem(
@@ -94,6 +100,15 @@ def explain(
         else:
             print_table(explanation(explained))
     return fit_status(problem, chosen)
+
+
+def _check_unsearched(context: typer.Context) -> None:
+    """Refuse options of a search where a plan is given, which was searched for by its own."""
+    for name in SEARCHED:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = name.replace("_", "-")
+            raise SituateError(f"--{option}: the plan is made already: leave out one of the two")
 
 
 def _names(problem: Problem) -> dict[str, str]:
