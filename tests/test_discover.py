@@ -209,3 +209,13 @@ def test_rates_are_measured_and_positive(monkeypatch):
     monkeypatch.undo()
     assert 0 < discover._multiply_rate(np.float32, n=16) < math.inf
     assert 0 < discover._copy_rate(1 << 16) < math.inf
+
+
+def test_a_rate_is_that_of_the_fastest_of_many_repetitions(monkeypatch):
+    clock, takes = [0.0], iter([1.0] + [0.05] * 9 + [0.001] + [0.05] * 99)
+
+    def work():
+        clock[0] += next(takes)
+
+    monkeypatch.setattr(discover.time, "perf_counter", lambda: clock[0])
+    assert discover._fastest(work, seconds=0.6) == pytest.approx(0.001)

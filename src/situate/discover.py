@@ -4,7 +4,6 @@ them."""
 from __future__ import annotations
 
 import json
-import math
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -59,7 +58,7 @@ def discover(cpus: int | None = None) -> Cluster:
         cpus: describe the CPU as so many devices, `cpu:0` and on, that share its threads, memory
             and rates evenly.
 
-    The CPU's rates are measured for about half a second; a GPU's follow from its clocks, units and
+    The CPU's rates are measured for about a second; a GPU's follow from its clocks, units and
     bus as the driver reports them, and its link from PCIe's generation and width. GPU number i is
     the `cuda:i` of this process. Without nvidia-ml-py or a driver there are no GPUs.
 
@@ -163,15 +162,17 @@ def _copy_rate(size: int = 1 << 26) -> float:
     return _two_digits(2.0 * size / _fastest(lambda: np.copyto(target, source)))
 
 
-def _fastest(work: Callable[[], object], repetitions: int = 5) -> float:
-    """Seconds of the fastest repetition, after one to warm up."""
+def _fastest(work: Callable[[], object], seconds: float = 0.3, least: int = 5) -> float:
+    """Seconds of the fastest repetition within these seconds, after one to warm up: on a machine
+    that is busy with something else most are slow."""
     work()
-    best = math.inf
-    for _ in range(repetitions):
+    until = time.perf_counter() + seconds
+    taken: list[float] = []
+    while len(taken) < least or time.perf_counter() < until:
         start = time.perf_counter()
         work()
-        best = min(best, time.perf_counter() - start)
-    return max(best, 1e-9)
+        taken.append(time.perf_counter() - start)
+    return max(min(taken), 1e-9)
 
 
 def _two_digits(rate: float) -> float:

@@ -9,9 +9,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch import Tensor, nn  # noqa: E402
+from torch import Tensor, fx, nn  # noqa: E402
 
 from situate.readers.torch import capture  # noqa: E402
+from situate.readers.torch.flow import Storage, storages  # noqa: E402
+from tests.runtime.models import MODELS  # noqa: E402
+from tests.runtime.steps import program  # noqa: E402
 
 SPLITS: dict[str, Callable[[Tensor], Any]] = {
     "split": lambda x: x.split([1, 3], 1),
@@ -30,3 +33,36 @@ def test_a_part_is_read_from_what_was_split(how: str) -> None:
     assert not any("split" in op.kind for op in graph.ops if op.phase == "forward")
     (whole,) = (tensor for tensor in graph.tensors if tensor.name == "addmm:0")
     assert [graph.ops[j].name for j in whole.consumers] == ["loss/mean"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_values_that_share_memory_as_they_are_computed_are_known_to(name: str) -> None:
+    trace = program(name).step.trace
+    computed = Computed(trace.graph)
+    storage = storages(trace)
+    in_memory: dict[int, set[Storage]] = {}
+    for node, value in computed.values.items():
+        if isinstance(value, Tensor) and value.numel():
+            in_memory.setdefault(value.untyped_storage().data_ptr(), set()).add(storage[node])
+    assert len(in_memory) > 1
+    assert [sharing for sharing in in_memory.values() if len(sharing) > 1] == []
+
+
+class Computed(fx.Interpreter):
+    """Every value of a captured step, none of which is let go, on inputs of zeros and ones."""
+
+    def __init__(self, graph: fx.Graph) -> None:
+        super().__init__(fx.GraphModule(nn.Module(), graph))
+        self.values: dict[fx.Node, Any] = {}
+        given = (node.meta["val"] for node in graph.nodes if node.op == "placeholder")
+        with torch.no_grad():
+            self.run(*(_like(value) for value in given))
+
+    def run_node(self, node: fx.Node) -> Any:
+        self.values[node] = super().run_node(node)
+        return self.values[node]
+
+
+def _like(value: Tensor) -> Tensor:
+    fill = torch.ones if value.is_floating_point() else torch.zeros
+    return fill(value.shape, dtype=value.dtype)
