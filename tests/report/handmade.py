@@ -57,6 +57,14 @@ def chain(
     return Problem(graph, cluster, **problem)  # type: ignore[arg-type]
 
 
+def two_branches(bandwidth: float = 100.0) -> Problem:
+    """a feeds b and c, of one second each, through two tensors of 100 bytes."""
+    ops = tuple(Op(name, seconds={"*": 1.0}) for name in "abc")
+    tensors = (Tensor("ab", 0, 100, (1,)), Tensor("ac", 0, 100, (2,)))
+    devices = (Device("gpu0"), Device("gpu1"))
+    return Problem(Graph("fork", ops, tensors), Cluster("p", devices, (Link("*", "*", bandwidth),)))
+
+
 def schedule(problem: Problem, placement: Sequence[int]) -> Schedule:
     """A valid schedule of `placement` in overlapped mode; its peaks are those of `residency`."""
     n, d = problem.n, problem.d

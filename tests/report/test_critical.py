@@ -2,11 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
 from situate.report.critical import critical_path
-from tests.report.handmade import chain, schedule
+from tests.report.handmade import chain, schedule, two_branches
 
 
 def test_a_chain_over_two_devices_computes_and_transfers() -> None:
@@ -17,14 +14,6 @@ def test_a_chain_over_two_devices_computes_and_transfers() -> None:
         "compute", "transfer", "compute", "compute",
     ]  # fmt: skip
     assert path.by_device["gpu1"] == {"compute": 2, "transfer": 1, "waiting": 0}
-
-
-def two_branches(bandwidth: float = 100.0) -> Problem:
-    """a feeds b and c, of one second each, through two tensors of 100 bytes."""
-    ops = tuple(Op(name, seconds={"*": 1.0}) for name in "abc")
-    tensors = (Tensor("ab", 0, 100, (1,)), Tensor("ac", 0, 100, (2,)))
-    devices = (Device("gpu0"), Device("gpu1"))
-    return Problem(Graph("fork", ops, tensors), Cluster("p", devices, (Link("*", "*", bandwidth),)))
 
 
 def test_an_op_whose_device_is_busy_waits_for_it() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from situate.problem import Problem
 from situate.report.explain import explain
 from situate.report.explanation import explanation
-from tests.report.handmade import HOSTILE, chain, schedule
+from tests.report.handmade import HOSTILE, chain, schedule, two_branches
 from tests.report.test_tables import shown
 
 
@@ -17,6 +17,12 @@ def test_it_splits_the_critical_path() -> None:
     assert ["compute", "3.00", "s", "75.0", "%"] in lines
     assert ["transfer", "1.00", "s", "25.0", "%"] in lines
     assert ["on", "gpu1", "2.00", "s", "50.0", "%"] in lines
+
+
+def test_it_says_what_waiting_is_where_there_is_any() -> None:
+    said = "waiting: the device is at other ops"
+    assert said not in text_of(chain(3), [0, 0, 0])
+    assert said in text_of(two_branches(), [0, 0, 0])
 
 
 def test_a_plan_that_does_not_fit_is_explained() -> None:

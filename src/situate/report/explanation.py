@@ -20,6 +20,8 @@ ROWS = 8
 HOLDERS = 4
 """How many holders are listed for a device that is too full."""
 
+WAITING = "waiting: the device is at other ops, or the channel at other tensors"
+
 ALONE = {
     "time": "{value}, {size}",
     "memory": "{size}",
@@ -60,7 +62,7 @@ def _goal(explained: Explanation) -> RenderableType | None:
     return made
 
 
-def _path(explained: Explanation) -> Table:
+def _path(explained: Explanation) -> RenderableType:
     path, total = explained.critical_path, explained.makespan or 1.0
     made = table(f"critical path: {_time(explained, explained.makespan)}", "|time|share", (1, 2))
     for part in ("compute", "transfer", "waiting"):
@@ -72,7 +74,7 @@ def _path(explained: Explanation) -> Table:
                 Text(_time(explained, share), "dim"),
                 Text(share_text(share / total), "dim"),
             )
-    return made
+    return Group(made, Text(WAITING, "dim")) if path.waiting else made
 
 
 def _passed(path: CriticalPath, part: str) -> list[tuple[str, float]]:
