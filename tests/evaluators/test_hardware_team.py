@@ -66,6 +66,14 @@ def test_too_late_is_too_late_even_where_everything_was_answered(started):
         made.finish()
 
 
+def test_devices_that_nobody_waited_for_in_time_start_anew(started):
+    made, _ = started("parent.send('ready'); time.sleep(600)", limit=0.1)
+    made._timer.join()
+    block = os.memfd_create("another")
+    made.start(["cpu:0"], [SimpleNamespace(threads=1)], block, None)
+    os.close(block)
+
+
 def test_a_kill_that_linux_counts_is_for_want_of_memory(started, monkeypatch, tmp_path):
     counts = tmp_path / "vmstat"
     monkeypatch.setattr(hardware_team, "VMSTAT", counts)

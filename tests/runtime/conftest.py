@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from situate.evaluators.hardware_team import DeviceProcesses
     from situate.runtime.step import StartTeam
 
 
@@ -22,11 +23,18 @@ def _one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def processes() -> Iterator[StartTeam]:
-    """Lets devices run one placed step after the other, each device in a process of its own."""
+def pool() -> Iterator[DeviceProcesses]:
+    """Devices, each in a process of its own, that run one placed step after the other."""
     pytest.importorskip("torch")
     from situate.evaluators.hardware_team import DeviceProcesses
 
-    found = DeviceProcesses(60.0)
-    yield found.start
+    found = DeviceProcesses(600.0)
+    yield found
     found.close()
+
+
+@pytest.fixture
+def processes(pool: DeviceProcesses) -> Iterator[StartTeam]:
+    """Starts devices, for this test."""
+    yield pool.start
+    pool.finish()

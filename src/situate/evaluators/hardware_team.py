@@ -48,6 +48,8 @@ class DeviceProcesses:
         Raises:
             StepFailed: one does not get ready.
         """
+        if self._expired:  # which nobody may have waited for
+            self.close()
         self._kills = memory_kills()
         self._allow(START, "its devices were not ready")
         members = [
