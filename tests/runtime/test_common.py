@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.runtime.bindings import state_values  # noqa: E402
-from situate.runtime.common import Common, laid_out  # noqa: E402
+from situate.runtime.common import Common, shared_places  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
 from tests.runtime.steps import cut, program  # noqa: E402
 
@@ -20,7 +20,7 @@ def common(*, undone: bool) -> Common:
     placed = cut(found, 2)
     tensors = state_values(found, placed.names, model)
     changed = frozenset(placed.updated) | placed.overwritten
-    layout, places = laid_out(placed, tensors, changed if undone else frozenset())
+    layout, places = shared_places(placed, tensors, changed if undone else frozenset())
     return Common(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
 
 

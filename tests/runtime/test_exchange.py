@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.bindings import state_values  # noqa: E402
-from situate.runtime.common import Common, laid_out  # noqa: E402
+from situate.runtime.common import Common, shared_places  # noqa: E402
 from situate.runtime.exchange import Exchange  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
 from tests.runtime.steps import cut, program  # noqa: E402
@@ -21,7 +21,7 @@ def exchange(*, apart: bool) -> Made:
     found, (model, inputs, _) = program("towers"), MODELS["towers"]()
     placed = cut(found, 1)
     tensors = state_values(found, placed.names, model)
-    layout, places = laid_out(placed, tensors, frozenset())
+    layout, places = shared_places(placed, tensors, frozenset())
     common = Common(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
     return Exchange(found, common, apart), common, list(inputs)
 

@@ -49,7 +49,7 @@ class Common:
         self.results = [place.view(raw) for place in places.results]
 
 
-def laid_out(
+def shared_places(
     placed: PlacedProgram, tensors: Sequence[torch.Tensor], changed: frozenset[int]
 ) -> tuple[Layout, Places]:
     """Places for all of it, one behind the other.

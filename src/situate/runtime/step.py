@@ -13,7 +13,7 @@ from situate import _core
 from situate.errors import SituateError
 from situate.runtime.bindings import Bindings, state_values
 from situate.runtime.commit import Commit
-from situate.runtime.common import Common, laid_out
+from situate.runtime.common import Common, shared_places
 from situate.runtime.custom import defining_modules
 from situate.runtime.device import Ran
 from situate.runtime.exchange import Exchange
@@ -225,7 +225,7 @@ class PlacedStep:
         placed = self._placed
         updated = () if self._commits else placed.updated
         changed = frozenset({*updated, *placed.overwritten} if self._keep else ())
-        layout, places = laid_out(placed, tensors, changed)
+        layout, places = shared_places(placed, tensors, changed)
         apart = len(self._used) > 1 or self._start is not None
         self._block = anonymous_file(layout.nbytes) if apart else None
         if self._block is None:

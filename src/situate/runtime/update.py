@@ -26,7 +26,7 @@ class Update:
     Args:
         kind: one of `situate.readers.update_rule.OPTIMIZERS`.
         entry: the parameter and what is kept of it.
-        hyperparameters: its hyperparameters.
+        hyperparameters: of its group.
     """
 
     def __init__(self, kind: str, entry: Entry, hyperparameters: Hyperparameters) -> None:
