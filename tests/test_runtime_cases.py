@@ -69,6 +69,6 @@ def test_a_placed_step_of_a_case_returns_what_the_unplaced_one_does():
 def test_rank_correlation_is_of_order_alone():
     pairs = [(1.0, 5.0), (2.0, 6.0), (3.0, 60.0), (4.0, 7.0)]
     rows = [{"predicted_seconds": p, "measured_seconds": m} for p, m in pairs]
-    assert fidelity._spearman(rows[:3]) == pytest.approx(1.0)
-    assert fidelity._spearman(rows) == pytest.approx(0.8)
-    assert fidelity._spearman(rows[:2]) is None
+    assert fidelity._spearman(rows[:3], "seconds") == pytest.approx(1.0)
+    assert fidelity._spearman(rows, "seconds") == pytest.approx(0.8)
+    assert fidelity._spearman(rows[:2], "seconds") is None
