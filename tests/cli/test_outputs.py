@@ -27,6 +27,12 @@ def test_a_stream_may_be_written():
     check_outputs([], ["/dev/null"])
 
 
+def test_a_dash_is_no_name_of_a_file():
+    with pytest.raises(SituateError, match="cannot write '-': give /dev/stdout"):
+        check_outputs([], ["-"])
+    check_outputs([], ["./-"])
+
+
 def test_a_pipe_without_a_name_may_be_written():
     read, write = os.pipe()
     check_outputs([], [f"/dev/fd/{write}"])

@@ -115,8 +115,8 @@ def test_other_rules_are_said_on_stderr(situate, model, pair):
 def test_a_plan_that_does_not_fit_says_so_and_exits_3(situate, model, tight_pair):
     run = situate("plan", model, "--cluster", tight_pair, *QUICK)
     assert run.status == 3
-    assert "does not fit in memory" in run.err
-    assert "gpu" in run.err
+    assert "does not fit in memory: gpu" in run.err
+    assert "; no plan can: some device holds at least" in run.err
 
 
 def test_a_plan_that_does_not_fit_is_infeasible_in_json(situate, model, tight_pair):

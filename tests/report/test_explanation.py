@@ -30,13 +30,15 @@ def test_a_plan_that_does_not_fit_is_explained() -> None:
     assert "gpu0 does not fit: 31 B too much at 1.00 s." in text
     assert "would fit with 231 B on gpu0, or with 1.155 times the memory of every device" in text
     assert "No single device would do: in this order the step needs 231 B on one." in text
-    assert "No plan can fit" not in text
 
 
 def test_it_says_when_no_plan_can_fit() -> None:
+    assert "No plan can fit" not in text_of(chain(3, memory=201), [0, 0, 0])
+    text = text_of(chain(3, memory=200), [0, 0, 0])
+    assert "No plan can fit: some device holds at least 201 B, the largest has 200 B." in text
     text = text_of(chain(3, memory=14), [0, 0, 1])
     assert (
-        "No plan can fit: 30 B are held for the whole step, all devices together have 28 B" in text
+        "No plan can fit: 30 B are held for the whole step, all devices together have 28 B." in text
     )
 
 

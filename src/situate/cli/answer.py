@@ -16,7 +16,7 @@ from situate.problem import Problem
 from situate.report.forecast import Forecast, forecast
 from situate.report.forecast_table import forecast_table
 from situate.report.learning import learning_figures
-from situate.report.tables import comparison, over_text, summary
+from situate.report.tables import comparison, never_text, over_text, summary
 from situate.result import Result
 from situate.schedule import Schedule
 from situate.solvers import LEARNERS
@@ -125,6 +125,7 @@ def fit_status(problem: Problem, schedule: Schedule) -> int:
         note("not a valid plan: calls of its devices wait for one another")
         return INFEASIBLE
     if not schedule.feasible(problem):
-        note(f"does not fit in memory: {over_text(problem, schedule).removeprefix('no: ')}")
+        over, never = over_text(problem, schedule).removeprefix("no: "), never_text(problem)
+        note(f"does not fit in memory: {over}{never and f'; no plan can: {never}'}")
         return INFEASIBLE
     return 0

@@ -79,6 +79,8 @@ def _writable(path: str) -> str:
     Nothing that situate writes is Python: a source that is there, such as the model's, stays.
     """
     try:
+        if path == "-":
+            raise OSError(errno.EINVAL, "give /dev/stdout, or ./- for a file of that name")
         target = os.path.realpath(path)
         if os.path.isdir(target) or path.endswith(os.sep):
             raise IsADirectoryError(errno.EISDIR, "it is a directory")

@@ -12,6 +12,7 @@ from situate.report.critical import CriticalPath, critical_path
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
 from situate.report.single import SingleDevice, objective_value, single_device
 from situate.report.steady import Busy, busiest
+from situate.report.tables import never_text
 from situate.report.text import tensor_name
 from situate.schedule import Schedule
 
@@ -86,13 +87,15 @@ class Relaxation:
         memory: bytes that each device which is too small would need.
         factor: or: what to multiply the memory of every device by.
         held: bytes that all ops hold for the whole step.
-        room: bytes of all devices; None is unlimited. Where `held` is more, no plan fits.
+        room: bytes of all devices; None is unlimited.
+        never: why no plan fits; empty where one may.
     """
 
     memory: dict[str, int]
     factor: float
     held: int
     room: int | None
+    never: str
 
 
 @dataclass(frozen=True)
@@ -228,4 +231,5 @@ def _relaxation(problem: Problem, devices: tuple[DeviceUse, ...]) -> Relaxation:
         factor=max(device.peak / device.limit for device in limited if device.limit),
         held=int(problem.persistent.sum()),
         room=None if unlimited else int(problem.capacity.sum()),
+        never=never_text(problem),
     )

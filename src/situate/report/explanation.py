@@ -178,11 +178,8 @@ def _relaxation_lines(relaxation: Relaxation) -> list[str]:
         f"This plan would fit with {' and '.join(needs)}, "
         f"or with {relaxation.factor:.3f} times the memory of every device."
     ]
-    if relaxation.room is not None and relaxation.held > relaxation.room:
-        lines.append(
-            f"No plan can fit: {size_text(relaxation.held)} are held for the whole step, "
-            f"all devices together have {size_text(relaxation.room)}."
-        )
+    if relaxation.never:
+        lines.append(f"No plan can fit: {relaxation.never}.")
     return lines
 
 

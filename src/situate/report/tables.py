@@ -24,6 +24,7 @@ from situate.report.units import (
     value_text,
 )
 from situate.schedule import Schedule
+from situate.solvers.bounds import least_peak
 
 if TYPE_CHECKING:
     from situate.result import Result
@@ -103,6 +104,20 @@ def over_text(problem: Problem, schedule: Schedule) -> str:
         if over[device] > 0
     ]
     return f"no: {', '.join(parts)}" if parts else "yes"
+
+
+def never_text(problem: Problem) -> str:
+    """Why no plan fits in memory; empty where one may."""
+    held, room = int(problem.persistent.sum()), sum(problem.capacity.tolist())
+    if held > room:
+        together = f"all devices together have {size_text(room)}"
+        return f"{size_text(held)} are held for the whole step, {together}"
+    least, largest = least_peak(problem), int(problem.capacity.max())
+    if least > largest:
+        return (
+            f"some device holds at least {size_text(least)}, the largest has {size_text(largest)}"
+        )
+    return ""
 
 
 def memory(problem: Problem, schedule: Schedule) -> Table:
