@@ -4,20 +4,40 @@ import math
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
+from html import escape
+from typing import Any
 
 import pytest
 
 from situate.graph import Graph, Op
 from situate.problem import Problem
+from situate.report import tables
 from situate.report.html import to_html
-from tests.report.handmade import HOSTILE, chain
-from tests.report.outcome import outcome
+from tests.report.handmade import HOSTILE, chain, schedule
+from tests.report.outcome import Outcome, outcome
 
 
 def test_a_result_shows_its_figures_and_its_picture() -> None:
     html = to_html(outcome(chain(4), [0, 0, 1, 1]))
     for part in ("5.00 s", "150.0 %", "heft", "gpu0, gpu1", "<svg"):
         assert part in html
+
+
+class Disturbed(Outcome):
+    """A step that is expected to take longer than planned."""
+
+    expected = 6.0  # type: ignore[assignment]
+
+
+def test_it_says_all_that_a_terminal_says() -> None:
+    steady = replace(chain(4), objective="throughput")
+    result: Any = Disturbed(steady, schedule(steady, [0, 0, 1, 1]), measured=5.5)
+    html = to_html(result)
+    for label, text in tables.figures(result):
+        assert f">{label}</th>" in html
+        assert label == "devices used" or escape(text) in html
+    for label in ("expected here", "measured", "makespan", "memory counted"):
+        assert f">{label}</th>" in html
 
 
 def test_it_holds_no_script_and_no_document_of_its_own() -> None:

@@ -120,7 +120,7 @@ def test_a_comparison_says_when_one_device_is_as_good() -> None:
     problem = Problem(Graph("narrow", ops), chain(1).cluster)
     results = [outcome(problem, [0] * 5, method="single"), outcome(problem, [0] * 4 + [1])]
     text = shown(tables.comparison(results))
-    assert "One device is as good: gpu0 alone is within 0.2% of the best plan." in text
+    assert "One device is as good: gpu0 alone is within 0.2 % of the best." in text
 
 
 def test_info_counts_ops_tensors_bytes_phases_and_the_longest_chain() -> None:

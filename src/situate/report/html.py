@@ -7,9 +7,9 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
-from situate.report.tables import OBJECTIVES, measured_text, over_text
-from situate.report.text import plural, printable
-from situate.report.units import gap_text, size_text, value_text
+from situate.report.tables import figures
+from situate.report.text import printable
+from situate.report.units import size_text
 
 if TYPE_CHECKING:
     from situate.result import Result
@@ -31,20 +31,11 @@ def to_html(result: Result) -> str:
 
 
 def _rows(result: Result) -> list[tuple[str, str]]:
-    problem = result.problem
-    unit, objective = problem.graph.unit, problem.objective
-    peaks = zip(problem.cluster.names, result.schedule.peak.tolist(), strict=True)
-    return [
-        (OBJECTIVES[objective], value_text(result.value, objective, unit)),
-        *[("measured", measured_text(result))] * (result.measured is not None),
-        ("lower bound", value_text(result.lower_bound, objective, unit)),
-        ("gap", gap_text(result.gap)),
-        ("fits in memory", "yes" if result.feasible else over_text(problem, result.schedule)),
-        ("devices used", ", ".join(result.devices_used)),
-        ("peak memory", ", ".join(f"{name} {size_text(peak)}" for name, peak in peaks)),
-        ("method", f"{result.method}, decoder {result.decoder}"),
-        ("search", f"{plural(result.evaluations, 'evaluation')} in {result.seconds:.2f} s"),
-    ]
+    """The figures of a terminal, with the devices and their memory by name."""
+    names, peaks = result.problem.cluster.names, result.schedule.peak.tolist()
+    by_name = (f"{name} {size_text(peak)}" for name, peak in zip(names, peaks, strict=True))
+    rows = dict(figures(result)) | {"devices used": ", ".join(result.devices_used)}
+    return [*rows.items(), ("peak memory", ", ".join(by_name))]
 
 
 def _picture(result: Result) -> str:

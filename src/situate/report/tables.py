@@ -55,8 +55,19 @@ def table(title: str, columns: str, numbers: Iterable[int] = ()) -> Table:
 
 def summary(result: Result) -> RenderableType:
     """A result: its value, bound and gap, what it took, and the memory of each device."""
+    problem = result.problem
+    grid = Table.grid(padding=(0, 2))
+    for label, value in figures(result):
+        bad = label == "fits in memory" and not result.feasible
+        grid.add_row(Text(label, "dim"), Text(printable(value), "bold red" if bad else ""))
+    heading = f"{problem.graph.name} on {problem.cluster.name}"
+    return Group(Text(printable(heading), "bold"), grid, Text(), memory(problem, result.schedule))
+
+
+def figures(result: Result) -> list[tuple[str, str]]:
+    """What there is to say of a result in a line each, a label and a text."""
     problem, unit = result.problem, result.problem.graph.unit
-    rows: list[tuple[str, str]] = [
+    return [
         (OBJECTIVES[problem.objective], value_text(result.value, problem.objective, unit)),
         *[("expected here", expected_text(result))] * (result.expected != result.makespan),
         *[("measured", measured_text(result))] * (result.measured is not None),
@@ -70,12 +81,6 @@ def summary(result: Result) -> RenderableType:
         ("rules", problem.rules.name),
         ("search", f"{plural(result.evaluations, 'evaluation')} in {result.seconds:.2f} s"),
     ]
-    grid = Table.grid(padding=(0, 2))
-    for label, value in rows:
-        bad = label == "fits in memory" and not result.feasible
-        grid.add_row(Text(label, "dim"), Text(printable(value), "bold red" if bad else ""))
-    heading = f"{problem.graph.name} on {problem.cluster.name}"
-    return Group(Text(printable(heading), "bold"), grid, Text(), memory(problem, result.schedule))
 
 
 def expected_text(result: Result) -> str:
@@ -191,7 +196,9 @@ def verdict(ranked: Sequence[Result]) -> str:
     device = printable(alone[0].devices_used[0])
     ratio = alone[0].judged / best.judged if best.judged else 1.0
     if ratio < WORTH_ANOTHER_DEVICE:
-        return f"One device is as good: {device} alone is within {ratio - 1:.1%} of the best plan."
+        return (
+            f"One device is as good: {device} alone is within {share_text(ratio - 1)} of the best."
+        )
     word = "smaller" if best.problem.objective == "memory" else "faster"
     return f"Best: {best.method}, {ratio:.2f} times {word} than {device} alone."
 
