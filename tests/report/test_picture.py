@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from situate.cluster import Cluster, Device
 from situate.errors import MissingExtra, ScheduleError, SituateError
 from situate.graph import Graph, Op
 from situate.problem import RULES, Problem
-from situate.report.picture import Heading, draw, render
+from situate.report.picture import Heading, _figure, draw, render
 from situate.schedule import Schedule
 from tests.report.handmade import HOSTILE, chain, schedule
 
@@ -44,6 +45,16 @@ def test_steps_of_hardly_any_and_of_endless_time_can_be_drawn(seconds: float) ->
     ops = (Op("a", seconds={"*": seconds}), Op("b", seconds={"*": 2 * seconds}))
     problem = Problem(Graph("extreme", ops), Cluster.identical(2))
     ElementTree.fromstring(render(problem, schedule(problem, [0, 1]), "svg", Heading()))
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from")
+@pytest.mark.parametrize("name", ["gpu0", "GPU_NODE0_RANK0001", "W" * 40, HOSTILE[1], HOSTILE[-1]])
+def test_names_of_devices_stay_within_the_picture(name: str) -> None:
+    problem = chain(2, device_names=[name, "b"])
+    figure = _figure(problem, schedule(problem, [0, 1]), Heading())
+    FigureCanvasAgg(figure).draw()
+    texts = [text for axes in figure.axes for text in axes.texts]
+    assert min(text.get_window_extent().x0 for text in texts) >= 0
 
 
 def test_another_suffix_is_an_error_that_names_those_there_are(tmp_path: Path) -> None:

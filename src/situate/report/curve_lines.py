@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from situate.report.learning import Array, Curve
-from situate.report.shades import OTHER, PALETTE
+from situate.report.shades import INK, OTHER, PALE, PALETTE
 from situate.report.text import printable
 from situate.report.units import time_scale, time_text
 
@@ -22,7 +22,6 @@ WIDE = 2.0
 """Ratio of the largest to the smallest time from which the axis is logarithmic."""
 LARGEST = 1e100
 """What an axis holds at most; its inverse is the least of a logarithmic one."""
-INK, PALE = "#202124", "#5F6368"
 GREYS = (INK, PALE, OTHER)
 DASHES: tuple[Any, ...] = ((0, (6, 2)), (0, (3, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 

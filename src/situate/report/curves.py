@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +9,9 @@ from typing import TYPE_CHECKING
 from situate.atomic import write_bytes
 from situate.errors import MissingExtra
 from situate.report.curve_lines import draw_failures, draw_times
-from situate.report.formats import format_of
+from situate.report.formats import format_of, image
 from situate.report.learning import WINDOW, Curve
+from situate.report.shades import GRID, INK, PALE
 from situate.report.text import printable
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ LEFT, RIGHT, TOP, BETWEEN, BOTTOM = 0.9, 2.5, 0.95, 0.3, 0.6
 FAILURES = 0.9
 """Height of the lower axes in inches, which are there if anything failed."""
 DOTS = 144
-INK, PALE, GRID = "#202124", "#5F6368", "#DADCE0"
 
 
 def draw(
@@ -64,13 +62,7 @@ def render(
     Raises:
         MissingExtra: matplotlib is not installed.
     """
-    figure = _figure(curves, levels, title, unit)
-    stream = io.BytesIO()
-    metadata = {"Date": None} if form == "svg" else {"Software": "situate"}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(stream, format=form, dpi=DOTS, metadata=metadata)
-    return stream.getvalue()
+    return image(_figure(curves, levels, title, unit), form, DOTS)
 
 
 def _figure(curves: Sequence[Curve], levels: Mapping[str, float], title: str, unit: str) -> Figure:

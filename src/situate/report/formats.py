@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FORMATS = ("svg", "png")
 
@@ -20,3 +26,13 @@ def format_of(path: str | Path, what: str = "picture") -> str:
         names = " or ".join(f".{name}" for name in FORMATS)
         raise SituateError(f"{what} {str(path)!r}: its name must end in {names}")
     return form
+
+
+def image(figure: Figure, form: str, dots: int) -> bytes:
+    """The figure as a file of the format; `dots` an inch where that is `png`."""
+    stream = io.BytesIO()
+    metadata = {"Date": None} if form == "svg" else {"Software": "situate"}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.savefig(stream, format=form, dpi=dots, metadata=metadata)
+    return stream.getvalue()

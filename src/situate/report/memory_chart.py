@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from situate.problem import UNLIMITED, Problem
 from situate.report.residency import Residency, residency
+from situate.report.shades import INK, PALE
 from situate.report.units import size_text
 from situate.schedule import Schedule
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 FLOOR, ROOM = 0.92, 0.72
 """Where zero lies within a lane of height 1, and the height of the tallest value."""
 DASHES = (0, (6, 2))
-LIVE, HELD, OVER, LIMIT = "#8AB4D8", "#4F7CAC", "#D93025", "#202124"
+LIVE, HELD, OVER, LIMIT = "#8AB4D8", "#4F7CAC", "#D93025", INK
 
 
 def draw_memory(
@@ -102,5 +103,5 @@ def _annotate(axes: Axes, middle: float, peak: int, limit: int | None, one_line:
     axes.annotate(
         text, (1, middle), (6, 0), xycoords=("axes fraction", "data"),
         textcoords="offset points", ha="left", va="center", fontsize=7 if one_line else 7.5,
-        color=OVER if limit is not None and peak > limit else "#5F6368",
+        color=OVER if limit is not None and peak > limit else PALE,
     )  # fmt: skip

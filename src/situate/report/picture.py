@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import warnings
 from dataclasses import dataclass
@@ -15,9 +14,9 @@ from situate.atomic import write_bytes
 from situate.errors import MissingExtra
 from situate.problem import UNLIMITED, Problem
 from situate.report.computing import check_times, computing
-from situate.report.formats import format_of
+from situate.report.formats import format_of, image
 from situate.report.memory_chart import DASHES, FLOOR, HELD, LIMIT, LIVE, ROOM, draw_memory
-from situate.report.shades import Shades, shades
+from situate.report.shades import GRID, INK, PALE, Shades, shades
 from situate.report.text import plural, printable
 from situate.report.timeline import DOTS, LOWER, UPPER, WIRE, draw_ops, draw_transfers
 from situate.report.units import gap_text, time_scale, time_text
@@ -36,7 +35,6 @@ FEW = 8
 """Up to so many devices all have a lane and say how busy they are."""
 WIDE = WIDTH - LEFT - RIGHT
 """Of the axes, in inches."""
-INK, PALE, GRID = "#202124", "#5F6368", "#DADCE0"
 
 
 @dataclass(frozen=True)
@@ -45,8 +43,8 @@ class Heading:
 
     Args:
         title: default: the graph on the cluster.
-        lower_bound: in the objective's unit.
-        gap: fraction above the lower bound.
+        lower_bound: on the makespan, in the graph's unit of time.
+        gap: how far the makespan is above it, as a fraction of it.
         method: name of the solver.
     """
 
@@ -69,8 +67,8 @@ def draw(
 
     Args:
         title: default: the graph on the cluster.
-        lower_bound: in seconds.
-        gap: fraction of the makespan above the lower bound.
+        lower_bound: on the makespan, in the graph's unit of time.
+        gap: how far the makespan is above it, as a fraction of it.
         method: name of the solver.
 
     Raises:
@@ -90,13 +88,7 @@ def render(problem: Problem, schedule: Schedule, form: str, heading: Heading = H
         ScheduleError: the schedule never ends.
     """
     check_times(schedule)
-    figure = _figure(problem, schedule, heading)
-    stream = io.BytesIO()
-    metadata = {"Date": None} if form == "svg" else {"Software": "situate"}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(stream, format=form, dpi=DOTS, metadata=metadata)
-    return stream.getvalue()
+    return image(_figure(problem, schedule, heading), form, DOTS)
 
 
 def _figure(problem: Problem, schedule: Schedule, heading: Heading) -> Figure:
@@ -155,18 +147,31 @@ def _lane(count: int) -> float:
 def _device_names(
     axes: Axes, problem: Problem, rows: list[int], notes: list[str], middle: float
 ) -> None:
+    names = [printable(problem.cluster.names[device], 18) for device in rows]
     size = min(9.0, 0.7 * 72 * _lane(len(rows)))
-    for row, (device, note) in enumerate(zip(rows, notes, strict=True)):
+    size *= min(1.0, (72 * LEFT - 12) / max(_width(name, size) for name in names))
+    for row, (name, note) in enumerate(zip(names, notes, strict=True)):
         noted = bool(note) and len(rows) <= FEW
         place: dict[str, Any] = {
             "xy": (0, row + middle), "xycoords": ("axes fraction", "data"), "ha": "right",
             "textcoords": "offset points", "parse_math": False,
         }  # fmt: skip
-        name = printable(problem.cluster.names[device], 18)
         va = "bottom" if noted else "center"
         axes.annotate(name, xytext=(-8, noted), va=va, fontsize=size, color=INK, **place)
         if noted:
             axes.annotate(note, xytext=(-8, -1), va="top", fontsize=7, color=PALE, **place)
+
+
+def _width(text: str, size: float) -> float:
+    """Points that a text takes in letters of `size` points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        properties = FontProperties(size=size)
+        width, _, _ = text_to_path.get_text_width_height_descent(text, properties, ismath=False)
+    return max(float(width), 1.0)
 
 
 def _frame(axes: Axes, problem: Problem, schedule: Schedule, rows: list[int]) -> None:

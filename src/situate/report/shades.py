@@ -19,6 +19,8 @@ PALETTE = (
 LIGHT = {"#66CCEE", "#CCBB44"}
 """Those on which text must be dark."""
 OTHER = "#9AA0A6"
+INK, PALE, GRID = "#202124", "#5F6368", "#DADCE0"
+"""Of text, of text that says less, and of lines behind what is drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,12 @@ class Shades:
 
     def ink(self, op: int) -> str:
         """The colour of text on the op's."""
-        return "#202124" if self.colors[int(self.of[op])] in LIGHT else "white"
+        return ink_on(self.colors[int(self.of[op])])
+
+
+def ink_on(color: str) -> str:
+    """The colour of text on one of `PALETTE`."""
+    return INK if color in LIGHT else "white"
 
 
 def shades(ops: Sequence[Op], weight: NDArray[np.float64]) -> Shades:
