@@ -10,6 +10,7 @@ import pytest
 from situate.errors import SituateError
 from situate.graph import Graph
 from situate.problem import Problem
+from situate.report.shades import INK, PALETTE
 from situate.writers.dot import write
 from tests.report.handmade import HOSTILE, chain, schedule
 
@@ -27,6 +28,14 @@ def test_ops_are_clustered_by_device_and_edges_that_cross_are_red(tmp_path: Path
     assert 'op0 -> op1 [tooltip="t:op0, 100 B", color=red];' in text
     assert 'op1 -> op2 [tooltip="t:op1, 100 B"];' in text
     assert "op0 -> op2 [style=dashed];" in text
+
+
+def test_names_are_dark_on_light_colours(tmp_path: Path) -> None:
+    problem = chain(5, devices=5)
+    write(problem, schedule(problem, [0, 1, 2, 3, 4]), tmp_path / "g.dot")
+    text = (tmp_path / "g.dot").read_text("utf-8")
+    assert f'fillcolor="{PALETTE[0]}", fontcolor="white"' in text
+    assert f'fillcolor="{PALETTE[4]}", fontcolor="{INK}"' in text
 
 
 def strings(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from situate.atomic import write_bytes
 from situate.problem import Problem
-from situate.report.shades import PALETTE
+from situate.report.shades import PALETTE, ink_on
 from situate.report.text import printable
 from situate.report.units import size_text
 from situate.schedule import Schedule
@@ -20,7 +20,7 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     """
     lines = [
         f"digraph {_quoted(problem.graph.name)} {{",
-        "  node [shape=box, style=filled, fontcolor=white];",
+        "  node [shape=box, style=filled];",
         *_clusters(problem, schedule),
         *_tensor_edges(problem, schedule),
         *(f"  op{before} -> op{after} [style=dashed];" for before, after in problem.graph.control),
@@ -34,9 +34,10 @@ def _clusters(problem: Problem, schedule: Schedule) -> list[str]:
     lines = []
     for device, name in enumerate(problem.cluster.names):
         color = PALETTE[device % len(PALETTE)]
+        style = f'fillcolor="{color}", fontcolor="{ink_on(color)}"'
         lines += [f"  subgraph cluster_{device} {{", f"    label={_quoted(name)};"]
         lines += [
-            f'    op{j} [label={_quoted(op.name)}, fillcolor="{color}"];'
+            f"    op{j} [label={_quoted(op.name)}, {style}];"
             for j, op in enumerate(problem.graph.ops)
             if placement[j] == device
         ]
