@@ -12,6 +12,7 @@ from situate.solvers.auto.slices import (
     CHAINS,
     COLDEST,
     HOTTEST,
+    MOST,
     ROUNDS,
     SLICE,
     SLICES,
@@ -78,6 +79,11 @@ def test_with_a_clock_there_is_a_chain_a_thread_and_time_to_look_at_it() -> None
     assert slice_seconds(search) == SLICE
     assert slice_seconds(begun(time_limit=0.0)) == 0
     assert evaluations_of(begun(time_limit=100.0, evaluations=1000), 3) <= 1000 // 3
+
+
+def test_no_slice_is_longer_than_the_core_counts() -> None:
+    for seconds in (None, 100.0):
+        assert evaluations_of(begun(seconds, evaluations=10**30), 1) == MOST
 
 
 def test_what_a_rule_offered_is_the_best() -> None:

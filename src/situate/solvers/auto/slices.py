@@ -13,6 +13,9 @@ SLICE = 0.05
 SLICES = 200
 """Slices of a search that is limited by evaluations alone."""
 
+MOST = 2**31
+"""Evaluations of a chain in a slice that nothing else limits: the core counts in 64 bits."""
+
 CHAINS = 2
 """Chains of a search that is limited by evaluations alone: as many at any number of threads."""
 
@@ -59,8 +62,8 @@ def slice_seconds(search: Search) -> float:
 def evaluations_of(search: Search, chains: int) -> int:
     """What one chain may spend in a slice."""
     if search.evaluation_limit is None:
-        return 2**31
+        return MOST
     left = search.evaluation_limit - search.evaluations
-    if search.time_limit is not None:
-        return max(1, left // chains)
-    return max(1, min(left, search.evaluation_limit // SLICES) // chains)
+    if search.time_limit is None:
+        left = min(left, search.evaluation_limit // SLICES)
+    return min(MOST, max(1, left // chains))
