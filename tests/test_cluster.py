@@ -205,7 +205,7 @@ def test_a_bad_synchronisation_is_an_error(value):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name = ", r"c\.toml: Invalid value \(at end of document\)"),
+        ("name = ", r"c\.toml: is no TOML: Invalid value \(at end of document\)"),
         ("name = 'c'\n", r"c\.toml: .*missing required field `devices`"),
         ("devices = [{name = 'a'}]\n", r"c\.toml: .*missing required field `name`"),
         ("name = 'c'\nnaem = 1\n[[devices]]\nname = 'a'\n", r"c\.toml: .*unknown field `naem`"),
@@ -220,7 +220,7 @@ def test_a_bad_synchronisation_is_an_error(value):
         ("name = 'c'\n[[devices]]\nname = 'a'\nflops = 3\n", r"devices\[0\]: Expected `object`"),
         ("name = 'c'\ntransfers = 'none'\n[[devices]]\nname = 'a'\n", r"c\.toml: .*transfers"),
         ("a = " + "[" * 5000 + "]" * 5000, r"c\.toml: is nested too deeply"),
-        ("name = 'c'\nname = 'd'\n", r"c\.toml: Cannot overwrite a value"),
+        ("name = 'c'\nname = 'd'\n", r"c\.toml: is no TOML: Cannot overwrite a value"),
         (b"name = '\xff'\n", r"c\.toml: not UTF-8 at byte 8"),
         ('name = "c"\n"a\\nb\\u001b" = 1\ndevices = []\n', r"unknown field `a\\nb\\x1b`"),
         ('name = "c"\n[[devices]]\nname = "a"\n"\\n" = 1\n', r"devices\[0\]: .*field `\\n`"),

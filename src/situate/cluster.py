@@ -210,6 +210,8 @@ class Cluster:
             reason = f"not UTF-8 at byte {error.start}"
         except RecursionError:
             reason = "is nested too deeply"
+        except tomllib.TOMLDecodeError as error:
+            reason = f"is no TOML: {error}"
         except (OSError, ValueError) as error:  # tomllib's and msgspec's are ValueErrors too
             reason = getattr(error, "strerror", None) or str(error)
         raise ClusterError(one_line(f"{path}: {reason}"))

@@ -83,7 +83,7 @@ BAD_CLUSTERS = {
     "NaN bandwidth": (f'name = "x"\n{DEVICE}{LINK.replace("1e6", "nan")}', "bandwidth"),
     "devices without a link": (f'name = "x"\n{DEVICE}', "no link"),
     "an unknown field": (f'name = "x"\n{DEVICE}colour = "red"\n{LINK}', "colour"),
-    "no TOML": ("name = \n[", "line 1"),
+    "no TOML": ("name = \n[", "is no TOML"),
 }
 
 POST = ("--method", "post")
@@ -109,6 +109,7 @@ BAD_ARGUMENTS = {
     "an option without a value": (["--method"], "--method"),
     "a folder that is not there": (["--out", "no/plan.json"], "no/plan.json"),
     "a folder instead of a file": (["--out", "."], "'.'"),
+    "an output without a name": (["--out", ""], "cannot write ''"),
     "an output under a file": (["--out", "diamond.json/plan.json"], "diamond.json/plan.json"),
     "the model as output": (["--out", "diamond.json"], "diamond.json"),
     "one output for two files": (["--out", "x.svg", "--picture", "x.svg"], "x.svg"),
@@ -133,10 +134,12 @@ BAD_ARGUMENTS = {
     "endless noise": ([*POST, "--noise", "inf"], "--noise"),
     "a study in a folder that is not there": ([*POST, "--study", "no/x.study"], "no/x.study"),
     "a study that is a folder": ([*POST, "--study", "."], "'.'"),
+    "a study without a name": ([*POST, "--study", ""], "cannot write ''"),
     "a study that is the model": ([*POST, "--study", "diamond.json"], "used twice"),
     "a study that is none": ([*POST, "--study", "note.txt"], "not a study"),
     "curves of unknown kind": ([*POST, "--curves", "x.txt"], ".svg"),
     "curves in a folder that is not there": ([*POST, "--curves", "no/x.png"], "no/x.png"),
+    "a board without a name": ([*POST, "--tensorboard", ""], "cannot write into ''"),
     "a board under a file": ([*POST, "--tensorboard", "diamond.json/x"], "diamond.json/x"),
     "learning for another objective": ([*POST, "--objective", "memory"], "memory"),
     "a dimension without a size": (["--dim", "batch"], "NAME=SIZE"),

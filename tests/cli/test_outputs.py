@@ -49,7 +49,7 @@ def test_no_file_is_used_twice_under_any_name(tmp_path, monkeypatch, second):
         check_outputs(["plan.json"], [second])
 
 
-@pytest.mark.parametrize("path", ["no/x.json", "x/", "a\0b", "x" * 5000, "/proc/x.json"])
+@pytest.mark.parametrize("path", ["", "no/x.json", "x/", "a\0b", "x" * 5000, "/proc/x.json"])
 def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SituateError, match="cannot write"):
@@ -84,7 +84,7 @@ def test_a_folder_may_have_to_be_made_but_not_yet(tmp_path, monkeypatch, folder)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("folder", ["file", "file/under", "a\0b", "x" * 5000, "/proc/x"])
+@pytest.mark.parametrize("folder", ["", "file", "file/under", "a\0b", "x" * 5000, "/proc/x"])
 def test_a_folder_that_cannot_be_is_refused(tmp_path, monkeypatch, folder):
     monkeypatch.chdir(tmp_path)
     Path("file").touch()

@@ -53,6 +53,13 @@ def test_a_difference_exits_4_and_is_named(situate, plan, spoilt):
     assert "in step " in run.out
 
 
+@pytest.mark.parametrize("tolerance", ["nan", "inf", "-1"])
+def test_a_tolerance_is_a_number_that_something_can_pass(situate, plan, tolerance):
+    run = situate("verify", "plan.json", *HERE, "--tolerance", tolerance)
+    assert run.status == 2
+    assert "--tolerance" in run.err
+
+
 def test_a_difference_within_the_tolerance_passes(situate, plan, spoilt):
     run = situate("verify", "plan.json", *HERE, "--tolerance", "0.02")
     assert run.status == 0

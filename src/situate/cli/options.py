@@ -14,7 +14,8 @@ def _positive(value: float | None) -> float | None:
     return value
 
 
-def _noise(value: float | None) -> float | None:
+def not_negative(value: float | None) -> float | None:
+    """A finite number of at least 0, or None."""
     if value is not None and not (math.isfinite(value) and value >= 0):
         raise typer.BadParameter(f"must be finite and not negative, got {value}")
     return value
@@ -125,7 +126,7 @@ GroupCount = Annotated[
 Noise = Annotated[
     float | None,
     typer.Option(
-        callback=_noise,
+        callback=not_negative,
         help="Standard deviation of the logarithm of simulated measurements that a method learns "
         "from. Default: 0.",
     ),

@@ -24,7 +24,9 @@ from situate.writers import schedule_json
 def check_outputs(inputs: Iterable[str], outputs: Iterable[str | None]) -> None:
     """Raise unless every output can be written and no file is used twice."""
     taken = {os.path.realpath(path) for path in inputs if os.path.isfile(path)}
-    for path in filter(None, outputs):
+    for path in outputs:
+        if path is None:
+            continue
         target = _writable(path)
         if target in taken:
             raise SituateError(f"cannot write {path!r}: it is used twice in this command")
@@ -64,6 +66,8 @@ def check_folder(path: str | None) -> None:
     if path is None:
         return
     try:
+        if not path:
+            raise FileNotFoundError(errno.ENOENT, "it has no name")
         there = Path(os.path.realpath(path))
         while not _exists(str(there)):
             there = there.parent

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from situate.cli.options import Costs, Json, Optimizer, PlanCluster, PlanFile, Runnable, Seed
+from situate.cli.options import (
+    Costs,
+    Json,
+    Optimizer,
+    PlanCluster,
+    PlanFile,
+    Runnable,
+    Seed,
+    not_negative,
+)
 
 if TYPE_CHECKING:
     from situate.runtime.hardware import RealDevice
@@ -27,7 +36,7 @@ def verify(
     tolerance: Annotated[
         float | None,
         typer.Option(
-            min=0,
+            callback=not_negative,
             help="The largest difference that passes, |a - b| / max(1, |a|). Default: 0 where all "
             "devices are CPUs with equally many threads, no GRU or linear or cubic interpolation "
             f"runs and no LSTM trains, else {TOLERANCE:g}.",
