@@ -26,6 +26,16 @@ def test_show_names_every_device_and_link(situate, name):
     assert "->" in run.out
 
 
+def test_show_says_what_crossing_costs_beside_the_link(situate):
+    cluster = Path("here.toml")
+    cluster.write_text(
+        'name = "here"\nsynchronisation = 2e-5\n[[devices]]\nname = "cpu:"\ncount = 2\n'
+        '[[links]]\nfrom = "*"\nto = "*"\nbandwidth = 1e9\n'
+    )
+    assert "synchronisation: 20.0 µs" in situate("cluster", "show", "here.toml").out
+    assert "synchronisation" not in situate("cluster", "show", "k80-2").out
+
+
 def test_show_is_json_without_infinities(situate):
     content = situate("cluster", "show", "identical:2", "--json").json
     assert [device["name"] for device in content["devices"]] == ["d0", "d1"]

@@ -59,6 +59,18 @@ def test_weights_and_inputs_are_of_the_seed(here):
     assert not torch.equal(one.model.weight, other.model.weight)
 
 
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        ("cifar_cnn", "^cifar_cnn: give the plan too"),
+        ("no.json", "^no.json: no such file"),
+    ],
+)
+def test_a_model_alone_is_no_plan(here, model, says):
+    with pytest.raises(SituateError, match=says):
+        read(model)
+
+
 def test_what_a_function_prints_is_not_the_answer(here, capsys):
     read("plan.json")
     captured = capsys.readouterr()

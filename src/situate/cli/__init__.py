@@ -36,13 +36,19 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for command in (plan.plan, compare.compare, explain.explain, info.info, convert.convert):
+for command in (
+    plan.plan,
+    compare.compare,
+    explain.explain,
+    info.info,
+    convert.convert,
+    export.export,
+    methods.methods,
+    profile.profile,
+    run.run,
+    verify.verify,
+):
     app.command()(command)
-app.command()(export.export)
-app.command()(methods.methods)
-app.command()(profile.profile)
-app.command()(run.run)
-app.command()(verify.verify)
 app.add_typer(cluster.app, name="cluster")
 
 

@@ -103,6 +103,9 @@ def _lines(cluster: Cluster) -> Iterator[str]:
 
     yield f"{cluster.name}: {cluster.description}" if cluster.description else cluster.name
     yield f"transfers are {cluster.transfers}"
+    if cluster.synchronisation:
+        each = time_text(cluster.synchronisation)
+        yield f"synchronisation: {each} for every tensor and control edge that crosses"
     yield ""
     for device in cluster.devices:
         memory = "unlimited memory" if device.memory is None else size_text(device.memory)

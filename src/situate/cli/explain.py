@@ -37,7 +37,7 @@ def explain(
     model: Model,
     plan: Annotated[
         str | None,
-        typer.Argument(metavar="[PLAN]", help="A file that 'plan --out' wrote; else plan first."),
+        typer.Argument(metavar="PLAN", help="A file that 'plan --out' wrote; else plan first."),
     ] = None,
     cluster: Cluster = None,
     costs: Costs = None,
@@ -57,6 +57,8 @@ def explain(
     """Show where a plan's time goes, its costliest transfers, and what fills its memory.
 
     A plan that does not fit: by how much, where, and the smallest relaxation that would make it.
+    A plan of a network of the zoo or of a function may stand alone, without MODEL, and one for a
+    preset without --cluster.
     """
     import msgspec
 

@@ -31,7 +31,11 @@ def export(
     optimizer: Optimizer = None,
     dim: Dim = None,
 ) -> None:
-    """Write a plan for another tool: a trace, a device map, the stages of a pipeline, a drawing."""
+    """Write a plan for another tool: a trace, a device map, the stages of a pipeline, a drawing.
+
+    A plan of a network of the zoo or of a function may stand alone, without MODEL, and one for a
+    preset without --cluster.
+    """
     import importlib
 
     from situate.cli.inputs import check_name, model_and_plan, read_planned

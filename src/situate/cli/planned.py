@@ -17,6 +17,7 @@ from situate.cli.terminal import working
 from situate.cluster import Cluster
 from situate.costs.measured import Costs
 from situate.errors import SituateError, nearest
+from situate.model import check_model
 from situate.plan import Plan
 from situate.readers.torch import INFERENCE, check_installed
 from situate.readers.torch.errors import explained
@@ -81,6 +82,9 @@ def read_runnable(
             a model that cannot run; or devices that are not here.
     """
     named, path = model_and_plan(model, plan)
+    if path is None and not os.path.isfile(model):
+        check_model(model)
+        raise SituateError(f"{model}: give the plan too, a file that 'plan --out' wrote")
     read = Plan.read(model if path is None else path)
     chosen, measured = _cluster(read, cluster), None if costs is None else Costs.read(costs)
     read.check_costs(measured)

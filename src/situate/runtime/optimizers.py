@@ -68,7 +68,7 @@ def check_options(optimizer: torch.optim.Optimizer) -> None:
     name, decoupled = type(optimizer).__name__, isinstance(optimizer, torch.optim.AdamW)
     for group in optimizer.param_groups:
         if on := [option for option in _OFF if group.get(option)]:
-            raise SituateError(f"optimizer {name}: leave {on[0]} out: a placed step has it not")
+            raise SituateError(f"optimizer {name}: leave {on[0]} out: no placed step has it")
         if bool(group.get("decoupled_weight_decay", decoupled)) != decoupled:
             remedy = "on, or plan for Adam" if decoupled else "out, or plan for AdamW, which has it"
             raise SituateError(f"optimizer {name}: leave decoupled_weight_decay {remedy}")
