@@ -23,6 +23,23 @@ def test_links_lead_to_files(page):
     assert missing == []
 
 
+def anchors(page: Path) -> set[str]:
+    """What GitHub calls the headings of a page, and the anchors that it sets itself."""
+    text = page.read_text()
+    headings = re.findall(
+        r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE
+    )
+    slugs = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
+    return {*slugs, *re.findall(r'<a id="([^"]+)">', text)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_headings(page):
+    links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text())
+    targets = [((page.parent / file) if file else page, anchor) for file, anchor in links]
+    assert [anchor for target, anchor in targets if anchor not in anchors(target)] == []
+
+
 def test_every_field_of_a_plan_is_described():
     text = (ROOT / "docs" / "plan-format.md").read_text()
     assert [name for name in Plan.__struct_fields__ if f"`{name}`" not in text] == []
