@@ -60,6 +60,7 @@ class Problem:
 
     Attributes:
         seconds: (n, d) time of an op on a device; infinite where it cannot run.
+        fastest: (n,) time of an op on the fastest device that it may run on.
         size: (m,) bytes.
         producer: (m,) op index.
         consumer_start, consumers: tensor t is consumed by
@@ -184,6 +185,11 @@ class Problem:
     def units(self) -> int:
         """Number of units."""
         return int(self.unit.max()) + 1
+
+    @cached_property
+    def fastest(self) -> NDArray[np.float64]:
+        allowed = self.allowed[self.unit]
+        return np.asarray(np.where(allowed, self.seconds, np.inf).min(axis=1))
 
     @cached_property
     def unit_seconds(self) -> NDArray[np.float64]:

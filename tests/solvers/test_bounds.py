@@ -10,7 +10,7 @@ from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
 from situate.problem import RULES, Problem
 from situate.solvers import solve
-from situate.solvers.bounds import critical_path, least_load, least_peak, lower_bound
+from situate.solvers.bounds import critical_path, least_load, lower_bound
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
 from tests.solvers.families import OBJECTIVES, apart, chain, devices, fork
@@ -86,13 +86,6 @@ def test_calls_do_not_share_the_work_of_a_cpu() -> None:
     cluster = devices(1)
     cpu = dataclasses.replace(cluster, devices=(type(cluster.devices[0])("c", kind="cpu"),))
     assert lower_bound(Problem(apart(5), cpu, "time", RULES["dnn-partitioning"])) == 1
-
-
-def test_the_peak_holds_a_share_a_unit_and_what_one_op_needs() -> None:
-    share = Problem(apart(4, persistent=10), devices(1, 1), "memory")
-    unit = Problem(apart(4, persistent=10, group="g"), devices(1, 1), "memory")
-    one_op = Problem(fork(5, size=7, workspace=2), devices(1, 1), "memory")
-    assert (least_peak(share), least_peak(unit), least_peak(one_op)) == (20, 40, 23)
 
 
 def test_no_seconds_bound_nothing() -> None:

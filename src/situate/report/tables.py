@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from situate.graph import Graph
+from situate.least_memory import least_peak
 from situate.problem import UNLIMITED, Problem
 from situate.report.computing import computing
 from situate.report.text import plural, printable
@@ -24,7 +25,6 @@ from situate.report.units import (
     value_text,
 )
 from situate.schedule import Schedule
-from situate.solvers.bounds import least_peak
 
 if TYPE_CHECKING:
     from situate.result import Result

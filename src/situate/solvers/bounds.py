@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.least_memory import least_peak
 from situate.problem import Problem
-from situate.rounding import EPSILON, rounding
+from situate.rounding import rounding
 
 Floats = NDArray[np.float64]
 
@@ -19,7 +20,7 @@ def lower_bound(problem: Problem) -> float:
     if problem.objective == "memory":
         return float(least_peak(problem))
     if problem.objective == "throughput":
-        bounds = [least_load(problem), float(_fastest(problem).max())]
+        bounds = [least_load(problem), float(problem.fastest.max())]
     elif problem.transfers == "atomic":
         bounds = [critical_path(problem)]
     else:
@@ -30,7 +31,7 @@ def lower_bound(problem: Problem) -> float:
 
 def critical_path(problem: Problem) -> float:
     """Seconds of the longest path, every op at its fastest and every transfer free."""
-    fastest = _fastest(problem)
+    fastest = problem.fastest
     end = np.zeros(problem.n)
     start, consumers = problem.consumer_start, problem.consumers
     tensors: list[list[int]] = [[] for _ in range(problem.n)]
@@ -87,35 +88,6 @@ def least_load(problem: Problem) -> float:
         weight = np.maximum(weight, 1e-12)
         weight /= (weight * count).sum()
     return best
-
-
-def least_peak(problem: Problem) -> int:
-    """Bytes that the fullest device must hold: an equal share, a unit, or what one op needs."""
-    held = problem.unit_persistent
-    share = -(-int(held.sum()) // problem.d)
-    return max(share, int(held.max()), _largest_op(problem))
-
-
-def _largest_op(problem: Problem) -> int:
-    """Inputs, outputs and workspace of an op that takes time are on its device at once.
-
-    An op far shorter than the schedule may end at the very instant at which it starts.
-    """
-    if problem.rules.memory == "persistent":
-        return 0
-    need = problem.workspace.copy()
-    size = np.where(problem.resident == 1, 0, problem.size)
-    np.add.at(need, problem.producer, size)
-    repeat = np.diff(problem.consumer_start)
-    np.add.at(need, problem.consumers, np.repeat(size, repeat))
-    takes_time = _fastest(problem) > EPSILON * problem.serial_seconds
-    return int(need[takes_time].max(initial=0))
-
-
-def _fastest(problem: Problem) -> Floats:
-    """Seconds of every op on the fastest device it may run on."""
-    allowed = problem.allowed[problem.unit]
-    return np.asarray(np.where(allowed, problem.seconds, np.inf).min(axis=1))
 
 
 def _whole_numbers(problem: Problem) -> bool:

@@ -1,0 +1,31 @@
+"""The least memory that a plan can do with, whatever it places where."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.problem import Problem
+from situate.rounding import EPSILON
+
+
+def least_peak(problem: Problem) -> int:
+    """Bytes that the fullest device must hold: an equal share, a unit, or what one op needs."""
+    held = problem.unit_persistent
+    share = -(-int(held.sum()) // problem.d)
+    return max(share, int(held.max()), _largest_op(problem))
+
+
+def _largest_op(problem: Problem) -> int:
+    """Inputs, outputs and workspace of an op that takes time are on its device at once.
+
+    An op far shorter than the schedule may end at the very instant at which it starts.
+    """
+    if problem.rules.memory == "persistent":
+        return 0
+    need = problem.workspace.copy()
+    size = np.where(problem.resident == 1, 0, problem.size)
+    np.add.at(need, problem.producer, size)
+    repeat = np.diff(problem.consumer_start)
+    np.add.at(need, problem.consumers, np.repeat(size, repeat))
+    takes_time = problem.fastest > EPSILON * problem.serial_seconds
+    return int(need[takes_time].max(initial=0))
