@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 import math
 
-from situate.cli.answer import print_json
+import pytest
+from rich.console import Group
+from rich.text import Text
+
+from situate.cli.answer import print_json, print_table
+from situate.report.tables import name_cell, table
 
 
 def test_numbers_that_json_has_no_word_for_are_null(capsys):
@@ -19,3 +24,21 @@ def test_names_are_kept_as_they_are_but_shown_escaped(capsys):
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert json.loads(out)["name"] == "\x1b[31m\n"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_no_number_is_cut_off_where_there_is_little_room(capsys, monkeypatch, is_terminal):
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
+    made = table("", "|".join(["device", *["peak memory"] * 20]), range(1, 21))
+    made.add_row(name_cell("a-device-of-a-long-name"), *[f"{i},023 MiB" for i in range(20)])
+    print_table(Group(Text("memory"), Group(made, Text("limits"))))
+    out = capsys.readouterr().out
+    assert out.count("peak memory") == 20
+    assert [word for word in out.split() if word.endswith(",023")] == [
+        f"{i},023" for i in range(20)
+    ]
+    assert (
+        "".join(line[:14].strip() for line in out.splitlines()[2:-1]) == "a-device-of-a-long-name"
+    )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import msgspec
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 
 from situate.cli.terminal import INFEASIBLE, note
 from situate.problem import Problem
 from situate.report.forecast import Forecast, forecast
 from situate.report.forecast_table import forecast_table
 from situate.report.learning import learning_figures
-from situate.report.tables import comparison, never_text, over_text, summary
+from situate.report.tables import comparison, least_width, never_text, over_text, summary
 from situate.result import Result
 from situate.schedule import Schedule
 from situate.solvers import LEARNERS
@@ -26,9 +26,25 @@ WIDTH = 160
 
 
 def print_table(table: RenderableType) -> None:
-    """Print for people; no colours off a terminal."""
-    width = None if sys.stdout.isatty() else WIDTH
-    Console(width=width, highlight=False, markup=False, emoji=False).print(table)
+    """Print for people; no colours off a terminal, and no number cut off on a narrow one, whose
+    lines may then break."""
+    console = _console(None if sys.stdout.isatty() else WIDTH)
+    for part in _parts(table):
+        least = least_width(part)
+        (console if least <= console.width else _console(least)).print(part)
+
+
+def _console(width: int | None) -> Console:
+    return Console(width=width, highlight=False, markup=False, emoji=False)
+
+
+def _parts(table: RenderableType) -> Iterator[RenderableType]:
+    """What groups consist of."""
+    if not isinstance(table, Group):
+        yield table
+        return
+    for part in table.renderables:
+        yield from _parts(part)
 
 
 def print_json(content: object) -> None:

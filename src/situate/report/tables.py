@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Literal
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from situate.graph import Graph
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from situate.result import Result
 
 NAME_WIDTH = 48
+FOLDED = 12
+"""Characters that a name has on each of its lines where there is little room."""
 KINDS = 15
 """How many op kinds `info` lists."""
 OBJECTIVES = {"time": "makespan", "memory": "largest peak", "throughput": "time between steps"}
@@ -49,8 +52,22 @@ def table(title: str, columns: str, numbers: Iterable[int] = ()) -> Table:
     right = set(numbers)
     for i, column in enumerate(columns.split("|")):
         side: Literal["left", "right"] = "right" if i in right else "left"
-        made.add_column(column, justify=side, header_style="dim", no_wrap=i in right)
+        made.add_column(
+            column, justify=side, header_style="dim", no_wrap=i in right, overflow="fold"
+        )
     return made
+
+
+def least_width(part: RenderableType) -> int:
+    """Characters of a line that shows every number of a table whole; 0 for what is no table."""
+    if not isinstance(part, Table):
+        return 0
+    return sum(2 + _least_width(column) for column in part.columns)
+
+
+def _least_width(column: Column) -> int:
+    widest = max(cell_len(str(cell)) for cell in (column.header, *column.cells))
+    return widest if column.no_wrap else min(widest, FOLDED)
 
 
 def summary(result: Result) -> RenderableType:
