@@ -125,6 +125,7 @@ BAD_ARGUMENTS = {
     "unknown settings": ([*POST, "--settings", "papr"], "'paper'"),
     "an unknown grouping": ([*POST, "--grouping", "prefixes"], "'prefix'"),
     "no groups": ([*POST, "--groups", "0"], "--groups"),
+    "groups without end": ([*POST, "--groups", "9" * 20], "--groups"),
     "groups of a rule that takes no number": (
         [*POST, "--grouping", "prefix", "--groups", "4"],
         "'heavy-edge'",

@@ -63,7 +63,8 @@ def test_a_rule_gives_the_same_groups_again(problem, rule):
 def test_a_count_above_the_number_of_units_leaves_every_unit_alone(problem, rule):
     if rule == "metis":
         pytest.importorskip("pymetis")
-    assert len(group(problem, rule, problem.units + 1)) == problem.units
+    for count in (problem.units + 1, 10**30):
+        assert len(group(problem, rule, count)) == problem.units
 
 
 @pytest.mark.parametrize("rule", COUNTED)

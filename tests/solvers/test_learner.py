@@ -20,6 +20,7 @@ from situate.solvers.learner import Learning
         ({"grouping": []}, "unknown grouping []; known: colocation"),
         ({"groups": 0}, "groups: must be an integer of at least 1, got 0"),
         ({"groups": 2.5}, "groups: must be an integer of at least 1, got 2.5"),
+        ({"groups": 10**7}, "groups: must be at most 1,000,000, got 10000000"),
         ({"noise": -0.1}, "noise: must be finite and not negative, got -0.1"),
         ({"noise": np.nan}, "noise: must be finite and not negative, got nan"),
         ({"noise": np.inf}, "noise: must be finite and not negative, got inf"),

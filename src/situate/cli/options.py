@@ -121,7 +121,8 @@ Grouping = Annotated[
     ),
 ]
 GroupCount = Annotated[
-    int | None, typer.Option("--groups", min=1, help="Groups that heavy-edge or metis makes.")
+    int | None,
+    typer.Option("--groups", min=1, max=10**6, help="Groups that heavy-edge or metis makes."),
 ]
 Noise = Annotated[
     float | None,

@@ -52,4 +52,4 @@ def group(problem: Problem, rule: str = "prefix", count: int | None = None) -> G
         raise SituateError(f"grouping {rule!r} takes no number of groups; {takes} do")
     module = import_module(f"situate.grouping.{GROUPINGS[rule]}")
     labels: Callable[[Problem, int], NDArray[np.int64]] = module.labels
-    return make_groups(problem, labels(problem, count or COUNT))
+    return make_groups(problem, labels(problem, min(count or COUNT, problem.units)))

@@ -18,6 +18,9 @@ from situate.grouping import GROUPINGS
 from situate.problem import Problem
 
 Settings = Literal["paper", "tuned"]
+MOST_GROUPS = 10**6
+"""More than a network has ops."""
+
 State = Mapping[str, NDArray[np.generic]]
 """What a learner knows, as named arrays."""
 
@@ -76,8 +79,8 @@ class Learning:
             one.
 
     Raises:
-        SituateError: unknown settings or grouping, groups below one, noise below zero or not
-            finite.
+        SituateError: unknown settings or grouping, groups below one or above `MOST_GROUPS`, noise
+            below zero or not finite.
     """
 
     settings: Settings = "tuned"
@@ -95,6 +98,8 @@ class Learning:
             _check_name("grouping", self.grouping, tuple(GROUPINGS))
         if self.groups is not None and not _is(self.groups, Integral, least=1):
             raise SituateError(f"groups: must be an integer of at least 1, got {self.groups!r}")
+        if self.groups is not None and self.groups > MOST_GROUPS:
+            raise SituateError(f"groups: must be at most {MOST_GROUPS:,}, got {self.groups}")
         if not (_is(self.noise, Real, least=0) and isfinite(self.noise)):
             raise SituateError(f"noise: must be finite and not negative, got {self.noise!r}")
 
