@@ -48,6 +48,12 @@ def test_what_cannot_be_written_is_one_line_that_names_it(tmp_path: Path, name: 
     assert os.listdir(tmp_path) == ["file"]
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="no file system that takes no files")
+def test_a_folder_that_is_there_is_not_to_be_made() -> None:
+    with pytest.raises(SituateError, match=r"cannot write '/proc/x.json': (?!there is no folder)"):
+        write_bytes("/proc/x.json", b"data")
+
+
 def test_where_there_is_no_folder_the_line_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(SituateError, match=r"there is no folder '.*missing': make it first"):
         write_bytes(tmp_path / "missing" / "a", b"data")

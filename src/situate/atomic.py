@@ -27,8 +27,8 @@ def write_bytes(path: str | Path, data: bytes) -> None:
 
 def why(path: str | Path, error: Exception) -> str:
     """Why a file cannot be written, and what to do about it where that can be told."""
-    if isinstance(error, FileNotFoundError):
-        folder = os.path.dirname(os.path.abspath(path))
+    folder = os.path.dirname(os.path.abspath(path))
+    if isinstance(error, FileNotFoundError) and not os.path.isdir(folder):
         return f"there is no folder {folder!r}: make it first, or give another path"
     return getattr(error, "strerror", None) or str(error)
 
