@@ -21,8 +21,8 @@ from situate.result import Result
 from situate.schedule import Schedule
 from situate.solvers import LEARNERS
 
-WIDTH = 160
-"""Columns where the answer goes to a file or a pipe."""
+WIDTH, HEIGHT = 160, 25
+"""Columns and lines where the answer goes to a file or a pipe."""
 
 
 def print_table(table: RenderableType) -> None:
@@ -35,7 +35,9 @@ def print_table(table: RenderableType) -> None:
 
 
 def _console(width: int | None) -> Console:
-    return Console(width=width, highlight=False, markup=False, emoji=False)
+    """Of the terminal's size, or of a width, which a dumb terminal needs a height for."""
+    height = None if width is None else HEIGHT
+    return Console(width=width, height=height, highlight=False, markup=False, emoji=False)
 
 
 def _parts(table: RenderableType) -> Iterator[RenderableType]:
