@@ -162,6 +162,11 @@ def test_times_whose_sum_is_no_number_are_an_error(ops, tensors, place):
         Problem(Graph("g", ops, tensors), cluster(GPU, CPU))
 
 
+def test_one_device_sends_nothing_however_long_that_would_take():
+    endless = tuple(Tensor(f"t{i}", 0, 8, (1,), seconds=1e308) for i in range(2))
+    assert Problem(Graph("g", ops("a", "b"), endless), cluster(GPU)).serial_seconds == 2.0
+
+
 def test_a_link_so_slow_that_a_transfer_never_ends_is_an_error():
     slow = Cluster("c", (GPU, CPU), (Link("*", "*", 5e-324),))
     with pytest.raises(SituateError, match=r"add up to more than 1e\+300 .*link"):

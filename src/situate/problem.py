@@ -306,8 +306,8 @@ class Problem:
         takes longest."""
         of_ops, of_tensors = self._longest_times
         with np.errstate(over="ignore"):
-            moved = (of_tensors + self.cluster.synchronisation).sum() * (self.d - 1)
-            return float(of_ops.sum() + moved)
+            once = (of_tensors + self.cluster.synchronisation).sum()
+            return float(of_ops.sum() + (once * (self.d - 1) if self.d > 1 else 0.0))
 
     @cached_property
     def _longest_times(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
