@@ -1,5 +1,5 @@
 // The blocking mode (REGAL, A.4): a transfer occupies its sender, its receiver and its channel.
-// Memory is accounted for afterwards, from the schedule.
+// Memory is accounted for afterwards, from the schedule, as it is per step in either mode.
 #include <algorithm>
 #include <limits>
 #include <tuple>

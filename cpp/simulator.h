@@ -52,7 +52,7 @@ class Simulator {
 
   template <bool Serial, bool Live>
   double overlapped(int64_t* peak);
-  template <bool Serial>
+  template <bool Serial, bool Live>
   void start_idle_devices(double now);
   template <bool Live>
   void end_op(int device);

@@ -8,7 +8,7 @@ import pytest
 from situate.cluster import Cluster, Device, Link
 from situate.errors import GraphError, SituateError
 from situate.graph import Graph, Op, Tensor
-from situate.problem import RULES, UNLIMITED, Problem
+from situate.problem import RULES, UNLIMITED, Problem, Rules
 
 FREE = {"*": 1.0}
 
@@ -191,6 +191,22 @@ def test_rules_may_be_given_by_name():
     problem = Problem(Graph("g", ops("a")), cluster(GPU), rules="regal")
     assert problem.rules is RULES["regal"]
     assert problem.transfers == "blocking"
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        (
+            {"transfers": "Blocking"},
+            "unknown transfers 'Blocking'; did you mean 'blocking'",
+        ),
+        ({"memory": "steps"}, "unknown memory 'steps'; did you mean 'step'"),
+        ({"transfers": "atomic"}, "memory must be 'persistent', got 'time'"),
+    ],
+)
+def test_rules_of_ones_own_are_checked(settings, match):
+    with pytest.raises(SituateError, match=f"rules 'own': .*{match}"):
+        Rules("own", **settings)
 
 
 def test_transfers_are_the_clusters_unless_the_rules_say_otherwise():
