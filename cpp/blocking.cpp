@@ -1,5 +1,5 @@
 // The blocking mode (REGAL, A.4): a transfer occupies its sender, its receiver and its channel.
-// Memory is accounted for afterwards, from the schedule.
+// Memory is accounted for afterwards, from the schedule, as it is per step in either mode.
 #include <algorithm>
 #include <limits>
 #include <tuple>
@@ -29,7 +29,7 @@ constexpr auto worse = [](const Item& a, const Item& b) { return b.before(a); };
 
 }  // namespace
 
-// Event driven: one pending list a pair of devices, one ready heap a device.
+// Event driven: a heap of pending transfers a pair of devices, one of ready ops a device.
 double Simulator::blocking_eager() {
   const auto& p = problem_;
   for (auto& list : wanted_) list.clear();
@@ -76,7 +76,9 @@ void Simulator::want(int request, double now) {
   const auto& p = problem_;
   auto& transfer = transfers_[request];
   if (!p.signal[transfer.tensor]) {
-    wanted_[static_cast<size_t>(transfer.source) * p.d + transfer.target].push_back(request);
+    auto& heap = wanted_[static_cast<size_t>(transfer.source) * p.d + transfer.target];
+    heap.push_back(request);
+    std::push_heap(heap.begin(), heap.end(), goes_behind());
     return;
   }
   transfer.start = now;
@@ -99,10 +101,9 @@ bool Simulator::start_best_item(double now) {
       const size_t pair = static_cast<size_t>(device) * p.d + target;
       if (wanted_[pair].empty() || running_[target] >= 0 || channels_[p.channel[pair]].busy)
         continue;
-      for (const int t : wanted_[pair]) {
-        const Item item{transfers_[t].priority, true, transfers_[t].tensor, target, t};
-        if (item.before(best)) best = item;
-      }
+      const int t = wanted_[pair].front();
+      const Item item{transfers_[t].priority, true, transfers_[t].tensor, target, t};
+      if (item.before(best)) best = item;
     }
   }
   if (best.id < 0) return false;
@@ -116,7 +117,8 @@ bool Simulator::start_best_item(double now) {
   }
   auto& transfer = transfers_[best.id];
   const size_t pair = static_cast<size_t>(transfer.source) * p.d + transfer.target;
-  std::erase(wanted_[pair], best.id);
+  std::pop_heap(wanted_[pair].begin(), wanted_[pair].end(), goes_behind());
+  wanted_[pair].pop_back();
   running_[transfer.source] = running_[transfer.target] = p.n + best.id;
   channels_[p.channel[pair]].busy = p.contention;
   transfer.start = now;

@@ -1,5 +1,5 @@
-// The overlapped mode: an event loop that accounts for memory as it goes. Blocking transfers are in
-// blocking.cpp.
+// The overlapped mode: an event loop that accounts for memory at every instant as it goes. Blocking
+// transfers, and memory that is counted from the schedule afterwards, are in blocking.cpp.
 #include "simulator.h"
 
 #include <algorithm>
@@ -35,15 +35,16 @@ double Simulator::run(const Decision& decision, Decoder decoder, int64_t* peak) 
   reset();
   take_persistent(peak);
   const bool serial = decoder == Decoder::serial;
-  if (problem_.blocking) {
-    const double makespan = serial ? blocking_serial() : blocking_eager();
-    if (problem_.memory == Memory::time) peak_over_time(makespan, peak);
-    if (problem_.memory == Memory::step) peak_per_step(peak);
-    return makespan;
-  }
-  if (problem_.memory == Memory::persistent)
-    return serial ? overlapped<true, false>(peak) : overlapped<false, false>(peak);
-  return serial ? overlapped<true, true>(peak) : overlapped<false, true>(peak);
+  if (!problem_.blocking && problem_.memory == Memory::time)
+    return serial ? overlapped<true, true>(peak) : overlapped<false, true>(peak);
+  double makespan;
+  if (problem_.blocking)
+    makespan = serial ? blocking_serial() : blocking_eager();
+  else
+    makespan = serial ? overlapped<true, false>(peak) : overlapped<false, false>(peak);
+  if (problem_.memory == Memory::time) peak_over_time(makespan, peak);
+  if (problem_.memory == Memory::step) peak_per_step(peak);
+  return makespan;
 }
 
 void Simulator::reset() {
@@ -97,7 +98,7 @@ double Simulator::overlapped(int64_t* peak) {
   for (int op = 0; op < problem_.n; ++op)
     if (needs_[op] == 0) open(op);
   double now = 0;
-  start_idle_devices<Serial>(now);
+  start_idle_devices<Serial, Live>(now);
   while (!events_.empty()) {
     if constexpr (Live) {
       if (events_.front().time > now)
@@ -115,12 +116,12 @@ double Simulator::overlapped(int64_t* peak) {
       } while (!events_.empty() && events_.front().time == now);
       launch_requests<Live>(now);
     }
-    start_idle_devices<Serial>(now);
+    start_idle_devices<Serial, Live>(now);
   }
   return now;
 }
 
-template <bool Serial>
+template <bool Serial, bool Live>
 void Simulator::start_idle_devices(double now) {
   for (int device = 0; device < problem_.d; ++device) {
     if (running_[device] >= 0) continue;
@@ -138,7 +139,7 @@ void Simulator::start_idle_devices(double now) {
     running_[device] = op;
     start_[op] = now;
     end_[op] = now + problem_.op_seconds(op, device);
-    used_[device] += problem_.start_bytes[op];
+    if constexpr (Live) used_[device] += problem_.start_bytes[op];
     push(end_[op], device);
   }
 }

@@ -52,7 +52,7 @@ class Simulator {
 
   template <bool Serial, bool Live>
   double overlapped(int64_t* peak);
-  template <bool Serial>
+  template <bool Serial, bool Live>
   void start_idle_devices(double now);
   template <bool Live>
   void end_op(int device);
@@ -80,6 +80,9 @@ class Simulator {
   void release(int what);
   void want(int request, double now);
   bool goes_first(int a, int b) const;
+  auto goes_behind() const {
+    return [this](int a, int b) { return goes_first(b, a); };
+  }
   void enqueue(int transfer, double now);
   int add_transfer(int tensor, int target, float priority);
   void peak_over_time(double makespan, int64_t* peak);
@@ -102,7 +105,7 @@ class Simulator {
   std::vector<int32_t> slot_;     // transfer of the tensor at hand to each device
   std::vector<int32_t> holders_;  // local consumers and outgoing transfers a tensor waits for
   std::vector<int64_t> used_;     // bytes on each device now
-  std::vector<std::vector<int32_t>> wanted_;  // blocking: pending transfers of each ordered pair
+  std::vector<std::vector<int32_t>> wanted_;  // blocking: heap of pending transfers of each pair
 };
 
 }  // namespace situate

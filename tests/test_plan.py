@@ -63,6 +63,14 @@ def test_names_with_quotes_newlines_and_escapes_survive(tmp_path: Path) -> None:
     assert plan.schedule(problem).makespan == len(names)
 
 
+def test_a_seed_out_of_an_array_is_written_as_a_number(tmp_path: Path) -> None:
+    [seed] = np.array([3])
+    solve(_problem(), "random", evaluations=np.int64(9), seed=seed).plan.write(
+        tmp_path / "plan.json"
+    )
+    assert Plan.read(tmp_path / "plan.json").seed == 3
+
+
 def test_a_plan_for_another_graph_is_refused() -> None:
     other = Problem(chain(9), devices(1, 2))
     _rejected(

@@ -8,7 +8,7 @@ import pytest
 from situate.cluster import Cluster, Device, Link
 from situate.errors import GraphError, SituateError
 from situate.graph import Graph, Op, Tensor
-from situate.problem import RULES, UNLIMITED, Problem
+from situate.problem import RULES, UNLIMITED, Problem, Rules
 
 FREE = {"*": 1.0}
 
@@ -162,6 +162,11 @@ def test_times_whose_sum_is_no_number_are_an_error(ops, tensors, place):
         Problem(Graph("g", ops, tensors), cluster(GPU, CPU))
 
 
+def test_one_device_sends_nothing_however_long_that_would_take():
+    endless = tuple(Tensor(f"t{i}", 0, 8, (1,), seconds=1e308) for i in range(2))
+    assert Problem(Graph("g", ops("a", "b"), endless), cluster(GPU)).serial_seconds == 2.0
+
+
 def test_a_link_so_slow_that_a_transfer_never_ends_is_an_error():
     slow = Cluster("c", (GPU, CPU), (Link("*", "*", 5e-324),))
     with pytest.raises(SituateError, match=r"add up to more than 1e\+300 .*link"):
@@ -186,6 +191,22 @@ def test_rules_may_be_given_by_name():
     problem = Problem(Graph("g", ops("a")), cluster(GPU), rules="regal")
     assert problem.rules is RULES["regal"]
     assert problem.transfers == "blocking"
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        (
+            {"transfers": "Blocking"},
+            "unknown transfers 'Blocking'; did you mean 'blocking'",
+        ),
+        ({"memory": "steps"}, "unknown memory 'steps'; did you mean 'step'"),
+        ({"transfers": "atomic"}, "memory must be 'persistent', got 'time'"),
+    ],
+)
+def test_rules_of_ones_own_are_checked(settings, match):
+    with pytest.raises(SituateError, match=f"rules 'own': .*{match}"):
+        Rules("own", **settings)
 
 
 def test_transfers_are_the_clusters_unless_the_rules_say_otherwise():

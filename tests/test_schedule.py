@@ -389,3 +389,9 @@ def test_blocking_transfers_keep_both_ends_busy() -> None:
     problem = _problem("regal", synchronisation=1.0)
     schedule = _schedule(problem)
     assert schedule.busy(problem).tolist() == [3 + 8, 7 + 8, 0]
+
+
+def test_bytes_beyond_capacity_add_up_beyond_64_bits() -> None:
+    problem = _problem(memory=1)
+    schedule = replace(_schedule(problem), peak=np.full(3, 2**62))
+    assert schedule.excess(problem) == 3 * (2**62 - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,21 @@ def test_a_transfer_that_takes_no_time_is_sent_and_received_within_rounding() ->
     cluster = Cluster("c", devices, (Link("*", "*", 1.0),))
     problem = Problem(Graph("g", ops, tensors), cluster, rules=RULES["dnn-partitioning"])
     schedule_calls(problem, np.array([0, 1, 1, 1, 2], np.int32)).verify(problem)
+
+
+@pytest.mark.parametrize("sent", [0.1, 0.2, 0.3, 0.7])
+def test_a_signal_that_is_sent_last_is_sent_and_received_within_rounding(sent: float) -> None:
+    """Behind a transfer that takes time, from a call that does not begin at 0."""
+    for a, b, received in product((0.1, 0.2, 0.3, 0.7), repeat=3):
+        ops = tuple(Op(f"op{i}", seconds={"*": s}) for i, s in enumerate((a, b, 1.0, 1.0)))
+        tensors = (
+            Tensor("p", 0, 1, (1,), seconds=received),
+            Tensor("q", 1, 1, (2,), seconds=sent),
+        )
+        cluster = Cluster("c", tuple(Device(f"acc{i}") for i in range(4)), (Link("*", "*", 1.0),))
+        graph = Graph("g", ops, tensors, control=((1, 3),))
+        problem = Problem(graph, cluster, rules=RULES["dnn-partitioning"])
+        schedule_calls(problem, np.arange(4, dtype=np.int32)).verify(problem)
 
 
 @pytest.mark.parametrize("chunk", range(5))

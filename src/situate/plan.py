@@ -15,6 +15,7 @@ from situate.errors import PlanError, ReadError, SituateError, nearest
 from situate.placements import Restrictions
 from situate.problem import Objective, Problem
 from situate.readers.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule
+from situate.scalars import plain
 from situate.schedule import Schedule
 from situate.version import VERSION
 
@@ -67,7 +68,8 @@ class Plan(
         """
         from situate.atomic import write_bytes
 
-        write_bytes(Path(path), msgspec.json.format(msgspec.json.encode(self), indent=1))
+        content = msgspec.json.encode(self, enc_hook=plain)
+        write_bytes(Path(path), msgspec.json.format(content, indent=1))
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
@@ -18,6 +18,8 @@ from situate.errors import GraphError, SituateError, nearest
 from situate.graph import Graph, Op
 
 Objective = Literal["time", "memory", "throughput"]
+Transfers = Literal["overlapped", "blocking", "atomic"]
+Memory = Literal["time", "step", "persistent"]
 OBJECTIVES: tuple[Objective, ...] = ("time", "memory", "throughput")
 
 UNLIMITED = 2**62
@@ -28,16 +30,34 @@ LONGEST = 1e300
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """Rules of execution, as settings of the one model."""
+    """Rules of execution, as settings of the one model.
+
+    Raises:
+        SituateError: unknown transfers or memory; atomic transfers with a memory other than
+            `persistent`, for nobody knows when in a call a tensor lives.
+    """
 
     name: str
-    transfers: Literal["overlapped", "blocking", "atomic"] | None = None
+    transfers: Transfers | None = None
     """None: the cluster's. `atomic`: a device runs its ops as one call (dnn-partitioning)."""
     contention: bool = True
     """A channel carries one transfer at a time."""
-    memory: Literal["time", "step", "persistent"] = "time"
+    memory: Memory = "time"
     """`time`: live bytes at every instant; `step`: after every op and transfer, in their order
     (REGAL, A.4); `persistent`: persistent bytes only."""
+
+    def __post_init__(self) -> None:
+        known = {"transfers": (None, *get_args(Transfers)), "memory": get_args(Memory)}
+        for setting, values in known.items():
+            value = getattr(self, setting)
+            if value not in values:
+                hint = nearest(str(value), filter(None, values))
+                raise SituateError(f"rules {self.name!r}: unknown {setting} {value!r}{hint}")
+        if self.transfers == "atomic" and self.memory != "persistent":
+            raise SituateError(
+                f"rules {self.name!r}: atomic transfers count persistent bytes alone: "
+                f"memory must be 'persistent', got {self.memory!r}"
+            )
 
 
 RULES = {
@@ -111,7 +131,7 @@ class Problem:
         return len(self.cluster.devices)
 
     @property
-    def transfers(self) -> Literal["overlapped", "blocking", "atomic"]:
+    def transfers(self) -> Transfers:
         """How transfers run: the rules' word, else the cluster's."""
         return self.rules.transfers or self.cluster.transfers
 
@@ -312,8 +332,8 @@ class Problem:
         takes longest."""
         of_ops, of_tensors = self._longest_times
         with np.errstate(over="ignore"):
-            moved = (of_tensors + self.cluster.synchronisation).sum() * (self.d - 1)
-            return float(of_ops.sum() + moved)
+            once = (of_tensors + self.cluster.synchronisation).sum()
+            return float(of_ops.sum() + (once * (self.d - 1) if self.d > 1 else 0.0))
 
     @cached_property
     def _longest_times(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

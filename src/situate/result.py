@@ -117,8 +117,7 @@ class Result:
     def rank(self) -> tuple[int, float, int]:
         """What results are ordered by, the best first: the bytes that are too many for its devices,
         what it is judged by, and how many devices it takes."""
-        excess = int(self.schedule.overflow(self.problem).sum())
-        return excess, self.judged, len(self.devices_used)
+        return self.schedule.excess(self.problem), self.judged, len(self.devices_used)
 
     @property
     def makespan(self) -> float:

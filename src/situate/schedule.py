@@ -77,6 +77,11 @@ class Schedule:
         """(d,) bytes by which the peak of each device exceeds its capacity."""
         return np.asarray(np.maximum(self.peak - problem.capacity, 0), np.int64)
 
+    def excess(self, problem: Problem) -> int:
+        """Bytes by which all devices together exceed their capacities, which 64 bits need not
+        hold."""
+        return sum(self.overflow(problem).tolist())
+
     def feasible(self, problem: Problem) -> bool:
         """Whether no device's peak exceeds its capacity."""
         return not self.overflow(problem).any()

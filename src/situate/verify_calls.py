@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.replay import Floats, Replay, close, fail
+from situate.replay import TOLERANCE, Floats, Replay, close, fail
 from situate.throughput import crossings, loads, move_seconds
 from situate.timeline import Indices
 
@@ -54,8 +54,8 @@ def _check_rows(replay: Replay) -> None:
 def _calls(replay: Replay) -> Indices:
     """The accelerator in whose call each item happens; -1 for ops on a CPU.
 
-    Of two rows for one transfer, the earlier is the sender's; but where it takes no time, rounding
-    may put that behind the receiver's, which then comes before the sender's last op is over.
+    Of two rows for one transfer, the earlier is the sender's; where it takes no time, rounding may
+    have put that behind the receiver's, and then it does not matter which is which.
     """
     s, p = replay.schedule, replay.problem
     pays = p.accelerators
@@ -63,11 +63,6 @@ def _calls(replay: Replay) -> Indices:
     again = s.tensor[order][1:] == s.tensor[order][:-1]
     again &= s.target[order][1:] == s.target[order][:-1]
     senders = np.append(again, False)[: len(order)] | ~pays[s.target[order]]
-    over = np.zeros(p.d)
-    np.maximum.at(over, s.placement, s.end)
-    start = s.transfer_start[order]
-    early = again & (start < over[s.source[order]])[: len(again)] & close(start[:-1], start[1:])
-    senders[np.flatnonzero(early)], senders[np.flatnonzero(early) + 1] = False, True
     rows = np.empty(len(order), np.int64)
     rows[order] = np.where(senders, s.source[order], s.target[order])
     return np.concatenate((np.where(pays[s.placement], s.placement, -1), rows))
@@ -83,14 +78,19 @@ def _spans(replay: Replay, call: Indices) -> tuple[Floats, Floats]:
 
 
 def _check_sequence(replay: Replay, call: Indices) -> None:
-    """A call receives first and sends last, one thing at a time."""
+    """A call receives first and sends last, one thing at a time; what takes no time, up to rounding
+    alone."""
     s, n = replay.schedule, replay.problem.n
     phase = np.ones(len(call), np.int64)
     phase[n:] = np.where(call[n:] == s.source, 2, 0)
-    order = np.lexsort((replay.end, replay.start, phase, call))
+    instant = close(replay.start, replay.end)
+    begin = np.where(instant, replay.start * (1 - TOLERANCE), replay.start)
+    order = np.lexsort((replay.end, begin, phase, call))
     order = order[call[order] >= 0]
     same = call[order][1:] == call[order][:-1]
-    for i in np.flatnonzero(same & (replay.start[order][1:] < replay.end[order][:-1])):
+    start, end = replay.start[order][1:], replay.end[order][:-1]
+    rounded = (instant[order][1:] | instant[order][:-1]) & close(start, end)
+    for i in np.flatnonzero(same & (start < end) & ~rounded):
         one, other = order[i], order[i + 1]
         fail(f"{replay.item(one)} and {replay.item(other)} are out of turn in their call")
 

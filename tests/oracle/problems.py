@@ -70,7 +70,7 @@ def _rules(rng: Generator) -> Rules:
     if rng.random() < 0.6:
         return RULES[_one_of(rng, "situate", "situate", "regal", "doppler")]
     transfers = _one_of(rng, "overlapped", "blocking")
-    memory = _one_of(rng, "time", "persistent", *["step"] * (transfers == "blocking"))
+    memory = _one_of(rng, "time", "persistent", "step")
     return Rules("drawn", transfers, bool(rng.random() < 0.6), memory)
 
 

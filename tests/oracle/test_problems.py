@@ -18,8 +18,8 @@ def test_the_same_seed_gives_the_same_problem() -> None:
 def test_all_rules_modes_and_sizes_occur() -> None:
     modes = {(p.transfers, p.rules.contention, p.rules.memory) for p in PROBLEMS}
     both = [True, False]
-    assert modes >= {("overlapped", c, m) for c in both for m in ("time", "persistent")}
-    assert modes >= {("blocking", c, m) for c in both for m in ("time", "persistent", "step")}
+    transfers, memory = ("overlapped", "blocking"), ("time", "persistent", "step")
+    assert modes == {(t, c, m) for t in transfers for c in both for m in memory}
     assert {p.d for p in PROBLEMS} == {1, 2, 3, 4, 5}
     assert min(p.n for p in PROBLEMS) == 1
     assert max(p.n for p in PROBLEMS) > 30

@@ -202,6 +202,9 @@ def test_evaluations_alone_set_no_time_limit(monkeypatch: pytest.MonkeyPatch) ->
         ({"seed": -1}, "seed: must be between 0 and 2"),
         ({"seed": 2**32}, "seed: must be between 0 and 2"),
         ({"threads": 0}, "threads: must be at least 1, got 0"),
+        ({"evaluations": 9.5}, "evaluations: must be an integer, got 9.5"),
+        ({"seed": 1.0}, "seed: must be an integer, got 1.0"),
+        ({"threads": "2"}, "threads: must be an integer, got '2'"),
     ],
 )
 def test_bad_arguments_are_named(changes: dict[str, Any], message: str) -> None:

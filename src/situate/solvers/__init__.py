@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from importlib import import_module
+from numbers import Integral
 
 from situate.errors import SituateError, nearest
 from situate.problem import Problem
@@ -83,8 +84,8 @@ def solve(
         learning: how a method that learns goes about it; None for `Learning()`.
 
     Raises:
-        SituateError: an unknown method, a budget below zero; a learner or an evaluator whose
-            answers are not what `Learner` and `Evaluator` say.
+        SituateError: an unknown method, a budget below zero or not whole; a learner or an
+            evaluator whose answers are not what `Learner` and `Evaluator` say.
     """
     begin = time.perf_counter()
     name, run = _named(method)
@@ -119,6 +120,10 @@ def _check_budget(
 ) -> None:
     if time_limit is not None and not time_limit >= 0:
         raise SituateError(f"the time limit must not be negative, got {time_limit}")
+    whole: dict[str, object] = {"evaluations": evaluations, "seed": seed, "threads": threads}
+    for name, value in whole.items():
+        if value is not None and not isinstance(value, Integral):
+            raise SituateError(f"{name}: must be an integer, got {value!r}")
     if evaluations is not None and evaluations < 1:
         raise SituateError(f"evaluations: must be at least 1, got {evaluations}")
     if not 0 <= seed < 2**32:

@@ -204,7 +204,7 @@ class Search:
         assert decoder != "calls", "the simulator has no calls"
         priority = priority_of(order)[None]
         [seconds], [peak] = self.simulator.evaluate(placement[None], priority, decoder=decoder)
-        excess = int(np.maximum(0, peak - self.problem.capacity).sum())
+        excess = sum(np.maximum(0, peak - self.problem.capacity).tolist())
         by_time = self.problem.objective == "time"
         return excess, float(seconds if by_time else peak.max())
 
@@ -242,7 +242,7 @@ class Search:
             schedule = schedule_calls(self.problem, placement)
         else:
             schedule = self.simulator.schedule(placement, priority_of(order), decoder=decoder)
-        excess = int(schedule.overflow(self.problem).sum())
+        excess = schedule.excess(self.problem)
         return Found(placement, order, decoder, schedule, self._value(schedule), excess)
 
     def _value(self, schedule: Schedule) -> float:

@@ -28,8 +28,8 @@ def fill(problem: Problem, by_capacity: bool = False) -> Placement:
     """Placement (n,): units in topological order go to the first device with room.
 
     Accelerators come first and take at most an equal share of the persistent bytes, or one in
-    proportion to their capacity, or their capacity if that is less; the last one takes what it
-    holds, and CPUs what is left over.
+    proportion to their capacity, and the largest unit more, or their capacity if that is less; the
+    last one takes what it holds, and CPUs what is left over.
     """
     weight = _bytes_of_units(problem)
     devices = accelerators(problem)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
+from itertools import combinations
 
 import numpy as np
 import pytest
 from msgspec import structs
 
 from situate.cluster import Cluster, Device, Link
+from situate.graph import Graph, Op
 from situate.problem import Problem
 from situate.result import Result
 from situate.solvers import solve
 from situate.solvers.auto.exchange import exchange, trade, unlike
 from situate.solvers.search import Search
+from tests.oracle.problems import random_problem
 from tests.solvers.families import chain, devices, graph
 
 PIECES, LAYERS = 8, 32
@@ -46,6 +50,7 @@ def in_turn(turn: list[int]) -> np.ndarray:
     return np.concatenate((there, there[::-1]))
 
 
+_ANYWHERE = Graph("g", tuple(Op(name, seconds={"*": 1.0}) for name in "ab"))
 NODE_BY_NODE = in_turn([0, 2, 4, 6, 1, 3, 5, 7])
 
 
@@ -97,3 +102,49 @@ def test_what_links_and_channels_join_is_not_equal():
     faster = Problem(chain(4), Cluster("c", cluster.devices, (apart, Link("d0", "d1", 2.0))))
     across = [(0, 2), (0, 3), (1, 2), (1, 3)]
     assert list(unlike(shared)) == list(unlike(faster)) == across
+
+
+def test_devices_are_compared_with_one_of_every_kind(monkeypatch):
+    compared: list[tuple[int, int]] = []
+
+    def linked_alike(problem: Problem, a: int, b: int) -> bool:
+        compared.append((a, b))
+        return True
+
+    module = import_module("situate.solvers.auto.exchange")
+    monkeypatch.setattr(module, "_linked_alike", linked_alike)
+    assert not list(unlike(Problem(chain(4), devices(*[1] * 64))))
+    assert len(compared) == 63
+
+
+def test_unlike_pairs_are_those_whose_trade_changes_the_problem():
+    """On equal devices, but for one in some, with all kinds of links and channels."""
+    alike = 0
+    for seed in range(300):
+        drawn = random_problem(seed).cluster
+        equal = tuple(Device(name, memory=9) for name in drawn.names)
+        mixed = (structs.replace(equal[0], memory=8 + seed % 2), *equal[1:])
+        problem = Problem(_ANYWHERE, replace(drawn, devices=mixed))
+        pairs = list(combinations(range(problem.d), 2))
+        changes = [pair for pair in pairs if _changes(problem, *pair)]
+        assert list(unlike(problem)) == changes, seed
+        alike += len(changes) < len(pairs)
+    assert alike > 100
+
+
+def _changes(problem: Problem, a: int, b: int) -> bool:
+    """Whether any array of the problem differs once the two devices have changed places, but for
+    the numbers of channels."""
+    turn = np.arange(problem.d)
+    turn[[a, b]] = b, a
+    lines = (problem.capacity, problem.accelerators, *problem.allowed, *problem.seconds)
+    squares = [table[turn][:, turn] for table in (problem.latency, problem.bandwidth)]
+    became = dict[int, set[int]]()
+    for old, new in zip(problem.channel.flat, problem.channel[turn][:, turn].flat, strict=True):
+        became.setdefault(int(old), set()).add(int(new))
+    return not (
+        all(np.array_equal(line, line[turn]) for line in lines)
+        and np.array_equal(squares[0], problem.latency)
+        and np.array_equal(squares[1], problem.bandwidth)
+        and all(len(channels) == 1 for channels in became.values())
+    )

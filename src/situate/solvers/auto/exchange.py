@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from situate.problem import Problem
 from situate.solvers.auto.slices import best
@@ -45,23 +46,45 @@ def trade(problem: Problem, placement: Placement, a: int, b: int) -> Placement:
 
 
 def unlike(problem: Problem) -> Iterator[tuple[int, int]]:
-    """Pairs of accelerators of which one cannot stand for the other."""
+    """Pairs of accelerators of which one cannot stand for the other.
+
+    Devices that can stand for one another are alike to all others, so each is compared with the
+    first of every kind alone.
+    """
+    first: dict[int, int] = {}
     for a, b in combinations(accelerators(problem), 2):
-        if not (_linked_alike(problem, a, b) and _equal(problem, a, b)):
+        kind = first.setdefault(a, a)
+        if kind == a and b not in first and _alike(problem, a, b):
+            first[b] = a
+        if first.get(b) != kind:
             yield a, b
 
 
+def _alike(problem: Problem, a: int, b: int) -> bool:
+    return _linked_alike(problem, a, b) and _equal(problem, a, b)
+
+
 def _linked_alike(problem: Problem, a: int, b: int) -> bool:
+    """Whether links and what shares a channel are the same where the two have traded places; only
+    rows and columns of the two can differ."""
     turn = np.arange(problem.d)
     turn[[a, b]] = b, a
-    turned = np.ix_(turn, turn)
-    channel, other = problem.channel, problem.channel[turned]
-    pairs = len(np.unique(np.stack([channel.ravel(), other.ravel()]), axis=1).T)
-    return (
-        np.array_equal(problem.latency, problem.latency[turned])
-        and np.array_equal(problem.bandwidth, problem.bandwidth[turned])
-        and pairs == len(np.unique(channel))
+    tables = (problem.latency, problem.bandwidth)
+    same = all(
+        np.array_equal(table[a], table[b, turn]) and np.array_equal(table[:, a], table[turn, b])
+        for table in tables
     )
+    return same and _joined_alike(problem.channel, a, b, turn)
+
+
+def _joined_alike(channel: NDArray[np.int32], a: int, b: int, turn: NDArray[np.int64]) -> bool:
+    """Whether every channel has become one channel."""
+    before = np.concatenate((channel[a], channel[b], channel[:, a], channel[:, b]))
+    after = np.concatenate((channel[b, turn], channel[a, turn], channel[turn, b], channel[turn, a]))
+    others = np.delete(np.delete(channel, [a, b], 0), [a, b], 1)
+    became = set(zip(before.tolist(), after.tolist(), strict=True))
+    became |= {(c, c) for c in before[np.isin(before, others)].tolist()}
+    return len(became) == len(set(before.tolist()))
 
 
 def _equal(problem: Problem, a: int, b: int) -> bool:

@@ -78,12 +78,12 @@ def fill(problem: Problem) -> Placement:
         live = np.where(problem.resident == 1, 0, problem.size).astype(np.float64)
         np.add.at(weight, problem.unit[problem.producer], live)
     fast = accelerators(problem)
-    turn = fast + [d for d in range(problem.d) if d not in fast]
-    room = problem.capacity.astype(np.float64)
+    turn = np.array(fast + [d for d in range(problem.d) if d not in fast])
+    room, allowed = problem.capacity.astype(np.float64), problem.allowed[:, turn]
     of_unit = problem.allowed.argmax(axis=1)
     for unit in pipeline_order(problem):
-        fits = [d for d in turn if problem.allowed[unit, d] and room[d] >= weight[unit]]
-        if fits:
-            of_unit[unit] = fits[0]
+        fits = allowed[unit] & (room[turn] >= weight[unit])
+        if fits.any():
+            of_unit[unit] = turn[fits.argmax()]
         room[of_unit[unit]] -= weight[unit]
     return np.asarray(of_unit[problem.unit], np.int32)
