@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from situate.errors import ReadError
 from situate.readers.chrome_trace.events import decode, labels, spans, tracks
@@ -59,6 +61,18 @@ def test_of_two_that_begin_together_the_shorter_is_inside():
 
 def test_spans_that_overlap_count_the_overlap_once():
     assert owns(event("a", 0, 10), event("b", 8, 10)) == {"a": 8, "b": 10}
+
+
+def test_one_that_outlives_the_one_it_began_in_takes_time_from_those_around_both():
+    events = event("a", 0, 100), event("b", 10, 10), event("c", 15, 15), event("d", 40, 1)
+    assert owns(*events) == {"a": 79, "b": 5, "c": 15, "d": 1}
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 20)), min_size=1, max_size=12))
+def test_every_microsecond_counts_once(stretches):
+    events = [event(str(i), start, length) for i, (start, length) in enumerate(stretches)]
+    busy = {at for start, length in stretches for at in range(start, start + length)}
+    assert sum(owns(*events).values()) == len(busy)
 
 
 def test_spans_of_other_tracks_are_not_inside():

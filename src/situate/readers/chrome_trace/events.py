@@ -165,8 +165,18 @@ def _nest(track: Sequence[Span]) -> None:
         while open_ and open_[-1].end <= span.start:
             open_.pop()
         span.own = span.end - span.start
-        if open_:
-            span.parent = open_[-1]
-            shared = min(span.end, span.parent.end) - span.start
-            span.parent.own = max(0.0, span.parent.own - shared)
+        span.parent = open_[-1] if open_ else None
+        _take_from(open_, span)
         open_.append(span)
+
+
+def _take_from(open_: list[Span], span: Span) -> None:
+    """Take its time from those around it, the innermost first, and close those that end in it."""
+    taken = span.start
+    while open_ and taken < span.end:
+        outer = open_[-1]
+        until = min(span.end, outer.end)
+        outer.own = max(0.0, outer.own - (until - taken))
+        taken = until
+        if outer.end <= span.end:
+            open_.pop()
