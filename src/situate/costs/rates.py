@@ -35,7 +35,10 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("attention", r"attention|sdpa"),
     ("embedding", r"embedding|gather|scatter|index|^take|lookup|one_?hot"),
     ("convolution", r"conv(?!ert)|im2col|col2im"),
-    ("matmul", r"mm(_|$|\d)|matmul|gemm|linear|einsum|lstm|gru|rnn|(^|_)dot|^mv|addmv|bilinear"),
+    (
+        "matmul",
+        r"mm(_|$|\d)|matmul|gemm|(^(bi|tri)?|_)linear(_|$)|einsum|lstm|gru|rnn|(^|_)dot|^mv|addmv",
+    ),
     ("update", r"adam|sgd|momentum|rmsprop|adagrad|gradientdescent|update"),
     (
         "reduction",
