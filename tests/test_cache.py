@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,27 @@ def test_without_xdg_it_lies_under_the_home_folder(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/home/someone")
     assert directory() == Path("/home/someone/.cache/situate")
+
+
+def test_a_key_may_hold_a_path_that_is_no_utf8():
+    capture = Capture()
+    key = {**KEY, "folder": os.fsdecode(b"/home/\xff")}
+    assert cached(key, capture) == cached(key, capture)
+    assert capture.count == 1
+
+
+def test_a_note_that_json_cannot_hold_is_not_kept():
+    keep_note(KEY, [os.fsdecode(b"/home/\xff")])
+    assert find_note(KEY, list[str]) is None
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch):
+    def homeless(_: object) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", classmethod(homeless))
+    capture = Capture()
+    assert cached(KEY, capture) != cached(KEY, capture)
+    keep_note(KEY, ["a"])
+    assert find_note(KEY, list[str]) is None

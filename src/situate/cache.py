@@ -29,8 +29,15 @@ CAPTURES = "splits share"
 
 
 def directory() -> Path:
-    """`situate` under $XDG_CACHE_HOME, or under ~/.cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "situate"
+    """`situate` under $XDG_CACHE_HOME, or under ~/.cache.
+
+    Raises:
+        SituateError: there is neither; then nothing is kept.
+    """
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "situate"
+    except RuntimeError:
+        raise SituateError("there is no home directory: set XDG_CACHE_HOME") from None
 
 
 def cached(key: Key, capture: Callable[[], Graph]) -> Graph:
@@ -43,8 +50,8 @@ def cached(key: Key, capture: Callable[[], Graph]) -> Graph:
 
 def find(key: Key) -> Graph | None:
     """The graph that was kept under this key; None also where its file is damaged."""
-    path = _graph(key)
     with contextlib.suppress(SituateError):
+        path = _graph(key)
         return situate_json.read(contents(path), path.name)
     return None
 
@@ -63,8 +70,9 @@ def find_note(key: Key, kind: type[T]) -> T | None:
 
 
 def keep_note(key: Key, note: object) -> None:
-    """Let `find_note` find what JSON can hold; a folder that cannot be written is no error."""
-    with contextlib.suppress(SituateError, OSError):
+    """Let `find_note` find a note; a folder that cannot be written is no error, nor is a text that
+    JSON cannot hold, such as a path that is no UTF-8."""
+    with contextlib.suppress(SituateError, OSError, UnicodeEncodeError):
         write_bytes(_made(_note(key)), msgspec.json.encode(note))
 
 
@@ -86,4 +94,4 @@ def _digest(key: Key) -> str:
     versions = {"situate": VERSION, "format": str(situate_json.VERSION), "captures": CAPTURES}
     content = {**key, **versions}
     text = "\0".join(f"{name}={content[name]}" for name in sorted(content))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
