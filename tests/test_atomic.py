@@ -54,6 +54,12 @@ def test_a_folder_that_is_there_is_not_to_be_made() -> None:
         write_bytes("/proc/x.json", b"data")
 
 
+def test_a_name_may_be_as_long_as_the_system_takes_them(tmp_path: Path) -> None:
+    name = "\N{SNOWMAN}" * 83 + ".plan"
+    write_bytes(tmp_path / name, b"content")
+    assert os.listdir(tmp_path) == [name]
+
+
 def test_where_there_is_no_folder_the_line_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(SituateError, match=r"there is no folder '.*missing': make it first"):
         write_bytes(tmp_path / "missing" / "a", b"data")

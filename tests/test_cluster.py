@@ -247,6 +247,8 @@ def test_a_file_that_is_missing_or_a_folder_is_an_error(tmp_path):
 def test_an_unknown_preset_is_an_error_with_the_nearest_name():
     with pytest.raises(ClusterError, match=r"'k80-3'; did you mean 'k80-[248]'"):
         Cluster.find("k80-3")
+    with pytest.raises(ClusterError, match="no cluster file or preset 'aaa"):
+        Cluster.find("a" * 300)
 
 
 def test_find_takes_a_file_a_preset_or_identical_devices(tmp_path):

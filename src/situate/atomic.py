@@ -41,7 +41,8 @@ def _write_stream(target: Path, data: bytes) -> None:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
+    begin = os.fsencode(target.name)[:100].decode(errors="ignore")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{begin}.")
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import re
 import tomllib
 from dataclasses import dataclass
@@ -260,7 +261,7 @@ class Cluster:
         """What `--cluster` takes: a TOML file, a preset, or `identical:N`."""
         if match := re.fullmatch(r"identical:(-?\d+)", text):
             return cls.identical(_device_count(int(match[1][:9])))
-        if text.endswith(".toml") or Path(text).is_file():
+        if text.endswith(".toml") or os.path.isfile(text):
             return cls.read(text)
         return cls.preset(text)
 

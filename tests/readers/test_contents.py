@@ -75,6 +75,7 @@ def test_a_byte_order_mark_is_no_text():
         ("resnet50.graph.txt", "resnet50"),
         ("inception.v3.onnx", "inception.v3"),
         (".json", ".json"),
+        ("..json", "..json"),
         ("robot", "robot"),
     ],
 )

@@ -41,6 +41,7 @@ def test_a_file_may_have_a_plus_in_its_name(both, tmp_path):
 def test_what_is_no_pair_of_files_is_none():
     assert pair.files("resnet50") is None
     assert pair.files("a+b") is None
+    assert pair.files("a" * 300 + "+b") is None
 
 
 def test_a_missing_half_is_named(both):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import zlib
 from pathlib import Path
 from typing import BinaryIO
@@ -53,9 +54,10 @@ def text(data: bytes) -> str:
 def graph_name(path: Path) -> str:
     """The file's name without the suffixes that only say what format it is; bytes of it that are
     not UTF-8 as escapes, so that the name can be written again."""
-    while path.suffix.lower() in SUFFIXES and path.stem:
-        path = path.with_suffix("")
-    return path.name.encode("utf-8", "backslashreplace").decode("utf-8")
+    name = path.name
+    while (suffix := os.path.splitext(name)[1]).lower() in SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def one_line(message: str) -> str:

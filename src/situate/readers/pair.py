@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from situate.errors import ReadError
@@ -19,11 +20,11 @@ def files(text: str) -> tuple[Path, Path] | None:
     Raises:
         ReadError: there is a file on one side only.
     """
-    if "+" not in text or Path(text).exists():
+    if "+" not in text or os.path.exists(text):
         return None
     places = [place for place, letter in enumerate(text) if letter == "+"]
     pairs = [(Path(text[:place]), Path(text[place + 1 :])) for place in places]
-    known = [(first.is_file(), second.is_file()) for first, second in pairs]
+    known = [(os.path.isfile(first), os.path.isfile(second)) for first, second in pairs]
     for pair, exist in zip(pairs, known, strict=True):
         if all(exist):
             return pair
