@@ -88,6 +88,18 @@ def test_control_flow_is_one_op_that_costs_its_dearer_branch():
     assert names(g, g.tensors[0].consumers) == ["y"]
 
 
+def test_a_body_holds_what_it_states_itself():
+    """As an initializer of the body, of one inside it, or as a node."""
+    stated = [node("Constant", "", "k", value=weight("k", 8, 8)), node("MatMul", "x k", "e")]
+    inner = graph(stated, [], [value("e", [4, 8])])
+    both = {"then_branch": inner, "else_branch": inner}
+    outer = graph([node("If", "c", "e", **both)], [], [value("e", [4, 8])], [weight("w", 5)])
+    relu = graph([node("Relu", "x", "e")], [], [value("e", [4, 8])])
+    nodes = [node("If", "c", "y", then_branch=outer, else_branch=relu)]
+    g = onnx.read(model(nodes, [X, value("c", [], TensorProto.BOOL)], [value("y", [4, 8])]), "")
+    assert g.ops[2].persistent == 4 * (5 + 2 * 64)
+
+
 def test_a_loop_counts_once_and_says_so():
     body = graph(
         [node("Identity", "c", "d"), node("Relu", "s", "t")],

@@ -53,6 +53,9 @@ def figures(made) -> tuple[int, int]:
         (node("Attention", "query keys keys", "query"), 4 * 2 * 4 * 10 * 16 * 20),
         (node("MaxPool", "features", "pooled", kernel_shape=[2, 2]), 128 * 4),
         (node("GlobalAveragePool", "features", "average"), 512),
+        (node("GlobalLpPool", "features", "average"), 512),
+        (node("ReduceL2", "features", "average"), 512),
+        (node("ReduceLogSumExp", "features", "average"), 512),
         (node("Relu", "image", "image"), 384),
         (node("Reshape", "image", "image"), 0),
         (node("Shape", "image", "ids"), 0),
@@ -75,6 +78,13 @@ def test_a_scan_runs_once_per_step():
     assert figures(node("Scan", "steps", "steps", body=body, num_scan_inputs=1))[0] == 10 * 16
 
 
+def test_a_scan_goes_along_the_axis_that_it_says():
+    body = graph([node("Relu", "s", "t")], [value("s", [10, 8])], [value("t", [10, 8])])
+    for axis in (1, -2):
+        made = node("Scan", "steps", "steps", body=body, num_scan_inputs=1, scan_input_axes=[axis])
+        assert figures(made)[0] == 2 * 80
+
+
 @pytest.mark.parametrize(
     "made",
     [
@@ -83,6 +93,7 @@ def test_a_scan_runs_once_per_step():
         node("LSTM", "", ""),
         node("LSTM", "ids ids ids", "states"),
         node("Einsum", "a", "ab"),
+        node("Scan", "ids", "ids", body=graph([], [], []), num_scan_inputs=1, scan_input_axes=[7]),
     ],
 )
 def test_a_node_that_lacks_inputs_or_dimensions_crashes_nothing(made):

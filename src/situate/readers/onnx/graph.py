@@ -10,7 +10,7 @@ from situate.graph import Graph, Op
 from situate.readers.dataflow import Dataflow
 from situate.readers.names import unique
 from situate.readers.onnx.constants import constant_sizes, initializer_sizes, large_and_shared
-from situate.readers.onnx.shapes import Inferred, Shapes
+from situate.readers.onnx.shapes import Inferred, Shapes, tensor_info
 from situate.readers.onnx.work import bodies_of, work
 
 VIEWS = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
@@ -131,10 +131,14 @@ def _free(body: Any) -> Iterator[str]:
 
 def _held_in_bodies(node: Any) -> int:
     """Bytes of the constants inside the node's bodies."""
-    return sum(
-        sum(initializer_sizes(body).values()) + sum(map(_held_in_bodies, body.node))
-        for body in bodies_of(node)
-    )
+    return sum(map(_held, bodies_of(node)))
+
+
+def _held(body: Any) -> int:
+    constants = (node for node in body.node if node.op_type == "Constant")
+    stated = (a.t for node in constants for a in node.attribute if a.HasField("t"))
+    own = sum(initializer_sizes(body).values()) + sum(tensor_info(t).bytes for t in stated)
+    return own + sum(map(_held_in_bodies, body.node))
 
 
 def _size(value: str, shapes: Shapes, where: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 from situate.readers.onnx.shapes import Info, Shapes
@@ -56,7 +57,9 @@ def _body(body: Any, shapes: Shapes) -> tuple[int, int]:
 def _control(node: Any, bodies: list[tuple[int, int]], inputs: Infos) -> tuple[int, int]:
     if node.op_type == "Scan":
         scanned = _attribute(node, "num_scan_inputs", 1)
-        times = next((info.shape[0] for info in inputs[-scanned:] if info.shape), 1)
+        axes = chain(_attributes(node, "scan_input_axes"), repeat(0))
+        steps = (info.shape[axis:][:1] for info, axis in zip(inputs[-scanned:], axes, strict=False))
+        times = next((size for sizes in steps for size in sizes), 1)
         return bodies[0][0] * times, bodies[0][1] * times
     return max(bodies)
 
@@ -96,8 +99,7 @@ def _product(node: Any, inputs: Infos, outputs: Infos) -> int:
 
 
 def _pool(node: Any, _inputs: Infos, outputs: Infos) -> int:
-    kernel = next((a.ints for a in node.attribute if a.name == "kernel_shape"), [1])
-    return outputs[0].elements * math.prod(kernel)
+    return outputs[0].elements * math.prod(_attributes(node, "kernel_shape"))
 
 
 def _einsum(node: Any, inputs: Infos, _outputs: Infos) -> int:
@@ -138,6 +140,11 @@ def _attribute(node: Any, name: str, default: int) -> int:
     return next((int(a.i) for a in node.attribute if a.name == name), default)
 
 
+def _attributes(node: Any, name: str) -> Sequence[int]:
+    """Of a list of numbers; empty where the node does not have it."""
+    return next((a.ints for a in node.attribute if a.name == name), ())
+
+
 _FLOPS: dict[str, Callable[[Any, Infos, Infos], int]] = {
     "Conv": _convolution,
     "FusedConv": _convolution,
@@ -163,12 +170,18 @@ _FLOPS: dict[str, Callable[[Any, Infos, Infos], int]] = {
     "AveragePool": _pool,
     "LpPool": _pool,
     "GlobalAveragePool": _reduction,
+    "GlobalLpPool": _reduction,
     "GlobalMaxPool": _reduction,
-    "ReduceMean": _reduction,
-    "ReduceSum": _reduction,
+    "ReduceL1": _reduction,
+    "ReduceL2": _reduction,
+    "ReduceLogSum": _reduction,
+    "ReduceLogSumExp": _reduction,
     "ReduceMax": _reduction,
+    "ReduceMean": _reduction,
     "ReduceMin": _reduction,
     "ReduceProd": _reduction,
+    "ReduceSum": _reduction,
+    "ReduceSumSquare": _reduction,
     "ArgMax": _reduction,
     "ArgMin": _reduction,
 }
