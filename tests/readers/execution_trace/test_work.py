@@ -48,7 +48,7 @@ def test_a_transposed_convolution_counts_by_its_input():
     assert work.flops(found, []) == 2 * (4 * 3 * 36) * (8 * 9)
 
 
-@pytest.mark.parametrize(("mask", "times"), [([True] * 3, 2), ([False, True, True], 1)])
+@pytest.mark.parametrize(("mask", "times"), [([True] * 3, 2), ([False, True, True], 1), ({}, 0)])
 def test_the_way_back_counts_the_gradients_that_are_asked_for(mask, times):
     values = [None, None, None, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, mask]
     shapes = [[4, 8, 6, 6], [4, 3, 6, 6], [8, 3, 3, 3]]

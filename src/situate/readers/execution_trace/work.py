@@ -39,7 +39,7 @@ def flops(node: Node, inside: Iterable[Node]) -> int:
 def _evaluated(formula: Callable[[Node], int], node: Node) -> int:
     try:
         return formula(node)
-    except (IndexError, TypeError, ValueError, ZeroDivisionError):
+    except (LookupError, TypeError, ValueError, ZeroDivisionError):
         return 0
 
 
