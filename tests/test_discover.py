@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -202,6 +203,15 @@ def test_any_name_and_number_reads_back_the_same(tmp_path):
         description=awkward,
     )
     (tmp_path / "c.toml").write_text(discover.to_toml(cluster), encoding="utf-8")
+    assert Cluster.read(tmp_path / "c.toml") == cluster
+
+
+def test_numbers_out_of_arrays_are_written_as_numbers(tmp_path):
+    gpu = Device("g0", memory=np.int64(2**40 + 1), flops={"float32": np.float64(1 / 3)})
+    link = Link("g0", "g1", np.float64(1 / 7))
+    both = (gpu, msgspec.structs.replace(gpu, name="g1"))
+    cluster = Cluster("c", both, (link,), synchronisation=np.float64(1 / 9))
+    (tmp_path / "c.toml").write_text(discover.to_toml(cluster))
     assert Cluster.read(tmp_path / "c.toml") == cluster
 
 

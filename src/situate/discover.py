@@ -16,6 +16,7 @@ from situate.cluster import MOST_DEVICES, Cluster, Device, Link
 from situate.cuda import Gpu, visible_gpus
 from situate.errors import ClusterError
 from situate.machine import cpu_name, usable_cpus, usable_memory
+from situate.scalars import plain
 
 LAUNCH = {"cpu": 4e-6, "gpu": 6e-6}
 """Seconds to launch an op from eager PyTorch; docs/clusters.md has the sources."""
@@ -90,18 +91,19 @@ def to_toml(cluster: Cluster) -> str:
         "transfers": cluster.transfers,
         "synchronisation": cluster.synchronisation,
     }
-    tables = [_table("devices", msgspec.to_builtins(device)) for device in cluster.devices]
-    tables += [_table("links", msgspec.to_builtins(link)) for link in cluster.links]
+    tables = [_table("devices", device) for device in cluster.devices]
+    tables += [_table("links", link) for link in cluster.links]
     return "\n\n".join(["\n".join(_pairs(head)), *tables]) + "\n"
 
 
-def _table(name: str, content: dict[str, Any]) -> str:
+def _table(name: str, content: object) -> str:
     return "\n".join([f"[[{name}]]", *_pairs(content)])
 
 
-def _pairs(content: dict[str, Any]) -> list[str]:
+def _pairs(content: object) -> list[str]:
     """The entries that say something."""
-    return [f"{key} = {_value(v)}" for key, v in content.items() if v not in (None, "", {})]
+    entries: dict[str, Any] = msgspec.to_builtins(content, enc_hook=plain)
+    return [f"{key} = {_value(v)}" for key, v in entries.items() if v not in (None, "", {})]
 
 
 def _value(value: Any) -> str:
