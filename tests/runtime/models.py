@@ -215,6 +215,27 @@ def following() -> Built:
     return Following(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
 
 
+class Turned(nn.Module):
+    """Its kernels lay out what they make of transposed values otherwise than PyTorch tells
+    capture."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(5, 6), nn.Linear(6, 2)
+        self.batch, self.layer = nn.BatchNorm1d(6), nn.LayerNorm(6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.batch(self.first(x).transpose(1, 2)).transpose(1, 2)
+        out: Tensor = self.last(self.layer(h.transpose(0, 1)))
+        return out.transpose(0, 1)
+
+
+def turned() -> Built:
+    torch.manual_seed(11)
+    x, y = torch.randn(3, 4, 5), torch.randn(3, 4, 2)
+    return Turned(), (x, y), lambda model, x, y: functional.mse_loss(model(x), y)
+
+
 def double() -> Built:
     model, (x, y), loss = towers()
     return model.double(), (x.double(), y), loss
@@ -238,6 +259,7 @@ MODELS: dict[str, Callable[[], Built]] = {
         wide,
         relative,
         following,
+        turned,
         double,
         brief,
     )

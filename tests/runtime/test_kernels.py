@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.runtime.anywhere import attention  # noqa: E402
-from situate.runtime.kernels import kernel, name_of  # noqa: E402
+from situate.runtime.kernels import VIEWS, kernel, name_of  # noqa: E402
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda:0")
 FOR_CPUS = "aten::_scaled_dot_product_flash_attention_for_cpu"
@@ -28,3 +28,13 @@ def test_the_name_of_a_node_finds_what_it_calls() -> None:
     graph = torch.fx.Graph()
     node = graph.call_function(torch.ops.aten.relu.default, (graph.placeholder("x"),))
     assert name_of(node) == "aten::relu"
+
+
+@pytest.mark.parametrize("name", sorted(VIEWS))
+def test_a_view_of_what_lies_otherwise_than_was_captured_is_a_copy(name: str) -> None:
+    rows = torch.arange(6.0).view(2, 3)
+    shares = kernel(name, CPU)(rows, [6])
+    assert shares.data_ptr() == rows.data_ptr()
+    assert torch.equal(kernel(name, CPU)(rows.t(), [6]), torch.tensor([0.0, 3, 1, 4, 2, 5]))
+    with pytest.raises(RuntimeError, match="invalid for input of size 6"):
+        kernel(name, CPU)(rows, [7])

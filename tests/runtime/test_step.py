@@ -68,6 +68,7 @@ CASES = [
     ("wide", "adamw"),
     ("relative", "momentum"),
     ("following", "sgd"),
+    ("turned", "sgd"),
     ("double", "adam"),
     ("brief", "momentum"),
 ]

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from torch import fx
 
 
+VIEWS = frozenset({"aten::view", "aten::_unsafe_view"})
+"""Kernels that refuse strides which capture did not foresee."""
+
+
 def name_of(node: fx.Node) -> str:
     """The qualified name of what a node calls."""
     operator: Any = node.target
@@ -24,8 +28,21 @@ def kernel(name: str, device: torch.device) -> Callable[..., Any]:
 
     if device.type != "cpu" and name in ANYWHERE:
         return ANYWHERE[name]
+    if name in VIEWS:
+        return viewed
     namespace, _, rest = name.partition("::")
     packet, _, overload = rest.partition(".")
     operator = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
     found: Callable[..., Any] = operator._op
     return found
+
+
+def viewed(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
+    """The tensor in another shape. Some kernels lay their results out otherwise than PyTorch tells
+    capture that they do; then this is the copy that eager autograd makes there."""
+    import torch
+
+    try:
+        return torch.ops.aten.view.default._op(tensor, shape)  # type: ignore[no-any-return]
+    except RuntimeError:
+        return tensor.reshape(shape)
