@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 from torch import Tensor, nn  # noqa: E402
 
+from situate.errors import SituateError  # noqa: E402
 from situate.readers.torch.assigned import Assigned, AssignedBuffers  # noqa: E402
 
 
@@ -60,3 +61,21 @@ def test_an_error_leaves_the_buffers_in_their_places() -> None:
     with pytest.raises(RuntimeError):
         call(model, AssignedBuffers(model), None)  # type: ignore[arg-type]
     assert model[0].mean is mean
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (torch.zeros(2), r"a tensor of float32 and shape \(2,\) in the place of buffer 'mean'"),
+        (torch.zeros((), dtype=torch.float64), r"tensor of float64 .* is a tensor of float32"),
+        (None, "puts None in the place of buffer 'mean'"),
+    ],
+)
+def test_what_is_assigned_is_like_the_buffer(value: Tensor | None, message: str) -> None:
+    """The next step would be another one."""
+    model = Mean()
+    buffers, mean = AssignedBuffers(model), model.mean
+    for error, text in ((Assigned, None), (SituateError, message)):
+        with pytest.raises(error, match=text), buffers.written():
+            model._buffers["mean"] = value
+        assert model.mean is mean

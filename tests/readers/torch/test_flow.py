@@ -13,8 +13,10 @@ from torch import Tensor, fx, nn  # noqa: E402
 
 from situate.readers.torch import capture  # noqa: E402
 from situate.readers.torch.flow import Storage, storages  # noqa: E402
+from situate.runtime.kernels import viewed  # noqa: E402
+from situate.runtime.program import capture_program  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
-from tests.runtime.steps import program  # noqa: E402
+from tests.runtime.steps import program, step_of  # noqa: E402
 
 SPLITS: dict[str, Callable[[Tensor], Any]] = {
     "split": lambda x: x.split([1, 3], 1),
@@ -33,6 +35,33 @@ def test_a_part_is_read_from_what_was_split(how: str) -> None:
     assert not any("split" in op.kind for op in graph.ops if op.phase == "forward")
     (whole,) = (tensor for tensor in graph.tensors if tensor.name == "addmm:0")
     assert [graph.ops[j].name for j in whole.consumers] == ["loss/mean"]
+
+
+class Counting(nn.Module):
+    """Returns what it had counted before, and after."""
+
+    count: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(3))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        before = self.count.clone()
+        self.count.add_(x)
+        return before, before[1:], self.count.clone()
+
+
+def test_a_copy_of_what_is_overwritten_is_returned_as_it_was() -> None:
+    model, x = Counting(), torch.arange(3.0)
+    found = capture_program(model, (x,), None, training=False)
+    assert [op.kind for op in found.graph.ops].count("aten.clone") == 1
+    with step_of(found, model, None, 1) as step:
+        for steps in range(3):
+            before, part, after = step(x)
+            assert torch.equal(before, steps * x)
+            assert torch.equal(part, steps * x[1:])
+            assert torch.equal(after, (steps + 1) * x)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -57,6 +86,9 @@ class Computed(fx.Interpreter):
         given = (node.meta["val"] for node in graph.nodes if node.op == "placeholder")
         with torch.no_grad():
             self.run(*(_like(value) for value in given))
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        return viewed(*args) if target is torch.ops.aten.view.default else target(*args, **kwargs)
 
     def run_node(self, node: fx.Node) -> Any:
         self.values[node] = super().run_node(node)

@@ -139,3 +139,26 @@ def test_a_trained_parameter_that_the_forward_pass_changes_is_refused() -> None:
 
     with pytest.raises(SituateError, match=r"changes parameter 'layer.bias', which is trained"):
         of(normed)
+
+
+class Remembering(nn.Module):
+    """Keeps what it said last in an attribute, and reads it if it is asked to."""
+
+    def __init__(self, reads: bool) -> None:
+        super().__init__()
+        self.layer, self.said, self.reads = nn.Linear(3, 3), torch.zeros(3), reads
+
+    def forward(self, x: Tensor) -> Tensor:
+        said = self.layer(x + self.said if self.reads else x)
+        self.said = said.detach().mean(0)
+        out: Tensor = said.mean()
+        return out
+
+
+def test_a_tensor_that_is_kept_for_the_next_step_is_refused() -> None:
+    with pytest.raises(SituateError, match=r"reads the tensor '1.said', and puts .* buffer"):
+        capture(lambda: (nn.Sequential(nn.ReLU(), Remembering(True)), X, None))
+
+
+def test_one_that_no_step_reads_may_be_kept() -> None:
+    assert capture(lambda: (nn.Sequential(nn.ReLU(), Remembering(False)), X, None)).ops

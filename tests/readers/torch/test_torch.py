@@ -223,6 +223,22 @@ class TestBuffers:
         assert op(graph, "mean").group == op(graph, "mean/copy").group == "mean"
         assert op(graph, "mean/copy").kind == "update.copy"
 
+    def test_a_buffer_that_is_overwritten_unread_is_held(self) -> None:
+        class Last(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.linear = nn.Linear(4, 4)
+                self.register_buffer("last", torch.zeros(2, 4))
+
+            def forward(self, x):
+                y = self.linear(x)
+                torch.mul(y.detach(), 2, out=self.last)
+                return y.sum()
+
+        graph = capture(lambda: (Last(), torch.randn(2, 4), None))
+        assert op(graph, "last").persistent == 32
+        assert op(graph, "last").group == op(graph, "last/copy").group == "last"
+
     def test_a_tensor_of_the_builders_own_is_a_buffer(self) -> None:
         def build():
             labels = torch.randint(4, (2,))

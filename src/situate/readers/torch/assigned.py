@@ -1,10 +1,12 @@
-"""Buffers in whose place a model puts other tensors: capture sees writes alone."""
+"""Buffers and other tensors in whose place a model puts new ones: capture sees writes alone."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from situate.errors import SituateError
 
 if TYPE_CHECKING:
     import torch
@@ -19,11 +21,15 @@ class AssignedBuffers:
 
     It reads copies of them, since autograd minds a write to what it has kept, and what is there in
     the end is written into the buffer.
+
+    Attributes:
+        attributes: paths of the tensors that the model assigns and that are no buffers of it.
     """
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._model = model
         self._paths: set[str] = set()
+        self.attributes: set[str] = set()
 
     @contextlib.contextmanager
     def written(self) -> Iterator[None]:
@@ -31,14 +37,18 @@ class AssignedBuffers:
 
         Raises:
             Assigned: it assigned a buffer that it had not before.
+            SituateError: what it assigned has another shape or type than the buffer.
         """
         import torch
 
         held = dict(self._model.named_buffers(remove_duplicate=False))
         given = held | {path: held[path].clone() for path in self._paths}
+        before = _attributes(self._model)
         self._put(given)
         try:
             yield
+            after = _attributes(self._model)
+            self.attributes |= {path for path in before if after.get(path) is not before[path]}
             left = {path: self._store(path)[0].get(self._store(path)[1]) for path in held}
         finally:
             self._put(held)
@@ -47,9 +57,9 @@ class AssignedBuffers:
             self._paths |= new
             raise Assigned
         for path in self._paths:
-            if (value := left[path]) is not None:
-                with torch.no_grad():
-                    held[path].copy_(value)
+            value = _alike(path, held[path], left[path])
+            with torch.no_grad():
+                held[path].copy_(value)
 
     def _put(self, buffers: dict[str, torch.Tensor]) -> None:
         for path, buffer in buffers.items():
@@ -59,3 +69,31 @@ class AssignedBuffers:
     def _store(self, path: str) -> tuple[dict[str, torch.Tensor | None], str]:
         owner, _, name = path.rpartition(".")
         return self._model.get_submodule(owner)._buffers, name
+
+
+def _attributes(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """By path, the tensors that modules have as plain attributes."""
+    import torch
+
+    return {
+        f"{path}.{name}" if path else name: value
+        for path, module in model.named_modules()
+        for name, value in vars(module).items()
+        if isinstance(value, torch.Tensor)
+    }
+
+
+def _alike(path: str, held: torch.Tensor, left: torch.Tensor | None) -> torch.Tensor:
+    """What is left in the place of a buffer, if the next step may begin with it."""
+    if left is None or (left.shape, left.dtype) != (held.shape, held.dtype):
+        raise SituateError(
+            f"the model puts {_described(left)} in the place of buffer {path!r}, which is "
+            f"{_described(held)}: make it alike, or every step would be another"
+        )
+    return left
+
+
+def _described(tensor: torch.Tensor | None) -> str:
+    if tensor is None:
+        return "None"
+    return f"a tensor of {str(tensor.dtype).removeprefix('torch.')} and shape {tuple(tensor.shape)}"

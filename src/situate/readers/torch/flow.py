@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 Storage = tuple["fx.Node", int]
 """An output of a node that computes, or a placeholder."""
 
+APART = "apart"
+"""Marks, among what is noted of a node, a copy that is no alias of its original."""
+
 
 @dataclass(frozen=True)
 class Flow:
@@ -93,7 +96,7 @@ def base(node: fx.Node) -> Any:
     if node.target is operator.getitem:
         shares = base(source) is not None
     elif node.target is aten.clone.default:
-        shares = is_plain_copy(node, source)
+        shares = APART not in node.meta and is_plain_copy(node, source)
     else:
         shares = node.target in _undeclared_views() or getattr(node.target, "is_view", False)
     return source if shares else None
@@ -106,6 +109,29 @@ def _undeclared_views() -> tuple[Any, ...]:
     aten = torch.ops.aten
     splits = (aten.unsafe_split.Tensor, aten.unsafe_split_with_sizes.default)
     return (aten._unsafe_view.default, aten.lift_fresh_copy.default, *splits)
+
+
+def keep_apart(trace: Trace) -> None:
+    """Let a step return copies of the state that it overwrites as they were made."""
+    import torch
+
+    outputs = list(described_outputs(trace.graph))
+    names = (path(getattr(descriptor, "mutated_input", None)) for _, descriptor in outputs)
+    overwritten = {trace.canonical.get(name, name) for name in names if name}
+    for node, descriptor in outputs:
+        if type(descriptor).__name__ == "PlainAOTOutput":
+            *aliases, origin = _aliases(node)
+            copies = [alias for alias in aliases if alias.target is torch.ops.aten.clone.default]
+            if copies and trace.canonical.get(held(origin), held(origin)) in overwritten:
+                copies[-1].meta[APART] = True
+
+
+def _aliases(node: fx.Node) -> list[fx.Node]:
+    """The node and all that it is an alias of, to the owner of the storage."""
+    found = [node]
+    while found[-1].op == "call_function" and (source := base(found[-1])) is not None:
+        found.append(source)
+    return found
 
 
 def is_plain_copy(node: fx.Node, source: fx.Node) -> bool:

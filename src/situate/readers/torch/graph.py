@@ -10,7 +10,7 @@ from situate.graph import Graph, Tensor
 from situate.readers.names import unique
 from situate.readers.torch import buffers
 from situate.readers.torch.clip import clip_gradients
-from situate.readers.torch.flow import Flow, Storage, flow
+from situate.readers.torch.flow import Flow, Storage, flow, keep_apart
 from situate.readers.torch.ops import computations, sources
 from situate.readers.torch.order import unordered
 from situate.readers.torch.step import Draft, Step
@@ -26,10 +26,12 @@ def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:
 
 
 def to_step(trace: Trace, optimizer: str) -> Step:
-    """A trace with what flows in it; it is changed where gradients are clipped."""
+    """A trace with what flows in it; it is changed where gradients are clipped, and copies that
+    must stay such are marked."""
     rule = update_rule(optimizer)
     if rule.clip is not None:
         clip_gradients(trace, rule.clip)
+    keep_apart(trace)
     number = {node: i for i, node in enumerate(trace.graph.nodes)}
     return Step(trace, buffers.fold(flow(trace)), number, rule.kind)
 

@@ -20,7 +20,9 @@ def sources(step: Step) -> Iterator[Draft]:
         kind = _source_kind(node)
         storage = (node, 0)
         is_used = storage in step.flow.used
-        is_held = kind == "parameter" and names.held(node) in step.trace.canonical.values()
+        path = names.held(node)
+        is_parameter = kind == "parameter" and path in step.trace.canonical.values()
+        is_held = is_parameter or path in step.flow.mutations
         if kind and (is_used or is_held):
             readers = step.flow.readers.get(storage, [node])
             writes = {storage: step.nbytes(storage)} if is_used else {}

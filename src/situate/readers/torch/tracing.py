@@ -107,6 +107,10 @@ def _step(what: Built, training: bool) -> Any:
             found[:] = [tree_flatten(returned[-1] if returned else value)]
             return _tensors(returned[-1] if returned else value)
 
+        def assigns(self, constant: str) -> bool:
+            """Whether the model puts another tensor in the place of one that is no buffer."""
+            return path_of(constant) in assigned.attributes
+
         def restore(self, tensors: list[torch.Tensor]) -> Any:
             if not found:
                 return tensors[0]
@@ -172,7 +176,7 @@ def _joint(
     return graph, {path_of(name): value for name, value in exported.constants.items()}
 
 
-def _exported(step: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
+def _exported(step: Any, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
     import torch
 
     try:
@@ -186,7 +190,12 @@ def _exported(step: torch.nn.Module, tensors: tuple[torch.Tensor, ...]) -> Expor
             "it reads a tensor that neither the model holds nor the inputs have: register it as a "
             "buffer of the model, or give it as an input"
         ) from None
-    for value in exported.constants.values():
+    for name, value in exported.constants.items():
+        if step.assigns(name):
+            raise SituateError(
+                f"it reads the tensor {path_of(name)!r}, and puts another in its place for the "
+                "next step: register it as a buffer of the model"
+            )
         if isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad:
             raise SituateError(
                 f"it reads a tensor of shape {tuple(value.shape)} that takes a gradient and is no "
