@@ -136,3 +136,31 @@ def test_the_worst_is_named():
     assert (found.parameter_difference, found.name) == (2.0, "b")
     assert found.within(3.0)
     assert not found.within(2.5)
+
+
+class Tokens(torch.nn.Module):
+    """A product of a layout that PyTorch multiplies one way or the other."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.out = torch.nn.RMSNorm(4), torch.nn.Linear(4, 7)
+
+    def forward(self, x):
+        x = self.norm(x).transpose(1, 2).contiguous().transpose(1, 2)
+        return self.out(x)
+
+
+def test_to_be_watched_changes_no_kernel():
+    inputs = (torch.randn(2, 5, 4),)
+    step = partial(placed_step, given=(inputs, None))
+    found = compare(Tokens().eval(), inputs, None, None, step, threads=1)
+    assert found.returned == (0.0, 0.0, 0.0)
+
+
+def test_a_module_that_infers_by_a_kernel_of_its_own_is_named():
+    layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+    inputs = (torch.randn(2, 5, 16),)
+    step = partial(placed_step, given=(inputs, None))
+    found = compare(layer, inputs, None, None, step, threads=1)
+    assert found.apart == ("torch.nn.MultiheadAttention",)
+    assert found.within(1e-5)

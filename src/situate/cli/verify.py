@@ -39,7 +39,8 @@ def verify(
             callback=not_negative,
             help="The largest difference that passes, |a - b| / max(1, |a|). Default: 0 where all "
             "devices are CPUs with equally many threads, no GRU or linear or cubic interpolation "
-            f"runs and no LSTM trains, else {TOLERANCE:g}.",
+            "runs, no LSTM trains and no nn.MultiheadAttention infers, else "
+            f"{TOLERANCE:g}.",
         ),
     ] = None,
     seed: Seed = 0,

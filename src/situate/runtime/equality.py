@@ -30,6 +30,9 @@ INTERPOLATIONS = {
 }
 """Kernels that capture sees as many ops, by the mode of `torch.nn.functional.interpolate`."""
 
+FUSED = {"aten::_native_multi_head_attention": "torch.nn.MultiheadAttention"}
+"""Kernels of modules that infer, which capture sees as many ops."""
+
 MakeOptimizer = Callable[["list[torch.nn.Parameter]"], "torch.optim.Optimizer"]
 MakeStep = Callable[["torch.nn.Module", "torch.optim.Optimizer | None"], "PlacedStep"]
 
@@ -124,7 +127,8 @@ def compare(
         with (ran := _recorder()):
             expected = [unplaced() for _ in range(steps)]
     del made, unplaced
-    apart = (*taken_apart(copied, optimizer is not None), *interpolated(ran.names))
+    modules = (*taken_apart(copied, optimizer is not None), *fused(ran.names))
+    apart = (*modules, *interpolated(ran.names))
     losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
     changed = sum(difference > 0 for difference in _differences(copied, model).values())
     with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed:
@@ -146,6 +150,11 @@ def interpolated(names: Container[str]) -> list[str]:
     """The calls among the kernels that ran that capture sees as many ops."""
     found = [mode for kernel, mode in INTERPOLATIONS.items() if kernel in names]
     return [f"torch.nn.functional.interpolate ({mode})" for mode in found]
+
+
+def fused(names: Container[str]) -> list[str]:
+    """The modules whose kernels ran that capture sees as many ops."""
+    return [module for kernel, module in FUSED.items() if kernel in names]
 
 
 def difference(one: torch.Tensor, other: torch.Tensor) -> float:

@@ -68,7 +68,8 @@ class Unplaced:
         returned: list[Any] = []
         hook = self._model.register_forward_hook(lambda *given: returned.append(given[-1]))
         try:
-            with torch.inference_mode():
+            # In inference mode, kernels would be others where something records their names.
+            with torch.no_grad():
                 value = self._call(self._model, *tensors)
         finally:
             hook.remove()
