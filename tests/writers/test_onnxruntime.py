@@ -96,6 +96,12 @@ def test_a_second_gpu_alone_goes_by_its_number(source: Path):
     assert setting == "gpu:1(=situate-gpu:1)"
 
 
+def test_the_number_of_a_gpu_counts_gpus_alone(source: Path):
+    problem, _ = planned(source, ("npu", "gpu"))
+    names, _ = layer_annotations(problem, schedule(problem, [1] * problem.n))
+    assert set(names.values()) == {"situate-gpu"}
+
+
 def test_devices_of_other_kinds_are_accelerators(source: Path):
     problem, _ = planned(source, ("tpu",))
     assert layer_annotations(problem, schedule(problem, [0] * problem.n))[1] == (

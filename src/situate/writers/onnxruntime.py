@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from situate.atomic import write_bytes
+from situate.cluster import Cluster
 from situate.errors import MissingExtra, PlanError, SituateError
 from situate.problem import Problem
 from situate.readers.contents import contents
 from situate.readers.onnx import tensors
 from situate.schedule import Schedule
 from situate.writers.json_bytes import json_bytes
-from situate.writers.places import places
 
 ANNOTATION = "layer_ann"
 """Key of a node's annotation among its metadata."""
@@ -70,7 +70,7 @@ def layer_annotations(problem: Problem, schedule: Schedule) -> tuple[dict[str, s
 
 def _designators(problem: Problem, devices: set[int]) -> dict[int, str]:
     """What ONNX Runtime calls the devices that a plan uses: `cpu`, `gpu`, `gpu:1`."""
-    cluster, numbers = problem.cluster, places(problem.cluster)
+    cluster = problem.cluster
     used: dict[str, int] = {}
     for device in sorted(devices):
         kind = cluster.devices[device].kind
@@ -81,10 +81,13 @@ def _designators(problem: Problem, devices: set[int]) -> dict[int, str]:
                 f"the plan uses {names}, and a session of ONNX Runtime has one {word} device: plan "
                 "on a cluster with one device of each kind"
             )
-    return {
-        device: f"gpu:{numbers[device]}" if word == "gpu" and numbers[device] else word
-        for word, device in used.items()
-    }
+    return {device: _numbered(word, device, cluster) for word, device in used.items()}
+
+
+def _numbered(word: str, device: int, cluster: Cluster) -> str:
+    """`gpu:1` for the second GPU of a cluster."""
+    number = sum(other.kind == "gpu" for other in cluster.devices[:device])
+    return f"gpu:{number}" if word == "gpu" and number else word
 
 
 def _annotated(
