@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from situate.runtime.anywhere import ANYWHERE
@@ -29,7 +30,7 @@ def kernel(name: str, device: torch.device) -> Callable[..., Any]:
     if device.type != "cpu" and name in ANYWHERE:
         return ANYWHERE[name]
     if name in VIEWS:
-        return viewed
+        return view()
     namespace, _, rest = name.partition("::")
     packet, _, overload = rest.partition(".")
     operator = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
@@ -37,12 +38,18 @@ def kernel(name: str, device: torch.device) -> Callable[..., Any]:
     return found
 
 
-def viewed(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
-    """The tensor in another shape. Some kernels lay their results out otherwise than PyTorch tells
-    capture that they do; then this is the copy that eager autograd makes there."""
+@cache
+def view() -> Callable[[torch.Tensor, list[int]], torch.Tensor]:
+    """What gives a tensor another shape. Some kernels lay their results out otherwise than PyTorch
+    tells capture that they do; then it gives the copy that eager autograd makes there."""
     import torch
 
-    try:
-        return torch.ops.aten.view.default._op(tensor, shape)  # type: ignore[no-any-return]
-    except RuntimeError:
-        return tensor.reshape(shape)
+    operator = torch.ops.aten.view.default._op
+
+    def viewed(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
+        try:
+            return operator(tensor, shape)  # type: ignore[no-any-return]
+        except RuntimeError:
+            return tensor.reshape(shape)
+
+    return viewed

@@ -13,7 +13,7 @@ from torch import Tensor, fx, nn  # noqa: E402
 
 from situate.readers.torch import capture  # noqa: E402
 from situate.readers.torch.flow import Storage, storages  # noqa: E402
-from situate.runtime.kernels import viewed  # noqa: E402
+from situate.runtime.kernels import view  # noqa: E402
 from situate.runtime.program import capture_program  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
 from tests.runtime.steps import program, step_of  # noqa: E402
@@ -88,7 +88,7 @@ class Computed(fx.Interpreter):
             self.run(*(_like(value) for value in given))
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        return viewed(*args) if target is torch.ops.aten.view.default else target(*args, **kwargs)
+        return view()(*args) if target is torch.ops.aten.view.default else target(*args, **kwargs)
 
     def run_node(self, node: fx.Node) -> Any:
         self.values[node] = super().run_node(node)
