@@ -78,12 +78,11 @@ def fill(problem: Problem) -> Placement:
         live = np.where(problem.resident == 1, 0, problem.size).astype(np.float64)
         np.add.at(weight, problem.unit[problem.producer], live)
     fast = accelerators(problem)
-    turn = np.array(fast + [d for d in range(problem.d) if d not in fast])
-    room, allowed = problem.capacity.astype(np.float64), problem.allowed[:, turn]
-    of_unit = problem.allowed.argmax(axis=1)
-    for unit in pipeline_order(problem):
-        fits = allowed[unit] & (room[turn] >= weight[unit])
-        if fits.any():
-            of_unit[unit] = turn[fits.argmax()]
-        room[of_unit[unit]] -= weight[unit]
+    turn = fast + [d for d in range(problem.d) if d not in fast]
+    room, needed = problem.capacity.astype(np.float64).tolist(), weight.tolist()
+    allowed, of_unit = problem.allowed, problem.allowed.argmax(axis=1)
+    for unit in pipeline_order(problem).tolist():
+        fits = (d for d in turn if room[d] >= needed[unit] and allowed[unit, d])
+        of_unit[unit] = device = next(fits, int(of_unit[unit]))
+        room[device] -= needed[unit]
     return np.asarray(of_unit[problem.unit], np.int32)
