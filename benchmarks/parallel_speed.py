@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     names = [*LEAST, ONE_IS_BETTER]
     parser.add_argument("--networks", nargs="+", choices=names, default=names)
-    parser.add_argument("--seconds", type=float, default=40.0, help="of each network, about")
+    parser.add_argument("--seconds", type=float, default=90.0, help="of each network, about")
     parser.add_argument("--time-limit", type=float, default=10.0, help="of each plan, seconds")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
