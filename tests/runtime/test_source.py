@@ -194,3 +194,23 @@ def test_what_only_others_read_is_computed_where_they_read_it() -> None:
     assert len(re.findall(r"out=s\d", direct)) == 2  # the product and the sines
     assert (direct.count("post"), direct.count("send")) == (2, 1)
     assert (copied.count("post"), copied.count("send"), copied.count("out=")) == (0, 3, 0)
+
+
+class Sent(nn.Module):
+    """What both devices read, and one writes over."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        both = x + 1.0
+        return (x * both).sum() + both.sin().cos().sum()
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_what_leaves_while_a_device_goes_on_is_not_overwritten(direct: bool) -> None:
+    found = capture_program(Sent(), (torch.ones(2, 2),), None, training=False)
+    names = [op.name for op in found.graph.ops]
+    placement = np.ones(len(names), np.int32)
+    placement[[names.index(name) for name in ("add", "sin", "cos")]] = 0
+    placed = place(found, placement, range(len(names)), 2)
+    text = placed.sources[0].text(timed=False, direct=direct)
+    over = placed.names.kernels.get("aten::sin_")
+    assert (f"f{over}(" in text) == direct

@@ -1,13 +1,16 @@
 """How tensors get from one device to another: the sender writes into memory that all of them map
-and raises a flag; whoever receives waits for the flag and reads there."""
+and raises a flag; whoever receives waits for the flag and reads there. A device with memory of its
+own copies from and to it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from situate import _core
+from situate.runtime.copies import Copies
 
 if TYPE_CHECKING:
     import torch
@@ -41,13 +44,17 @@ class Channels:
     ) -> None:
         self.step = 0
         self.waited = 0.0
-        self._flags, self._slots, self._device = flags, slots, device
+        self._flags, self._slots = flags, slots
+        self._copies = Copies(device, slots) if slots and device.type != "cpu" else None
 
     def sender(self, channel: int) -> Callable[[torch.Tensor], None]:
         """What writes a tensor into a channel."""
-        slot, post = self._slots[channel], self._flags.post
+        slot, post, copies = self._slots[channel], self._flags.post, self._copies
 
         def send(tensor: torch.Tensor) -> None:
+            if copies is not None:
+                copies.write(slot, tensor, partial(post, channel + 1, self.step))
+                return
             slot.copy_(tensor)
             post(channel + 1, self.step)
 
@@ -64,14 +71,26 @@ class Channels:
 
     def taker(self, channel: int) -> Callable[[], torch.Tensor]:
         """What reads a tensor from a channel once it is there."""
-        slot, wait = self._slots[channel], self._flags.wait
+        slot, wait, copies = self._slots[channel], self._flags.wait, self._copies
 
         def take() -> torch.Tensor:
             began = time.perf_counter()
             while not wait(channel + 1, self.step, LOOK):
                 if wait(ABORT, self.step, 0.0):
                     raise Aborted
+                if copies is not None:
+                    copies.check()  # what this waits for may wait for what was not sent
             self.waited += time.perf_counter() - began
-            return slot if slot.device == self._device else slot.to(self._device)
+            return slot if copies is None else copies.read(slot)
 
         return take
+
+    def wait_for_reads(self, tensor: torch.Tensor) -> None:
+        """Let a tensor leave before it is overwritten."""
+        if self._copies is not None:
+            self._copies.wait_for_reads(tensor)
+
+    def settle(self) -> None:
+        """Wait until all that was sent is there."""
+        if self._copies is not None:
+            self._copies.settle()

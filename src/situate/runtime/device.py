@@ -163,6 +163,7 @@ class Device:
             with torch.inference_mode(), torch._C._DisableAutocast(), _current(self._device):
                 start = wall()
                 function()
+                self._channels.settle()
                 end = wall()
         finally:
             self._names |= dict.fromkeys(read)
@@ -181,12 +182,22 @@ class Device:
         return seed
 
     def _keeper(self, number: int) -> Callable[[], None]:
-        entry = self._state[number]
-        return lambda: entry.keep(self._channels.step)
+        entry, channels = self._state[number], self._channels
+
+        def keep() -> None:
+            channels.wait_for_reads(entry.value)
+            entry.keep(channels.step)
+
+        return keep
 
     def _updater(self, number: int) -> Callable[[torch.Tensor], None]:
-        update = self._updates[number]
-        return lambda gradient: update(gradient, self._channels.step)
+        value, update, channels = self._state[number].value, self._updates[number], self._channels
+
+        def updated(gradient: torch.Tensor) -> None:
+            channels.wait_for_reads(value)
+            update(gradient, channels.step)
+
+        return updated
 
 
 def _current(device: torch.device) -> AbstractContextManager[None]:

@@ -88,6 +88,7 @@ class DeviceSource:
         self.memory: dict[str, str] = {}
         self.nbytes: dict[str, int] = {}
         self._outside = {OUTSIDE}
+        self._sent: set[str] = set()
         self._views: list[str] = []
         self._received: dict[str, int] = {}
         self._block = Block(None)
@@ -123,6 +124,7 @@ class DeviceSource:
         the memory of its channel, where a kernel can: that memory is slower to read."""
         block, node = self._block_of[self._roles.owner[storage]], storage[0]
         channel, name = self._names.channels[storage], self._stored(storage)
+        self._sent.add(self.memory.get(name, OUTSIDE))
         sends = Line(f"send{channel}({name})")
         if name not in self._read and (kernel := into(node)):
             made = next(i for i, line in enumerate(block.body) if line.made == [name])
@@ -151,7 +153,8 @@ class DeviceSource:
 
         Args:
             timed: let `began[op]` and `ended[op]` be the clock before and after each op.
-            direct: compute what crosses in the memory of its channel, where that can be reached.
+            direct: compute what crosses in the memory of its channel, where that can be reached;
+                where not, it leaves while the device goes on, and is not overwritten.
             commits: update when all else is done, after a call of `commit`.
             laid_out: see to it that results have the strides that a CPU's kernels gave them when
                 the step was captured, for its views count on that.
@@ -167,7 +170,8 @@ class DeviceSource:
         """The lines of the step, in order."""
         blocks = self._committed() if commits else self.blocks
         lines = [line for block in blocks for line in block.lines(timed)]
-        return straightened(lines, self.memory, self._outside, direct)
+        outside = self._outside if direct else self._outside | self._sent
+        return straightened(lines, self.memory, outside, direct)
 
     def _committed(self) -> list[Block]:
         first: list[Block] = []

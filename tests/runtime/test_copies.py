@@ -1,0 +1,122 @@
+"""Copies beside what a device computes, on one that makes them as late as it may."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.runtime import copies  # noqa: E402
+from tests.runtime.apart_compiler import COMPILER  # noqa: E402
+
+compiled = pytest.mark.skipif(COMPILER is None, reason="the device is compiled")
+
+HEAD = """
+import torch
+import tests.runtime.apart
+from situate.runtime.copies import Copies
+
+device = torch.device("apart:0")
+slots = [torch.zeros(4), torch.zeros(4)]
+copies, written = Copies(device, slots), []
+ones = torch.ones(4, device=device)
+"""
+
+
+def run(text: str) -> None:
+    """In a process of its own, for a process has that device to its end."""
+    subprocess.run([sys.executable, "-c", HEAD + text], check=True, timeout=120)
+
+
+@compiled
+def test_what_is_written_is_there_when_it_is_said() -> None:
+    run("""
+copies.write(slots[0], ones * 3, lambda: written.append(slots[0].tolist()))
+copies.settle()
+assert written == [[3.0] * 4], written
+""")
+
+
+@compiled
+def test_what_is_read_is_what_was_in_the_slot() -> None:
+    run("""
+slots[1].fill_(5.0)
+read = copies.read(slots[1])
+assert (read + ones).cpu().tolist() == [6.0] * 4
+del read
+torch.apart.synchronize()
+""")
+
+
+@compiled
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_tensor_is_overwritten_when_it_has_left(waits: bool) -> None:
+    run(f"""
+blocked = torch.zeros(1, device=device)
+copies._thread.submit(lambda: __import__("time").sleep(1.0))
+copies.write(slots[0], ones, lambda: None)
+if {waits}:
+    copies.wait_for_reads(ones)
+ones += 1
+copies.settle()
+assert slots[0].tolist() == [1.0 if {waits} else 2.0] * 4, slots[0]
+""")
+
+
+@compiled
+def test_what_a_copy_fails_with_is_raised() -> None:
+    run("""
+copies.write(slots[0], ones, lambda: 1 / 0)
+try:
+    copies.settle()
+except ZeroDivisionError:
+    copies.settle()
+else:
+    raise AssertionError
+""")
+
+
+@compiled
+def test_who_waits_hears_of_a_copy_that_failed() -> None:
+    run("""
+import numpy as np
+from situate import _core
+from situate.runtime.channels import Channels
+
+channels = Channels(_core.make_flags(np.zeros(3, np.uint32)), slots, device)
+channels.step = 1
+channels._copies.write(slots[0], ones, lambda: 1 / 0)
+try:
+    channels.taker(1)()
+except ZeroDivisionError:
+    pass
+else:
+    raise AssertionError
+""")
+
+
+def test_slots_are_locked_from_the_first_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[tuple[int, ...]] = []
+    cuda = SimpleNamespace(
+        cudaHostRegister=lambda *given: said.append(given),
+        cudaHostUnregister=lambda *given: said.append(given),
+    )
+    monkeypatch.setattr(torch.cuda, "cudart", lambda: cuda)
+    monkeypatch.setattr(torch.cuda, "check_error", lambda error: None)
+    monkeypatch.setattr(torch.cuda, "device", nullcontext)
+    block = torch.zeros(100, dtype=torch.uint8).numpy()
+    slots = [torch.frombuffer(block, dtype=torch.uint8, count=8, offset=k) for k in (40, 16)]
+    begin = slots[1].data_ptr()
+    unlock = copies._lock(torch.device("cuda"), [torch.empty(0), *slots])
+    assert said == [(begin, 32, 0)]
+    unlock()
+    assert said[1:] == [(begin,)]
+
+
+def test_nothing_is_locked_where_nothing_crosses() -> None:
+    copies._lock(torch.device("cuda"), [torch.empty(0)])()
