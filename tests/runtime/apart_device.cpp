@@ -17,6 +17,7 @@
 #include <malloc.h>
 #include <torch/library.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -25,6 +26,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -162,6 +164,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
   void synchronizeEvent(void* event) const override {
     auto* known = static_cast<Event*>(event);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
     drain(known->stream, known->end);
   }
   void destroyEvent(void* event, c10::DeviceIndex) const noexcept override {

@@ -57,11 +57,10 @@ torch.apart.synchronize()
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_tensor_is_overwritten_when_it_has_left(waits: bool) -> None:
     run(f"""
-blocked = torch.zeros(1, device=device)
 copies._thread.submit(lambda: __import__("time").sleep(1.0))
 copies.write(slots[0], ones, lambda: None)
 if {waits}:
-    copies.wait_for_reads(ones)
+    copies.wait_until_left(ones)
 ones += 1
 copies.settle()
 assert slots[0].tolist() == [1.0 if {waits} else 2.0] * 4, slots[0]
@@ -100,6 +99,22 @@ else:
 """)
 
 
+@compiled
+@pytest.mark.parametrize("of_slot", [True, False])
+def test_layouts_may_differ(of_slot: bool) -> None:
+    run(f"""
+of_slot = {of_slot}
+gaps, given = torch.zeros(4, 2)[:, 0], torch.arange(4.0)
+slot = gaps if of_slot else torch.zeros(4)
+sent = given.to(device) if of_slot else torch.zeros(4, 2, device=device)[:, 0].copy_(given)
+copies.write(slot, sent, lambda: None)
+del sent
+copies.settle()
+assert slot.tolist() == given.tolist(), slot
+assert copies.read(slot).cpu().tolist() == given.tolist()
+""")
+
+
 def test_slots_are_locked_from_the_first_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[tuple[int, ...]] = []
     cuda = SimpleNamespace(
@@ -107,7 +122,7 @@ def test_slots_are_locked_from_the_first_to_the_last(monkeypatch: pytest.MonkeyP
         cudaHostUnregister=lambda *given: said.append(given),
     )
     monkeypatch.setattr(torch.cuda, "cudart", lambda: cuda)
-    monkeypatch.setattr(torch.cuda, "check_error", lambda error: None)
+    monkeypatch.setattr(torch.cuda, "check_error", lambda code: None)
     monkeypatch.setattr(torch.cuda, "device", nullcontext)
     block = torch.zeros(100, dtype=torch.uint8).numpy()
     slots = [torch.frombuffer(block, dtype=torch.uint8, count=8, offset=k) for k in (40, 16)]
@@ -116,6 +131,18 @@ def test_slots_are_locked_from_the_first_to_the_last(monkeypatch: pytest.MonkeyP
     assert said == [(begin, 32, 0)]
     unlock()
     assert said[1:] == [(begin,)]
+
+
+def test_memory_that_cannot_be_locked_is_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(code: int) -> None:
+        raise RuntimeError(f"CUDA error: {code}")
+
+    cuda = SimpleNamespace(cudaHostRegister=lambda *given: 2)
+    monkeypatch.setattr(torch.cuda, "cudart", lambda: cuda)
+    monkeypatch.setattr(torch.cuda, "check_error", refuse)
+    monkeypatch.setattr(torch.cuda, "device", nullcontext)
+    with pytest.raises(MemoryError, match="32 bytes of the host cannot be locked: CUDA error: 2"):
+        copies._lock(torch.device("cuda"), [torch.empty(8)])
 
 
 def test_nothing_is_locked_where_nothing_crosses() -> None:

@@ -66,8 +66,8 @@ def links(devices: Sequence[RealDevice]) -> Iterator[MeasuredLink]:
 
 
 def _copy_seconds(source: str, target: str, size: int) -> float:
-    """Until a tensor is there the way a placed step sends it: through memory of the host that is
-    locked in place, where a CPU reads it."""
+    """Until a tensor is there the way a placed step sends it, but for the flag: through memory of
+    the host that is locked in place, where a CPU reads it."""
     import torch
 
     given = torch.ones(size, dtype=torch.uint8, device=source)

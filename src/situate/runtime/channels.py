@@ -85,10 +85,10 @@ class Channels:
 
         return take
 
-    def wait_for_reads(self, tensor: torch.Tensor) -> None:
+    def wait_until_left(self, tensor: torch.Tensor) -> None:
         """Let a tensor leave before it is overwritten."""
         if self._copies is not None:
-            self._copies.wait_for_reads(tensor)
+            self._copies.wait_until_left(tensor)
 
     def settle(self) -> None:
         """Wait until all that was sent is there."""

@@ -8,6 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from situate.runtime.layouts import is_dense
+
 if TYPE_CHECKING:
     import torch
 
@@ -17,7 +19,8 @@ class Copies:
 
     A device works behind what it is told. What it sends is there when its stream says so, which a
     thread waits for; what it receives, the stream it computes on waits for. A tensor may be let go
-    of at once, but not overwritten before `wait_for_reads`.
+    of at once, but not overwritten before `wait_until_left`. Where a tensor and its slot are laid
+    out differently PyTorch copies through memory that is not locked, and nothing goes on meanwhile.
 
     Args:
         slots: in the common memory, which is locked in place so that the device reaches it itself.
@@ -29,7 +32,7 @@ class Copies:
         self._device = device
         self._streams: Any = torch.get_device_module(device)
         self._leaving, self._coming = (self._streams.Stream(device) for _ in range(2))
-        self._reads: dict[int, Any] = {}
+        self._left: dict[int, Any] = {}
         self._sent: list[Future[None]] = []
         self._thread = ThreadPoolExecutor(1, initializer=partial(self._streams.set_device, device))
         if device.type == "cuda":
@@ -39,24 +42,25 @@ class Copies:
         """Copy what is computed of a tensor by now into a slot, and then call `written`."""
         self._leaving.wait_stream(self._computing)
         with self._streams.stream(self._leaving):
-            slot.copy_(tensor, non_blocking=True)
+            alike = is_dense(slot) and tensor.stride() == slot.stride()
+            slot.copy_(tensor, non_blocking=alike)
         tensor.record_stream(self._leaving)
-        read = self._leaving.record_event(self._streams.Event(blocking=True))
-        self._reads[_address(tensor)] = read
-        self._sent.append(self._thread.submit(_when_done, read, written))
+        left = self._leaving.record_event(self._streams.Event(blocking=True))
+        self._left[_address(tensor)] = left
+        self._sent.append(self._thread.submit(_when_done, left, written))
 
     def read(self, slot: torch.Tensor) -> torch.Tensor:
         """The tensor in a slot, on the device."""
         with self._streams.stream(self._coming):
-            tensor = slot.to(self._device, non_blocking=True)
+            tensor = slot.to(self._device, non_blocking=is_dense(slot))
         self._computing.wait_stream(self._coming)
         tensor.record_stream(self._computing)
         return tensor
 
-    def wait_for_reads(self, tensor: torch.Tensor) -> None:
-        """Let what the device computes from now on wait until the tensor has left."""
-        if (read := self._reads.get(_address(tensor))) is not None:
-            self._computing.wait_event(read)
+    def wait_until_left(self, tensor: torch.Tensor) -> None:
+        """Let what the device computes from now on wait until a tensor that was sent has left."""
+        if (left := self._left.get(_address(tensor))) is not None:
+            self._computing.wait_event(left)
 
     def check(self) -> None:
         """Raise what a copy has failed with, if one has."""
@@ -73,7 +77,7 @@ class Copies:
         sent, self._sent = self._sent, []
         for future in sent:
             future.result()
-        self._reads.clear()
+        self._left.clear()
 
     @property
     def _computing(self) -> Any:
@@ -100,10 +104,15 @@ def _lock(device: torch.device, slots: Sequence[torch.Tensor]) -> Callable[[], N
     nbytes = max(m.data_ptr() + m.nbytes() for m in memory) - begin
     cuda = torch.cuda.cudart()  # type: ignore[no-untyped-call]
     with torch.cuda.device(device):
-        torch.cuda.check_error(cuda.cudaHostRegister(begin, nbytes, 0))
+        code = cuda.cudaHostRegister(begin, nbytes, 0)
+    try:
+        torch.cuda.check_error(code)
+    except RuntimeError as error:
+        raise MemoryError(f"{nbytes} bytes of the host cannot be locked: {error}") from error
 
     def unlock() -> None:
-        cuda.cudaHostUnregister(begin)
+        with torch.cuda.device(device):
+            cuda.cudaHostUnregister(begin)
         memory.clear()  # which was mapped until now
 
     return unlock

@@ -60,7 +60,7 @@ class Ran:
 
     Attributes:
         start, end: when it began and ended.
-        waited: seconds it waited for tensors of other devices.
+        waited: seconds it waited for tensors of other devices; a GPU may have computed meanwhile.
         began, ended: by op, where each was timed.
         peak: bytes that PyTorch had allocated at most, beyond those at the start, where measured.
         allocated: by op, the same of what it had when it began.
@@ -185,7 +185,7 @@ class Device:
         entry, channels = self._state[number], self._channels
 
         def keep() -> None:
-            channels.wait_for_reads(entry.value)
+            channels.wait_until_left(entry.value)
             entry.keep(channels.step)
 
         return keep
@@ -194,7 +194,7 @@ class Device:
         value, update, channels = self._state[number].value, self._updates[number], self._channels
 
         def updated(gradient: torch.Tensor) -> None:
-            channels.wait_for_reads(value)
+            channels.wait_until_left(value)
             update(gradient, channels.step)
 
         return updated

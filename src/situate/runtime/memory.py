@@ -61,9 +61,10 @@ class Layout:
         return tuple(self.like(node.meta["val"]) for node in nodes)
 
     def block(self, places: Sequence[Place], nbytes: int) -> list[Place]:
-        """Places for what lies at these in a block of so many bytes."""
-        begin = self.nbytes
-        self.nbytes += -(-nbytes // ALIGNMENT) * ALIGNMENT
+        """Places for what lies at these in a block of so many bytes, on pages of its own: who locks
+        them locks no part of another tensor."""
+        begin = _pages(self.nbytes)
+        self.nbytes = begin + _pages(nbytes)
         return [replace(place, offset=begin + place.offset) for place in places]
 
     def dense(self, tensor: torch.Tensor) -> Place:
@@ -71,6 +72,11 @@ class Layout:
         if extent(tuple(tensor.shape), tensor.stride()) == tensor.numel():
             return self.like(tensor)
         return self.like(tensor.new_empty(tensor.shape, device="meta"))
+
+
+def _pages(nbytes: int) -> int:
+    """Bytes of the pages that so many take."""
+    return -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
 def strides(tensor: torch.Tensor) -> tuple[int, ...]:

@@ -137,7 +137,8 @@ class PlacedStep:
     def memory(self, *inputs: Any, **named: Any) -> list[int]:
         """Run the step and measure the largest bytes in use, of each device that is used: its
         parameters, buffers and what the optimiser keeps, its inputs, the room for what it receives,
-        and what PyTorch allocated. Copies that a failing step is undone from are not counted.
+        and what PyTorch allocated. Copies that a failing step is undone from are not counted, nor
+        what a GPU has let go of while it still leaves.
 
         Raises:
             SituateError: as a call.
@@ -145,12 +146,14 @@ class PlacedStep:
         self._run(_joined(inputs, named), memory=True)
         home = self._placed.home
         found = []
-        for (d, _), ran in zip(self._used, self.ran, strict=True):
+        for (d, device), ran in zip(self._used, self.ran, strict=True):
             state = (self._common.state[self._placed.names.state[p]] for p in home if home[p] == d)
             held = sum(part.nbytes for entry in state for part in entry.parts)
             given = zip(self._placed.inputs, self._common.inputs, strict=True)
             at_input = sum(tensor.nbytes for where, tensor in given if where == d)
-            found.append(held + self._placed.received(d) + at_input + (ran.peak or 0))
+            shared = self._placed.received(d) + at_input
+            # A device with memory of its own allocates what it receives and its inputs.
+            found.append(held + (0 if device.mirrored else shared) + (ran.peak or 0))
         return found
 
     def sync(self) -> None:
