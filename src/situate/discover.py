@@ -164,7 +164,7 @@ def _copy_rate(size: int = 1 << 26) -> float:
     return _two_digits(2.0 * size / _fastest(lambda: np.copyto(target, source)))
 
 
-def _fastest(work: Callable[[], object], seconds: float = 0.3, least: int = 5) -> float:
+def _fastest(work: Callable[[], object], seconds: float = 0.15, least: int = 5) -> float:
     """Seconds of the fastest repetition within these seconds, after one to warm up: on a machine
     that is busy with something else most are slow."""
     work()

@@ -49,6 +49,17 @@ def test_the_plain_step_goes_to_and_fro(crew: Crew, subject: Subject) -> None:
     assert not set(trips) & ran[1].ended.keys()
 
 
+@pytest.mark.parametrize(("cores", "at_once"), [(1, 1), (2, 1), (3, 2)])
+def test_one_core_is_left_to_who_starts_them(
+    cores: int, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("situate.profiling.crew.usable_cpus", lambda: cores)
+    with Crew(DEVICES) as crew:
+        assert len(crew.pids) == at_once
+        crew.start_others()
+        assert len(crew.pids) == 2
+
+
 def test_what_fails_on_a_device_names_it(subject: Subject) -> None:
     bench = Bench(subject, DEVICES[:1], [])
     (hello,) = bench.hellos

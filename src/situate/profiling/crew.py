@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from situate.errors import SituateError
+from situate.machine import usable_cpus
 from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
 from situate.runtime.launch import launched
@@ -43,18 +44,31 @@ def serve(connection: int) -> None:
 class Crew:
     """A process for each of several devices; a context manager that ends them.
 
+    Each loads PyTorch as it starts. As many start at once as leave a core to this process, which
+    may load it too; the others when `start_others` is called.
+
     Attributes:
         beside: seconds that the last step took beside what its devices did.
     """
 
     def __init__(self, devices: Sequence[RealDevice]) -> None:
         self._names = [device.name for device in devices]
+        self._others = list(devices)
         self._connections: list[Connection] = []
         self._processes: list[subprocess.Popen[bytes]] = []
         self._step = 0
         self.beside = 0.0
-        for device in devices:
-            self._start(device)
+        for _ in range(max(1, usable_cpus() - 1)):
+            self._start_next()
+
+    def start_others(self) -> None:
+        """Start those that are not started yet."""
+        while self._others:
+            self._start_next()
+
+    def _start_next(self) -> None:
+        if self._others:
+            self._start(self._others.pop(0))
 
     def _start(self, device: RealDevice) -> None:
         ours, theirs = Pipe()
@@ -101,6 +115,7 @@ class Crew:
         Raises:
             SituateError: a process ended, or cannot run it; all have ended then.
         """
+        self.start_others()
         for i, hello in enumerate(hellos):
             with contextlib.suppress(OSError):
                 reduction.send_handle(self._connections[i], block, self._processes[i].pid)

@@ -81,6 +81,9 @@ def _on_cpus(
     """The model, which is captured while the processes start, and what they measure."""
     pairs = list(cpus)
     with Crew([real for _, real in pairs]) as crew:
+        import torch  # noqa: F401 - which takes a core as long as each of them does
+
+        crew.start_others()
         subject = find_subject(model, optimizer)
         if not pairs:
             return subject, [], [], 0.0, 0.0
