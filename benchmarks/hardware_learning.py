@@ -2,37 +2,45 @@
 
 The search is killed by `kill -9` halfway and goes on from its study; before that, the devices are
 killed under one placement and stopped under another. In the end its plan, that of `single` and that
-of `auto` (planned with measured costs) are run in turn.
+of `auto` (planned with measured costs) run step by step in turn.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import os
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from statistics import median
 from threading import Timer
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import child
 from benchmarks.record import Row, Target, record
+from benchmarks.runtime_cases import in_turn
 from situate.cluster import Cluster
 from situate.costs.measured import Costs
+from situate.decoding import order_of
 from situate.discover import discover, to_toml
 from situate.evaluators.hardware import RealMachine
 from situate.evaluators.measurements import OUTCOMES, Measurements
 from situate.plan import Plan
 from situate.problem import Problem
 from situate.profiling.profile import profile
+from situate.runtime import optimizers
+from situate.runtime.hardware import real_devices
+from situate.runtime.placed import place
+from situate.runtime.step import PlacedStep
 from situate.runtime.subject import Subject, find_subject
+from situate.schedule import Schedule
 from situate.solvers import solve
 from situate.solvers.learner import Learning
 from situate.study import Study
@@ -49,7 +57,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Learn, be killed, go on, compare and record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=240, help="placements, at least 24")
-    parser.add_argument("--rounds", type=int, default=15, help="how often the plans run in the end")
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, help="that the plans run in the end"
+    )
     parser.add_argument("--folder", type=Path, help="keep cluster, costs, study and plan here")
     parser.add_argument("--search", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -72,7 +82,7 @@ def _measure(folder: Path, options: argparse.Namespace) -> None:
     subprocess.run(_command(folder, options.samples), check=True, stdout=subprocess.DEVNULL)
     seconds = time.perf_counter() - began
     after = Study.read(folder / "study").measurements
-    plans = list(_plans(folder, options.rounds))
+    plans = list(_plans(folder, options.seconds))
     search: Row = {
         "samples": len(after),
         "kept_through_kill": len(before),
@@ -171,32 +181,41 @@ def _search(folder: Path, samples: int) -> None:
     result.plan.write(folder / "plan.json")
 
 
-def _plans(folder: Path, rounds: int) -> Iterator[dict[str, Any]]:
-    """What each plan takes, all of them in every round. The better of `single` and `auto` is the
+def _plans(folder: Path, seconds: float) -> Iterator[Row]:
+    """What each plan's step takes, all of them in turn. The better of `single` and `auto` is the
     one whose median is less: that of every round would be the one with the luck."""
     subject, problem = _subject(folder)
     schedules = {name: solve(problem, name).schedule for name in ("single", "auto")}
     schedules["post"] = Plan.read(folder / "plan.json").schedule(problem)
-    with RealMachine(problem, subject, LIMIT) as machine:
-        measured = [
-            {name: machine.run(schedule) for name, schedule in schedules.items()}
-            for _ in range(rounds)
-        ]
-    seconds = {name: [m[name].seconds for m in measured] for name in schedules}
-    better = min(seconds["single"], seconds["auto"], key=median)
-    for name, schedule in schedules.items():
+    with ExitStack() as stack:
+        steps = [stack.enter_context(_placed(subject, problem, s)) for s in schedules.values()]
+        turns = in_turn([partial(step, *subject.given) for step in steps], seconds)
+    better = min((0, 1), key=turns.seconds)
+    for k, (name, schedule) in enumerate(schedules.items()):
+        low, high = np.quantile(turns.ratios(k, better), (0.25, 0.75))
         yield {
             "method": name,
             "devices": len(np.unique(schedule.placement)),
+            "rounds": turns.rounds,
             "predicted_s": schedule.makespan,
-            "measured_s": median(seconds[name]),
-            "standard_error": median(m[name].error for m in measured),
-            "over_the_better": median(s / b for s, b in zip(seconds[name], better, strict=True)),
+            "measured_s": turns.seconds(k),
+            "over_the_better": turns.ratio(k, better),
+            "over_low": float(low),
+            "over_high": float(high),
         }
 
 
+def _placed(subject: Subject, problem: Problem, schedule: Schedule) -> PlacedStep:
+    placed = place(
+        subject.program, schedule.placement, order_of(problem, schedule).tolist(), problem.d
+    )
+    model = copy.deepcopy(subject.model)
+    optimizer = optimizers.default(subject.program.optimizer, list(model.parameters()))
+    return PlacedStep(placed, model, optimizer, real_devices(problem.cluster), keep=False)
+
+
 def _targets(
-    plans: list[dict[str, Any]],
+    plans: list[Row],
     seconds: float,
     kept: bool,
     left: int,
