@@ -115,3 +115,16 @@ def test_a_step_is_that_of_pytorch(
             )
     found, expected = state(model), state(copied)
     torch.testing.assert_close(found, expected, rtol=0, atol=TOLERANCE)
+
+
+def test_what_a_device_receives_and_reads_is_not_counted_twice(
+    processes: StartTeam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tests' device reports no allocation, so what is left is the state."""
+    monkeypatch.setattr(steps, "defining_modules", lambda kernels: ("tests.runtime.apart",))
+    model, inputs, loss = MODELS["towers"]()
+    placed = cut(capture_program(model, inputs, loss, optimizer="sgd"), 1)
+    with PlacedStep(
+        placed, model, default("sgd", [*model.parameters()]), [APART], start=processes
+    ) as step:
+        assert step.memory(*inputs) == [sum(tensor.nbytes for tensor in state(model).values())]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import mmap
 import os
 
 import pytest
@@ -12,6 +13,7 @@ torch = pytest.importorskip("torch")
 from situate.runtime.memory import (  # noqa: E402
     ALIGNMENT,
     Layout,
+    Place,
     anonymous_file,
     extent,
     mapped,
@@ -117,3 +119,13 @@ def test_a_dense_place_has_neither_gaps_nor_repeats(tensor: torch.Tensor) -> Non
 def test_extent() -> None:
     assert [extent((3, 4), (4, 1)), extent((3, 4), (0, 1)), extent((3,), (2,))] == [12, 4, 5]
     assert [extent((), ()), extent((0, 5), (5, 1))] == [1, 0]
+
+
+def test_a_block_has_pages_of_its_own() -> None:
+    layout = Layout()
+    before = layout.place((3,), (1,), torch.float32)
+    (inside,) = layout.block([Place(64, (2,), (1,), torch.float32)], 100)
+    after = layout.place((3,), (1,), torch.float32)
+    pages = [place.offset // mmap.PAGESIZE for place in (before, inside, after)]
+    assert pages == [0, 1, 2]
+    assert inside.offset == mmap.PAGESIZE + 64
