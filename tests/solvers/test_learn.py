@@ -343,6 +343,24 @@ def test_a_plan_to_start_with_is_measured_again_whatever_it_took(finalists: int)
     assert found.measured_best is not None
 
 
+class SlowAtFirst(SimulatedMachine):
+    """A machine that others use while its first placements are measured."""
+
+    finalists = 4
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        found = super().measure(placements, first)
+        return replace(found, seconds=found.seconds * (10 if first < 12 else 1))
+
+
+def test_one_device_is_measured_again_whatever_it_took() -> None:
+    problem = Problem(chain(10), devices(1, 1, 2))
+    learning = Learning(evaluator=SlowAtFirst(problem))
+    found = Search(problem, 0.0, None, 24, 0, 1, None, learning=learning)
+    learn(found, "post", post.learner)
+    assert found.measured_best == solve(problem, "single").makespan
+
+
 @pytest.mark.parametrize("seconds", [np.nan, -1.0, np.inf])
 def test_seconds_that_cannot_be_are_refused(seconds: float) -> None:
     with pytest.raises(SituateError, match=f"evaluator 'fixed' measured {seconds} seconds; a step"):

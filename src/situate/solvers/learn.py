@@ -179,11 +179,18 @@ class _Run:
         self.search.adopt(best, self.order, float(np.median(times[left[0]])))
 
     def _finalists(self) -> list[bytes]:
-        """Those that took least, and where there was a plan to start with the first that ran."""
+        """Those that took least, and whatever they took, for a machine may be slow for a while: all
+        on one device, and where there was a plan to start with the first that ran."""
         ranked = sorted(self.times, key=lambda placement: float(np.median(self.times[placement])))
         chosen = ranked[: self.machine.finalists]
-        first = next(iter(self.times))
-        return chosen + [first] * (self.planned and first not in chosen)
+        simple = [placement for placement in self.times if _on_one_device(placement)]
+        known = [*list(self.times)[: int(self.planned)], *simple]
+        return chosen + [one for one in dict.fromkeys(known) if one not in chosen]
+
+
+def _on_one_device(placement: bytes) -> bool:
+    devices = np.frombuffer(placement, np.int32)
+    return bool((devices == devices[0]).all())
 
 
 def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) -> dict[str, str]:
