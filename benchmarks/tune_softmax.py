@@ -16,6 +16,7 @@ from benchmarks.record import record
 from situate.grouping import Groups, group
 from situate.solvers import cross_entropy, policy_gradient, post, ppo
 from situate.solvers.failures import failure_seconds
+from situate.solvers.grouped import leveled
 from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings
 
 PROBLEMS = (
@@ -36,6 +37,19 @@ PROBLEMS = (
 
 SAMPLES = 2400
 
+GROUPS = 96
+"""As many as the sequence models place, for candidates without levels."""
+
+LEVELS: tuple[dict[str, object], ...] = (
+    {"groups": 256, "coarser": ((16, 0.15), (64, 0.4))},
+    {"groups": 512, "coarser": ((16, 0.15), (128, 0.4))},
+    {"groups": 512, "coarser": ((32, 0.15), (128, 0.4))},
+    {"groups": 512, "coarser": ((16, 0.1), (64, 0.3), (192, 0.6))},
+    {"groups": 512, "coarser": ((64, 0.3),)},
+    {"groups": 1024, "coarser": ((16, 0.15), (128, 0.4))},
+)
+"""From few groups to many."""
+
 
 def candidates(samples: int = SAMPLES) -> dict[str, SoftmaxSettings]:
     """The settings that are weighed against one another, by method and change: those that are
@@ -44,7 +58,7 @@ def candidates(samples: int = SAMPLES) -> dict[str, SoftmaxSettings]:
         name.__name__.rsplit(".", 1)[1]: name.TUNED
         for name in (policy_gradient, ppo, cross_entropy, post)
     }
-    found = {f"{name} paper, grouped": _as_paper(s) for name, s in tuned.items()}
+    found = {f"{name} paper, {GROUPS} groups": _as_paper(s) for name, s in tuned.items()}
     for name, settings in tuned.items():
         found[f"{name} tuned"] = settings
         for change in _changes(name):
@@ -57,17 +71,18 @@ def candidates(samples: int = SAMPLES) -> dict[str, SoftmaxSettings]:
 
 
 def _as_paper(tuned: SoftmaxSettings) -> SoftmaxSettings:
-    """The paper's numbers on the tuned grouping."""
+    """The paper's numbers on groups of the tuned rule."""
     return SoftmaxSettings(
         gradient=tuned.gradient,
         cross_entropy=tuned.cross_entropy,
         grouping=tuned.grouping,
-        groups=tuned.groups,
+        groups=GROUPS,
     )
 
 
 def _changes(method: str) -> Iterator[dict[str, object]]:
-    yield from ({"groups": count} for count in (64, 128))
+    yield from ({"groups": count, "coarser": ()} for count in (64, GROUPS, 128))
+    yield from LEVELS
     yield {"single_first": False}
     if method != "cross_entropy":
         yield from ({"learning_rate": rate} for rate in (0.1, 0.2, 0.3, 1.0, 3.0))
@@ -84,13 +99,18 @@ def learner(
     problem: situate.Problem, samples: int, seed: int, *, settings: SoftmaxSettings
 ) -> SoftmaxLearner:
     """In any settings."""
-    groups = _groups(problem, settings.grouping, settings.groups)
-    return SoftmaxLearner(groups, settings, samples, failure_seconds(problem), seed)
+    counts, shares = zip(*settings.coarser, strict=True) if settings.coarser else ((), ())
+    *coarser, groups = _levels(problem, settings.grouping, settings.groups, counts)
+    levels = list(zip(coarser, shares, strict=True))
+    return SoftmaxLearner(groups, settings, samples, failure_seconds(problem), seed, coarser=levels)
 
 
 @cache
-def _groups(problem: situate.Problem, rule: str, count: int | None) -> Groups:
-    return group(problem, rule, count)
+def _levels(
+    problem: situate.Problem, rule: str, count: int | None, coarser: tuple[int, ...]
+) -> list[Groups]:
+    groups = group(problem, rule, count)
+    return [*leveled(problem, groups, rule, coarser), groups]
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -50,8 +50,26 @@ class Softmax:
         distribution over the allowed devices (Algorithm 1, line 12)."""
         frequency = counts(devices, np.full(len(devices), 1 / len(devices)), len(self.allowed))
         uniform = self.allowed / self.allowed.sum(axis=0)
+        self.assume((1 - epsilon) * frequency + epsilon * uniform)
+
+    def split(self, whole: NDArray[np.int32], allowed: NDArray[np.bool_]) -> Softmax:
+        """Distributions of the parts of groups: those of the whole, and where a part may run but
+        the whole may not, an even share.
+
+        Args:
+            whole: (p,) the group that each part is of.
+            allowed: (p, d) the devices that each part may run on.
+        """
+        parts = Softmax(allowed)
+        p = self.probabilities.take(whole, axis=1)
+        p[parts.allowed & ~self.allowed.take(whole, axis=1)] = 1 / len(p)
+        parts.assume(p)
+        return parts
+
+    def assume(self, probabilities: NDArray[np.floating]) -> None:
+        """Take probabilities (d, g) as far as devices are allowed, relative to their sum."""
         with np.errstate(divide="ignore"):
-            logits = np.log((1 - epsilon) * frequency + epsilon * uniform)
+            logits = np.log(probabilities)
         logits = np.where(self.allowed, np.maximum(logits, LEAST), -np.inf)
         self.logits = logits.astype(np.float32)
 

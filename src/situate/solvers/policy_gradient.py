@@ -19,7 +19,8 @@ TUNED = SoftmaxSettings(
     normalise=True,
     single_first=True,
     grouping="heavy-edge",
-    groups=96,
+    groups=512,
+    coarser=((16, 0.15), (128, 0.4)),
 )
 
 

@@ -20,7 +20,8 @@ TUNED = SoftmaxSettings(
     epsilon=0.05,
     single_first=True,
     grouping="heavy-edge",
-    groups=96,
+    groups=512,
+    coarser=((16, 0.15), (128, 0.4)),
 )
 
 

@@ -15,7 +15,8 @@ TUNED = SoftmaxSettings(
     normalise=True,
     single_first=True,
     grouping="heavy-edge",
-    groups=96,
+    groups=256,
+    coarser=((16, 0.15), (64, 0.4)),
 )
 
 

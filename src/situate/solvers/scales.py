@@ -37,11 +37,11 @@ def scales_of(
     """The groups one by one, then the partitions, labels (units,) each: a group is in the block
     that has most of its seconds."""
     seconds = problem.seconds.min(axis=1)
-    coarser = [_block_of(groups, label[problem.unit], seconds) for label in partitions]
+    coarser = [block_of(groups, label[problem.unit], seconds) for label in partitions]
     return [members(label) for label in (np.arange(len(groups)), *coarser)]
 
 
-def _block_of(
+def block_of(
     groups: Groups, label: NDArray[np.int64], seconds: NDArray[np.float64]
 ) -> NDArray[np.int64]:
     """(g,) the label (n,) that most of a group's seconds (n,) have."""

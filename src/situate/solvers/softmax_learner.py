@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -23,8 +25,11 @@ from situate.problem import Problem
 from situate.solvers.beginnings import Beginnings, beginnings
 from situate.solvers.checkpoint import restored
 from situate.solvers.failures import failure_seconds
-from situate.solvers.grouped import grouped
+from situate.solvers.grouped import grouped, leveled
 from situate.solvers.learner import Learning, State
+
+Levels = Sequence[tuple[Groups, float]]
+"""Groups, and the share of all samples up to which they are what is placed; the shares rise."""
 
 MOST_BETA = 1024.0
 """The weight of the KL penalty stays below this and above its inverse."""
@@ -52,6 +57,8 @@ class SoftmaxSettings:
             deviation.
         grouping, groups: the rule by which ops are placed as one, and its number; `none` is a
             softmax for every op, as in the paper.
+        coarser: fewer groups to begin with, each number with the share of all samples up to which
+            it holds, both rising.
     """
 
     gradient: Literal["proximal", "plain"] | None = "proximal"
@@ -70,6 +77,7 @@ class SoftmaxSettings:
     normalise: bool = False
     grouping: str = "none"
     groups: int | None = None
+    coarser: tuple[tuple[int, float], ...] = ()
 
     def within(self, samples: int) -> SoftmaxSettings:
         """The same with the N of a search of so many samples."""
@@ -81,12 +89,14 @@ class SoftmaxLearner:
     """Independent softmaxes over the devices of every group, as a `Learner`.
 
     Args:
-        groups: what is placed as one.
+        groups: what is placed as one, in the end.
         settings: which updates, and when.
         samples: placements to be measured in all (L).
         failure: seconds that a failing placement counts as, and that no placement exceeds.
         seed: of the samples drawn.
         first: what is measured first where the settings say so; None for single devices.
+        coarser: unions of these groups to begin with, unions of one another, the fewest first;
+            each with the share of the samples up to which it holds.
     """
 
     def __init__(
@@ -97,18 +107,20 @@ class SoftmaxLearner:
         failure: float,
         seed: int,
         first: Beginnings | None = None,
+        coarser: Levels = (),
     ) -> None:
-        self.groups = groups
         self.settings = settings.within(samples)
-        self.policy = Softmax(groups.allowed)
+        self._levels = (*coarser, (groups, 1.0))
         self._samples = samples
         self._failure = failure
         self._seed = seed
-        self._first = Beginnings(groups) if first is None else first
         self._n = 0
+        self.groups = self._groups_now()
+        self.policy = Softmax(self.groups.allowed)
+        self._first = Beginnings(self.groups) if first is None else first
         self._beta = settings.beta
         self._sum = 0.0
-        self._devices = np.empty((0, len(groups)), np.int32)
+        self._devices = np.empty((0, len(self.groups)), np.int32)
         self._times = np.empty(0)
 
     @property
@@ -138,6 +150,20 @@ class SoftmaxLearner:
             self._minimise()
         elif self.settings.gradient and self._n % self.settings.K == 0:
             self._ascend(devices, times)
+        self._refine()
+
+    def _groups_now(self) -> Groups:
+        """Those of the first level that holds for longer."""
+        longer = (groups for groups, share in self._levels if self._n < share * self._samples)
+        return next(longer, self._levels[-1][0])
+
+    def _refine(self) -> None:
+        """Where it is time for finer groups, each goes where the one did that it is a part of."""
+        coarse, self.groups = self.groups, self._groups_now()
+        if self.groups is not coarse:
+            whole = coarse.of_op[self.groups.first]
+            self.policy = self.policy.split(whole, self.groups.allowed)
+            self._devices = self._devices.take(whole, axis=1)
 
     def _minimise(self) -> None:
         """Line 10 and 12: the promising placements' frequencies, and exploration. What failed is
@@ -194,12 +220,14 @@ class SoftmaxLearner:
 
     def restore(self, state: State) -> None:
         """Become what `state` says."""
+        with suppress(KeyError, IndexError, TypeError):  # what it lacks is said next
+            self._n = int(state["numbers"][0])
+        self._refine()
         values = restored(state, self.state(), free=("devices", "times"))
         self.policy.logits = values["logits"].astype(np.float32)
         self._devices = values["devices"].astype(np.int32)
         self._times = values["times"].astype(np.float64)
-        n, self._beta, self._sum = map(float, values["numbers"])
-        self._n = int(n)
+        self._beta, self._sum = map(float, values["numbers"][1:])
 
 
 def softmax_learner(
@@ -207,5 +235,18 @@ def softmax_learner(
 ) -> SoftmaxLearner:
     """The learner of a problem; a grouping asked for goes before that of the settings."""
     groups = grouped(problem, learning, settings.grouping, settings.groups)
-    first = beginnings(problem, learning, groups)
-    return SoftmaxLearner(groups, settings, samples, failure_seconds(problem), seed, first)
+    coarser = _coarser(problem, learning, settings, groups)
+    first = beginnings(problem, learning, coarser[0][0] if coarser else groups)
+    failure = failure_seconds(problem)
+    return SoftmaxLearner(groups, settings, samples, failure, seed, first, coarser)
+
+
+def _coarser(
+    problem: Problem, learning: Learning, settings: SoftmaxSettings, groups: Groups
+) -> Levels:
+    """The levels of the settings, if neither other groups were asked for nor a plan is there to
+    begin with, of which few groups would leave little."""
+    if learning.groups or learning.grouping or learning.start:
+        return ()
+    levels = leveled(problem, groups, settings.grouping, [count for count, _ in settings.coarser])
+    return [(fewer, share) for fewer, (_, share) in zip(levels, settings.coarser, strict=True)]
