@@ -14,6 +14,7 @@ from string import Template
 from typing import Any
 
 from benchmarks.papers import page_heuristics, page_hierarchical, page_post, page_timeline
+from benchmarks.papers.tables import apart
 from benchmarks.record import RESULTS, ROOT
 
 PAGE = ROOT / "docs" / "papers.md"
@@ -73,18 +74,11 @@ def _content(path: Path) -> Content:
     """Of a file and of the one that holds its runs in `paper` settings apart."""
     content = json.loads(path.read_bytes())
     made = _made(content)
-    slow = path.with_stem(f"{path.stem}_paper")
-    if slow.is_file():
-        apart = _in_paper(json.loads(slow.read_bytes()))
-        content["tables"]["runs"] += apart["tables"]["runs"]
-        made += f"; in `paper` settings {_made(apart)}"
+    slow = apart(path)
+    if slow:
+        content["tables"]["runs"] += slow["tables"]["runs"]
+        made += f"; in `paper` settings {_made(slow)}"
     return {**content, "made": made}
-
-
-def _in_paper(content: Content) -> dict[str, Any]:
-    """The runs in these settings alone: where they take hours they have a file of their own."""
-    runs = [run for run in content["tables"]["runs"] if run["settings"] == "paper"]
-    return {**content, "tables": {"runs": runs}}
 
 
 def _made(content: Content) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.papers import checks, markdown, published
 from benchmarks.papers.published import TITLES, PostRow
 from benchmarks.papers.tables import Results
+from benchmarks.record import Target
 
 LINK = 10e9
 """Bytes/s of a link of the K80 presets."""
@@ -20,11 +21,12 @@ def table(content: Mapping[str, Any]) -> Mapping[str, str]:
     """Names of text/post_table.md."""
     results = Results(content["tables"]["rules"], content["tables"]["runs"])
     rows = [row for row in published.POST if _case(row) in results.cases]
+    promises = checks.targets(results)
     return {
         "calibration": _calibration(results, rows),
         "table": markdown.table((*HEAD, "auto", "bound"), _lines(results, rows), 2),
-        "checks": _checks(content["targets"]),
-        "kept": f"{sum(t['met'] for t in content['targets'])} of {len(content['targets'])}",
+        "checks": _checks(promises),
+        "kept": f"{sum(promise.met for promise in promises)} of {len(promises)}",
         "by_case": _by_case(results, rows),
         "resnet": _resnet(results, rows),
         **_first(results, rows),
@@ -79,8 +81,8 @@ def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
     return "", f"`{settings}`", *rules, *learnt, bound
 
 
-def _checks(targets: Sequence[Mapping[str, Any]]) -> str:
-    lines = [(t["what"], t["wanted"], t["measured"], markdown.yes(t["met"])) for t in targets]
+def _checks(targets: Sequence[Target]) -> str:
+    lines = [(t.what, t.wanted, t.measured, markdown.yes(t.met)) for t in targets]
     return markdown.table(("promise", "wanted", "measured", "kept"), lines, 4)
 
 

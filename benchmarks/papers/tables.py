@@ -27,6 +27,16 @@ def spread(values: Sequence[float | None]) -> Spread | None:
     return Spread(statistics.fmean(known), min(known), max(known), len(known)) if known else None
 
 
+def apart(path: Path) -> dict[str, Any] | None:
+    """Runs in `paper` settings, if they are in a file of their own, for these take long."""
+    slow = path.with_stem(f"{path.stem}_paper")
+    if not slow.is_file():
+        return None
+    content = json.loads(slow.read_bytes())
+    runs = [run for run in content["tables"]["runs"] if run["settings"] == "paper"]
+    return {**content, "tables": {"runs": runs}}
+
+
 @dataclass(frozen=True)
 class Results:
     """Rows of the rules, one a case, and rows of the runs, one a method, settings and seed."""
@@ -36,9 +46,12 @@ class Results:
 
     @classmethod
     def read(cls, path: Path) -> Results:
-        """Of a file of benchmarks/results; empty where there is none."""
-        tables = json.loads(path.read_bytes())["tables"] if path.is_file() else {}
-        return cls(tables.get("rules", []), tables.get("runs", []))
+        """Of a file of benchmarks/results and its `apart`; empty where there is none."""
+        if not path.is_file():
+            return cls([], [])
+        tables = json.loads(path.read_bytes())["tables"]
+        slow = apart(path)
+        return cls(tables["rules"], tables["runs"] + (slow["tables"]["runs"] if slow else []))
 
     @property
     def cases(self) -> list[str]:

@@ -154,3 +154,18 @@ def test_steps_along_the_penalty_overshoot_where_its_weight_exceeds_four(beta, s
     for _ in range(50):
         logits += surrogate_gradient(softmax(logits), old, np.zeros_like(old), beta)
     assert (kl_divergence(old, softmax(logits)) < 1e-6) == settles
+
+
+def test_parts_are_placed_as_the_whole_was():
+    whole = Softmax(np.array([[True, True, False], [True, True, True]]))
+    whole.logits[:, 0] += np.float32(np.log([1, 3, 5]))
+    parts = whole.split(np.array([1, 0, 0], np.int32), ANY[:3] & [True, True, False])
+    np.testing.assert_allclose(parts.probabilities[:, 0], [0.5, 0.5, 0], rtol=1e-6)
+    np.testing.assert_allclose(parts.probabilities[:, 1:].T, [[0.25, 0.75, 0]] * 2, rtol=1e-6)
+
+
+def test_a_part_may_go_where_its_whole_could_not():
+    whole = Softmax(np.array([[True, False]]))
+    parts = whole.split(np.zeros(2, np.int32), np.array([[True, True], [True, False]]))
+    assert parts.probabilities[1, 0] >= 0.25
+    assert parts.probabilities[:, 1].tolist() == [1, 0]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from situate.errors import SituateError
 from situate.problem import Problem
-from situate.solvers.grouped import grouped
+from situate.solvers.grouped import grouped, leveled
 from situate.solvers.learner import Learning
+from tests.grouping.cases import problems
 from tests.solvers.families import chain, devices
 
 PROBLEM = Problem(chain(60), devices(1, 1))
@@ -33,3 +36,19 @@ def test_a_rule_that_takes_no_number_is_given_none() -> None:
     assert len(grouped(PROBLEM, Learning(grouping="none"), "heavy-edge", 20)) == 60
     with pytest.raises(SituateError, match="takes no number"):
         grouped(PROBLEM, Learning(grouping="none", groups=5), "heavy-edge", 20)
+
+
+@pytest.mark.parametrize("case", problems())
+def test_levels_are_unions_of_finer_ones_and_fewer(case: str) -> None:
+    problem = problems()[case]
+    groups = grouped(problem, Learning(), "heavy-edge", 8)
+    levels = [*leveled(problem, groups, "heavy-edge", (2, 4)), groups]
+    for coarse, fine in itertools.pairwise(levels):
+        assert len(coarse) <= len(fine)
+        assert (coarse.of_op == coarse.of_op[fine.first][fine.of_op]).all()
+        assert coarse.allowed.any(axis=1).all()
+
+
+def test_a_level_has_as_many_groups_as_asked_for_where_ops_are_alike() -> None:
+    groups = grouped(PROBLEM, Learning(), "heavy-edge", 20)
+    assert [len(level) for level in leveled(PROBLEM, groups, "heavy-edge", (3, 10))] == [3, 10]

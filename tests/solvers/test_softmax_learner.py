@@ -207,3 +207,69 @@ def test_the_papers_settings_start_with_what_they_draw():
         raise AssertionError
 
     softmax_learner(POST, PROBLEM, Learning(start=start), 240, 0).ask(12)
+
+
+def refined(samples=240, *, settings=POST):
+    """Two groups up to half of the samples, then one for every op."""
+    groups = make_groups(PROBLEM, np.arange(PROBLEM.units))
+    coarse = make_groups(PROBLEM, np.arange(PROBLEM.units) // 5)
+    return SoftmaxLearner(groups, settings, samples, 100.0, 0, coarser=[(coarse, 0.5)])
+
+
+def test_few_groups_are_placed_first_and_their_parts_later():
+    post, groups = refined(120), []
+    for _ in range(10):
+        placements = post.ask(12)
+        groups.append(len(np.unique(placements, axis=1).T))
+        teach(post, 12)
+    assert max(groups[:5]) == 2
+    assert min(groups[5:]) > 2
+
+
+def test_a_finer_group_begins_where_the_coarser_one_ended():
+    ce = refined(120, settings=dataclasses.replace(POST, gradient=None, epsilon=0.0))
+    placements = np.repeat([[0] * 5 + [1] * 5], 60, axis=0).astype(np.int32)
+    ce.tell(placements, told(np.ones(60)))
+    assert len(ce.groups) == PROBLEM.n
+    np.testing.assert_array_equal(ce.ask(60), placements)
+
+
+def test_candidates_for_the_elite_stay_when_groups_become_finer():
+    settings = dataclasses.replace(POST, gradient=None, epsilon=0.0, memory=2)
+    ce = refined(120, settings=settings)
+    good = np.repeat([[1] * 5 + [0] * 5], 60, axis=0).astype(np.int32)
+    ce.tell(good, told(np.ones(60)))
+    ce.tell(ce.ask(60) * 0, told(np.full(60, 2.0)))
+    np.testing.assert_array_equal(ce.ask(1), good[:1])
+
+
+@pytest.mark.parametrize("samples", [96, 120, 132])
+def test_a_checkpoint_says_how_fine_the_groups_are(samples):
+    one, other = refined(), refined()
+    teach(one, samples)
+    other.restore(one.state())
+    np.testing.assert_array_equal(other.ask(12), one.ask(12))
+    assert len(other.groups) == (2 if samples < 120 else PROBLEM.n)
+
+
+def test_a_checkpoint_without_numbers_is_refused_by_name():
+    state = refined().state()
+    for numbers in (np.empty(0), np.zeros((), complex), np.array("many")):
+        with pytest.raises((SituateError, ValueError)):
+            refined().restore({**state, "numbers": numbers})
+    with pytest.raises(SituateError, match="lacks 'numbers'"):
+        refined().restore({key: value for key, value in state.items() if key != "numbers"})
+
+
+@pytest.mark.parametrize(
+    ("learning", "groups"),
+    [
+        (Learning(), 16),
+        (Learning(groups=20), 20),
+        (Learning(grouping="none"), 60),
+        (Learning(start=lambda: np.zeros(60, np.int32)), 60),
+    ],
+)
+def test_tuned_post_begins_with_few_groups_unless_others_or_a_plan_are_given(learning, groups):
+    problem = Problem(fork(60), devices(1, 1, 2))
+    assert len(softmax_learner(POST_TUNED, problem, learning, 240, 0).groups) == groups
