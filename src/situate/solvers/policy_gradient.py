@@ -19,8 +19,8 @@ TUNED = SoftmaxSettings(
     normalise=True,
     single_first=True,
     grouping="heavy-edge",
-    groups=512,
-    coarser=((16, 0.15), (128, 0.4)),
+    groups=256,
+    coarser=((16, 0.15), (64, 0.4)),
 )
 
 
