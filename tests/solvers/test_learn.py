@@ -22,7 +22,7 @@ from situate.grouping import make_groups
 from situate.problem import RULES, Problem
 from situate.result import Result
 from situate.solvers import LEARNERS, auto, post, solve
-from situate.solvers.learn import ROUNDS, learn
+from situate.solvers.learn import learn
 from situate.solvers.learner import Learning, Settings
 from situate.solvers.search import Search
 from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings
@@ -288,22 +288,59 @@ class Lucky(SimulatedMachine):
 def test_of_noisy_placements_the_best_are_measured_again() -> None:
     machine = Lucky()
     found = search(None, evaluator=machine)
-    assert len(machine.asked) == ROUNDS
-    assert all(np.array_equal(asked, machine.asked[0]) for asked in machine.asked)
+    assert [len(asked) for asked in machine.asked] == [4, 2, 2]
     assert len(np.unique(machine.asked[0], axis=0)) == 4
+    assert np.array_equal(machine.asked[1], machine.asked[2])
     again = SimulatedMachine(PROBLEM).measure(machine.asked[0], 0).seconds
     assert found.best is not None
     assert found.best.value == found.measured_best == again.min() < again.max()
     assert sum(len(batch) for batch in found.measurements) == SAMPLES
 
 
-def test_of_many_finalists_the_better_half_goes_on_until_four_are_left() -> None:
+def test_of_many_finalists_the_better_half_is_measured_more_often() -> None:
     machine = Lucky()
     machine.finalists = 13
     found = search(None, evaluator=machine)
-    assert [len(asked) for asked in machine.asked] == [13, 6, *[4] * ROUNDS]
+    assert [len(asked) for asked in machine.asked] == [13, 7, *[4] * 3, *[2] * 6]
     again = SimulatedMachine(PROBLEM).measure(machine.asked[0], 0).seconds
     assert found.measured_best == again.min()
+
+
+def test_of_few_samples_one_in_eight_is_measured_again() -> None:
+    machine = Lucky()
+    machine.finalists = 100
+    search(None, evaluator=machine)
+    assert len(machine.asked[0]) == SAMPLES // 8 + 1
+
+
+class Drifting(Lucky):
+    """A machine that is ever slower, and once more so for the first of the finalists."""
+
+    rounds: tuple[list[float], ...] = ([0.9, 1.0, 100.0, 100.0], [2.4, 2.0], [2.7, 3.0])
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        found = super().measure(placements, first)
+        if first < SAMPLES:
+            return found
+        seconds = np.array(self.rounds[len(self.asked) - 1])
+        return Measurements(seconds, np.isinf(seconds).astype(np.uint8))
+
+
+def test_finalists_are_compared_by_what_they_took_in_the_same_round() -> None:
+    machine = Drifting()
+    found = search(None, evaluator=machine)
+    assert found.best is not None
+    assert np.array_equal(found.best.placement, machine.asked[0][0])
+    assert found.measured_best == 2.4
+
+
+def test_a_finalist_that_failed_once_is_not_chosen() -> None:
+    machine = Drifting()
+    machine.rounds = ([np.inf, 1.0, np.inf, np.inf], [2.0, 1.0], [2.0, 1.0])
+    found = search(None, evaluator=machine)
+    assert found.best is not None
+    assert np.array_equal(found.best.placement, machine.asked[0][1])
+    assert found.measured_best == 2.0
 
 
 def test_a_complete_study_holds_what_was_measured_again(tmp_path: Path) -> None:
@@ -327,7 +364,7 @@ def test_what_was_measured_again_before_a_kill_is_not_lost(tmp_path: Path) -> No
         search(tmp_path / "study", evaluator=Killed())
     machine = Lucky()
     found = search(tmp_path / "study", evaluator=machine)
-    assert len(machine.asked) == ROUNDS - 2
+    assert len(machine.asked) == 1
     assert _outcome(found) == _outcome(search(None, evaluator=Lucky()))
 
 

@@ -60,8 +60,8 @@ class Evaluator(Protocol):
 
     @property
     def finalists(self) -> int:
-        """How many of the placements that took least are measured again before one is chosen: the
-        smallest of many noisy times is a lucky one. None where 0."""
+        """How many at most of the placements that took least are measured again before one is
+        chosen: the smallest of many noisy times is a lucky one. None where 0."""
         ...
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:

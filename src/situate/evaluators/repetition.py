@@ -12,7 +12,7 @@ LEAST, MOST = 3, 10
 SHORT = 0.2
 """Seconds within which more than `MOST` steps are no trouble."""
 
-ERROR = 0.02
+ERROR = 0.03
 """Standard error, as a fraction of the mean, that is small enough to stop at."""
 
 

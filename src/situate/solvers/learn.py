@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from situate.errors import SituateError
 from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
@@ -20,11 +21,11 @@ from situate.version import VERSION
 SAMPLES = 2400
 """Placements measured where no number of evaluations is given (Post, section 4)."""
 
-FEW = 4
-"""Finalists that are measured several times; of more, the better half stays after each round."""
+SAMPLES_EACH = 8
+"""For one placement that is measured again in the end, four to five times in the mean."""
 
-ROUNDS = 3
-"""How often the last ones are measured."""
+NEVER = 1e300
+"""Seconds that a finalist which failed counts as, when all are compared."""
 
 PLANNING = 5000
 """Evaluations of `auto` for the plan that a machine measures first: seconds on a thousand ops."""
@@ -160,32 +161,43 @@ class _Run:
         self.search.report()
 
     def _settle(self) -> None:
-        """Measure the placements that took least again, in turn, and halve them until few are left.
-        What decides was measured since: of many noisy times the smallest is a lucky one."""
+        """Measure the placements that took least again: all of them in turn, then the better half
+        twice as often, until of two one is chosen (sequential halving, Karnin, Koren and Somekh,
+        2013). What decides was measured since: of many noisy times the smallest is a lucky one."""
         left, measured = self._finalists(), 0
-        times: dict[bytes, list[float]] = {placement: [] for placement in left}
+        most = len(left)
+        seconds = np.empty((most, 0))
         while True:
-            for _ in range(ROUNDS if len(left) <= FEW else 1):
-                placements = np.array([np.frombuffer(p, np.int32) for p in left])
-                found = self._measure(measured, placements, "finals").times(np.inf)
+            for _ in range(most // len(left)):
+                found = self._measure(measured, left, "finals").times(np.inf)
                 measured += len(left)
-                for placement, seconds in zip(left, found.tolist(), strict=True):
-                    times[placement].append(seconds)
-            left.sort(key=lambda placement: float(np.median(times[placement])))
-            if len(left) <= FEW:
+                seconds = np.column_stack((seconds, found))
+            ranked = np.argsort(_paces(seconds), kind="stable")
+            if len(left) <= 2:
                 break
-            left = left[: max(FEW, len(left) // 2)]
-        best = np.frombuffer(left[0], np.int32)
-        self.search.adopt(best, self.order, float(np.median(times[left[0]])))
+            ranked = ranked[: (len(left) + 1) // 2]
+            left, seconds = left[ranked], seconds[ranked]
+        best = ranked[0]
+        self.search.adopt(left[best], self.order, float(np.median(seconds[best])))
 
-    def _finalists(self) -> list[bytes]:
-        """Those that took least, and whatever they took, for a machine may be slow for a while: all
-        on one device, and where there was a plan to start with the first that ran."""
+    def _finalists(self) -> Placement:
+        """(k, n) those that took least, at most one of `SAMPLES_EACH`; and whatever they took, for
+        a machine may be slow for a while: all on one device, and where there was a plan to start
+        with the first that ran."""
         ranked = sorted(self.times, key=lambda placement: float(np.median(self.times[placement])))
-        chosen = ranked[: self.machine.finalists]
+        chosen = ranked[: min(self.machine.finalists, -(-self.done // SAMPLES_EACH))]
         simple = [placement for placement in self.times if _on_one_device(placement)]
         known = [*list(self.times)[: int(self.planned)], *simple]
-        return chosen + [one for one in dict.fromkeys(known) if one not in chosen]
+        all_of_them = dict.fromkeys([*chosen, *known])
+        return np.array([np.frombuffer(placement, np.int32) for placement in all_of_them])
+
+
+def _paces(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(k,) of placements measured in rounds (k, rounds): the median of what each took over what all
+    took in its round, for a machine may be slow for a while; infinite if it ever failed."""
+    taken = np.minimum(seconds, NEVER)
+    paces = np.median(taken / np.median(taken, axis=0), axis=1)
+    return np.where(np.isfinite(seconds).all(axis=1), paces, np.inf)
 
 
 def _on_one_device(placement: bytes) -> bool:
