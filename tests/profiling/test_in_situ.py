@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
+from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
@@ -16,6 +18,7 @@ from situate.errors import SituateError
 from situate.profiling import in_situ
 from situate.profiling.crew import Crew
 from situate.profiling.in_situ import InSitu, of_each_sort
+from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
 from situate.runtime.subject import Subject
 
@@ -72,6 +75,36 @@ def test_both_directions_are_links(found: InSitu) -> None:
     assert {(link.source, link.target) for link in links} == {("a", "b"), ("b", "a")}
     assert all(0 < link.bandwidth < math.inf for link in links)
     assert 0 < synchronisation < 1
+
+
+class ColdAtFirst(Crew):
+    """Devices whose first step takes a thousand times as long."""
+
+    cold = True
+
+    def run(self, members: Iterable[int], timed: bool, memory: bool = False) -> dict[int, Ran]:
+        found = super().run(members, timed, memory)
+        if timed and self.cold:
+            self.cold = False
+            return {i: replace(ran, ended=_later(ran)) for i, ran in found.items()}
+        return found
+
+
+def _later(ran: Ran) -> dict[int, float]:
+    return {op: ran.began[op] + 1000 * (end - ran.began[op]) for op, end in ran.ended.items()}
+
+
+def test_what_devices_cost_one_another_is_measured_warm_however_long_a_step_takes(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_situ, "LONG", 0.0)
+    monkeypatch.setattr(in_situ, "BUDGET", 0.0)
+    reals = [RealDevice("a", "cpu", 1), RealDevice("b", "cpu", 1)]
+    devices = [CPU, Device("b", "cpu", "Xeon", threads=1)]
+    with ColdAtFirst(reals) as crew:
+        (device,) = InSitu(crew, subject, devices, reals).measured()
+    assert {"matmul", "update"} <= device.contention.keys()
+    assert max(device.contention.values()) < 100
 
 
 def test_a_long_step_is_measured_op_by_op_and_never_together(subject: Subject) -> None:
