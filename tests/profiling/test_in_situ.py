@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from unittest.mock import Mock
@@ -75,6 +76,19 @@ def test_both_directions_are_links(found: InSitu) -> None:
     assert {(link.source, link.target) for link in links} == {("a", "b"), ("b", "a")}
     assert all(0 < link.bandwidth < math.inf for link in links)
     assert 0 < synchronisation < 1
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.05])
+def test_a_step_is_repeated_an_odd_number_of_times_and_thrice_at_least(
+    budget: float, subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_situ, "BUDGET", budget)
+    with Crew([RealDevice("a", "cpu", 1)]) as crew:
+        (device,) = InSitu(crew, subject, [CPU], [RealDevice("a", "cpu", 1)]).measured()
+    ops = Counter(op.signature for op in subject.program.graph.ops)
+    steps = {timing.count / ops[name] for name, timing in device.seconds.items()}
+    assert len(steps) == 1
+    assert steps < {3, 5, 7, 9, 11, 13, 15, 17, 19, 21}
 
 
 class ColdAtFirst(Crew):

@@ -26,8 +26,8 @@ from situate.runtime.subject import Subject
 BUDGET = 1.0
 """Seconds that steps of one kind, alone or together, are repeated for."""
 
-MOST = 20
-"""Steps of one kind at most."""
+LEAST, MOST = 3, 21
+"""Steps of one kind: an odd number, for of two an op's median would be the faster one."""
 
 LONG = 4.0
 """Seconds of a step above which one of a kind is enough."""
@@ -145,11 +145,11 @@ def of_each_sort(devices: Sequence[Device]) -> list[int]:
 
 
 def _repeated(crew: Crew, members: Sequence[int]) -> list[Step]:
-    """Steps of these devices for `BUDGET` seconds, and at least two unless they are long."""
+    """Steps of these devices for `BUDGET` seconds, and at least `LEAST` unless they are long."""
     steps: list[Step] = [crew.run(members, timed=True)]
     taken = _longest(steps[0])
-    count = min(MOST, max(1 + (taken < LONG), int(BUDGET / max(taken, 1e-9))))
-    return steps + [crew.run(members, timed=True) for _ in range(count - 1)]
+    count = min(MOST, max(LEAST if taken < LONG else 1, int(BUDGET / max(taken, 1e-9))))
+    return steps + [crew.run(members, timed=True) for _ in range(2 * (count // 2))]
 
 
 def _longest(step: Step) -> float:
