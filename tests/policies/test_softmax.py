@@ -7,11 +7,11 @@ import pytest
 
 from situate.policies.softmax import (
     Softmax,
+    Surrogate,
     counts,
     kl_divergence,
     policy_gradient,
     softmax,
-    surrogate_gradient,
 )
 
 D, G, K = 3, 4, 6
@@ -58,7 +58,7 @@ def surrogate(u, old, devices, advantage, beta):
 def closed_form(old, new, devices, advantage, beta):
     q = softmax(old)
     weighted = counts(devices, advantage / len(devices), D)
-    return surrogate_gradient(softmax(new), q, weighted / q, beta)
+    return Surrogate(q, weighted, beta).gradient(softmax(new))
 
 
 def test_the_policy_gradient_is_that_of_the_likelihood():
@@ -151,8 +151,9 @@ def test_steps_along_the_penalty_overshoot_where_its_weight_exceeds_four(beta, s
     """Its curvature at even odds of two devices is beta / 2."""
     old = np.full((2, 1), 0.5, np.float32)
     logits = np.array([[0.01], [-0.01]], np.float32)
+    penalty = Surrogate(old, np.zeros_like(old), beta)
     for _ in range(50):
-        logits += surrogate_gradient(softmax(logits), old, np.zeros_like(old), beta)
+        logits += penalty.gradient(softmax(logits))
     assert (kl_divergence(old, softmax(logits)) < 1e-6) == settles
 
 

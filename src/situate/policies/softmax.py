@@ -38,11 +38,13 @@ class Softmax:
         """Devices (k, g) drawn independently; one without any probability is never drawn."""
         p = self.probabilities
         drawn = generator.random((k, p.shape[1]), np.float32)
-        devices = np.zeros(drawn.shape, np.int16)
-        for below in p.cumsum(axis=0)[:-1]:
-            devices += drawn >= below
+        devices = np.zeros(drawn.shape, np.min_scalar_type(len(p)))
+        below = np.zeros_like(p[0])
+        for of_device in p[:-1]:
+            below += of_device
+            devices += (drawn >= below).view(np.uint8)
         last = len(p) - 1 - (p[::-1] > 0).argmax(axis=0)
-        np.minimum(devices, last.astype(np.int16), out=devices)
+        np.minimum(devices, last.astype(devices.dtype), out=devices)
         return devices.astype(np.int32)
 
     def estimate(self, devices: NDArray[np.int32], epsilon: float) -> None:
@@ -100,22 +102,28 @@ def policy_gradient(p: Array, weighted: Array) -> Array:
     return np.asarray(weighted - p * weighted.sum(axis=0))
 
 
-def surrogate_gradient(p: Array, old: Array, ratio_weight: Array, beta: float) -> Array:
-    """(d, g) gradient of Post's Eq. 11 by the new preferences u; see docs/methods/post.md.
+class Surrogate:
+    """Post's Eq. 11, as a function of new preferences u; see docs/methods/post.md.
 
     Args:
-        p: (d, g) new probabilities.
         old: (d, g) probabilities that the samples were drawn from.
-        ratio_weight: (d, g) `counts` of the samples with their advantages over their number,
-            divided by `old`; zero where nothing was drawn.
+        weighted: (d, g) `counts` of the samples with their advantages over their number.
         beta: weight of the KL divergence of the new distribution from the old one.
     """
-    gradient: Array = ratio_weight * p
-    pull = gradient.sum(axis=0)
-    pull += np.float32(beta)
-    gradient -= p * pull
-    gradient += np.float32(beta) * old
-    return gradient
+
+    def __init__(self, old: Array, weighted: Array, beta: float) -> None:
+        self._ratio_weight = np.divide(weighted, old, out=np.zeros_like(old), where=old > 0)
+        self._beta = np.float32(beta)
+        self._back: Array = self._beta * old
+
+    def gradient(self, p: Array) -> Array:
+        """(d, g) by u, where the new probabilities are p (d, g)."""
+        gradient: Array = self._ratio_weight * p
+        pull = gradient.sum(axis=0)
+        pull += self._beta
+        gradient -= p * pull
+        gradient += self._back
+        return gradient
 
 
 def kl_divergence(old: Array, new: Array) -> float:

@@ -15,11 +15,11 @@ from situate.grouping import Groups
 from situate.policies.softmax import (
     Array,
     Softmax,
+    Surrogate,
     counts,
     kl_divergence,
     policy_gradient,
     softmax,
-    surrogate_gradient,
 )
 from situate.problem import Problem
 from situate.solvers.beginnings import Beginnings, beginnings
@@ -191,11 +191,10 @@ class SoftmaxLearner:
             self._proximal(weighted)
 
     def _proximal(self, weighted: Array) -> None:
-        old, logits = self.policy.probabilities, self.policy.logits.copy()
-        ratio_weight = np.divide(weighted, old, out=np.zeros_like(old), where=old > 0)
-        p = old
+        p = old = self.policy.probabilities
+        surrogate, logits = Surrogate(old, weighted, self._beta), self.policy.logits.copy()
         for _ in range(self.settings.steps):
-            gradient = surrogate_gradient(p, old, ratio_weight, self._beta)
+            gradient = surrogate.gradient(p)
             gradient *= np.float32(self.settings.learning_rate)
             logits += gradient
             p = softmax(logits)
