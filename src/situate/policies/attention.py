@@ -44,8 +44,10 @@ class Attention(nn.Module):
         """
         if self.query is None:
             scores = torch.bmm(states, keys.transpose(1, 2))
-        else:
+        elif torch.is_grad_enabled():
             scores = _Additive.apply(self.query(states), keys, self.v)  # type: ignore[no-untyped-call]
+        else:
+            scores = _additive(self.query(states), keys, self.v)
         return torch.bmm(torch.softmax(scores, 2), outputs)
 
 
@@ -61,8 +63,7 @@ class _Additive(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
         ctx.save_for_backward(queries, keys, v)
-        blocks = torch.split(queries, _rows(queries, keys), 1)
-        return torch.cat([_sigmoids(block, keys) @ v for block in blocks], 1)
+        return _additive(queries, keys, v)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -76,6 +77,11 @@ class _Additive(torch.autograd.Function):
             of_queries.append(slopes.sum(2))
             of_keys += slopes.sum(1)
         return torch.cat(of_queries, 1) * v, of_keys * v, of_v
+
+
+def _additive(queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
+    blocks = torch.split(queries, _rows(queries, keys), 1)
+    return torch.cat([_sigmoids(block, keys) @ v for block in blocks], 1)
 
 
 def _rows(queries: Tensor, keys: Tensor) -> int:
