@@ -42,12 +42,11 @@ class Attention(nn.Module):
             outputs: (b, g, h) of the encoder.
             keys: (b, g, a) of the outputs.
         """
-        if self.query is None:
+        if self.query is None or self.v is None:
             scores = torch.bmm(states, keys.transpose(1, 2))
-        elif torch.is_grad_enabled():
-            scores = _Additive.apply(self.query(states), keys, self.v)  # type: ignore[no-untyped-call]
         else:
-            scores = _additive(self.query(states), keys, self.v)
+            additive = _Additive.apply if torch.is_grad_enabled() else _additive
+            scores = additive(self.query(states), keys, self.v)
         return torch.bmm(torch.softmax(scores, 2), outputs)
 
 
