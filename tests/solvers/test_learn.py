@@ -343,6 +343,15 @@ def test_a_finalist_that_failed_once_is_not_chosen() -> None:
     assert found.measured_best == 2.0
 
 
+def test_finalists_that_take_no_time_are_compared() -> None:
+    machine = Drifting()
+    machine.rounds = ([np.inf, 0.0, 0.0, 1.0], [0.0, 1.0], [0.0, 1.0])
+    found = search(None, evaluator=machine)
+    assert found.best is not None
+    assert np.array_equal(found.best.placement, machine.asked[0][1])
+    assert found.measured_best == 0.0
+
+
 def test_a_complete_study_holds_what_was_measured_again(tmp_path: Path) -> None:
     first, second = Lucky(), Lucky()
     found = search(tmp_path / "study", evaluator=first)

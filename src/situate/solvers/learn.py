@@ -24,8 +24,8 @@ SAMPLES = 2400
 SAMPLES_EACH = 8
 """For one placement that is measured again in the end, four to five times in the mean."""
 
-NEVER = 1e300
-"""Seconds that a finalist which failed counts as, when all are compared."""
+INSTANT, NEVER = 1e-9, 1e100
+"""Seconds that a round of finalists counts as at least, and that one which failed counts as."""
 
 PLANNING = 5000
 """Evaluations of `auto` for the plan that a machine measures first: seconds on a thousand ops."""
@@ -196,7 +196,8 @@ def _paces(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """(k,) of placements measured in rounds (k, rounds): the median of what each took over what all
     took in its round, for a machine may be slow for a while; infinite if it ever failed."""
     taken = np.minimum(seconds, NEVER)
-    paces = np.median(taken / np.median(taken, axis=0), axis=1)
+    rounds = np.maximum(np.median(taken, axis=0), INSTANT)
+    paces = np.median(taken / rounds, axis=1)
     return np.where(np.isfinite(seconds).all(axis=1), paces, np.inf)
 
 
