@@ -11,6 +11,10 @@ namespace situate {
 namespace {
 // What takes no time is heavy: the least that counts as a product of two groups' seconds.
 constexpr double least_product = 1e-30;
+
+// Times that an edge in the mean is brought up to date to the last bit; from then on, only when its
+// weight has halved. A hub's edges all fall whenever it grows, which would take their square.
+constexpr int64_t patience = 64;
 }  // namespace
 
 // The heaviest edge is the greatest, of equal ones that of the first groups.
@@ -53,14 +57,16 @@ void Contraction::contract(int count, double limit) {
   for (const int a : groups())
     for (const auto& [b, flow] : flow_[a])
       if (a < b) heavier.push_back(edge(a, b));
+  int64_t exact = patience * static_cast<int64_t>(heavier.size());
   std::priority_queue<Edge> edges({}, std::move(heavier));
   while (!edges.empty() && left_ > count) {
     const auto [weight, a, b] = edges.top();
     edges.pop();
     if (!flow_[a].contains(b) || seconds_[a] + seconds_[b] > limit) continue;
     const Edge now = edge(a, b);
-    if (now.weight < weight) {
+    if (now.weight < (exact > 0 ? weight : weight / 2)) {
       edges.push(now);
+      --exact;
     } else if (share(a, b)) {
       heavier.clear();
       merge(a, b, heavier);

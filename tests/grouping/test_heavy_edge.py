@@ -55,6 +55,18 @@ def test_no_group_is_much_longer_than_the_average_or_the_longest_op():
     assert seconds(problem, 20).max() <= heavy_edge.MOST**2 * longest
 
 
+def test_what_a_hub_exchanges_most_with_joins_it():
+    """Each that joins makes the edges to all others lighter."""
+    readers = 2000
+    ops = tuple(Op(f"op{j}", seconds={"*": 1.0}) for j in range(readers + 1))
+    sizes = np.random.default_rng(0).permutation(readers) + 1
+    tensors = (Tensor(f"t{j}", j, int(size), (0,)) for j, size in enumerate(sizes, 1))
+    problem = Problem(Graph("hub", ops, tuple(tensors)), families.devices(1, 1))
+    labels = heavy_edge.labels(problem, 1000)
+    joined = sizes[labels[1:] == labels[0]]
+    assert sorted(joined) == list(range(1000, readers + 1))
+
+
 def test_a_heavy_edge_outweighs_many_light_ones():
     """A cut by edges at random would send about seven eighths of the bytes."""
     rng = np.random.default_rng(0)
