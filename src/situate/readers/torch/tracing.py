@@ -15,6 +15,7 @@ from situate.readers.torch.errors import SHAPES, explained, quiet
 from situate.readers.torch.names import path_of
 from situate.readers.torch.recurrent import layers_step_by_step
 from situate.readers.torch.refused import backward_is_autograds, check_dense
+from situate.readers.torch.shared_heads import heads_share
 
 if TYPE_CHECKING:
     import torch
@@ -156,7 +157,8 @@ def _joint(
 
     if training and not any(p.requires_grad for p in step.parameters()):
         raise SituateError("no parameter takes a gradient, so there is no training step")
-    with mode, contextlib.redirect_stderr(io.StringIO()), backward_is_autograds(training):
+    silent = contextlib.redirect_stderr(io.StringIO())
+    with mode, silent, heads_share(), backward_is_autograds(training):
         exported = _exported(step, tensors)
     if not _is_static(exported):
         with mode:
