@@ -52,7 +52,7 @@ class Upsampling(nn.Module):
 
 
 def upsampling() -> Any:
-    """A kernel that a call runs and no module names, captured op by op."""
+    """A kernel that PyTorch would trace as many ops."""
     return Upsampling(), (torch.randn(2, 3, 9, 9), torch.randn(2, 2, 12, 12)), loss
 
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 Key = Mapping[str, str]
 """What a graph was captured of, by name."""
 
-CAPTURES = "heads share"
+CAPTURES = "interpolation whole"
 """Another word whenever the same model is captured as another graph."""
 
 

@@ -85,25 +85,6 @@ def test_modules_with_kernels_of_their_own_are_named():
     assert taken_apart(nn.Linear(2, 2), training=True) == []
 
 
-@pytest.mark.parametrize(
-    ("mode", "dimensions"),
-    [("linear", 1), ("bilinear", 2), ("bicubic", 2), ("trilinear", 3), ("nearest", 2)],
-)
-def test_interpolation_is_named_where_capture_takes_it_apart(mode, dimensions):
-    from torch import nn
-
-    class Upsampling(nn.Module):
-        def forward(self, x):
-            return nn.functional.interpolate(x * 3, scale_factor=2, mode=mode)
-
-    model, x = Upsampling(), torch.randn(2, 3, *[5] * dimensions)
-    step = partial(placed_step, given=((x,), None))
-    found = compare(model, (x,), None, None, step, steps=1, threads=1)
-    assert found.within(1e-6)
-    expected = [] if mode == "nearest" else [f"torch.nn.functional.interpolate ({mode})"]
-    assert list(found.apart) == expected
-
-
 def test_no_steps_are_refused():
     model, inputs, loss = branches.build()
     with pytest.raises(SituateError, match="steps: must be positive, got 0"):

@@ -38,8 +38,8 @@ def verify(
         typer.Option(
             callback=not_negative,
             help="The largest difference that passes, |a - b| / max(1, |a|). Default: 0 where all "
-            "devices are CPUs with equally many threads, no GRU or linear or cubic interpolation "
-            "runs, no LSTM trains and no nn.MultiheadAttention infers, else "
+            "devices are CPUs with equally many threads, no GRU runs, no LSTM "
+            "trains and no nn.MultiheadAttention infers, else "
             f"{TOLERANCE:g}.",
         ),
     ] = None,

@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 STEPS = 3
 """Steps that are compared; the second is the first to read what a step has updated."""
 
-INTERPOLATIONS = {
-    "aten::upsample_linear1d": "linear",
-    "aten::upsample_bilinear2d": "bilinear",
-    "aten::upsample_trilinear3d": "trilinear",
-    "aten::upsample_bicubic2d": "bicubic",
-}
-"""Kernels that capture sees as many ops, by the mode of `torch.nn.functional.interpolate`."""
-
 FUSED = {"aten::_native_multi_head_attention": "torch.nn.MultiheadAttention"}
 """Kernels of modules that infer, which capture sees as many ops."""
 
@@ -127,8 +119,7 @@ def compare(
         with (ran := _recorder()):
             expected = [unplaced() for _ in range(steps)]
     del made, unplaced
-    modules = (*taken_apart(copied, optimizer is not None), *fused(ran.names))
-    apart = (*modules, *interpolated(ran.names))
+    apart = (*taken_apart(copied, optimizer is not None), *fused(ran.names))
     losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
     changed = sum(difference > 0 for difference in _differences(copied, model).values())
     with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed:
@@ -144,12 +135,6 @@ def taken_apart(model: torch.nn.Module, training: bool) -> list[str]:
     kinds = (nn.LSTM, nn.GRU, nn.GRUCell) if training else (nn.GRU, nn.GRUCell)
     found = [kind for kind in kinds if any(isinstance(part, kind) for part in model.modules())]
     return [f"torch.nn.{kind.__name__}" for kind in found]
-
-
-def interpolated(names: Container[str]) -> list[str]:
-    """The calls among the kernels that ran that capture sees as many ops."""
-    found = [mode for kernel, mode in INTERPOLATIONS.items() if kernel in names]
-    return [f"torch.nn.functional.interpolate ({mode})" for mode in found]
 
 
 def fused(names: Container[str]) -> list[str]:

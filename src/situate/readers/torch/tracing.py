@@ -12,6 +12,7 @@ from situate.errors import SituateError
 from situate.readers.torch.assigned import Assigned, AssignedBuffers
 from situate.readers.torch.build import Build, Built, built, described, set_mode
 from situate.readers.torch.errors import SHAPES, explained, quiet
+from situate.readers.torch.interpolation import interpolation_whole
 from situate.readers.torch.names import path_of
 from situate.readers.torch.recurrent import layers_step_by_step
 from situate.readers.torch.refused import backward_is_autograds, check_dense
@@ -147,6 +148,7 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
     return found
 
 
+@interpolation_whole()
 def _joint(
     step: torch.nn.Module, tensors: tuple[torch.Tensor, ...], training: bool, mode: FakeTensorMode
 ) -> tuple[fx.Graph, dict[str, torch.Tensor]]:
