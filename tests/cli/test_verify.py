@@ -108,7 +108,7 @@ def test_what_is_captured_op_by_op_has_a_tolerance(situate, tmp_path):
     planned(tmp_path, "tests.branches:recurrent", method="random")
     run = situate("verify", "plan.json", *HERE)
     assert (run.status, run.err) == (0, "")
-    assert "0.0001: captured op by op, which rounds otherwise: torch.nn.LSTM" in run.out
+    assert "0.0001: captured as other ops, which round otherwise: torch.nn.LSTM" in run.out
 
 
 @pytest.mark.parametrize("mode", ["", ":inference"])

@@ -38,8 +38,8 @@ def verify(
         typer.Option(
             callback=not_negative,
             help="The largest difference that passes, |a - b| / max(1, |a|). Default: 0 where all "
-            "devices are CPUs with equally many threads, no GRU runs, no LSTM "
-            "trains and no nn.MultiheadAttention infers, else "
+            "devices are CPUs with equally many threads, no GRU runs, no LSTM trains, no "
+            "nn.MultiheadAttention infers and transformers repeats no keys for a mask, else "
             f"{TOLERANCE:g}.",
         ),
     ] = None,
@@ -100,7 +100,7 @@ def _tolerance(
     if len(threads) > 1:
         return TOLERANCE, "the devices have unequal threads, which add in another order"
     if apart:
-        return TOLERANCE, f"captured op by op, which rounds otherwise: {', '.join(apart)}"
+        return TOLERANCE, f"captured as other ops, which round otherwise: {', '.join(apart)}"
     count = next(iter(threads))
     have = f" with {count} thread{'s' * (count > 1)} each" if count else ""
     return 0.0, f"all devices are CPUs{have}, and the unplaced step has as many threads"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.readers.torch.errors import explained
+from situate.readers.torch.shared_heads import repeated
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.threads import threads as using
 from situate.runtime.unplaced import Unplaced, leaves
@@ -41,7 +42,7 @@ class Equality:
         state: by name, the difference of each parameter and buffer after the last step.
         changed: how many of those the steps changed.
         losses: of the unplaced steps; none for inference.
-        apart: what is captured op by op, where eager PyTorch rounds otherwise.
+        apart: what is captured as other ops, where eager PyTorch rounds otherwise.
     """
 
     returned: tuple[float, ...]
@@ -116,10 +117,10 @@ def compare(
     with explained(name, "running the unplaced step"), using(threads):
         made = optimizer(list(copied.parameters())) if optimizer else None
         unplaced = Unplaced(copied, inputs, loss, made, clip=clip, seed=seed, name=name)
-        with (ran := _recorder()):
+        with (ran := _recorder()), repeated() as heads:
             expected = [unplaced() for _ in range(steps)]
     del made, unplaced
-    apart = (*taken_apart(copied, optimizer is not None), *fused(ran.names))
+    apart = (*taken_apart(copied, optimizer is not None), *fused(ran.names), *heads)
     losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
     changed = sum(difference > 0 for difference in _differences(copied, model).values())
     with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed:

@@ -10,17 +10,18 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from situate.readers.torch import capture  # noqa: E402
-from situate.readers.torch.shared_heads import heads_share  # noqa: E402
+from situate.readers.torch.shared_heads import heads_share, repeated  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 HEADS, SHARED = 4, 2
 
 
-def build():
-    """A Llama of two layers."""
+def build(window: int = 32):
+    """A Mistral of two layers that reads 16 tokens."""
     torch.manual_seed(0)
-    config = transformers.LlamaConfig(
+    config = transformers.MistralConfig(
+        sliding_window=window,
         vocab_size=50,
         hidden_size=32,
         intermediate_size=64,
@@ -30,16 +31,28 @@ def build():
     )
     tokens = torch.randint(0, 50, (2, 16))
     return (
-        transformers.LlamaForCausalLM(config),
+        transformers.MistralForCausalLM(config),
         (tokens,),
         lambda model, x: model(x, labels=x, use_cache=False).loss,
     )
 
 
-def test_a_placed_step_is_equal_to_the_last_bit():
-    model, inputs, loss = build()
+def compared(window: int):
+    model, inputs, loss = build(window)
     step = partial(placed_step, given=(inputs, loss))
-    assert compare(model, inputs, loss, sgd, step, threads=1).within(0.0)
+    return compare(model, inputs, loss, sgd, step, threads=1)
+
+
+def test_a_placed_step_is_equal_to_the_last_bit():
+    found = compared(window=32)
+    assert found.within(0.0)
+    assert found.apart == ()
+
+
+def test_what_transformers_repeats_for_a_mask_that_it_needs_is_named():
+    found = compared(window=8)
+    assert found.within(1e-6)
+    assert found.apart == ("attention of transformers with a mask and shared keys and values",)
 
 
 def test_keys_and_values_are_not_repeated():
@@ -53,6 +66,6 @@ def test_keys_and_values_are_not_repeated():
 def test_what_transformers_does_is_as_before():
     attention = pytest.importorskip("transformers.integrations.sdpa_attention")
     before = attention.use_gqa_in_sdpa
-    with heads_share():
+    with heads_share(), repeated():
         assert attention.use_gqa_in_sdpa is not before
     assert attention.use_gqa_in_sdpa is before
