@@ -25,7 +25,6 @@ def hierarchical(content: Mapping[str, Any]) -> Mapping[str, str]:
     return {
         "calibration": _calibration(results, rows),
         "table": markdown.table(HEAD, _lines(results, rows), 2),
-        "paper": f"{sum(_in_paper(results, row) is not None for row in rows)} of the {len(rows)}",
         "failing": "\n".join(_failing(results, rows)),
     }
 
