@@ -12,7 +12,6 @@ from situate.readers.torch.patched import replaced
 
 ATTENTION, CHOICE = "transformers.integrations.sdpa_attention", "use_gqa_in_sdpa"
 
-
 Choice = Callable[..., bool]
 """From a mask and tensors whether keys and values stay shared."""
 
