@@ -39,7 +39,8 @@ def verify(
             callback=not_negative,
             help="The largest difference that passes, |a - b| / max(1, |a|). Default: 0 where all "
             "devices are CPUs with equally many threads, no GRU runs, no LSTM trains, no "
-            "nn.MultiheadAttention infers and transformers repeats no keys for a mask, else "
+            "nn.MultiheadAttention or nn.TransformerEncoderLayer infers and transformers repeats "
+            "no keys for a mask, else "
             f"{TOLERANCE:g}.",
         ),
     ] = None,

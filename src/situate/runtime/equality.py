@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 STEPS = 3
 """Steps that are compared; the second is the first to read what a step has updated."""
 
-FUSED = {"aten::_native_multi_head_attention": "torch.nn.MultiheadAttention"}
+FUSED = {
+    "aten::_native_multi_head_attention": "torch.nn.MultiheadAttention",
+    "aten::_transformer_encoder_layer_fwd": "torch.nn.TransformerEncoderLayer",
+}
 """Kernels of modules that infer, which capture sees as many ops."""
 
 MakeOptimizer = Callable[["list[torch.nn.Parameter]"], "torch.optim.Optimizer"]
