@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from situate.decoding import decode, order_of, priority_of
+from situate.decoding import decode, order_of, priority_of, rising
 from situate.errors import SituateError
 from situate.problem import Problem
 from tests.oracle.problems import random_decision, random_problem
@@ -57,6 +57,14 @@ def test_so_is_that_of_calls_even_if_they_wait_for_one_another(seed: int) -> Non
     schedule = decode(problem, placement, np.arange(problem.n, dtype=np.int32), "calls")
     place = np.argsort(order_of(problem, schedule))
     assert all(place[before] < place[after] for before, after in problem.graph.edges())
+
+
+def test_equal_keys_are_in_the_graphs_order() -> None:
+    problem = random_problem(1)
+    graph = problem.graph.order
+    assert rising(problem, np.zeros(problem.n)).tolist() == list(graph)
+    falling = -np.argsort(graph).astype(float)
+    assert rising(problem, falling).tolist() == list(graph)[::-1]
 
 
 def test_the_first_of_the_order_goes_first() -> None:

@@ -60,6 +60,11 @@ def order_of(problem: Problem, schedule: Schedule) -> NDArray[np.int32]:
     """
     if schedule.decoder == "calls":
         return np.array(problem.graph.order, np.int32)
+    return rising(problem, schedule.start)
+
+
+def rising(problem: Problem, key: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Ops, the one with the least key (n,) first; where keys are equal, in the graph's order."""
     place = np.empty(problem.n, np.int64)
     place[list(problem.graph.order)] = np.arange(problem.n)
-    return np.lexsort((place, schedule.start)).astype(np.int32)
+    return np.lexsort((place, key)).astype(np.int32)

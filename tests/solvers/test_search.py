@@ -13,7 +13,7 @@ from situate.graph import Graph, Op
 from situate.problem import Problem
 from situate.result import Progress
 from situate.solvers.search import Search
-from tests.solvers.families import apart, chain, devices, problem
+from tests.solvers.families import apart, chain, devices, graph, problem
 
 
 def _search(of: Problem | None = None, bound: float = 0.0, **changes: Any) -> Search:
@@ -41,6 +41,16 @@ def test_both_decoders_count_as_evaluations() -> None:
     search.offer(*_on(0, 0, 0, 0))
     search.offer(*_on(0, 0, 0, 0), ["eager"])
     assert search.evaluations == 3
+
+
+def test_a_second_order_is_heard_with_every_placement() -> None:
+    waiting = graph(3, [(1, 2)], size=0, seconds=[1.0, 1.0, 5.0])
+    search = _search(Problem(waiting, devices(1, 1)))
+    search.second_order = np.array([1, 2, 0], np.int32)
+    assert search.offer(*_on(0, 0, 1)).value == 7
+    assert search.best is not None
+    assert search.best.value == 6
+    assert search.best.order is search.second_order
 
 
 def test_what_fits_is_better_than_what_is_fast() -> None:

@@ -64,6 +64,7 @@ class Search:
         measurements: batch by batch, what a method that learns was told.
         measured_best: seconds that the best decision took where it was measured; else None.
         reserve: the part of the budget that is kept for finishing touches.
+        second_order: one in which every placement that is offered is heard as well; or None.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Search:
         self.threads = threads or usable_cpus()
         self.learning = learning or Learning()
         self.reserve = 0.0
+        self.second_order: Order | None = None
         self.evaluations = 0
         self.best: Found | None = None
         self.history: list[tuple[float, int, float]] = []
@@ -185,6 +187,8 @@ class Search:
             self.best = best
         elif ties and best.score == self.best.score:
             self.best = best
+        if self.second_order is not None and order is not self.second_order:
+            self.consider(placement, self.second_order, "eager")
         self.report()
         return best
 
@@ -192,16 +196,17 @@ class Search:
         """Offer a decision if it is better than the best: a worse one costs little."""
         known = self.problem.objective != "throughput" and decoder != "calls"
         if known and self.best is not None:
-            self.evaluations += 1
-            if self._estimate(placement, order, decoder) >= self.best.score:
+            estimated = self.estimate(placement, order, decoder)
+            if estimated >= self.best.score:
                 return
         self.offer(placement, order, [decoder])
 
-    def _estimate(
+    def estimate(
         self, placement: Placement, order: Order, decoder: DecoderName
     ) -> tuple[int, float]:
-        """The score for time or memory, without a schedule."""
+        """The score of a decision for time or memory, without a schedule."""
         assert decoder != "calls", "the simulator has no calls"
+        self.evaluations += 1
         priority = priority_of(order)[None]
         [seconds], [peak] = self.simulator.evaluate(placement[None], priority, decoder=decoder)
         excess = sum(np.maximum(0, peak - self.problem.capacity).tolist())

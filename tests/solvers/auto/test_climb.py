@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from situate.problem import Problem
+from situate.result import Progress
 from situate.solvers import heft, single
-from situate.solvers.auto.climb import SHARE, climb
+from situate.solvers.auto.climb import PLENTY, SEEDS, SHARE, TRIES, climb
+from situate.solvers.climber import HillClimber
 from situate.solvers.search import Search
 from tests.solvers.families import chain, devices, problem
 from tests.solvers.learning import branching
@@ -41,6 +45,58 @@ def test_from_where_it_ended_it_ends_early():
     climb(search)
     assert search.best.value <= value
     assert search.evaluations - again < 0.5 * SHARE * 20_000
+
+
+def interrupting(of: Problem, evaluations: int) -> Search:
+    """A search that is interrupted after so many evaluations."""
+
+    def interrupt(progress: Progress) -> None:
+        if progress.evaluations >= evaluations:
+            raise KeyboardInterrupt
+
+    search = Search(of, 0.0, None, 100_000, 0, 1, interrupt)
+    single.run(search)
+    return search
+
+
+@pytest.mark.parametrize("evaluations", [40, 70, 500])
+def test_what_it_has_found_outlives_an_interrupt(evaluations):
+    search = interrupting(branching(), evaluations)
+    before = search.best.value
+    with pytest.raises(KeyboardInterrupt):
+        climb(search)
+    assert search.best.value < before
+
+
+def test_it_tells_of_what_is_better_as_it_goes():
+    seen: list[float] = []
+    search = Search(
+        branching(), 0.0, None, 4000, 0, 1, lambda progress: seen.append(progress.value)
+    )
+    single.run(search)
+    climb(search)
+    assert len(set(seen)) > 3
+
+
+def test_it_has_some_tries_in_any_case():
+    """No neighbour of a chain on one device is ahead of it."""
+    search = searching(Problem(chain(40), devices(1, 1)), 5 * TRIES)
+    before = search.evaluations
+    climb(search)
+    assert TRIES <= search.evaluations - before < TRIES + 20
+
+
+def test_with_plenty_of_evaluations_it_begins_twice(monkeypatch):
+    seeds: list[int] = []
+
+    def noted(*arguments, **options):
+        seeds.append(arguments[3])
+        return HillClimber(*arguments, **options)
+
+    monkeypatch.setattr(sys.modules[climb.__module__], "HillClimber", noted)
+    for evaluations in (5 * PLENTY, 20 * PLENTY):
+        climb(searching(branching(), evaluations))
+    assert seeds == [0, 0, SEEDS]
 
 
 def test_where_no_neighbour_is_better_it_ends():

@@ -81,3 +81,14 @@ def test_they_are_offered_if_they_are_better(memory, is_offered):
     before = search.best
     offer_parts(search, by_layer(problem))
     assert (search.best is not before) == is_offered
+
+
+def test_by_rank_a_part_need_not_wait_for_the_whole_of_the_one_before():
+    """Each device has a layer, and every other op of it is one that nothing waits for."""
+    ops = [Op(f"op{i}", seconds={"*": 1.0}) for i in range(8)]
+    tensors = tuple(Tensor(f"t{i}", i, 0, (i + 2,)) for i in (1, 3, 5))
+    chain = Problem(Graph("layers", tuple(ops), tensors), devices(1, 1, 1, 1, bandwidth=10))
+    search = Search(chain, 0.0, None, 1000, 0, 1, None)
+    single.run(search)
+    offer_parts(search, np.repeat(np.arange(4), 2))
+    assert search.best.value == 4.0

@@ -7,6 +7,7 @@ import math
 from situate import _core
 from situate.decoding import order_of
 from situate.errors import SituateError
+from situate.problem import Problem
 from situate.solvers import etf, expert, heft, single, topological
 from situate.solvers.auto.balance import balance
 from situate.solvers.auto.blocks import blocks
@@ -15,6 +16,7 @@ from situate.solvers.auto.exchange import exchange
 from situate.solvers.auto.live import orders_count
 from situate.solvers.auto.one_device import keep_to_one_device
 from situate.solvers.auto.pipeline import offer_pipelines
+from situate.solvers.auto.rank import by_rank
 from situate.solvers.auto.shares import offer_shares
 from situate.solvers.auto.slices import (
     SLICE,
@@ -60,6 +62,8 @@ def run(search: Search) -> None:
 
 def _improve(search: Search) -> None:
     """However short the time, all rules are heard: so this is never worse than one of them."""
+    if _ordered(search.problem):
+        search.second_order = by_rank(search)
     for rule in (single, expert, topological, heft, etf):
         try:
             rule.run(search)
@@ -105,9 +109,15 @@ def _offer_shortest_step(search: Search) -> None:
         search.offer(found.placement, order_of(search.problem, found.schedule))
 
 
+def _ordered(problem: Problem) -> bool:
+    """Whether it is time that is sought, and the order of ops that decides it."""
+    return problem.objective == "time" and problem.transfers != "atomic"
+
+
 def _shorten(search: Search) -> None:
     """For time climb, then in any case anneal."""
-    if search.problem.objective == "time" and search.problem.transfers != "atomic":
+    search.second_order = None
+    if _ordered(search.problem):
         climb(search)
     _anneal(search)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.decoding import order_of, priority_of
+from situate.decoding import order_of
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import heavy_edge, make_groups
 from situate.problem import Problem
 from situate.solvers.auto.parts import offer_parts
+from situate.solvers.auto.rank import by_rank
 from situate.solvers.auto.slices import best
 from situate.solvers.beginnings import Beginnings
 from situate.solvers.climber import GROUPS, HillClimber
@@ -21,16 +22,30 @@ SHARE = 0.4
 """Part of what is left of the budget that climbing takes at most."""
 
 TRIAL = 0.1
-"""Part of it after which climbing ends if it is still behind the plan that it began with."""
+"""Part of it after which climbing ends if it is still behind the plan that it began with, of which
+it has put groups of several devices on one."""
+
+TRIES = 60
+"""Evaluations that it has in any case."""
+
+PLENTY = 400
+"""Where it has had more by then, it begins once more, for as long: where it ends depends on what it
+moves first."""
+
+SEEDS = 2**32
+"""So many seeds a search may have; the second ascent's is that much further."""
+
+UNHEARD = 50
+"""Evaluations until the search, and with it the user, hears again of what is better."""
 
 
 def climb(search: Search) -> None:
-    """Offer what `hill_climbing` makes of the best plan, in the order of its ops or in the graph's.
-    Before that, a plan of large parts may become the best.
+    """Offer what `hill_climbing` makes of the best plan, in the order of its ops, in the graph's or
+    by rank. Before that, a plan of large parts may become the best.
 
     A list scheduler finds other starts for a placement by itself. So a block moves to another
-    device in one step, where annealing, whose ops keep their order, goes through worse plans. It
-    ends sooner where as many neighbours as there are have been no better.
+    device in one step, where annealing, whose ops keep their order, goes through worse plans.
+    Where there is time for it, two ascents set out and the better goes on.
     """
     if search.finished():
         return
@@ -38,18 +53,16 @@ def climb(search: Search) -> None:
     offer_parts(search, parts)
     found = best(search)
     least = found.value if found.feasible else np.inf
-    climber, neighbours = _climber(search, found, partitions)
-    if search.finished():
-        return
-    ascent = _Ascent(search, climber, _order(search, found))
-    begin = search.left()
-    while not search.finished() and (spent := 1 - search.left() / begin) < SHARE:
-        ascent.step()
-        behind = spent > TRIAL and ascent.seconds >= least
-        if behind or ascent.idle > neighbours:
-            break
-    if ascent.placement is not None and ascent.seconds < least:
-        search.offer(ascent.placement, ascent.order)
+    left = search.left()
+    trial, end = (1 - TRIAL) * left, (1 - SHARE) * left
+    ascents = [_ascent(search, found, partitions, search.seed)]
+    ascents[0].go(trial, end)
+    if ascents[0].evaluations >= PLENTY:
+        ascents.append(_ascent(search, found, partitions, search.seed + SEEDS))
+        ascents[1].go((1 - 2 * TRIAL) * left, end)
+    ahead = min(ascents, key=lambda ascent: ascent.seconds)
+    if ahead.seconds < least:
+        ahead.go(end, end)
 
 
 def _partitions(problem: Problem) -> NDArray[np.int64]:
@@ -58,59 +71,83 @@ def _partitions(problem: Problem) -> NDArray[np.int64]:
     return heavy_edge.partitions(problem, counts)
 
 
-def _climber(
-    search: Search, found: Found, partitions: list[NDArray[np.int64]]
-) -> tuple[HillClimber, int]:
-    """One that begins with a plan, and how many neighbours every plan has."""
+def _ascent(
+    search: Search, found: Found, partitions: list[NDArray[np.int64]], seed: int
+) -> _Ascent:
+    """One that begins with a plan."""
     problem = search.problem
     groups = make_groups(problem, partitions[0])
     scales = scales_of(problem, groups, partitions[1:])
     seconds = problem.seconds[np.arange(problem.n), found.placement]
     begun = Beginnings(groups, lambda: groups.majority(found.placement, seconds))
-    climber = HillClimber(groups, scales, begun, search.seed, alone=0.0)
-    return climber, sum(map(len, scales)) * problem.d
+    climber = HillClimber(groups, scales, begun, seed, alone=0.0)
+    neighbours = sum(map(len, scales)) * problem.d
+    return _Ascent(search, climber, _order(search, found), neighbours)
 
 
 def _order(search: Search, found: Found) -> Order:
-    """The graph's, unless an eager scheduler is later with it than with that of the plan."""
+    """The one in which an eager scheduler runs the plan best: the graph's, by rank, or the plan's
+    own; the former where there is no difference, which suit other placements as well."""
     problem = search.problem
-    orders = np.array([problem.graph.order, order_of(problem, found.schedule)], np.int32)
-    priorities = np.stack([priority_of(order) for order in orders])
-    seconds, _ = search.simulator.evaluate(np.stack([found.placement] * 2), priorities)
-    search.evaluations += 2
-    return np.asarray(orders[seconds.argmin()], np.int32)
+    own = order_of(problem, found.schedule)
+    orders = [np.array(problem.graph.order, np.int32), by_rank(search), own]
+    return min(orders, key=lambda order: search.estimate(found.placement, order, "eager"))
 
 
 class _Ascent:
-    """A climber on the simulator.
+    """A climber on the simulator, with an order of ops for all placements.
 
     Attributes:
-        order: (n,) of ops, in all placements.
-        placement, seconds: the best that ran.
-        idle: evaluations since it was found.
+        evaluations: so far.
+        seconds: of the best placement that ran.
     """
 
-    def __init__(self, search: Search, climber: HillClimber, order: Order) -> None:
-        self._search, self._climber, self.order = search, climber, order
+    def __init__(self, search: Search, climber: HillClimber, order: Order, neighbours: int) -> None:
+        self._search, self._climber, self._order = search, climber, order
         self._machine = SimulatedMachine(
             search.problem, threads=search.threads, order=order, simulator=search.simulator
         )
-        self.placement: Placement | None = None
-        self.seconds, self.idle = np.inf, 0
+        self._neighbours = neighbours
+        self._placement: Placement | None = None
+        self.evaluations, self.seconds = 0, np.inf
+        self._bettered = self._heard = 0
 
-    def step(self) -> None:
+    def go(self, trial: float, end: float) -> None:
+        """Climb until as little of the budget is left as `trial`, after `TRIES` evaluations at
+        least, but no further than `end`; or until as many neighbours as there are were no better.
+        """
+        try:
+            while (
+                not self._search.finished()
+                and self.evaluations - self._bettered <= self._neighbours
+                and (left := self._search.left()) > end
+                and (left > trial or self.evaluations < TRIES)
+            ):
+                self._step()
+        finally:
+            self.offer()
+
+    def _step(self) -> None:
         """One batch."""
         placements = self._climber.ask(self._batch())
         measured = self._machine.measure(placements, 0)
         self._climber.tell(placements, measured)
+        self.evaluations += len(placements)
         self._search.evaluations += len(placements)
         seconds = measured.times(np.inf)
         fastest = int(seconds.argmin())
-        self.idle += len(placements)
         if seconds[fastest] < self.seconds:
-            self.placement, self.seconds = placements[fastest], float(seconds[fastest])
-            self.idle = 0
+            self._placement, self.seconds = placements[fastest], float(seconds[fastest])
+            self._bettered = self.evaluations
+        if self.evaluations >= self._heard + UNHEARD:
+            self.offer()
         self._search.report()
+
+    def offer(self) -> None:
+        """Let the search hear of the best placement, if that is better than what it knows."""
+        known, self._heard = best(self._search), self.evaluations
+        if self._placement is not None and not (known.feasible and known.value <= self.seconds):
+            self._search.offer(self._placement, self._order)
 
     def _batch(self) -> int:
         limit = self._search.evaluation_limit

@@ -6,17 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.problem import Problem
+from situate.solvers.auto.rank import by_rank
 from situate.solvers.expert import accelerators
 from situate.solvers.search import Placement, Search
 
 
 def offer_parts(search: Search, label: NDArray[np.int64]) -> None:
-    """Offer the plan of parts (units,), as an eager scheduler runs it, if it is better.
+    """Offer the plan of parts (units,), as an eager scheduler runs it in the graph's order or by
+    rank, if it is better.
 
     Of an unrolled network a part is a layer at all its steps, as the papers' experts place it.
     """
-    order = np.array(search.problem.graph.order, np.int32)
-    search.consider(one_each(search.problem, label), order, "eager")
+    placement = one_each(search.problem, label)
+    for order in (np.array(search.problem.graph.order, np.int32), by_rank(search)):
+        search.consider(placement, order, "eager")
 
 
 def one_each(problem: Problem, label: NDArray[np.int64]) -> Placement:

@@ -1,0 +1,44 @@
+"""By upward rank: what the longest rest of the step waits for goes first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate.problem import Problem
+from situate.solvers import solve
+from situate.solvers.auto.rank import by_rank
+from situate.solvers.search import Search
+from tests.oracle.problems import random_problem
+from tests.solvers.families import chain, devices, graph
+
+
+def ranked(problem: Problem) -> np.ndarray:
+    return by_rank(Search(problem, 0.0, None, 10, 0, 1, None))
+
+
+def late() -> Problem:
+    """Of two ops on the first device the graph lists that first which nothing waits for."""
+    waiting = graph(3, [(1, 2)], size=0, seconds=[1.0, 1.0, 5.0])
+    return Problem(waiting, devices(1, 1))
+
+
+def test_the_longest_rest_goes_first() -> None:
+    assert ranked(late()).tolist() == [1, 2, 0]
+
+
+def test_where_nothing_tells_them_apart_the_graphs_order_holds() -> None:
+    nothing_to_do = Problem(chain(5, seconds=0.0, size=0), devices(1))
+    assert ranked(nothing_to_do).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_it_is_topological(seed: int) -> None:
+    problem = random_problem(seed)
+    place = np.argsort(ranked(problem))
+    assert all(place[before] < place[after] for before, after in problem.graph.edges())
+
+
+def test_auto_needs_no_search_to_find_it() -> None:
+    result = solve(late(), time_limit=None, evaluations=30)
+    assert result.value == 6.0
