@@ -6,11 +6,10 @@ import dataclasses
 
 import pytest
 
-from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
 from situate.problem import RULES, Problem
 from situate.solvers import solve
-from situate.solvers.bounds import critical_path, least_load, lower_bound
+from situate.solvers.bounds import lower_bound
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
 from tests.solvers.families import OBJECTIVES, apart, chain, devices, fork
@@ -39,31 +38,12 @@ def test_no_plan_of_a_tiny_problem_is_below_the_bound(chunk: int) -> None:
 
 def test_a_chain_is_its_own_bound() -> None:
     problem = Problem(chain(5, seconds=0.3), devices(1, 2))
-    assert critical_path(problem) == pytest.approx(1.5)
     assert lower_bound(problem) == pytest.approx(1.5)
 
 
-def test_work_spreads_over_unequal_devices_by_their_speed() -> None:
-    problem = Problem(apart(30), devices(1, 2))
-    assert least_load(problem) == pytest.approx(20, rel=1e-2)
-    assert least_load(problem) <= 20
-
-
-def test_memory_forces_work_onto_the_slow_device() -> None:
-    """Six ops of 4 bytes, of which 3 fit on the fast device: 3 take 6 seconds on the slow one."""
-    roomy = devices(1, 2)
-    fast, slow = roomy.devices
-    cluster = dataclasses.replace(roomy, devices=(type(fast)("d0", "x1", memory=12), slow))
-    roomy_bound = least_load(Problem(apart(6, persistent=4), roomy))
-    assert roomy_bound < least_load(Problem(apart(6, persistent=4), cluster)) <= 6
-
-
-def test_times_near_the_longest_overflow_in_silence() -> None:
-    """Their memory has no price that a number can hold; what is a bound stays one."""
-    ops = tuple(Op(f"op{i}", seconds={"*": 1e297}, persistent=2**53) for i in range(9))
-    machine = (Device("full", memory=2**53), Device("cpu", kind="cpu"), Device("roomy"))
-    cluster = Cluster("c", machine, (Link("*", "*", 1e9),))
-    assert 0 <= least_load(Problem(Graph("g", ops), cluster)) <= 9e297
+def test_the_middle_of_the_step_is_shared() -> None:
+    """A second before and after ten that two devices share: neither path nor load sees seven."""
+    assert lower_bound(Problem(fork(12, seconds=0.5), devices(1, 1))) == pytest.approx(3.5)
 
 
 def test_a_group_is_not_spread() -> None:

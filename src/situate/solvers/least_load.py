@@ -1,0 +1,79 @@
+"""The least that the busiest device must work; docs/bounds.md derives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+from situate.rounding import rounding
+
+Floats = NDArray[np.float64]
+
+ITERATIONS = 300
+"""Steps of the dual ascent; each step's value is a valid bound."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A bound on the seconds of the busiest device, and the point of the dual that gives it.
+
+    Attributes:
+        seconds: of the bound.
+        weight: (d,) of sum one.
+        price: (d,) of a byte.
+    """
+
+    seconds: float
+    weight: Floats
+    price: Floats
+
+
+@np.errstate(over="ignore", invalid="ignore")  # prices of endless times bound nothing
+def least_load(problem: Problem) -> Load:
+    """Of all placements.
+
+    The dual of the linear program that spreads every unit over the devices it may run on, within
+    the devices' memory: for weights w of sum one and memory prices l,
+
+        sum_u min_d (w_d seconds[u, d] + l_d bytes[u]) - sum_d l_d capacity[d]
+
+    is a bound. Weights rise where the work falls (multiplicative weights), prices where memory
+    overflows.
+    """
+    seconds = np.where(problem.allowed, problem.unit_seconds, np.inf)
+    held = problem.unit_persistent
+    kinds, kind_of = np.unique(np.vstack([seconds, problem.capacity]), axis=1, return_inverse=True)
+    kind_of = kind_of.ravel()
+    count = np.bincount(kind_of).astype(float)
+    seconds, capacity = kinds[:-1], kinds[-1]
+    tight = held.sum() > problem.capacity.min()
+    weight = np.full(len(count), 1 / count.sum())
+    price = np.zeros(len(count))
+    if len(count) == 1 and not tight:
+        return Load(float(seconds.sum() / count[0]), weight[kind_of], price[kind_of])
+    rows, times = np.unique(np.column_stack([seconds, held]), axis=0, return_counts=True)
+    seconds, held = rows[:, :-1], rows[:, -1]
+    best, slack = Load(0.0, weight[kind_of], price[kind_of]), rounding(problem)
+    for step in range(ITERATIONS):
+        cost = weight * seconds + price * held[:, None]
+        choice = cost.argmin(axis=1)
+        cheapest = (cost.min(axis=1) * times).sum()
+        paid = (price * capacity * count).sum()
+        bound = float(cheapest - paid - slack * paid)
+        if bound > best.seconds:
+            best = Load(bound, weight[kind_of], price[kind_of])
+        work = seconds[np.arange(len(cost)), choice] * times
+        load = np.bincount(choice, work, len(count)) / count
+        rate = 1 / np.sqrt(step + 1)
+        if tight:
+            excess = np.bincount(choice, held * times, len(count)) / count - capacity
+            price = np.maximum(
+                0, price + rate * 0.1 * best.seconds * excess / (capacity * (held * times).sum())
+            )
+        weight = weight * np.exp(rate * load / max(float(load.max()), 1e-300))
+        weight = np.maximum(weight, 1e-12)
+        weight /= (weight * count).sum()
+    return best

@@ -1,0 +1,77 @@
+"""Windows: ops that cannot run early or late have the rest of the step to share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import add
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+from situate.rounding import rounding
+from situate.solvers.least_load import Load
+
+Floats = NDArray[np.float64]
+
+BEGINNINGS = 64
+"""Windows begin at so many different times."""
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Longest paths, every op at its fastest and every transfer free.
+
+    Attributes:
+        head, tail: (n,) seconds before an op begins, and after it has ended.
+        longest: seconds of the critical path.
+    """
+
+    head: Floats
+    tail: Floats
+    longest: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> Paths:
+        """Those of a problem's graph."""
+        seconds, after = problem.fastest.tolist(), _after(problem)
+        head, tail = [0.0] * problem.n, [0.0] * problem.n
+        for op in problem.graph.order:
+            end = head[op] + seconds[op]
+            for consumer in after[op]:
+                head[consumer] = max(head[consumer], end)
+        for op in reversed(problem.graph.order):
+            rest = (seconds[consumer] + tail[consumer] for consumer in after[op])
+            tail[op] = max(rest, default=0.0)
+        longest = max(map(add, seconds, tail))
+        return cls(np.array(head), np.array(tail), longest)
+
+
+def _after(problem: Problem) -> list[list[int]]:
+    """The consumers of every op's outputs."""
+    after: list[list[int]] = [[] for _ in range(problem.n)]
+    start, consumers = problem.consumer_start.tolist(), problem.consumers.tolist()
+    for tensor, producer in enumerate(problem.producer.tolist()):
+        after[producer] += consumers[start[tensor] : start[tensor + 1]]
+    return after
+
+
+@np.errstate(over="ignore", invalid="ignore")  # endless times bound nothing
+def least_window(problem: Problem, paths: Paths, load: Load) -> float:
+    """Seconds of a step by its fullest window: the ops with a head of a at least and a tail of b at
+    least must all run after a and before b is left, so a step takes a + b and the least load of
+    these ops at the prices of `load`.
+    """
+    allowed = problem.allowed[problem.unit]
+    seconds = np.where(allowed, problem.seconds, np.inf)
+    cost = (load.weight * seconds + load.price * problem.persistent[:, None]).min(axis=1)
+    paid = float((load.price * problem.capacity).sum())
+    paid += rounding(problem) * paid
+    falling = np.argsort(-paths.tail, kind="stable")
+    head, tail, cost = paths.head[falling], paths.tail[falling], cost[falling]
+    longest = 0.0
+    for begin in np.unique(np.quantile(head, np.linspace(0, 1, BEGINNINGS), method="lower")):
+        inside = head >= begin
+        windows = begin + cost[inside].cumsum() - paid + tail[inside]
+        longest = max(longest, float(windows[np.isfinite(windows)].max(initial=0.0)))
+    return longest

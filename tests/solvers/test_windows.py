@@ -1,0 +1,80 @@
+"""Longest paths, and what lies in the middle of them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from situate.problem import Problem
+from situate.solvers.least_load import least_load
+from situate.solvers.windows import Paths, least_window
+from tests.oracle.problems import random_problem
+from tests.solvers.families import apart, chain, devices, fork, graph
+
+
+def window(problem: Problem) -> float:
+    return least_window(problem, Paths.of(problem), least_load(problem))
+
+
+def test_heads_and_tails_of_a_chain() -> None:
+    paths = Paths.of(Problem(chain(4, seconds=[1.0, 2.0, 3.0, 4.0]), devices(1, 2)))
+    assert paths.head.tolist() == [0, 1, 3, 6]
+    assert paths.tail.tolist() == [9, 7, 4, 0]
+    assert paths.longest == 10
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_no_path_through_an_op_is_longer_than_the_longest(seed: int) -> None:
+    problem = random_problem(seed)
+    paths = Paths.of(problem)
+    through = paths.head + problem.fastest + paths.tail
+    assert through.max() == pytest.approx(paths.longest)
+
+
+def test_what_is_between_two_ends_is_shared() -> None:
+    """Ten ops of a second between two: five seconds on each of two devices, and the ends."""
+    assert window(Problem(fork(12), devices(1, 1))) == pytest.approx(7)
+
+
+def test_what_comes_late_is_shared_by_what_is_left() -> None:
+    """A chain of five seconds, whose end eight ops wait for."""
+    edges = [(j, j + 1) for j in range(4)] + [(4, j) for j in range(5, 13)]
+    assert window(Problem(graph(13, edges), devices(1, 1))) == pytest.approx(9)
+
+
+def test_the_fast_device_takes_more_of_it() -> None:
+    """Of nine ops of a second or two, six and three: six seconds."""
+    found = window(Problem(fork(11), devices(1, 2)))
+    assert found == pytest.approx(8, rel=1e-2)
+    assert found <= 8
+
+
+def test_memory_forces_some_of_it_onto_the_slow_device() -> None:
+    """Six ops of 4 bytes, of which 3 fit on the fast device, between two ends of a second."""
+    between = graph(8, [(0, j) for j in range(1, 7)] + [(j, 7) for j in range(1, 7)], size=0)
+    held = [0, *[4] * 6, 0]
+    ops = tuple(
+        structs.replace(op, persistent=bytes_) for op, bytes_ in zip(between.ops, held, strict=True)
+    )
+    cluster = devices(1, 2)
+    fast, slow = cluster.devices
+    small = dataclasses.replace(cluster, devices=(structs.replace(fast, memory=12), slow))
+    heavy = dataclasses.replace(between, ops=ops)
+    assert window(Problem(heavy, cluster)) < window(Problem(heavy, small)) <= 8
+
+
+def test_without_a_path_it_is_the_load() -> None:
+    problem = Problem(apart(30), devices(1, 2))
+    assert window(problem) == pytest.approx(least_load(problem).seconds)
+
+
+def test_no_seconds_make_no_window() -> None:
+    assert window(Problem(fork(5, seconds=0.0), devices(1, 1))) == 0
+
+
+def test_endless_times_bound_nothing() -> None:
+    problem = Problem(chain(3, seconds=1e297), devices(1, 1))
+    assert np.isfinite(window(problem))
