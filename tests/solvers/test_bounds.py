@@ -42,8 +42,13 @@ def test_a_chain_is_its_own_bound() -> None:
 
 
 def test_the_middle_of_the_step_is_shared() -> None:
-    """A second before and after ten that two devices share: neither path nor load sees seven."""
-    assert lower_bound(Problem(fork(12, seconds=0.5), devices(1, 1))) == pytest.approx(3.5)
+    """A second before and after ten that two devices share: path and load see three and six."""
+    assert lower_bound(Problem(fork(12), devices(1, 1))) == pytest.approx(7)
+
+
+def test_times_of_a_few_bits_are_bounded_too() -> None:
+    brief = Problem(apart(100, seconds=1.5e-323), devices(1, 1))
+    assert lower_bound(brief) <= solve(brief, "heft").value
 
 
 def test_a_group_is_not_spread() -> None:

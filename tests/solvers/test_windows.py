@@ -9,10 +9,14 @@ import pytest
 from msgspec import structs
 
 from situate.problem import Problem
-from situate.solvers.least_load import least_load
+from situate.solvers.least_load import Load, least_load
 from situate.solvers.windows import Paths, least_window
 from tests.oracle.problems import random_problem
+from tests.solvers.exhaustive import best_values
 from tests.solvers.families import apart, chain, devices, fork, graph
+
+LIMITLESS = 2**53
+"""Bytes; a device with more has memory for all."""
 
 
 def window(problem: Problem) -> float:
@@ -75,6 +79,25 @@ def test_no_seconds_make_no_window() -> None:
     assert window(Problem(fork(5, seconds=0.0), devices(1, 1))) == 0
 
 
-def test_endless_times_bound_nothing() -> None:
-    problem = Problem(chain(3, seconds=1e297), devices(1, 1))
-    assert np.isfinite(window(problem))
+def test_a_sum_of_prices_without_end_bounds_nothing() -> None:
+    problem = Problem(chain(3, persistent=1), devices(1, memory=2))
+    dear = Load(0.0, np.array([1.0]), np.array([6e307]))
+    assert np.isfinite(least_window(problem, Paths.of(problem), dear))
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_at_no_prices_is_it_above_the_best_plan_of_a_tiny_problem(chunk: int) -> None:
+    """Any weights of sum one and any prices give a bound."""
+    compared = 0
+    for seed in range(chunk, 480, 4):
+        problem = random_problem(seed)
+        if problem.n > 6 or problem.d > 3 or (best := best_values(problem)) is None:
+            continue
+        draw = np.random.default_rng(seed)
+        least = best["time"] * (1 + 1e-9)
+        for scale in (0.0, 1e-3, 1e-2, 1e-1, 1.0):
+            price = draw.exponential(scale, problem.d) * (problem.capacity < LIMITLESS)
+            load = Load(0.0, draw.dirichlet(np.ones(problem.d)), price)
+            assert least_window(problem, Paths.of(problem), load) <= least, seed
+            compared += 1
+    assert compared >= 60

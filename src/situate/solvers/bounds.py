@@ -10,6 +10,9 @@ from situate.rounding import rounding
 from situate.solvers.least_load import least_load
 from situate.solvers.windows import Paths, least_window
 
+LEAST = float(np.finfo(np.float64).smallest_subnormal)
+"""What a product of times as small as this may be off by, which no relative error covers."""
+
 
 def lower_bound(problem: Problem) -> float:
     """No feasible plan of the problem has a smaller value. Seconds, or bytes for `memory`."""
@@ -19,7 +22,7 @@ def lower_bound(problem: Problem) -> float:
         bound = max(least_load(problem).seconds, float(problem.fastest.max()))
     else:
         bound = _least_time(problem)
-    bound *= 1 - rounding(problem)
+    bound = max(0.0, bound * (1 - rounding(problem)) - LEAST * (problem.n + problem.d))
     return float(np.ceil(bound)) if _whole_numbers(problem) else bound
 
 

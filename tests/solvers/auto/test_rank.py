@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from msgspec import structs
 
 from situate.problem import Problem
-from situate.solvers import solve
+from situate.solvers import auto, solve, topological
 from situate.solvers.auto.rank import by_rank
 from situate.solvers.search import Search
 from tests.oracle.problems import random_problem
@@ -17,10 +20,11 @@ def ranked(problem: Problem) -> np.ndarray:
     return by_rank(Search(problem, 0.0, None, 10, 0, 1, None))
 
 
-def late() -> Problem:
-    """Of two ops on the first device the graph lists that first which nothing waits for."""
+def late(pinned: tuple[str | None, ...] = (None, None, None)) -> Problem:
+    """Of two ops of a second the graph lists that first which nothing waits for."""
     waiting = graph(3, [(1, 2)], size=0, seconds=[1.0, 1.0, 5.0])
-    return Problem(waiting, devices(1, 1))
+    ops = [structs.replace(op, device=to) for op, to in zip(waiting.ops, pinned, strict=True)]
+    return Problem(replace(waiting, ops=tuple(ops)), devices(1, 1))
 
 
 def test_the_longest_rest_goes_first() -> None:
@@ -39,6 +43,9 @@ def test_it_is_topological(seed: int) -> None:
     assert all(place[before] < place[after] for before, after in problem.graph.edges())
 
 
-def test_auto_needs_no_search_to_find_it() -> None:
-    result = solve(late(), time_limit=None, evaluations=30)
-    assert result.value == 6.0
+def test_auto_hears_its_rules_plans_by_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the devices where they have to be, only another order is sooner; these rules know none."""
+    for rule in ("heft", "etf"):
+        monkeypatch.setattr(auto, rule, topological)
+    found = solve(late(pinned=("d0", "d0", "d1")), time_limit=None, evaluations=8)
+    assert found.value == 6.0

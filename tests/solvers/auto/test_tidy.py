@@ -45,3 +45,20 @@ def test_a_parameter_goes_to_its_reader_with_its_update() -> None:
 def test_a_parameter_stays_where_its_move_would_cost_time() -> None:
     problem = _problem(update_seconds=2.5)
     assert _tidied(problem, [1, 0, 1, 0]) == [1, 0, 1, 0]
+
+
+def test_moves_that_are_all_as_good_are_made_at_once() -> None:
+    """100 parameters beside the wrong op are one plan more to decode."""
+    weights = [Op(f"weight{i}", seconds={"*": 0.0}, persistent=4) for i in range(100)]
+    ops = (*weights, Op("read", seconds={"*": 1.0}), Op("long", seconds={"*": 3.0}))
+    tensors = tuple(Tensor(f"w{i}", i, 4, (100,), resident=True) for i in range(100))
+    problem = Problem(Graph("g", ops, tensors), devices(1, 1, bandwidth=1e9))
+    search = Search(problem, 0.0, None, 1000, 0, 1, None)
+    placement = np.array([1] * 100 + [0, 1], np.int32)
+    before = search.offer(placement, np.arange(102, dtype=np.int32), ["eager"])
+    evaluations = search.evaluations
+    tidy(search)
+    assert search.best is not before
+    assert search.best is not None
+    assert search.best.placement.tolist() == [0] * 101 + [1]
+    assert search.evaluations == evaluations + 1

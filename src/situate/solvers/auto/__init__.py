@@ -55,7 +55,7 @@ def run(search: Search) -> None:
     """Offer every rule's plan, anneal the best one, and tidy what comes out."""
     search.reserve = TIDYING
     _improve(search)
-    search.reserve = 0.0
+    search.reserve, search.second_order = 0.0, None
     tidy(search)
     keep_to_one_device(search)
 

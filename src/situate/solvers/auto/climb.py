@@ -26,11 +26,11 @@ TRIAL = 0.1
 it has put groups of several devices on one."""
 
 TRIES = 60
-"""Evaluations that it has in any case."""
+"""Evaluations that it has for that, unless its share ends before."""
 
 PLENTY = 400
-"""Where it has had more by then, it begins once more, for as long: where it ends depends on what it
-moves first."""
+"""Where it has had more by then, it begins once more, until as much is spent again: where it ends
+depends on what it moves first."""
 
 SEEDS = 2**32
 """So many seeds a search may have; the second ascent's is that much further."""
@@ -53,16 +53,15 @@ def climb(search: Search) -> None:
     offer_parts(search, parts)
     found = best(search)
     least = found.value if found.feasible else np.inf
+    first, second = _ascents(search, found, partitions)
     left = search.left()
-    trial, end = (1 - TRIAL) * left, (1 - SHARE) * left
-    ascents = [_ascent(search, found, partitions, search.seed)]
-    ascents[0].go(trial, end)
-    if ascents[0].evaluations >= PLENTY:
-        ascents.append(_ascent(search, found, partitions, search.seed + SEEDS))
-        ascents[1].go((1 - 2 * TRIAL) * left, end)
-    ahead = min(ascents, key=lambda ascent: ascent.seconds)
-    if ahead.seconds < least:
-        ahead.go(end, end)
+    end = (1 - SHARE) * left
+    first.go((1 - TRIAL) * left, end)
+    if first.seconds >= least:
+        return
+    if first.evaluations >= PLENTY:
+        second.go((1 - 2 * TRIAL) * left, end)
+    min(second, first, key=lambda ascent: ascent.seconds).go(end, end)
 
 
 def _partitions(problem: Problem) -> NDArray[np.int64]:
@@ -71,18 +70,22 @@ def _partitions(problem: Problem) -> NDArray[np.int64]:
     return heavy_edge.partitions(problem, counts)
 
 
-def _ascent(
-    search: Search, found: Found, partitions: list[NDArray[np.int64]], seed: int
-) -> _Ascent:
-    """One that begins with a plan."""
-    problem = search.problem
+def _ascents(
+    search: Search, found: Found, partitions: list[NDArray[np.int64]]
+) -> tuple[_Ascent, _Ascent]:
+    """Two that begin with a plan."""
+    problem, order = search.problem, _order(search, found)
     groups = make_groups(problem, partitions[0])
     scales = scales_of(problem, groups, partitions[1:])
     seconds = problem.seconds[np.arange(problem.n), found.placement]
     begun = Beginnings(groups, lambda: groups.majority(found.placement, seconds))
-    climber = HillClimber(groups, scales, begun, seed, alone=0.0)
     neighbours = sum(map(len, scales)) * problem.d
-    return _Ascent(search, climber, _order(search, found), neighbours)
+
+    def ascent(seed: int) -> _Ascent:
+        climber = HillClimber(groups, scales, begun, seed, alone=0.0)
+        return _Ascent(search, climber, order, neighbours)
+
+    return ascent(search.seed), ascent(search.seed + SEEDS)
 
 
 def _order(search: Search, found: Found) -> Order:

@@ -61,4 +61,5 @@ def _accepts(search: Search, moves: Moves) -> bool:
     of_unit[search.problem.unit] = best.placement
     of_unit[moves[:, 0]] = moves[:, 1]
     placement = of_unit[search.problem.unit]
-    return search.best is search.offer(placement, best.order, [best.decoder], ties=True)
+    offered = search.offer(placement, best.order, [best.decoder], ties=True)
+    return search.best is offered
