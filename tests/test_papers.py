@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.papers import checks, page, page_hierarchical, published
+from benchmarks.papers import checks, page, page_hierarchical, page_post, published
 from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.tables import Results, spread
 
@@ -73,7 +73,15 @@ def test_a_row_says_how_far_below_the_better_post_is_and_the_bound_allows():
     figures = checks.by_case(results(policy_gradient=2.0, post=1.5))["inception_v3/4"]
     assert figures["below_better"] == pytest.approx(0.25)
     assert figures["allowed"] == pytest.approx(0.5)
+    assert figures["allowed_below_policy_gradient"] == pytest.approx(0.5)
     assert figures["best_of_four"] == 1
+
+
+@pytest.mark.parametrize(("mean", "is_said"), [(1.3, True), (1.4, False)])
+def test_the_page_says_where_no_placement_is_as_far_below_the_policy_gradient(mean, is_said):
+    rows = [row for row in published.POST if (row.network, row.gpus) == ("inception_v3", 4)]
+    said = page_post.ruled_out(results(policy_gradient=mean, post=1.2), rows)
+    assert ("`tuned` one here on 1 of 1 rows." in said) == is_said
 
 
 def test_a_seed_that_found_nothing_that_fits_makes_the_mean_infinite():

@@ -46,6 +46,16 @@ def percent(fraction: float) -> str:
     return f"{100 * fraction:.1f} %" if math.isfinite(fraction) else NONE
 
 
+def of_rows(chosen: Sequence[str], rows: Sequence[str]) -> str:
+    """How many of the rows are chosen, and their names, such as `1 of 3 rows (RNNLM, 2)`; where
+    they are most, those of the others."""
+    others = [row for row in rows if row not in chosen]
+    most = len(chosen) > len(others)
+    names = "; ".join(others if most else chosen)
+    named = f" ({'all but ' if most else ''}{names})" if names else ""
+    return f"{len(chosen)} of {len(rows)} rows{named}"
+
+
 def yes(flag: bool) -> str:
     """Yes or no."""
     return "yes" if flag else "**no**"

@@ -56,12 +56,8 @@ class Compared:
     def ahead(self, column: str, others: Sequence[str] = ("learner",)) -> str:
         """The rows on which a column is below all others, such as `1 of 3 rows (RNNLM, 2)`; where
         they are most, those are named on which it is not."""
-        won = [row for row in self.rows if self._first(row, column, others)]
-        lost = [row for row in self.rows if row not in won]
-        most = len(won) > len(lost)
-        names = "; ".join(map(_title, lost if most else won))
-        named = f" ({'all but ' if most else ''}{names})" if names else ""
-        return f"{len(won)} of {len(self.rows)} rows{named}"
+        won = [_title(row) for row in self.rows if self._first(row, column, others)]
+        return markdown.of_rows(won, list(map(_title, self.rows)))
 
     def _first(self, row: PostRow | HierarchicalRow, column: str, others: Sequence[str]) -> bool:
         least = min(self.value(row, other) for other in others)

@@ -30,7 +30,7 @@ def table(content: Mapping[str, Any]) -> Mapping[str, str]:
         "by_case": _by_case(results, rows),
         "resnet": _resnet(results, rows),
         **_first(results, rows),
-        "ruled_out": _ruled_out(results, rows),
+        "ruled_out": ruled_out(results, rows),
         "metis": _metis(results, rows),
     }
 
@@ -134,7 +134,7 @@ def _paper_below(row: PostRow) -> float:
     return checks.below(row.post, better)
 
 
-def _ruled_out(results: Results, rows: Sequence[PostRow]) -> str:
+def ruled_out(results: Results, rows: Sequence[PostRow]) -> str:
     """A sentence for every case in which no placement can do what the paper's did."""
     found = [
         f"- {_title(row)} GPUs: the paper's Post is {markdown.percent(wanted)} below; no placement "
@@ -142,7 +142,23 @@ def _ruled_out(results: Results, rows: Sequence[PostRow]) -> str:
         for row in rows
         if (wanted := _paper_below(row)) > (allowed := _allowed(results, _case(row)))
     ]
-    return "\n".join(found) or "- None: the bound allows the paper's reduction on every row."
+    return "\n".join([*found, *_no_gradient(results, rows)]) or "- None: the bound allows all."
+
+
+def _no_gradient(results: Results, rows: Sequence[PostRow]) -> Iterator[str]:
+    """Where no placement is as far below the policy gradient as the paper's Post is below its."""
+    figures, least = checks.by_case(results), published.BELOW_POLICY_GRADIENT[0]
+    never = [
+        _title(row)
+        for row in rows
+        if figures.get(_case(row), {}).get("allowed_below_policy_gradient", least) < least
+    ]
+    if never:
+        yield (
+            f"- The paper's Post is {markdown.percent(least)} below the policy gradient at least; "
+            "no placement is so far below the mean of the `tuned` one here on "
+            f"{markdown.of_rows(never, list(map(_title, rows)))}."
+        )
 
 
 def _allowed(results: Results, case: str) -> float:
