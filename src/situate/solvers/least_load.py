@@ -33,7 +33,7 @@ class Load:
 
 @np.errstate(over="ignore", invalid="ignore")  # prices of endless times bound nothing
 def least_load(problem: Problem) -> Load:
-    """Of all placements.
+    """Seconds that the busiest device must work, whatever the placement.
 
     The dual of the linear program that spreads every unit over the devices it may run on, within
     the devices' memory: for weights w of sum one and memory prices l,

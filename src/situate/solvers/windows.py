@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from operator import add
 
 import numpy as np
-from numpy.typing import NDArray
 
 from situate.problem import Problem
 from situate.rounding import rounding
-from situate.solvers.least_load import Load
-
-Floats = NDArray[np.float64]
+from situate.solvers.least_load import Floats, Load
 
 BEGINNINGS = 64
 """Windows begin at so many different times."""
