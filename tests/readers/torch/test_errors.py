@@ -45,6 +45,14 @@ def penalised(model, x):
     return value.mean() + gradient.norm()
 
 
+def masked(**said):
+    """An encoder whose mask is an input."""
+    layer = nn.TransformerEncoderLayer(8, 2, 8, dropout=0.0, batch_first=True)
+    inputs = torch.ones(2, 3, 8), nn.Transformer.generate_square_subsequent_mask(3)
+    model = nn.TransformerEncoder(layer, 1)
+    return model, inputs, lambda model, x, mask: model(x, mask, **said).mean()
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -60,11 +68,19 @@ def penalised(model, x):
             lambda: (Packing(), torch.ones(2, 3, 4), lambda model, x: model(x).mean()),
             r"test_errors\.py:\d+: a size or number here .* use a mask or a fixed size$",
         ),
+        (
+            lambda: masked(),
+            r"test_errors\.py:\d+: PyTorch looks here whether a mask is causal, .* by is_causal=",
+        ),
     ],
 )
 def test_what_is_not_captured_has_a_remedy(build, message):
     with pytest.raises(SituateError, match=message):
         capture(build, name="net")
+
+
+def test_the_remedy_for_masks_helps():
+    assert capture(lambda: masked(is_causal=True), name="net").ops
 
 
 @pytest.mark.filterwarnings("ignore")

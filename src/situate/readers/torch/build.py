@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
+from situate.readers.torch.constants import constants_known
 from situate.readers.torch.errors import explained
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def built(build: Build, name: str) -> Built:
     mode = _mode()
     with explained(name, "building the model", called="it is called without arguments"):
         try:
-            with mode, _convertible(mode):
+            with mode, _convertible(mode), constants_known():
                 return _checked(build(), mode)
         except Exception as error:
             if not _needs_values(error):

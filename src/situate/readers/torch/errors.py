@@ -23,6 +23,10 @@ SHAPES = (
     "a size or number here depends on the values of a tensor, which capture does not know: use a "
     "mask or a fixed size"
 )
+MASK = (
+    "PyTorch looks here whether a mask is causal, and capture knows only masks that the step makes "
+    "itself: say so by is_causal= (of nn.Transformer's decoder: tgt_is_causal=)"
+)
 _REMEDIES = {
     "DataDependentOutputException": VALUES,
     "DynamicOutputShapeException": SHAPES,
@@ -94,6 +98,8 @@ def user_line(error: BaseException) -> str:
 
 def _remedy(error: BaseException) -> str:
     """What is known of such an error, and how to avoid it; empty for any other."""
+    if any(f.name == "_detect_is_causal_mask" for f in traceback.extract_tb(error.__traceback__)):
+        return MASK
     for kind in type(error).__mro__:
         if kind.__name__ in _REMEDIES:
             return _REMEDIES[kind.__name__]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from situate.errors import SituateError
 from situate.readers.torch.assigned import Assigned, AssignedBuffers
 from situate.readers.torch.build import Build, Built, built, described, set_mode
+from situate.readers.torch.constants import constants_known
 from situate.readers.torch.errors import SHAPES, explained, quiet
 from situate.readers.torch.interpolation import interpolation_whole
 from situate.readers.torch.names import path_of
@@ -160,13 +161,14 @@ def _joint(
     if training and not any(p.requires_grad for p in step.parameters()):
         raise SituateError("no parameter takes a gradient, so there is no training step")
     silent = contextlib.redirect_stderr(io.StringIO())
-    with mode, silent, heads_share(), backward_is_autograds(training):
+    with mode, silent, constants_known(), heads_share(), backward_is_autograds(training):
         exported = _exported(step, tensors)
     if not _is_static(exported):
         with mode:
             step(*tensors)  # raises where a value is asked for, so that the line can be named
         raise SituateError(SHAPES)
     module = _with_buffers(exported)
+    _erase_looks(module)
     with contextlib.ExitStack() as stack:
         stack.enter_context(mode)
         stack.enter_context(preserve_node_meta())
@@ -217,12 +219,12 @@ def _is_static(exported: ExportedProgram) -> bool:
     return not any(type(size).__name__.startswith("Sym") for size in sizes)
 
 
-def _with_buffers(exported: ExportedProgram) -> torch.nn.Module:
+def _with_buffers(exported: ExportedProgram) -> fx.GraphModule:
     """The exported step, its constant tensors made buffers: as plain attributes PyTorch refuses
     to trace them where they are fake."""
     import torch
 
-    module: torch.nn.Module = exported.module()
+    module: fx.GraphModule = exported.module()
     for name, value in exported.constants.items():
         path, _, attribute = name.rpartition(".")
         owner = module.get_submodule(path)
@@ -230,3 +232,13 @@ def _with_buffers(exported: ExportedProgram) -> torch.nn.Module:
             delattr(owner, attribute)
             owner.register_buffer(attribute, value)
     return module
+
+
+def _erase_looks(module: fx.GraphModule) -> None:
+    """Leave out where a value was asked for that is known: what it decided is decided."""
+    from torch.ops import aten
+
+    for look in module.graph.find_nodes(op="call_function", target=aten.item.default):
+        if not look.users:
+            module.graph.erase_node(look)
+    module.recompile()
