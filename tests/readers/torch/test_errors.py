@@ -53,9 +53,26 @@ def masked(**said):
     return model, inputs, lambda model, x, mask: model(x, mask, **said).mean()
 
 
+def slope(model):
+    """The gradient of a model by its input."""
+    return torch.func.grad(lambda x: model(x).sum())
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
+        (
+            lambda: (nn.Linear(4, 1), torch.ones(4), lambda model, x: slope(model)(x).mean()),
+            r"net: capturing the step: .*asks for gradients itself .* torch.func.grad, .*: leave",
+        ),
+        (
+            lambda: (
+                nn.Linear(4, 1),
+                torch.ones(2, 4),
+                lambda model, x: torch.vmap(slope(model))(x).mean(),
+            ),
+            r"test_errors\.py:\d+: the step asks for gradients itself .*: leave them out",
+        ),
         (
             lambda: (nn.Sequential(nn.Linear(4, 4), nn.Tanh()), torch.ones(2, 4), penalised),
             "net: capturing the step: the step asks for gradients itself .*: leave them out",

@@ -37,6 +37,14 @@ def test_a_part_is_read_from_what_was_split(how: str) -> None:
     assert [graph.ops[j].name for j in whole.consumers] == ["loss/mean"]
 
 
+def test_a_view_of_a_number_is_an_op() -> None:
+    def turned(model: nn.Module, x: Tensor) -> Tensor:
+        return torch.view_as_real(torch.view_as_complex(model(x)) * 1j).square().mean()
+
+    graph = capture(lambda: (nn.Linear(4, 2), torch.ones(3, 4), turned), name="turned")
+    assert [op.kind for op in graph.ops].count("aten._conj") == 1
+
+
 class Counting(nn.Module):
     """Returns what it had counted before, and after."""
 

@@ -33,12 +33,15 @@ _REMEDIES = {
     "GuardOnDataDependentSymNode": VALUES,
     "UserError": VALUES,
 }
+GRADIENTS = (
+    "the step asks for gradients itself (torch.autograd.grad or torch.func.grad, as a gradient "
+    "penalty does), which is not captured: leave them out of the model and the loss"
+)
 _PHRASES = {
     "got FakeTensor": SHAPES,
-    "doesn't match mode": (
-        "the step asks for gradients itself (torch.autograd.grad, as a gradient penalty does), "
-        "which is not captured: leave them out of the model and the loss"
-    ),
+    "doesn't match mode": GRADIENTS,
+    "view functorch tensor": GRADIENTS,
+    "'Tensor' object has no attribute 'constant'": GRADIENTS,
     "support the deepcopy protocol": (
         "a module keeps a tensor that is computed from its parameters, so it cannot be copied: use "
         "torch.nn.utils.parametrizations in place of torch.nn.utils.weight_norm and its like"

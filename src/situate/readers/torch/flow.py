@@ -99,7 +99,7 @@ def base(node: fx.Node) -> Any:
         shares = APART not in node.meta and is_plain_copy(node, source)
     else:
         shares = node.target in _undeclared_views() or getattr(node.target, "is_view", False)
-    return source if shares else None
+    return source if shares and source in node.all_input_nodes else None
 
 
 def _undeclared_views() -> tuple[Any, ...]:
