@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # noqa: E4
 from situate.errors import SituateError  # noqa: E402
 from situate.readers.torch import capture  # noqa: E402
 from situate.readers.torch.build import built  # noqa: E402
-from situate.readers.torch.constants import LARGEST, constants_known  # noqa: E402
+from situate.readers.torch.constants import ALL, LARGEST, constants_known  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
@@ -121,3 +121,11 @@ def test_large_tensors_have_no_values():
     with FakeTensorMode(), constants_known():
         assert torch.zeros(LARGEST).constant is not None
         assert torch.zeros(LARGEST + 1).constant is None
+
+
+def test_no_more_values_are_kept_than_memory_is_meant_for():
+    with FakeTensorMode(), constants_known():
+        for _ in range(ALL // LARGEST):
+            assert torch.zeros(LARGEST).constant is not None
+        assert torch.zeros(LARGEST).constant is None
+        assert torch.zeros(1).constant is not None

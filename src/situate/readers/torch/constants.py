@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from situate.readers.torch.patched import replaced
 
-LARGEST = 2**24
-"""Numbers of a tensor whose values are kept: those of a mask of 4,096 by 4,096 tokens."""
+LARGEST, ALL = 2**22, 2**26
+"""Numbers of a tensor whose values are kept, those of a mask of 2,048 by 2,048 tokens, and of all
+such tensors of a program: they stay in memory until it is traced."""
 
 FILLING = frozenset(
     f"{name}{suffix}"
@@ -27,7 +28,7 @@ def constants_known() -> Iterator[None]:
     """
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    dispatch = FakeTensorMode.dispatch
+    dispatch, may_keep = FakeTensorMode.dispatch, _keeping()
 
     def filled(
         mode: Any,
@@ -37,21 +38,31 @@ def constants_known() -> Iterator[None]:
         kwargs: Mapping[str, object] | None = None,
     ) -> Any:
         made: Any = dispatch(mode, func, types, args, kwargs or {})
-        fills = getattr(func, "_opname", None) in FILLING and _worth_keeping(mode, made)
+        fills = getattr(func, "_opname", None) in FILLING and may_keep(mode, made)
         return _with_values(mode, made, func, args, kwargs or {}) if fills else made
 
     with (
         replaced(FakeTensorMode, "dispatch", filled),
-        replaced(FakeTensorMode, "may_turn_const", _worth_keeping),
+        replaced(FakeTensorMode, "may_turn_const", may_keep),
     ):
         yield
 
 
-def _worth_keeping(_: Any, tensor: Any) -> bool:
+def _keeping() -> Callable[[Any, Any], bool]:
+    """What tells a mode whether to keep a tensor's values; those of a single number always are."""
     import torch
 
-    dense = tensor.layout == torch.strided and tensor.device.type == "cpu"
-    return bool(dense and tensor.numel() <= LARGEST)
+    left = ALL
+
+    def may_keep(_: Any, tensor: Any) -> bool:
+        nonlocal left
+        dense = tensor.layout == torch.strided and tensor.device.type == "cpu"
+        if not dense or tensor.numel() > min(LARGEST, max(left, 1)):
+            return False
+        left -= tensor.numel()
+        return True
+
+    return may_keep
 
 
 def _with_values(
