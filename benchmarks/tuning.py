@@ -18,6 +18,7 @@ import numpy as np
 import situate
 from benchmarks.graphs import branching, layered
 from benchmarks.record import Row
+from situate.evaluators.measurements import FINALISTS
 from situate.evaluators.simulated import SimulatedMachine
 from situate.readers.torch import capture
 from situate.solvers.failures import failure_seconds
@@ -37,9 +38,6 @@ GRAPHS = {
     "residual": lambda: capture(lambda: resnet.build(2, 2, 2, 2)),
 }
 """Networks that no paper's table has."""
-
-FINALISTS = 16
-"""Of noisy placements those that are looked at closely in the end, as on hardware."""
 
 Name = tuple[str, str]
 """Of a problem: its network in `GRAPHS` and its preset cluster."""

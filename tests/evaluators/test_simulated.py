@@ -28,6 +28,16 @@ def test_noise_depends_on_the_samples_number_alone() -> None:
     np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
+def test_noise_is_not_what_a_learner_draws_of_the_same_seed_and_sample() -> None:
+    noise = np.log(machine(1.0).measure(np.zeros((400, 4), np.int32), 0).seconds / 4)
+    drawn = [np.random.default_rng([3, sample]).standard_normal() for sample in range(400)]
+    assert abs(np.corrcoef(noise, drawn)[0, 1]) < 0.2
+
+
+def test_what_takes_least_is_measured_again_where_times_are_noisy() -> None:
+    assert machine(0.1).finalists > machine(0.0).finalists == 0
+
+
 def test_the_logarithm_of_noisy_times_is_spread_as_asked() -> None:
     logs = np.log(machine(0.2).measure(np.zeros((2000, 4), np.int32), 0).seconds / 4)
     assert np.abs(logs.mean()) < 0.02

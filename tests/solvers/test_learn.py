@@ -269,6 +269,44 @@ def test_a_placement_that_failed_is_not_the_best() -> None:
     assert np.array_equal(found.best.placement, asked[5])
 
 
+class Writing:
+    """A learner that spoils what it is told of."""
+
+    def __init__(self, problem: Problem, *_: object) -> None:
+        self.learner = learner(problem, Learning(), SAMPLES, 3)
+        self.batch = self.learner.batch
+        self.ask, self.state = self.learner.ask, self.learner.state
+        self.restore = self.learner.restore
+
+    def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
+        placements[:] = 0
+
+
+def test_a_learner_that_writes_into_what_it_is_told_does_not_spoil_the_plan() -> None:
+    found = solve(PROBLEM, Writing, evaluations=12)
+    asked = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
+    seconds = SimulatedMachine(PROBLEM).measure(asked, 0).seconds
+    assert found.value == seconds.min() < SimulatedMachine(PROBLEM).measure(0 * asked, 0).seconds[0]
+
+
+class Unsettled(SimulatedMachine):
+    """A machine whose smallest time is believed."""
+
+    finalists = 0
+
+
+def test_a_plan_learnt_from_noisy_times_is_none_that_was_fast_by_luck() -> None:
+    def value(machine: type[SimulatedMachine], seed: int) -> float:
+        learning = Learning(evaluator=machine(PROBLEM, 0.3, seed, 1))
+        return solve(PROBLEM, "post", evaluations=240, seed=seed, learning=learning).value
+
+    settled, lucky = (
+        np.mean([value(machine, seed) for seed in range(8)])
+        for machine in (SimulatedMachine, Unsettled)
+    )
+    assert settled < lucky
+
+
 class Lucky(SimulatedMachine):
     """A machine with much noise, in which the finalists find none."""
 

@@ -167,6 +167,12 @@ def test_where_samples_are_few_it_minimises_more_often_after_whole_ascents(sampl
     assert learner(settings, samples).batch == period
 
 
+@pytest.mark.parametrize("samples", [12, 60, 239])
+def test_however_few_samples_it_climbs_before_it_minimises(samples):
+    settings = SoftmaxSettings(minimisations=10)
+    assert learner(settings, samples).settings.N == 2 * settings.K
+
+
 def test_a_plan_that_is_given_is_measured_before_single_devices():
     groups = make_groups(PROBLEM, np.arange(PROBLEM.units))
     planned = np.arange(len(groups), dtype=np.int32) % 3

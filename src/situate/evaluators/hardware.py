@@ -15,7 +15,7 @@ from situate import zoo
 from situate.decoding import decode, order_of
 from situate.errors import SituateError
 from situate.evaluators.hardware_team import DeviceProcesses
-from situate.evaluators.measurements import OUTCOMES, Measurements, Outcome
+from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
 from situate.evaluators.repetition import ERROR, LEAST, MOST, enough, standard_error
 from situate.machine import cpu_name
 from situate.problem import Problem
@@ -94,8 +94,8 @@ class RealMachine:
     at_once = 1
     """Each takes seconds: every measurement is kept before the next begins."""
 
-    finalists = 16
-    """Which differ by less than the noise, as a rule."""
+    finalists = FINALISTS
+    """As two measurements of a placement differ."""
 
     @property
     def name(self) -> str:

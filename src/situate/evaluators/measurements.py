@@ -44,6 +44,10 @@ class Measurements:
         return np.where(self.ok, self.seconds, failure)
 
 
+FINALISTS = 16
+"""Of a machine whose times vary: placements that differ by less than the noise, as a rule."""
+
+
 class Evaluator(Protocol):
     """A machine, real or simulated, that runs a step under a placement and takes its time."""
 

@@ -8,9 +8,13 @@ from numpy.typing import NDArray
 from situate.decoding import priority_of
 from situate.errors import SituateError
 from situate.evaluators.calls import schedule_calls
-from situate.evaluators.measurements import OUTCOMES, Measurements
+from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements
 from situate.evaluators.simulator import Simulator
 from situate.problem import LONGEST, Problem
+
+NOISE = 1
+"""Names the generators of noise: were they a learner's of the same seed and sample, it would depend
+on the placement."""
 
 OUT_OF_MEMORY, TIMEOUT = OUTCOMES.index("out_of_memory"), OUTCOMES.index("timeout")
 
@@ -52,13 +56,15 @@ class SimulatedMachine:
     at_once: int | None = None
     """It is given all placements that there are."""
 
-    finalists = 0
-    """What is best without noise is not its business."""
-
     @property
     def name(self) -> str:
         """The simulator, its noise and the noise's seed."""
         return f"simulator noise={self._noise!r} seed={self._seed if self._noise else None}"
+
+    @property
+    def finalists(self) -> int:
+        """None without noise."""
+        return FINALISTS if self._noise else 0
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """Simulated times of placements (k, n), the samples number `first` and on.
@@ -86,7 +92,9 @@ class SimulatedMachine:
         if not self._noise:
             return np.ones(count)
         draws = [
-            np.random.default_rng([self._seed, i]).standard_normal()
+            np.random.default_rng(
+                np.random.SeedSequence(self._seed, spawn_key=(NOISE, i))
+            ).standard_normal()
             for i in range(first, first + count)
         ]
         with np.errstate(over="ignore"):

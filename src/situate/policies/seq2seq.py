@@ -12,8 +12,8 @@ from situate.policies.shape import Score
 from situate.policies.unrolled import Unrolled
 
 DEVICE_WIDTH = 32
-"""Width of a device's embedding. What the LSTM can make of d devices has rank d, so a width that is
-no smaller than d loses nothing, and reading it costs next to nothing."""
+"""Least width of a device's embedding. What the LSTM can make of d devices and a beginning has rank
+d + 1, so a greater width would gain nothing, and reading this one costs next to nothing."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,6 @@ class Placer(nn.Module):
         generator: draws the initial parameters, uniformly within 1 / sqrt(h).
         score: how attention compares, see `Attention`.
         width: a of the space in which it compares.
-        device_width: of a device's embedding.
         aligned: whether the encoder's output for a group is joined to the decoder's output for it
             as well. Otherwise attention has to learn which step decides on which group.
         temperature: T by which logits are divided.
@@ -72,7 +71,6 @@ class Placer(nn.Module):
         generator: Generator,
         score: Score = "additive",
         width: int = 32,
-        device_width: int = DEVICE_WIDTH,
         aligned: bool = False,
         temperature: float = 1.0,
         tanh_constant: float | None = None,
@@ -82,10 +80,11 @@ class Placer(nn.Module):
         self.devices = devices
         self.temperature = temperature
         self.tanh_constant = tanh_constant
+        width_of_device = max(DEVICE_WIDTH, devices + 1)
         with torch.device("meta"):
             self.encoder = nn.LSTM(features, hidden, layers)
-            self.decoder = nn.LSTM(device_width, hidden, layers)
-            self.embedding = nn.Embedding(devices + 1, device_width)
+            self.decoder = nn.LSTM(width_of_device, hidden, layers)
+            self.embedding = nn.Embedding(devices + 1, width_of_device)
             self.attention = Attention(hidden, score, width)
             self.head = nn.Linear(2 * hidden, devices)
             self.own = nn.Linear(hidden, devices, bias=False) if aligned else None

@@ -129,8 +129,8 @@ class _Run:
     def _step(self, k: int) -> None:
         placements = self.asking.ask(self.done, k)
         measurements = self._measure(self.done, placements)
-        self.learner.tell(placements, measurements)
         self._count(self.done, placements, measurements)
+        self.learner.tell(placements, measurements)
         self.done += k
         self.study.keep(self.done, self.asking.state)
 

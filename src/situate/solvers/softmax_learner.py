@@ -80,9 +80,11 @@ class SoftmaxSettings:
     coarser: tuple[tuple[int, float], ...] = ()
 
     def within(self, samples: int) -> SoftmaxSettings:
-        """The same with the N of a search of so many samples."""
+        """The same with the N of a search of so many samples, which leaves an ascent before each
+        minimisation."""
         often = samples // (self.minimisations * self.K) if self.minimisations else self.N
-        return replace(self, N=min(self.N, self.K * max(1, often)), minimisations=0)
+        least = 2 if self.gradient else 1
+        return replace(self, N=min(self.N, self.K * max(least, often)), minimisations=0)
 
 
 class SoftmaxLearner:

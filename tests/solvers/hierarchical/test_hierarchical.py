@@ -134,6 +134,29 @@ def test_when_all_samples_fail_nothing_becomes_nan_and_the_policy_moves_on(setti
     assert (parameters(learner) != begin).any()
 
 
+def late(ok):
+    """How far the parameters move in update number `late`, and the baseline after it."""
+    learner, ran = make(PROBLEM, replace(SMALL, late=1), 0), np.array(ok)
+    learner.tell(learner.ask(4), told(np.ones(4)))
+    before = parameters(learner).copy()
+    seconds = np.where(ran, np.arange(1.0, 5.0), np.inf)
+    learner.tell(learner.ask(4), Measurements(seconds, (~ran).astype(np.uint8)))
+    return parameters(learner) - before, float(learner.state()["baseline"][0])
+
+
+def test_late_on_placements_that_failed_are_left_out():
+    one, of_one = late([True, False, False, False])
+    four, of_four = late([True] * 4)
+    assert one.any()
+    assert not np.array_equal(one, four)
+    assert of_one - of_four == pytest.approx(0.1 * (np.sqrt(np.arange(1, 5)).mean() - 1))
+
+
+def test_late_on_a_batch_that_failed_changes_nothing():
+    moved, _ = late([False] * 4)
+    assert not moved.any()
+
+
 @both
 @pytest.mark.parametrize("seconds", [1e-300, 1e300])
 def test_nothing_becomes_nan_however_long_steps_take(settings, seconds):

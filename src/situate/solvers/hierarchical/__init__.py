@@ -35,6 +35,7 @@ class HierarchicalSettings:
         noise, noise_until: of the logits when drawing, relative to their root mean square, and the
             last update that has it.
         baseline: decay of the rewards' moving average.
+        late: updates after which nothing is learnt from placements that fail; None for never.
         normalise: advantages are relative to the update's own mean, or where all rewards are equal
             to the moving average, and divided by their root mean square.
     """
@@ -60,6 +61,7 @@ class HierarchicalSettings:
     noise: float = 0.5
     noise_until: int = 750
     baseline: float = 0.9
+    late: int | None = 1000
     normalise: bool = False
 
     def rate(self, update: int) -> float:
@@ -87,6 +89,7 @@ TUNED = HierarchicalSettings(
     placements=3,
     learning_rate=1e-2,
     noise=0.0,
+    late=None,
     normalise=True,
 )
 

@@ -67,18 +67,25 @@ class HierarchicalLearner:
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
         """One step of both networks along the poster's estimators."""
         assert self._drawn is not None, "nothing was asked for"
-        advantage = self._advantage(measurements)
-        self._ascent.learning_rate = self._settings.rate(self._updates)
-        with arithmetic():
-            weights = torch.from_numpy(advantage.astype(np.float32))
-            self._ascent.step(self.hierarchy.objective(self._drawn, weights))
+        late = self._settings.late is not None and self._updates >= self._settings.late
+        learnt = measurements.ok | (not late)
+        if learnt.any():
+            seconds = np.minimum(measurements.times(self._failure), self._failure)
+            advantage = np.zeros(len(seconds))
+            advantage[learnt] = self._advantage(seconds[learnt]) / learnt.mean()
+            self._ascend(self._drawn, advantage)
         self._drawn = None
         self._updates += 1
         self._samples += len(placements)
 
-    def _advantage(self, measurements: Measurements) -> Array:
+    def _ascend(self, drawn: Drawn, advantage: Array) -> None:
+        self._ascent.learning_rate = self._settings.rate(self._updates)
+        with arithmetic():
+            weights = torch.from_numpy(advantage.astype(np.float32))
+            self._ascent.step(self.hierarchy.objective(drawn, weights))
+
+    def _advantage(self, seconds: Array) -> Array:
         """(k,) rewards, less what was expected."""
-        seconds = np.minimum(measurements.times(self._failure), self._failure)
         rewards = -np.sqrt(seconds)
         before, mean, decay = self._baseline, float(rewards.mean()), self._settings.baseline
         self._baseline = decay * before + (1 - decay) * mean
