@@ -67,6 +67,9 @@ UNKNOWN = {
     "zeros dropped by chance": lambda _, x: torch.dropout(torch.ones(4), 0.5, True).sum() > 1,
     "zeros filled by chance": lambda _, x: written(x, lambda made: made.uniform_()),
     "zeros, an input written to them": lambda _, x: written(x, lambda made: made.copy_(x[0])),
+    "zeros, written to in a list": lambda _, x: written(
+        x, lambda made: torch._foreach_add_([made], [x[0]])
+    ),
     "a view of them": lambda _, x: seen_through_a_view(x),
     "a parameter added": lambda model, x: (torch.zeros(4) + model.scale).sum() > 0,
     "what was there": lambda _, x: torch.empty(4).sum() > 0,

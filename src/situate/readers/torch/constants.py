@@ -41,9 +41,17 @@ def constants_known() -> Iterator[None]:
         fills = getattr(func, "_opname", None) in FILLING and may_keep(mode, made)
         return _with_values(mode, made, func, args, kwargs or {}) if fills else made
 
+    forget = FakeTensorMode.invalidate_written_to_constants
+
+    def written(mode: Any, func: Any, tensors: Any, args: Any, kwargs: Any) -> None:
+        forget(mode, func, tensors, args, kwargs)
+        if func._schema.is_mutable:
+            _forget_listed(mode, (*args, *kwargs.values()))
+
     with (
         replaced(FakeTensorMode, "dispatch", filled),
         replaced(FakeTensorMode, "may_turn_const", may_keep),
+        replaced(FakeTensorMode, "invalidate_written_to_constants", written),
     ):
         yield
 
@@ -63,6 +71,14 @@ def _keeping() -> Callable[[Any, Any], bool]:
         return True
 
     return may_keep
+
+
+def _forget_listed(mode: Any, arguments: Sequence[object]) -> None:
+    """Forget the values of tensors in lists: PyTorch does so of those that stand alone."""
+    lists = (each for each in arguments if isinstance(each, (list, tuple)))
+    for constant in [getattr(tensor, "constant", None) for each in lists for tensor in each]:
+        if constant is not None:
+            mode.fake_tensor_converter.invalidate_constant_aliases(constant)
 
 
 def _with_values(
