@@ -13,6 +13,7 @@ from situate.solvers.auto.balance import balance
 from situate.solvers.auto.blocks import blocks
 from situate.solvers.auto.climb import climb
 from situate.solvers.auto.exchange import exchange
+from situate.solvers.auto.fitted import offer_fitted
 from situate.solvers.auto.live import orders_count
 from situate.solvers.auto.one_device import keep_to_one_device
 from situate.solvers.auto.pipeline import offer_pipelines
@@ -78,6 +79,9 @@ def _improve(search: Search) -> None:
     if by_load and search.problem.d == 1 and best(search).feasible:
         return
     offer_shares(search)
+    if search.finished():
+        return
+    offer_fitted(search)
     for _ in draw(search, SAMPLES):
         if search.left() < 1 - DRAWING:
             break

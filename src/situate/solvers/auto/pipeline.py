@@ -75,8 +75,7 @@ def fill(problem: Problem) -> Placement:
     """
     weight = problem.unit_persistent.astype(np.float64)
     if problem.rules.memory != "persistent":
-        live = np.where(problem.resident == 1, 0, problem.size).astype(np.float64)
-        np.add.at(weight, problem.unit[problem.producer], live)
+        weight = live_bytes(problem)
     fast = accelerators(problem)
     turn = fast + [d for d in range(problem.d) if d not in fast]
     room, needed = problem.capacity.astype(np.float64).tolist(), weight.tolist()
@@ -86,3 +85,11 @@ def fill(problem: Problem) -> Placement:
         of_unit[unit] = device = next(fits, int(of_unit[unit]))
         room[device] -= needed[unit]
     return np.asarray(of_unit[problem.unit], np.int32)
+
+
+def live_bytes(problem: Problem) -> NDArray[np.float64]:
+    """(units,) what a unit holds for the whole step and what its ops hand on."""
+    weight = problem.unit_persistent.astype(np.float64)
+    live = np.where(problem.resident == 1, 0, problem.size).astype(np.float64)
+    np.add.at(weight, problem.unit[problem.producer], live)
+    return weight

@@ -43,7 +43,7 @@ def by_seconds(problem: Problem) -> Placement:
     weight = np.zeros(problem.units)
     np.add.at(weight, problem.unit, seconds.mean(axis=1))
     speed = 1 / np.maximum(seconds.sum(axis=0), 1e-300)
-    return _cut(problem, devices, pipeline_order(problem), weight, speed)
+    return cut(problem, devices, pipeline_order(problem), weight, speed)
 
 
 def by_bytes(problem: Problem) -> Placement:
@@ -61,16 +61,18 @@ def _along_the_pipeline(problem: Problem) -> Placement:
 def _cut_by_bytes(problem: Problem, line: NDArray[np.int32]) -> Placement:
     devices = accelerators(problem)
     capacity = problem.capacity[devices].astype(np.float64)
-    return _cut(problem, devices, line, problem.unit_persistent.astype(np.float64), capacity)
+    return cut(problem, devices, line, problem.unit_persistent.astype(np.float64), capacity)
 
 
-def _cut(
+def cut(
     problem: Problem,
     devices: list[int],
     line: NDArray[np.int32],
     weight: NDArray[np.float64],
     share: NDArray[np.float64],
 ) -> Placement:
+    """Placement (n,) of units along a line (units,) in as many pieces as there are devices, of
+    which each has its share (devices,) of their weight (units,)."""
     middle = np.cumsum(weight[line]) - weight[line] / 2
     ends = np.cumsum(share) / share.sum() * weight.sum()
     piece = np.minimum(np.searchsorted(ends, middle, side="right"), len(devices) - 1)

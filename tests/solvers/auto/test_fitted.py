@@ -1,0 +1,88 @@
+"""Pieces that fit where activations, and not parameters, fill the devices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate.cluster import Cluster, Device, Link
+from situate.graph import Graph, Op, Tensor
+from situate.problem import Problem
+from situate.solvers.auto.fitted import folded, mend, offer_fitted
+from situate.solvers.search import Search
+
+LAYERS = 8
+
+
+def training(cluster: Cluster, kept: int = 10) -> Problem:
+    """A forward op a layer, whose output its backward op reads as well."""
+    seconds = {"gpu": 1.0, "cpu": 50.0}
+    forward = [Op(f"f{j}", phase="forward", seconds=seconds) for j in range(LAYERS)]
+    backward = [Op(f"b{j}", phase="backward", seconds=seconds) for j in reversed(range(LAYERS))]
+    last = 2 * LAYERS - 1
+    tensors = [Tensor(f"t{j}", j, kept, (j + 1, last - j)) for j in range(LAYERS - 1)]
+    tensors.append(Tensor("t", LAYERS - 1, kept, (LAYERS,)))
+    tensors += [Tensor(f"g{j}", j, 1, (j + 1,)) for j in range(LAYERS, last)]
+    return Problem(Graph("training", (*forward, *backward), tuple(tensors)), cluster)
+
+
+def gpus(*memory: int, cpu: bool = False) -> Cluster:
+    devices = [Device(f"gpu{i}", memory=bytes_) for i, bytes_ in enumerate(memory)]
+    devices += [Device("cpu", kind="cpu")] * cpu
+    return Cluster("gpus", tuple(devices), (Link("*", "*", 1e9),))
+
+
+def offered(problem: Problem, first: np.ndarray) -> Search:
+    """A search that has heard of a placement, and then of pieces."""
+    search = Search(problem, 0.0, None, 1000, 0, 1, None)
+    search.offer(first.astype(np.int32), np.array(problem.graph.order, np.int32))
+    offer_fitted(search)
+    return search
+
+
+def test_a_backward_op_stands_with_what_is_kept_for_it() -> None:
+    line = folded(training(gpus(1000, 1000))).tolist()
+    place = {op: line.index(op) for op in range(2 * LAYERS)}
+    for layer in range(LAYERS):
+        assert abs(place[layer] - place[2 * LAYERS - 1 - layer]) <= 2
+
+
+@pytest.mark.parametrize("memory", [(60, 40), (40, 60), (40, 40, 40)])
+def test_pieces_fit_that_no_device_could_hold_together(memory: tuple[int, ...]) -> None:
+    problem = training(gpus(*memory))
+    search = offered(problem, np.zeros(problem.n))
+    assert search.best is not None
+    assert search.best.feasible
+    search.best.schedule.verify(problem)
+
+
+def test_what_keeps_a_cpu_working_gives_way_to_pieces() -> None:
+    problem = training(gpus(60, 40, cpu=True))
+    search = offered(problem, np.full(problem.n, 2))
+    assert search.best is not None
+    assert search.best.value < 2 * LAYERS + 1
+
+
+def test_what_fits_on_accelerators_is_left_alone() -> None:
+    problem = training(gpus(1000, 1000))
+    assert offered(problem, np.zeros(problem.n)).evaluations == 2
+
+
+def test_what_lies_at_a_cut_is_moved_until_the_plan_fits() -> None:
+    problem = training(gpus(50, 50))
+    search = Search(problem, 0.0, None, 1000, 0, 1, None)
+    placement = np.zeros(problem.n, np.int32)
+    placement[LAYERS - 2 : LAYERS + 2] = 1
+    found = search.offer(placement, np.array(problem.graph.order, np.int32))
+    assert not found.feasible
+    mend(search, found)
+    assert search.best is not None
+    assert search.best.feasible
+
+
+def test_mending_ends_with_its_part_of_the_budget() -> None:
+    problem = training(gpus(5, 5))
+    search = Search(problem, 0.0, None, 1000, 0, 1, None)
+    found = search.offer(np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32))
+    mend(search, found)
+    assert search.evaluations <= 1000 * 0.11
