@@ -35,10 +35,10 @@ class Net:
         """Add a module with a parameter; the number of its result."""
         return self.op(module, device, self.parameter(module, device, size), *reads)
 
-    def homes(self) -> dict[str, int]:
+    def homes(self, memory: int | None = None) -> dict[str, int]:
         tensors = tuple(Tensor(f"t{j}", j, 8, tuple(to)) for j, to in self.reads.items())
         graph = Graph("g", tuple(self.ops), tensors)
-        devices = tuple(Device(f"gpu{i}") for i in range(3))
+        devices = tuple(Device(f"gpu{i}", memory=memory) for i in range(3))
         problem = Problem(graph, Cluster("c", devices, (Link("*", "*", 8.0),)))
         return homes(problem, schedule(problem, self.devices))
 
@@ -54,6 +54,20 @@ def test_what_a_module_adds_to_its_own_input_makes_it_whole():
     x = net.linear("first", 0)
     net.op("block", 1, x, net.linear("block.b", 2, net.linear("block.a", 1, x), size=30))
     assert net.homes() == {"first": 0, "block.a": 2, "block.b": 2, "block": 2}
+
+
+def test_a_module_goes_where_it_runs_and_not_where_its_parameters_lie():
+    net = Net()
+    net.op("a", 1, net.parameter("a", 0, size=30))
+    assert net.homes() == {"a": 1}
+
+
+def test_where_that_exceeds_a_memory_all_go_where_their_parameters_lie():
+    net = Net()
+    x = net.op("a", 1, net.parameter("a", 0, size=30))
+    net.op("b", 1, x, net.parameter("b", 1, size=30))
+    assert net.homes(memory=60) == {"a": 1, "b": 1}
+    assert net.homes(memory=59) == {"a": 0, "b": 1}
 
 
 def test_what_a_module_adds_of_its_parts_brings_those_together():

@@ -22,16 +22,31 @@ def homes(problem: Problem, schedule: Schedule) -> dict[str, int]:
     """Device index by module path: of all modules with parameters, and of all without modules in
     them that take part in the forward pass.
 
-    A module goes where the plan holds most bytes of its own parameters, or without any where most
-    of its forward pass runs. Modules whose results could then not be combined go together.
+    A module goes where the plan runs most of its forward pass: what only lies on another device,
+    such as optimiser state, is no reason to compute there. Where a device could then not hold its
+    parameters, all go where the plan holds most bytes of theirs. Modules whose results could not
+    be combined go together.
     """
-    return _Homes(problem, schedule).settled()
+    found = _Homes(problem, schedule, by_bytes=False).settled()
+    if _held(problem, found):
+        return found
+    return _Homes(problem, schedule, by_bytes=True).settled()
+
+
+def _held(problem: Problem, found: dict[str, int]) -> bool:
+    """Whether every device holds what the modules that go there hold for the whole step."""
+    room = problem.capacity.tolist()
+    for op in problem.graph.ops:
+        if op.persistent:
+            room[found[op.module]] -= op.persistent
+    return all(left >= 0 for left in room)
 
 
 class _Homes:
     """Homes in the making: paths, joined where they must share a device."""
 
-    def __init__(self, problem: Problem, schedule: Schedule) -> None:
+    def __init__(self, problem: Problem, schedule: Schedule, by_bytes: bool) -> None:
+        self.by_bytes = by_bytes
         self.ops, self.order = problem.graph.ops, problem.graph.order
         self.leader: dict[str, str] = {}
         self.held: dict[str, Weight] = defaultdict(lambda: defaultdict(float))
@@ -48,6 +63,7 @@ class _Homes:
                 self.held[op.module][device] += op.persistent
             if op.persistent or (op.module not in inner and op.module and runs(op)):
                 self.leader.setdefault(op.module, op.module)
+            if op.module in self.leader and runs(op):
                 self.seconds[op.module][device] += float(problem.seconds[j, device])
         self.inside = self._inside()
 
@@ -60,8 +76,10 @@ class _Homes:
 
     def device(self, path: str) -> int:
         first = self._first(path)
-        weight = self.held[first] or self.seconds[first]
-        return max(weight, key=lambda d: (weight[d], -d))
+        seconds, held = self.seconds[first], self.held[first]
+        one, other = (held, seconds) if self.by_bytes else (seconds, held)
+        among = one.keys() | other.keys()
+        return max(among, key=lambda d: (one.get(d, 0.0), other.get(d, 0.0), -d))
 
     def _first(self, path: str) -> str:
         while self.leader[path] != path:
