@@ -76,3 +76,11 @@ def test_a_value_that_is_not_finite_is_none_in_the_plan() -> None:
     endless = replace(result.schedule, makespan=math.inf)
     plan = replace(result, value=math.inf, schedule=endless).plan
     assert (plan.value, plan.makespan) == (None, None)
+
+
+def test_whatever_is_shown_of_a_problem_and_its_result_is_a_line() -> None:
+    result = _result()
+    shown = (result, result.problem, result.problem.graph, result.schedule, result.plan)
+    assert all(len(repr(each)) < 200 and "\n" not in repr(each) for each in shown)
+    assert "single" in repr(result)
+    assert "fits" in repr(result)

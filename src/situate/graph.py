@@ -119,6 +119,9 @@ class Graph:
             raise GraphError(f"graph {self.name!r}: cycle: {self._a_cycle(set(order))}")
         object.__setattr__(self, "_order", tuple(order))
 
+    def __repr__(self) -> str:
+        return f"<Graph {self.name!r}: {len(self.ops):,} ops, {len(self.tensors):,} tensors>"
+
     @property
     def order(self) -> tuple[int, ...]:
         """Indices of all ops, producers before consumers; ties in file order."""

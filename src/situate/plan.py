@@ -60,6 +60,10 @@ class Plan(
     version: int = 1
     made_by: str = f"situate {VERSION}"
 
+    def __repr__(self) -> str:
+        about = f"{self.graph} on {self.cluster}, {self.method}"
+        return f"<Plan: {about}, {self.objective} {self.value}, {len(self.placement):,} ops>"
+
     def write(self, path: str | Path) -> None:
         """Write the plan as JSON; the file is complete or not there.
 

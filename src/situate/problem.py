@@ -120,6 +120,9 @@ class Problem:
         self._check_placeable()
         self._check_finite()
 
+    def __repr__(self) -> str:
+        return f"<Problem: {self.graph!r} on {self.cluster.name!r}, for {self.objective}>"
+
     @property
     def n(self) -> int:
         """Number of ops."""

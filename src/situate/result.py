@@ -179,6 +179,12 @@ class Result:
             placement={names[op]: devices[self.placement[op]] for op in self.order},
         )
 
+    def __repr__(self) -> str:
+        fits = "fits" if self.feasible else "does not fit"
+        about = f"{self.problem.graph.name} on {self.problem.cluster.name}, {self.method}"
+        value = f"{self.problem.objective} {self.value:.6g}, gap {self.gap:.2g}"
+        return f"<Result: {about}, {value}, {fits}>"
+
     def _repr_html_(self) -> str:
         from situate.report.html import to_html
 

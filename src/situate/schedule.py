@@ -42,6 +42,10 @@ class Schedule:
     peak: NDArray[np.int64]
     decoder: str
 
+    def __repr__(self) -> str:
+        moved = f"{len(self.start):,} ops, {len(self.tensor):,} transfers"
+        return f"<Schedule: {moved}, makespan {self.makespan:.6g}>"
+
     def verify(self, problem: Problem, allow_overflow: bool = False) -> None:
         """Replay the schedule from its own times, by docs/execution-model.md.
 
