@@ -40,6 +40,13 @@ def test_bad_json_names_the_place(data, message):
         decode(data, Box)
 
 
+def test_a_key_twice_is_found_among_many():
+    """In time that grows with the object and not with its square: that would be hours."""
+    keys = ", ".join(f'"{i}": 1' for i in [*range(200_000), 199_999])
+    with pytest.raises(ReadError, match="has the key '199999' twice"):
+        decode(f'{{"inner": {{{keys}}}}}'.encode(), Box)
+
+
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
 def test_deep_nesting_is_an_error_and_no_crash(opening):
     with pytest.raises(ReadError, match="nested too deeply"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -74,8 +75,8 @@ def _check_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A hook of the parser: the object as a dictionary."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        key = next(key for key in keys if keys.count(key) > 1)
+        counts = Counter(key for key, _ in pairs)
+        key = next(key for key, count in counts.items() if count > 1)
         where = f"object {value['name']!r}" if "name" in value else "an object"
         raise ReadError(f"{where} has the key {key!r} twice")
     return value
