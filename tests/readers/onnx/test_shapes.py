@@ -12,7 +12,7 @@ from onnx import TensorProto
 
 from situate.errors import ReadError
 from situate.readers import onnx
-from situate.readers.onnx.shapes import Info, Shapes, infer, tensor_info
+from situate.readers.onnx.shapes import MOST_JOINED, Info, Shapes, _joined, infer, tensor_info
 from tests.readers.models import graph, loaded, model, node, value, weight, whole
 
 
@@ -113,6 +113,31 @@ def test_a_vector_too_long_for_a_shape_is_named(count, message):
     made.graph.initializer.add(name="w", data_type=TensorProto.INT64, dims=[count])
     with pytest.raises(ReadError, match=message):
         infer(made, {})
+
+
+def doublings(count: int) -> Any:
+    """A graph that joins the shape of `x` to itself so often."""
+    nodes = [node("Shape", "x", "v0")]
+    nodes += [node("Concat", f"v{i} v{i}", f"v{i + 1}", axis=0) for i in range(count)]
+    return graph(nodes, [], [value(f"v{count}", None, TensorProto.INT64)])
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_a_vector_joined_to_itself_is_as_long_as_it_says(count):
+    """Its content, which would be terabytes, is not followed."""
+    body = doublings(count)
+    made = loaded(model(body.node, [value("x", [2, 3, 4, 5])], body.output))
+    found = Shapes.of(infer(made, {}).graph)
+    assert found.get(f"v{count}") == Info((4 * 2**count,), "int64")
+
+
+def test_what_is_joined_counts_in_bodies_and_where_no_length_is_known():
+    assert _joined(doublings(2)) == 64 * 2 + 64 * 4
+    inner = doublings(20)
+    outer = graph([node("If", "c", "y", then_branch=inner, else_branch=inner)], [], [])
+    assert _joined(outer) == 2 * _joined(inner) > MOST_JOINED
+    tables = graph([node("Concat", "a b", "c")], [value(n, [2**20, 2]) for n in "ab"], [])
+    assert _joined(tables) == 0
 
 
 def test_what_shape_inference_rejects_is_an_error():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +25,14 @@ DEEPEST = 32
 MOST_DIMENSIONS = 64
 """Of one value; as many as numpy's arrays have."""
 
+MOST_JOINED = 2**18
+"""Elements of all vectors that a model joins, up to which their content is followed."""
+
 MOST_NODES = 250_000
 """Of a model whose functions are spread out."""
+
+CARRIERS = {"Add", "Cast", "Concat", "Gather", "Mul", "Slice", "Squeeze", "Sub", "Unsqueeze"}
+"""Ops through which shape inference follows the content of vectors."""
 
 NAMES = {"float": "float32", "double": "float64"}
 """Types whose name in ONNX is not what everybody else calls them."""
@@ -128,7 +135,9 @@ def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
     try:
         if model.functions:
             model = onnx.inliner.inline_local_functions(model)
-        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+        model = onnx.shape_inference.infer_shapes(model)
+        if _joined(model.graph) <= MOST_JOINED:
+            model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except Exception as error:  # onnx raises whatever its C++ parts throw
         raise ReadError(f"shape inference failed: {one_line(str(error))[:300]}") from None
     _check_ranks(model.graph)
@@ -166,6 +175,35 @@ def _called(nodes: Any) -> Iterator[tuple[str, str]]:
 def _spread(nodes: Any, sizes: Mapping[tuple[str, str], int]) -> int:
     """How many nodes these are, with functions of so many nodes in place of their calls."""
     return sum(sizes.get(key, 1) for key in _called(nodes))
+
+
+def _joined(graph: Any, around: ChainMap[str, int] | None = None) -> int:
+    """Elements of all vectors that the graph and its bodies join: a vector joined to itself again
+    and again is few nodes and no end of content. One of unknown length is as long as what it is
+    made of; `around` has the lengths of vectors outside the body."""
+    lengths = ChainMap(_lengths(graph), *(around.maps if around else ()))
+    joined = 0
+    for node in graph.node:
+        if node.op_type in CARRIERS:
+            joins = node.op_type == "Concat"
+            read = [lengths.get(value, MOST_DIMENSIONS) for value in node.input]
+            length = sum(read) if joins else max(read, default=0)
+            made = [lengths.setdefault(value, length) for value in node.output]
+            joined += sum(made) if joins else 0
+        for attribute in node.attribute:
+            joined += sum(_joined(body, lengths) for body in (attribute.g, *attribute.graphs))
+    return joined
+
+
+def _lengths(graph: Any) -> dict[str, int]:
+    """Of all values of known shape that are vectors; 0 of those that are none."""
+    shapes = {tensor.name: list(tensor.dims) for tensor in graph.initializer}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        if value.type.tensor_type.HasField("shape"):
+            known = (d.dim_value if d.HasField("dim_value") else -1 for d in _dims(value))
+            shapes.setdefault(value.name, list(known))
+    vectors = {name: shape[0] if len(shape) == 1 else 0 for name, shape in shapes.items()}
+    return {name: length for name, length in vectors.items() if length >= 0}
 
 
 def _check_ranks(graph: Any) -> None:
