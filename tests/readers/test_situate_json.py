@@ -78,7 +78,11 @@ def test_only_its_own_format_is_recognised():
         ({"control": [["load"]]}, r"control\[0\]: expected array of length 2"),
         (
             {"machine": [{"name": "a", "kind": "gpu", "memory": 0}]},
-            r"machine\[0\].memory: must be positive, got 0",
+            r"machine\[0\].memory: must be between 1 and 2\^53, got 0",
+        ),
+        (
+            {"machine": [{"name": "a", "kind": "gpu", "memory": 2**64}]},
+            r"machine\[0\].memory: must be between 1 and 2\^53, got 18446744073709551616",
         ),
         ({"machine": [{"name": "a", "memory": 1}]}, r"machine\[0\]: object missing .* kind"),
     ],

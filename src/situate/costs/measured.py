@@ -15,7 +15,7 @@ from situate.graph import BYTES_LIMIT
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
-Count = Annotated[int, msgspec.Meta(ge=1)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Bytes = Annotated[int, msgspec.Meta(ge=1, le=BYTES_LIMIT)]
 
 
@@ -50,7 +50,7 @@ class MeasuredDevice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     kind: str
     model: str = ""
-    threads: int | None = None
+    threads: Count | None = None
     flops: dict[str, Positive] = {}
     """Peak FLOP/s by dtype that the efficiencies are fractions of."""
     bandwidth: Positive | None = None

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from situate.errors import ReadError, nearest
-from situate.graph import Graph, MachineDevice, Op, Tensor
+from situate.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
 from situate.readers import strict_json
 
 FORMAT = "situate-graph"
@@ -103,5 +103,5 @@ def _dangling(where: str, name: str, index: dict[str, int]) -> ReadError:
 
 def _check_machine(machine: Sequence[MachineDevice]) -> None:
     for i, device in enumerate(machine):
-        if device.memory is not None and device.memory <= 0:
-            raise ReadError(f"machine[{i}].memory: must be positive, got {device.memory}")
+        if device.memory is not None and not 0 < device.memory <= BYTES_LIMIT:
+            raise ReadError(f"machine[{i}].memory: must be between 1 and 2^53, got {device.memory}")
