@@ -244,6 +244,12 @@ def test_a_file_that_is_missing_or_a_folder_is_an_error(tmp_path):
         Cluster.read(tmp_path / "a\0b")
 
 
+def test_a_file_without_end_is_refused(monkeypatch):
+    monkeypatch.setattr("situate.cluster.LIMIT", 1000)
+    with pytest.raises(ClusterError, match="/dev/zero: holds more than 1000 bytes"):
+        Cluster.read("/dev/zero")
+
+
 def test_an_unknown_preset_is_an_error_with_the_nearest_name():
     with pytest.raises(ClusterError, match=r"'k80-3'; did you mean 'k80-[248]'"):
         Cluster.find("k80-3")

@@ -200,6 +200,11 @@ def test_a_missing_file_a_folder_and_an_impossible_name_are_named(tmp_path: Path
     _rejected("null", lambda: Plan.read("a\0b"))
 
 
+def test_a_file_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("situate.plan.LIMIT", 1000)
+    _rejected("/dev/zero: not a plan: holds more than 1000", lambda: Plan.read("/dev/zero"))
+
+
 def test_an_unwritable_path_is_named_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
     for path in (tmp_path / "none" / "plan.json", tmp_path / "file" / "plan.json"):

@@ -24,6 +24,9 @@ from situate.scalars import plain
 
 PRESETS = Path(__file__).parent / "clusters"
 
+LIMIT = 2**24
+"""Largest file of a cluster, in bytes."""
+
 MOST_DEVICES = 256
 """Largest number of devices of one cluster."""
 
@@ -203,17 +206,17 @@ class Cluster:
     @classmethod
     def read(cls, path: str | Path) -> Cluster:
         """Read a TOML file; every error is one line that names the file and the entry."""
-        from situate.readers.contents import one_line
+        from situate.readers.contents import one_line, packed
 
         try:
-            return cls._of_toml(Path(path).read_bytes().decode("utf-8-sig"))
+            return cls._of_toml(packed(Path(path), LIMIT).decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             reason = f"not UTF-8 at byte {error.start}"
         except RecursionError:
             reason = "is nested too deeply"
         except tomllib.TOMLDecodeError as error:
             reason = f"is no TOML: {error}"
-        except (OSError, ValueError) as error:  # tomllib's and msgspec's are ValueErrors too
+        except (OSError, ValueError) as error:  # msgspec's and ours are ValueErrors too
             reason = getattr(error, "strerror", None) or str(error)
         raise ClusterError(one_line(f"{path}: {reason}"))
 

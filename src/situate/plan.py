@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from situate.graph import Graph
     from situate.runtime.step import PlacedStep
 
+LIMIT = 2**30
+"""Largest file of a plan, in bytes."""
+
 
 class Plan(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag="situate-plan"
@@ -82,10 +85,11 @@ class Plan(
         Raises:
             PlanError: no such file, or not a plan; names the file and the field.
         """
+        from situate.readers.contents import packed
         from situate.readers.strict_json import decode as decode_json
 
         try:
-            plan = decode_json(Path(path).read_bytes(), cls)
+            plan = decode_json(packed(Path(path), LIMIT), cls)
         except ReadError as error:
             raise PlanError(f"{path}: not a plan: {error}") from None
         except (OSError, ValueError) as error:

@@ -50,6 +50,19 @@ def test_methods_are_listed(situate):
     assert [line.split()[0] for line in lines] == list(package.METHODS)
 
 
+@pytest.mark.parametrize(
+    ("error", "reason"), [(MemoryError(), "out of memory"), (MemoryError("9 GiB"), "9 GiB")]
+)
+def test_what_does_not_fit_in_memory_says_so(situate, monkeypatch, error, reason):
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.setattr("situate.cli.app", fails)
+    run = situate("methods")
+    assert run.status == 2
+    assert run.err == f"error: the input is too large or too deeply nested: {reason}\n"
+
+
 COMMAND = f"{sys.executable} %s -c 'import sys; from situate.cli import main; sys.exit(main())'"
 
 

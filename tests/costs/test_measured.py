@@ -105,6 +105,12 @@ def test_whatever_bytes_there_are_it_is_an_error(content: bytes, tmp_path: Path)
         Costs.read(tmp_path / "bad.json")
 
 
+def test_a_file_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("situate.costs.measured.LIMIT", 1000)
+    with pytest.raises(ReadError, match="/dev/zero: not a cost file: holds more than 1000 bytes"):
+        Costs.read("/dev/zero")
+
+
 def test_a_missing_file_and_an_unwritable_one_are_named(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"none\.json: No such file"):
         Costs.read(tmp_path / "none.json")

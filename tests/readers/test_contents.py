@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from situate.errors import ReadError
-from situate.readers.contents import contents, graph_name, one_line, text
+from situate.readers.contents import contents, graph_name, one_line, packed, text
 
 
 def write(folder: Path, data: bytes) -> Path:
@@ -45,6 +45,15 @@ def test_a_gzip_bomb_stops_at_the_limit(tmp_path):
 def test_a_file_above_the_limit_is_not_read(tmp_path):
     with pytest.raises(ReadError, match="more than 10 bytes"):
         contents(write(tmp_path, b"x" * 11), limit=10)
+
+
+def test_a_packed_file_is_taken_as_it_is(tmp_path):
+    data = gzip.compress(b"abc")
+    assert packed(write(tmp_path, data), 100) == data
+    with pytest.raises(ReadError, match="more than 10 bytes"):
+        packed(tmp_path / "file", 10)
+    with pytest.raises(FileNotFoundError):
+        packed(tmp_path / "none", 10)
 
 
 @pytest.mark.parametrize("data", [b"", gzip.compress(b"", mtime=0)])

@@ -98,7 +98,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         return _broken(error)
     except (MemoryError, RecursionError) as error:
-        return fail(f"the input is too large or too deeply nested: {error or 'out of memory'}")
+        reason = str(error) or "out of memory"
+        return fail(f"the input is too large or too deeply nested: {reason}")
     if status == INTERRUPTED:
         note("interrupted")
     return int(status)

@@ -13,6 +13,9 @@ from situate.costs.rates import EFFICIENCY
 from situate.errors import ReadError, nearest
 from situate.graph import BYTES_LIMIT
 
+LIMIT = 2**30
+"""Largest cost file, in bytes."""
+
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
@@ -133,10 +136,11 @@ class Costs(
         Raises:
             ReadError: no such file, or not one of costs; names the file and the field.
         """
+        from situate.readers.contents import packed
         from situate.readers.strict_json import decode
 
         try:
-            costs = decode(Path(path).read_bytes(), cls)
+            costs = decode(packed(Path(path), LIMIT), cls)
             _check(costs)
         except ReadError as error:
             raise ReadError(f"{path}: not a cost file: {error}") from None

@@ -27,8 +27,7 @@ def contents(path: Path, limit: int = LIMIT) -> bytes:
             gzip file.
     """
     try:
-        with path.open("rb") as file:
-            data = _limited(file, limit)
+        data = packed(path, limit)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ReadError(f"cannot be read: {reason}") from None
@@ -37,6 +36,17 @@ def contents(path: Path, limit: int = LIMIT) -> bytes:
     if not data:
         raise ReadError("the file is empty")
     return data
+
+
+def packed(path: Path, limit: int) -> bytes:
+    """The content of the file as it is.
+
+    Raises:
+        OSError, ValueError: the file cannot be read.
+        ReadError: it is larger than `limit` bytes.
+    """
+    with path.open("rb") as file:
+        return _limited(file, limit)
 
 
 def text(data: bytes) -> str:
