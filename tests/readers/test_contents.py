@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,16 @@ def test_a_gzip_bomb_stops_at_the_limit(tmp_path):
     bomb = write(tmp_path, gzip.compress(bytes(10_000_000)))
     with pytest.raises(ReadError, match="more than 1000000 bytes"):
         contents(bomb, limit=1_000_000)
+
+
+def test_what_is_unpacked_is_held_once(tmp_path):
+    size = 2**25
+    packed_file = write(tmp_path, gzip.compress(bytes(size)))
+    tracemalloc.start()
+    assert len(contents(packed_file)) == size
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * size
 
 
 def test_a_file_above_the_limit_is_not_read(tmp_path):

@@ -61,6 +61,12 @@ def test_no_text_makes_recognition_slow(data):
         recognise(data)
 
 
+def test_blanks_are_not_walked_as_the_fields_of_a_protocol_buffer():
+    """They would be 25 million."""
+    with pytest.raises(ReadError, match="in no format"):
+        recognise(b" " * 50_000_000)
+
+
 def test_json_that_is_broken_says_where():
     with pytest.raises(ReadError, match="not valid JSON"):
         recognise(b'{"format": "situate-graph", ')

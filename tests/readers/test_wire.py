@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from situate.readers.wire import BYTES, VARINT, fields, shape
+from situate.readers.wire import BYTES, MOST_FIELDS, VARINT, fields, first_fields, shape
 
 
 def test_fields_are_told_apart():
@@ -22,6 +22,13 @@ def test_fields_are_told_apart():
 )
 def test_what_is_no_message_has_no_shape(data):
     assert shape(data) is None
+
+
+def test_only_the_first_fields_are_looked_at():
+    many = b"\x08\x01" * MOST_FIELDS
+    assert shape(many[2:] + b"\x08") is None
+    assert shape(many + b"\x08") == {1: VARINT}
+    assert sum(1 for _ in first_fields(many * 2)) == MOST_FIELDS
 
 
 @given(st.binary(max_size=64))

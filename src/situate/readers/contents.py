@@ -86,10 +86,9 @@ def _unpacked(data: bytes, limit: int) -> bytes:
 
 
 def _limited(file: BinaryIO | gzip.GzipFile, limit: int) -> bytes:
-    chunks, size = [], 0
+    data = io.BytesIO()  # hands out what it holds without a copy
     while chunk := file.read(CHUNK):
-        size += len(chunk)
-        if size > limit:
+        if data.tell() + len(chunk) > limit:
             raise ReadError(f"holds more than {limit} bytes, the most that is read")
-        chunks.append(chunk)
-    return b"".join(chunks)
+        data.write(chunk)
+    return data.getvalue()

@@ -31,7 +31,7 @@ def _is_binary(data: bytes) -> bool:
     message = wire.shape(data)
     if message is None or not set(message) <= {1, 2} or message.get(1) != wire.BYTES:
         return False
-    nodes = (value for number, _, value in wire.fields(data) if number == 1)
+    nodes = (value for number, _, value in wire.first_fields(data) if number == 1)
     return all(_is_node(wire.shape(node)) for node in islice(nodes, 16))
 
 

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
+MOST_FIELDS = 2**14
+"""How many are looked at to tell what a message may be: blanks are a field every two bytes."""
+
 
 def shape(data: bytes | memoryview) -> dict[int, int] | None:
-    """The wire type of every field number of the message, None if it is no such message."""
+    """The wire type of every field number among the first fields of the message, None if they are
+    no such message."""
     types: dict[int, int] = {}
     try:
-        for number, kind, _ in fields(data):
+        for number, kind, _ in first_fields(data):
             if types.setdefault(number, kind) != kind and BYTES not in (types[number], kind):
                 return None
     except ValueError:
         return None
     return types
+
+
+def first_fields(data: bytes | memoryview) -> Iterator[tuple[int, int, memoryview]]:
+    """As many of `fields` as are looked at."""
+    return islice(fields(data), MOST_FIELDS)
 
 
 def fields(data: bytes | memoryview) -> Iterator[tuple[int, int, memoryview]]:
