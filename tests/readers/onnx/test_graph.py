@@ -117,6 +117,14 @@ def test_an_output_that_is_an_input_or_a_constant_is_no_matter():
     assert [t.name for t in g.tensors if t.output] == ["x"]
 
 
+def test_a_model_of_constants_alone_says_so():
+    nodes = [node("Relu", "w", "a"), node("Relu", "a", "y")]
+    with pytest.raises(ReadError, match="all its nodes are constant"):
+        onnx.read(model(nodes, [], [value("y", [2])], [weight("w", 2)]), "")
+    with pytest.raises(GraphError, match="the graph has no ops"):
+        onnx.read(model([], [], [value("w", [2])], [weight("w", 2)]), "")
+
+
 def test_a_function_is_spread_out():
     made = loaded(model([node("Twice", "x", "y", domain="my")], [X], [Y]))
     made.functions.add(domain="my", name="Twice", input=["a"], output=["b"]).node.append(

@@ -21,12 +21,19 @@ METADATA = {"Shape", "Size"}
 
 
 def graph_of(model: Inferred, name: str) -> Graph:
-    """The graph: inputs, shared parameters and nodes as ops, values as tensors."""
+    """The graph: inputs, shared parameters and nodes as ops, values as tensors.
+
+    Raises:
+        ReadError: no node is left to run, a value without a shape.
+        GraphError: the graph breaks its own rules.
+    """
     shapes = Shapes.of(model.graph)
     constants, nodes = constant_sizes(model, shapes)
     reads = [_reads(node) for node in nodes]
     shared = large_and_shared(constants, reads)
     inputs = [value.name for value in model.graph.input if value.name not in constants]
+    if model.graph.node and not (inputs or nodes):
+        raise ReadError("all its nodes are constant: they run when it is loaded, none in a step")
     names = iter(unique([*inputs, *shared, *map(_node_name, nodes)]))
     flow = Dataflow()
     for value in inputs:
