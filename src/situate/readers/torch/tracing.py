@@ -18,6 +18,7 @@ from situate.readers.torch.names import path_of
 from situate.readers.torch.recurrent import layers_step_by_step
 from situate.readers.torch.refused import backward_is_autograds, check_dense
 from situate.readers.torch.shared_heads import heads_share
+from situate.readers.torch.statistics import statistics_as_computed
 
 if TYPE_CHECKING:
     import torch
@@ -150,6 +151,7 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
 
 
 @interpolation_whole()
+@statistics_as_computed()
 def _joint(
     step: torch.nn.Module, tensors: tuple[torch.Tensor, ...], training: bool, mode: FakeTensorMode
 ) -> tuple[fx.Graph, dict[str, torch.Tensor]]:
