@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch import Tensor  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
 
 from situate.readers.torch import capture  # noqa: E402
+from situate.runtime.equality import compare  # noqa: E402
 from tests.readers.calling import Calls, X, mean, of  # noqa: E402
+from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 
 def test_a_module_that_was_set_to_infer_infers_in_a_model_that_trains() -> None:
@@ -31,6 +34,16 @@ def test_a_model_that_infers_is_set_to_train_for_a_training_step() -> None:
 
     trained = of(lambda model, x: model.norm(model.layer(x)))
     assert [op.kind for op in capture(build, name="m").ops] == [op.kind for op in trained.ops]
+
+
+@pytest.mark.parametrize("which", [0, slice(0, 1)])
+def test_a_loss_may_be_a_tensor_of_one_number(which: int | slice) -> None:
+    def loss(model: nn.Module, x: Tensor) -> Tensor:
+        out: Tensor = model(x[which])
+        return out
+
+    step = partial(placed_step, given=(X, loss))
+    assert compare(nn.Linear(3, 1), X, loss, sgd, step, threads=1).within(0.0)
 
 
 @torch.library.custom_op("situate_tests::halves", mutates_args=())

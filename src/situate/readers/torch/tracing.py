@@ -133,7 +133,7 @@ def _scalar(value: object) -> torch.Tensor:
     got = described(value)
     if isinstance(value, torch.Tensor):
         if value.numel() == 1 and value.is_floating_point():
-            return value
+            return value.reshape(()) if value.dim() else value
         got = f"a {str(value.dtype).removeprefix('torch.')} tensor of shape {tuple(value.shape)}"
     if isinstance(getattr(value, "loss", None), torch.Tensor):
         got += ": give a loss that returns its .loss, as lambda model, **batch: model(**batch).loss"
