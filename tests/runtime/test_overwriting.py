@@ -21,6 +21,9 @@ SQUARE = torch.ones(2, 2)
     [
         (aten.add.Tensor, (SQUARE, SQUARE), ["a b", "b a"]),
         (aten.mul.Tensor, (SQUARE, SQUARE), ["a b", "b a"]),
+        (aten.mul.Tensor, (SQUARE * 1j, SQUARE * 1j), ["a b"]),
+        (aten.mul.Tensor, ((SQUARE * 1j).conj(), SQUARE * 1j), []),
+        (aten.add.Tensor, (SQUARE * 1j, SQUARE * 1j), ["a b", "b a"]),
         (aten.sub.Tensor, (SQUARE, SQUARE), ["a b"]),
         (aten.div.Tensor, (SQUARE, SQUARE), ["a b"]),
         (aten.add.Tensor, (SQUARE, torch.ones(2)), ["a b"]),

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from situate.readers.torch.flow import layout
+
 if TYPE_CHECKING:
     from torch import fx
 
@@ -36,13 +38,16 @@ def _has_twin(node: fx.Node) -> bool:
 
 
 def _commutes(node: fx.Node) -> bool:
+    """Whether it rounds in either order alike; a product of complex numbers does not."""
     import torch
 
     aten = torch.ops.aten
-    return node.target in (aten.add.Tensor, aten.mul.Tensor) and len(node.args) == 2
+    if node.target is aten.mul.Tensor:
+        return not node.meta["val"].is_complex()
+    return node.target is aten.add.Tensor and len(node.args) == 2
 
 
 def _same(source: fx.Node, node: fx.Node) -> bool:
     """Whether a value is laid out just as the result."""
     old, new = source.meta["val"], node.meta["val"]
-    return bool(old.shape == new.shape and old.stride() == new.stride() and old.dtype == new.dtype)
+    return bool(layout(old) == layout(new) and old.dtype == new.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,10 +14,14 @@ from torch import Tensor, fx, nn  # noqa: E402
 
 from situate.readers.torch import capture  # noqa: E402
 from situate.readers.torch.flow import Storage, storages  # noqa: E402
+from situate.runtime.equality import compare  # noqa: E402
 from situate.runtime.kernels import view  # noqa: E402
 from situate.runtime.program import capture_program  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
+from tests.runtime.placing import placed_step, sgd  # noqa: E402
 from tests.runtime.steps import program, step_of  # noqa: E402
+
+X = torch.arange(4.0)
 
 SPLITS: dict[str, Callable[[Tensor], Any]] = {
     "split": lambda x: x.split([1, 3], 1),
@@ -70,6 +75,46 @@ def test_a_copy_of_what_is_overwritten_is_returned_as_it_was() -> None:
             assert torch.equal(before, steps * x)
             assert torch.equal(part, steps * x[1:])
             assert torch.equal(after, (steps + 1) * x)
+
+
+class Squared(nn.Module):
+    """The square of complex numbers that are kept as pairs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pairs = nn.Parameter(torch.randn(4, 2, generator=torch.Generator().manual_seed(0)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        numbers = torch.view_as_complex(self.pairs)
+        return torch.view_as_real(numbers * numbers.conj() * x)
+
+
+class Conjugate(nn.Module):
+    """The conjugate of a spectrum, as pairs."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.view_as_real(torch.fft.fft(x).conj().resolve_conj())
+
+
+class Negative(nn.Module):
+    """The imaginary part of a conjugate, which is a negative view, as numbers."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.fft.fft(x).conj().imag.resolve_neg().view(torch.int32)
+
+
+@pytest.mark.parametrize("model", [Conjugate(), Negative(), Squared()], ids=lambda m: str(m)[:-2])
+def test_conjugates_are_made_where_a_step_infers(model: nn.Module) -> None:
+    step = partial(placed_step, given=((X,), None))
+    assert compare(model, (X,), None, None, step, threads=1).within(0.0)
+
+
+def test_conjugates_are_made_where_a_step_trains() -> None:
+    def loss(model: nn.Module, x: Tensor) -> Tensor:
+        return model(x).square().mean()
+
+    step = partial(placed_step, given=((X,), loss))
+    assert compare(Squared(), (X,), loss, sgd, step, threads=1).within(0.0)
 
 
 @pytest.mark.parametrize("name", MODELS)

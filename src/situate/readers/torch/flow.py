@@ -12,6 +12,7 @@ from situate.readers.torch.names import held, path
 from situate.readers.torch.tracing import Trace
 
 if TYPE_CHECKING:
+    import torch
     from torch import fx
 
 Storage = tuple["fx.Node", int]
@@ -135,9 +136,15 @@ def _aliases(node: fx.Node) -> list[fx.Node]:
 
 
 def is_plain_copy(node: fx.Node, source: fx.Node) -> bool:
-    """In a functional graph nobody can tell such a copy from the original."""
+    """In a functional graph nobody can tell such a copy from the original; that of a conjugate or
+    negative view is the first to have its numbers in memory."""
     copy, original = node.meta["val"], source.meta["val"]
-    return bool(copy.stride() == original.stride() and copy.shape == original.shape)
+    return layout(copy) == layout(original)
+
+
+def layout(value: torch.Tensor) -> tuple[object, ...]:
+    """How its numbers lie in memory, and whether they are read conjugate or negative."""
+    return value.shape, value.stride(), value.is_conj(), value.is_neg()
 
 
 def _inputs(node: fx.Node) -> list[fx.Node]:
