@@ -17,3 +17,18 @@ def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
         yield
     finally:
         setattr(owner, name, before)
+
+
+@contextlib.contextmanager
+def whole(overload: Any) -> Iterator[None]:
+    """Operator `overload` is traced without what Python puts in place of it and of its gradient."""
+    from torch._C import DispatchKey
+
+    instead = (DispatchKey.Autograd, DispatchKey.CompositeImplicitAutograd)
+    kernels = {key: of for key, of in overload.py_kernels.items() if key not in instead}
+    try:
+        with replaced(overload, "py_kernels", kernels):
+            overload._dispatch_cache.clear()
+            yield
+    finally:
+        overload._dispatch_cache.clear()

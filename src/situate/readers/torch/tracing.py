@@ -14,6 +14,7 @@ from situate.readers.torch.build import Build, Built, built, described, set_mode
 from situate.readers.torch.constants import constants_known
 from situate.readers.torch.errors import SHAPES, explained, quiet
 from situate.readers.torch.interpolation import interpolation_whole
+from situate.readers.torch.margins import margins_whole
 from situate.readers.torch.names import path_of
 from situate.readers.torch.recurrent import layers_step_by_step
 from situate.readers.torch.refused import backward_is_autograds, check_dense
@@ -151,6 +152,7 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
 
 
 @interpolation_whole()
+@margins_whole()
 @statistics_as_computed()
 def _joint(
     step: torch.nn.Module, tensors: tuple[torch.Tensor, ...], training: bool, mode: FakeTensorMode
