@@ -44,17 +44,17 @@ def least_load(problem: Problem) -> Load:
     overflows.
     """
     seconds = np.where(problem.allowed, problem.unit_seconds, np.inf)
-    held = problem.unit_persistent
-    kinds, kind_of = np.unique(np.vstack([seconds, problem.capacity]), axis=1, return_inverse=True)
-    kind_of = kind_of.ravel()
+    held = problem.unit_persistent.astype(np.float64)
+    kinds, kind_of = _distinct(np.vstack([seconds, problem.capacity]).T)
     count = np.bincount(kind_of).astype(float)
-    seconds, capacity = kinds[:-1], kinds[-1]
+    seconds, capacity = kinds[:, :-1].T, kinds[:, -1]
     tight = held.sum() > problem.capacity.min()
     weight = np.full(len(count), 1 / count.sum())
     price = np.zeros(len(count))
     if len(count) == 1 and not tight:
         return Load(float(seconds.sum() / count[0]), weight[kind_of], price[kind_of])
-    rows, times = np.unique(np.column_stack([seconds, held]), axis=0, return_counts=True)
+    rows, row_of = _distinct(np.column_stack([seconds, held]))
+    times = np.bincount(row_of)
     seconds, held = rows[:, :-1], rows[:, -1]
     best, slack = Load(0.0, weight[kind_of], price[kind_of]), rounding(problem)
     for step in range(ITERATIONS):
@@ -77,3 +77,14 @@ def least_load(problem: Problem) -> Load:
         weight = np.maximum(weight, 1e-12)
         weight /= (weight * count).sum()
     return best
+
+
+def _distinct(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """The distinct rows, sorted, and which of them each row is. Those that are alike to the bit are
+    found first: a sort of all rows compares long ones very often."""
+    seen: dict[bytes, int] = {}
+    rows = np.ascontiguousarray(rows)
+    of_seen = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows])
+    _, first = np.unique(of_seen, return_index=True)
+    distinct, which = np.unique(rows[first], axis=0, return_inverse=True)
+    return distinct, which.ravel()[of_seen]
