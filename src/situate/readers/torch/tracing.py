@@ -12,6 +12,7 @@ from situate.errors import SituateError
 from situate.readers.torch.assigned import Assigned, AssignedBuffers
 from situate.readers.torch.build import Build, Built, built, described, set_mode
 from situate.readers.torch.constants import constants_known
+from situate.readers.torch.distributions import arguments_unchecked
 from situate.readers.torch.errors import SHAPES, explained, quiet
 from situate.readers.torch.interpolation import interpolation_whole
 from situate.readers.torch.margins import margins_whole
@@ -153,6 +154,7 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
 
 @interpolation_whole()
 @margins_whole()
+@arguments_unchecked()
 @statistics_as_computed()
 def _joint(
     step: torch.nn.Module, tensors: tuple[torch.Tensor, ...], training: bool, mode: FakeTensorMode
