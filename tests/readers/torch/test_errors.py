@@ -45,6 +45,16 @@ def penalised(model, x):
     return value.mean() + gradient.norm()
 
 
+def rounding(apart):
+    """A loss of rounded numbers, which passes gradients on; `apart` keeps them from a tensor."""
+
+    def loss(model, x):
+        out = model(x)
+        return (out + apart(out.round() - out)).mean()
+
+    return loss
+
+
 def masked(**said):
     """An encoder whose mask is an input."""
     layer = nn.TransformerEncoderLayer(8, 2, 8, dropout=0.0, batch_first=True)
@@ -75,7 +85,11 @@ def slope(model):
         ),
         (
             lambda: (nn.Sequential(nn.Linear(4, 4), nn.Tanh()), torch.ones(2, 4), penalised),
-            "net: capturing the step: the step asks for gradients itself .*: leave them out",
+            "net: capturing the step: .* asks for gradients itself .*; leave gradients out",
+        ),
+        (
+            lambda: (nn.Linear(4, 4), torch.ones(2, 4), rounding(lambda off: off.data)),
+            r"net: capturing the step: the step reads a tensor's \.data .*: for \.data write \.det",
         ),
         (
             lambda: (Branching(), torch.ones(2, 4), lambda model, x: model(x).mean()),
@@ -94,6 +108,11 @@ def slope(model):
 def test_what_is_not_captured_has_a_remedy(build, message):
     with pytest.raises(SituateError, match=message):
         capture(build, name="net")
+
+
+def test_the_remedy_for_data_helps():
+    loss = rounding(lambda off: off.detach())
+    assert capture(lambda: (nn.Linear(4, 4), torch.ones(2, 4), loss), name="net").ops
 
 
 def test_the_remedy_for_masks_helps():

@@ -162,3 +162,22 @@ def test_a_tensor_that_is_kept_for_the_next_step_is_refused() -> None:
 
 def test_one_that_no_step_reads_may_be_kept() -> None:
     assert capture(lambda: (nn.Sequential(nn.ReLU(), Remembering(False)), X, None)).ops
+
+
+GENERATOR = torch.Generator()
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda model, x: model.layer(x) * torch.rand(3, generator=GENERATOR),
+        lambda model, x: model.layer(x) * torch.rand(3, generator=torch.Generator()),
+        lambda model, x: model.layer(x)[torch.randperm(4, generator=GENERATOR)],
+    ],
+)
+def test_a_generator_of_the_steps_own_is_refused(
+    function: Callable[[Any, Tensor], Tensor], training: bool
+) -> None:
+    with pytest.raises(SituateError, match=r"torch.Generator of its own, .*: leave generator= out"):
+        of(function, training)

@@ -37,9 +37,14 @@ GRADIENTS = (
     "the step asks for gradients itself (torch.autograd.grad or torch.func.grad, as a gradient "
     "penalty does), which is not captured: leave them out of the model and the loss"
 )
+DATA = (
+    "the step reads a tensor's .data or asks for gradients itself (torch.autograd.grad), which is "
+    "not captured: for .data write .detach(), with torch.no_grad() around what changes it; leave "
+    "gradients out of the model and the loss"
+)
 _PHRASES = {
     "got FakeTensor": SHAPES,
-    "doesn't match mode": GRADIENTS,
+    "doesn't match mode": DATA,
     "view functorch tensor": GRADIENTS,
     "'Tensor' object has no attribute 'constant'": GRADIENTS,
     "support the deepcopy protocol": (

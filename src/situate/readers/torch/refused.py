@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -65,3 +65,14 @@ def check_dense(graph: fx.Graph) -> None:
             raise SituateError(
                 f"{where}: makes a sparse tensor, which is not planned for: leave sparse=True out"
             )
+
+
+def check_chance(constants: Iterable[object]) -> None:
+    """Raises SituateError for a generator that a step draws from: a placed step has its own."""
+    import torch
+
+    if any(isinstance(value, torch.Generator) for value in constants):
+        raise SituateError(
+            "the step draws from a torch.Generator of its own, which is not captured: leave "
+            "generator= out, and give a seed to what runs the step"
+        )

@@ -18,7 +18,7 @@ from situate.readers.torch.interpolation import interpolation_whole
 from situate.readers.torch.margins import margins_whole
 from situate.readers.torch.names import path_of
 from situate.readers.torch.recurrent import layers_step_by_step
-from situate.readers.torch.refused import backward_is_autograds, check_dense
+from situate.readers.torch.refused import backward_is_autograds, check_chance, check_dense
 from situate.readers.torch.shared_heads import heads_share
 from situate.readers.torch.statistics import statistics_as_computed
 
@@ -202,6 +202,7 @@ def _exported(step: Any, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
             "it reads a tensor that neither the model holds nor the inputs have: register it as a "
             "buffer of the model, or give it as an input"
         ) from None
+    check_chance(exported.constants.values())
     for name, value in exported.constants.items():
         if step.assigns(name):
             raise SituateError(
