@@ -28,7 +28,7 @@ def test_devices_in_another_order_are_numbered_anew():
 
 
 def test_a_device_that_comes_back_is_refused_with_the_layer_and_the_remedy():
-    with pytest.raises(PlanError, match=r"'model\.layers\.3' goes back to 'gpu0'.*topological"):
+    with pytest.raises(PlanError, match=r"'model\.layers\.3' goes back to 'gpu0'.*pipeline"):
         stages(*placed([0, 0, 0, 1, 0, 0, 0, 0, 0]))
 
 

@@ -21,6 +21,7 @@ METHODS = {
     "expert": "expert",
     "random": "random_search",
     "topological": "topological",
+    "pipeline": "pipeline",
     "heft": "heft",
     "etf": "etf",
     "auto": "auto",

@@ -13,7 +13,7 @@ from situate.schedule import Schedule
 from situate.writers.layers import Layers, Part, layers
 from situate.writers.places import places
 
-REMEDY = "plan it with --method topological, or, for a network of the zoo, with --method expert"
+REMEDY = "plan it with --method pipeline, or, for a network of the zoo, with --method expert"
 """What makes plans of stages in one piece."""
 
 
