@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
 from situate.solvers.auto.fitted import folded, mend, offer_fitted
+from situate.solvers.auto.pipeline import live_bytes
+from situate.solvers.auto.shares import cut
 from situate.solvers.search import Search
 
 LAYERS = 8
@@ -54,6 +57,36 @@ def test_pieces_fit_that_no_device_could_hold_together(memory: tuple[int, ...]) 
     assert search.best is not None
     assert search.best.feasible
     search.best.schedule.verify(problem)
+
+
+def test_a_piece_shrinks_that_is_fuller_than_its_bytes_said() -> None:
+    whole = training(gpus(40, 40))
+    read_once = [replace(t, consumers=t.consumers[:1]) for t in whole.graph.tensors[: LAYERS // 2]]
+    tensors = (*read_once, *whole.graph.tensors[LAYERS // 2 :])
+    problem = Problem(Graph("half", whole.graph.ops, tensors), whole.cluster)
+    line, order = folded(problem), np.array(problem.graph.order, np.int32)
+    first = cut(problem, [0, 1], line, live_bytes(problem), np.ones(2))
+    assert not Search(problem, 0.0, None, 10, 0, 1, None).offer(first, order).feasible
+    search = offered(problem, np.zeros(problem.n))
+    assert search.best is not None
+    assert search.best.feasible
+
+
+def test_what_a_backward_op_reads_last_in_the_forward_pass_it_stands_beside() -> None:
+    ops = [Op(f"f{j}", phase="forward", seconds={"*": 1.0}) for j in range(4)]
+    ops.append(Op("b", phase="backward", seconds={"*": 1.0}))
+    tensors = [Tensor(f"t{j}", j, 1, (j + 1,)) for j in range(2)]
+    tensors += [Tensor("t2", 2, 1, (3, 4)), Tensor("seed", 3, 1, ())]
+    graph = Graph("g", tuple(ops), (Tensor("t", 0, 1, (1, 4)), *tensors[1:]))
+    assert folded(Problem(graph, gpus(9, 9))).tolist() in ([0, 1, 2, 4, 3], [0, 1, 4, 2, 3])
+
+
+def test_a_cpu_that_holds_nothing_up_is_left_working() -> None:
+    whole = training(gpus(1000, 1000, cpu=True))
+    load = Op("load", phase="forward", seconds={"cpu": 3.0})
+    problem = Problem(Graph("g", (*whole.graph.ops, load), whole.graph.tensors), whole.cluster)
+    placement = np.array([0] * 2 * LAYERS + [2])
+    assert offered(problem, placement).evaluations == 2
 
 
 def test_what_keeps_a_cpu_working_gives_way_to_pieces() -> None:

@@ -191,7 +191,8 @@ def _joined(graph: Any, around: ChainMap[str, int] | None = None) -> int:
             made = [lengths.setdefault(value, length) for value in node.output]
             joined += sum(made) if joins else 0
         for attribute in node.attribute:
-            joined += sum(_joined(body, lengths) for body in (attribute.g, *attribute.graphs))
+            bodies = (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else []))
+            joined += sum(_joined(body, lengths) for body in bodies)
     return joined
 
 

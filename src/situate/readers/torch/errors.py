@@ -25,7 +25,8 @@ SHAPES = (
 )
 MASK = (
     "PyTorch looks here whether a mask is causal, and capture knows only masks that the step makes "
-    "itself: say so by is_causal= (of nn.Transformer's decoder: tgt_is_causal=)"
+    "itself: say so by is_causal= (tgt_is_causal= of a decoder, src_is_causal= and tgt_is_causal= "
+    "of nn.Transformer)"
 )
 _REMEDIES = {
     "DataDependentOutputException": VALUES,

@@ -177,6 +177,7 @@ def _joint(
     _erase_looks(module)
     with contextlib.ExitStack() as stack:
         stack.enter_context(mode)
+        stack.enter_context(constants_known())
         stack.enter_context(preserve_node_meta())
         stack.enter_context(torch.set_grad_enabled(training))
         if training:

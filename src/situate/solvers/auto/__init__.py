@@ -27,6 +27,7 @@ from situate.solvers.auto.slices import (
     slice_seconds,
     slices,
 )
+from situate.solvers.auto.stretches import offer_stretches
 from situate.solvers.auto.tidy import tidy
 from situate.solvers.random_search import SAMPLES, draw
 from situate.solvers.search import Search
@@ -82,6 +83,7 @@ def _improve(search: Search) -> None:
     if search.finished():
         return
     offer_fitted(search)
+    offer_stretches(search)
     for _ in draw(search, SAMPLES):
         if search.left() < 1 - DRAWING:
             break

@@ -24,7 +24,7 @@ HELD_UP = 0.5
 
 def offer_fitted(search: Search) -> None:
     """Where nothing fits yet, or only what keeps a CPU working, offer pieces of the folded line, of
-    the accelerators in both orders, mended until they fit.
+    the accelerators in both orders unless they are alike, mended until they fit.
 
     Cuts by what ops hold for the whole step, as shares are, say nothing of activations.
     """
@@ -33,16 +33,26 @@ def offer_fitted(search: Search) -> None:
     if len(devices) < 2 or problem.rules.memory == "persistent" or not _wanted(search, devices):
         return
     line = folded(problem)
-    for turn in (devices, devices[::-1]):
+    for turn in (devices, devices[::-1])[: 1 if _alike(problem, devices) else 2]:
         nearest = _fit(search, line, turn)
         if not nearest.feasible:
             mend(search, nearest)
+        if search.finished():
+            return
 
 
 def _wanted(search: Search, devices: list[int]) -> bool:
-    found = best(search)
-    others = np.delete(found.schedule.busy(search.problem), devices)
+    problem, found = search.problem, best(search)
+    if problem.persistent.sum() > problem.capacity[devices].sum():
+        return False
+    others = np.delete(found.schedule.busy(problem), devices)
     return not found.feasible or bool((others > HELD_UP * found.schedule.makespan).any())
+
+
+def _alike(problem: Problem, devices: list[int]) -> bool:
+    """Whether the devices are as fast and as large as one another."""
+    seconds, capacity = problem.seconds[:, devices], problem.capacity[devices]
+    return bool((seconds == seconds[:, :1]).all() and (capacity == capacity[0]).all())
 
 
 def _fit(search: Search, line: NDArray[np.int32], turn: list[int]) -> Found:

@@ -1,0 +1,93 @@
+"""Stretches of the network on other devices, where the fastest one cannot hold all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+from situate.solvers.auto.fitted import folded, mend
+from situate.solvers.auto.pipeline import live_bytes
+from situate.solvers.auto.shares import cut
+from situate.solvers.auto.slices import best
+from situate.solvers.expert import accelerators
+from situate.solvers.search import Order, Placement, Search
+
+STEPS, LONGEST = 20, 8
+"""A stretch begins and ends at a multiple of one part in so many; it is at most so many of them."""
+
+SHARE = 0.1
+"""Part of what is left of the budget that cuts and stretches may take."""
+
+
+def offer_stretches(search: Search) -> None:
+    """For the shortest step: offer cuts of the folded line into a piece an accelerator, and all on
+    the fastest accelerator but a stretch of the line on another; mended, what would be faster than
+    the best plan and comes nearest to fitting.
+
+    Where the fastest device is full, a search that moves a little at a time has nowhere to go
+    from a plan that gives slower ones the wrong part.
+    """
+    problem, devices = search.problem, accelerators(search.problem)
+    by_time = problem.objective == "time" and problem.rules.memory != "persistent"
+    if len(devices) < 2 or not by_time or problem.transfers == "atomic":
+        return
+    seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)
+    work, fast = seconds.sum(axis=0), min(devices, key=lambda d: seconds[:, d].sum())
+    order = np.array(problem.graph.order, np.int32)
+    alone = _on(problem, np.full(problem.units, fast))
+    if search.estimate(alone, order, "eager")[0] == 0:
+        return
+    weights = (seconds[:, devices].mean(axis=1), live_bytes(problem))
+    nearest = _nearest(search, order, _placements(problem, devices, fast, weights, work))
+    if nearest is not None and not search.finished():
+        mend(search, search.offer(nearest, order))
+
+
+def _nearest(search: Search, order: Order, placements: Iterator[Placement]) -> Placement | None:
+    """Offer the placements that are better than the best, and return, of those that would be faster
+    if they fitted, the one that does so most nearly."""
+    nearest, least = None, (np.inf, np.inf)
+    end = search.left() * (1 - SHARE)
+    for placement in placements:
+        if search.left() <= end:
+            break
+        score, known = search.estimate(placement, order, "eager"), best(search)
+        if score < known.score:
+            search.offer(placement, order)
+        elif score < least and (score[1] < known.value or not known.feasible):
+            nearest, least = placement, score
+    return nearest
+
+
+def _placements(
+    problem: Problem,
+    devices: list[int],
+    fast: int,
+    weights: tuple[NDArray[np.float64], ...],
+    work: NDArray[np.float64],
+) -> Iterator[Placement]:
+    """Cuts by every weight (units,), then stretches by every weight."""
+    line = folded(problem)
+    for weight in weights:
+        for turn in (devices, devices[::-1]):
+            for share in (problem.capacity[turn].astype(np.float64), 1 / work[turn]):
+                yield cut(problem, turn, line, weight, share)
+    kinds = {(problem.capacity[d], work[d]): d for d in reversed(devices) if d != fast}
+    for weight in weights:
+        place = (np.cumsum(weight[line]) - weight[line] / 2) / max(weight.sum(), 1e-300) * STEPS
+        for device in kinds.values():
+            for begin in range(STEPS):
+                for end in range(begin + 1, min(STEPS, begin + LONGEST) + 1):
+                    of_unit = np.full(problem.units, fast)
+                    of_unit[line[(place >= begin) & (place < end)]] = device
+                    yield _on(problem, of_unit)
+
+
+def _on(problem: Problem, of_unit: NDArray[np.int64]) -> Placement:
+    """Placement (n,) of units on these devices, or where they may not go, on one where they may."""
+    stuck = ~problem.allowed[np.arange(problem.units), of_unit]
+    of_unit[stuck] = problem.allowed[stuck].argmax(axis=1)
+    return np.asarray(of_unit[problem.unit], np.int32)

@@ -1,0 +1,59 @@
+"""What the fastest device cannot hold goes where that costs least."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.cluster import Cluster, Device, Link
+from situate.graph import Graph, Op, Tensor
+from situate.problem import Problem
+from situate.solvers.auto.stretches import offer_stretches
+from situate.solvers.search import Search
+
+LAYERS = 20
+
+
+def training(memory: int) -> Problem:
+    """Layers that take a second each way on the fast GPU and three on the slow one, of which the
+    second keeps most bytes."""
+    phases = ["forward"] * LAYERS + ["backward"] * LAYERS
+    seconds = {"x1": 1.0, "x2": 3.0}
+    ops = [Op(f"op{j}", phase=phase, seconds=seconds) for j, phase in enumerate(phases)]
+    last = 2 * LAYERS - 1
+    kept = [50 if j == 1 else 1 for j in range(LAYERS)]
+    tensors = [Tensor(f"t{j}", j, kept[j], (j + 1, last - j)) for j in range(LAYERS - 1)]
+    tensors += [Tensor(f"g{j}", j, 1, (j + 1,)) for j in range(LAYERS - 1, last)]
+    devices = Device("big", kind="x1", memory=memory), Device("small", kind="x2", memory=80)
+    return Problem(
+        Graph("training", tuple(ops), tuple(tensors)),
+        Cluster("unequal", devices, (Link("*", "*", 1e4),)),
+    )
+
+
+def offered(problem: Problem, evaluations: int = 10_000) -> Search:
+    search = Search(problem, 0.0, None, evaluations, 0, 1, None)
+    search.offer(np.ones(problem.n, np.int32), np.array(problem.graph.order, np.int32))
+    offer_stretches(search)
+    return search
+
+
+def test_what_keeps_most_bytes_goes_to_the_slow_device() -> None:
+    search = offered(training(60))
+    assert search.best is not None
+    assert search.best.feasible
+    assert 0 < np.count_nonzero(search.best.placement) <= 2
+    assert search.best.value < 2 * LAYERS + 5
+
+
+def test_nothing_is_offered_where_the_fast_device_holds_all() -> None:
+    assert offered(training(1000)).evaluations == 3
+
+
+def test_a_share_of_the_budget_ends_it() -> None:
+    assert offered(training(60), 100).evaluations < 40
+
+
+def test_it_is_for_the_shortest_step() -> None:
+    problem = training(60)
+    loads = Problem(problem.graph, problem.cluster, "throughput")
+    assert offered(loads).evaluations == 2
