@@ -43,6 +43,12 @@ def written(x, change):
     return made.sum() > 1
 
 
+def with_data_of(x):
+    made = torch.ones(4)
+    made.data = x[0].detach()
+    return made.sum() > 1
+
+
 def seen_through_a_view(x):
     made = torch.zeros(4)
     view = made.view(2, 2)
@@ -70,6 +76,7 @@ UNKNOWN = {
     "zeros, written to in a list": lambda _, x: written(
         x, lambda made: torch._foreach_add_([made], [x[0]])
     ),
+    "ones, with other data put into them": lambda _, x: with_data_of(x),
     "a view of them": lambda _, x: seen_through_a_view(x),
     "a parameter added": lambda model, x: (torch.zeros(4) + model.scale).sum() > 0,
     "what was there": lambda _, x: torch.empty(4).sum() > 0,

@@ -26,6 +26,7 @@ def constants_known() -> Iterator[None]:
     knows the value of `torch.tensor(2)` and of what is made of such numbers; within, it does of
     whatever operators of `FILLING` make.
     """
+    import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     dispatch, may_keep = FakeTensorMode.dispatch, _keeping()
@@ -49,6 +50,7 @@ def constants_known() -> Iterator[None]:
             _forget_listed(mode, (*args, *kwargs.values()))
 
     with (
+        replaced(torch.Tensor, "data", _data()),
         replaced(FakeTensorMode, "dispatch", filled),
         replaced(FakeTensorMode, "may_turn_const", may_keep),
         replaced(FakeTensorMode, "invalidate_written_to_constants", written),
@@ -71,6 +73,20 @@ def _keeping() -> Callable[[Any, Any], bool]:
         return True
 
     return may_keep
+
+
+def _data() -> property:
+    """`Tensor.data`, which when set forgets the values that there were: no operator does it."""
+    import torch
+
+    of_base: Any = torch._C.TensorBase.data
+
+    def put(tensor: Any, value: torch.Tensor) -> None:
+        if (constant := getattr(tensor, "constant", None)) is not None:
+            tensor.fake_mode.fake_tensor_converter.invalidate_constant_aliases(constant)
+        of_base.__set__(tensor, value)
+
+    return property(of_base.__get__, put)
 
 
 def _forget_listed(mode: Any, arguments: Sequence[object]) -> None:
