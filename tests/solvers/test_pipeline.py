@@ -8,7 +8,6 @@ import pytest
 from situate.problem import Problem
 from situate.solvers import solve
 from situate.solvers.auto.fitted import folded
-from situate.solvers.pipeline import lengths_of
 from tests.solvers.auto.test_fitted import LAYERS, gpus, training
 from tests.solvers.families import chain, devices
 
@@ -27,13 +26,6 @@ def test_a_backward_op_is_in_the_stage_of_its_forward_op() -> None:
     placement = solve(training(gpus(60, 40)), "pipeline", evaluations=1000).placement
     apart = sum(placement[layer] != placement[-1 - layer] for layer in range(LAYERS))
     assert apart <= 1
-
-
-def test_a_fast_device_gets_a_longer_stage() -> None:
-    problem = Problem(chain(9), devices(1, 2))
-    line = np.arange(9, dtype=np.int32)
-    lengths = lengths_of(problem, line, [0, 1], np.ones(9), np.array([2.0, 1.0]))
-    assert lengths.tolist() == [6, 3]
 
 
 def test_what_lies_between_two_stages_moves_as_long_as_that_is_better() -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from situate.problem import Problem
 from situate.solvers.auto.fitted import folded
 from situate.solvers.auto.pipeline import live_bytes
-from situate.solvers.auto.shares import cut
+from situate.solvers.auto.shares import cut, pieces
 from situate.solvers.expert import accelerators
 from situate.solvers.search import Found, Search
 
@@ -22,7 +22,8 @@ def run(search: Search) -> None:
     problem = search.problem
     line, devices = folded(problem), accelerators(problem)
     for turn in (devices, devices[::-1])[: len(devices)]:
-        starts = [lengths_of(problem, line, turn, *cuts) for cuts in _cuts(problem, turn)]
+        cuts = [pieces(line, *by) for by in _cuts(problem, turn)]
+        starts = [np.bincount(piece, minlength=len(turn)) for piece in cuts]
         offered = [(_offer(search, line, turn, lengths), lengths) for lengths in starts]
         found, lengths = min(offered, key=lambda each: each[0].score)
         _move(search, line, turn, found, lengths)
@@ -36,19 +37,6 @@ def _cuts(problem: Problem, turn: list[int]) -> list[tuple[NDArray[np.float64], 
         (seconds.mean(axis=1), speed),
         (live_bytes(problem), problem.capacity[turn].astype(np.float64)),
     ]
-
-
-def lengths_of(
-    problem: Problem,
-    line: NDArray[np.int32],
-    turn: list[int],
-    weight: NDArray[np.float64],
-    share: NDArray[np.float64],
-) -> Lengths:
-    """Of the stages that have their shares (stages,) of the weight (units,)."""
-    middle = np.cumsum(weight[line]) - weight[line] / 2
-    ends = np.searchsorted(middle, np.cumsum(share / share.sum())[:-1] * weight.sum())
-    return np.asarray(np.diff(ends, prepend=0, append=problem.units), np.int64)
 
 
 def _offer(search: Search, line: NDArray[np.int32], turn: list[int], lengths: Lengths) -> Found:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from situate.readers.torch.patched import replaced
+from situate.readers.torch.patched import dispatched, replaced
 
 LARGEST, ALL = 2**22, 2**26
 """Numbers of a tensor whose values are kept, those of a mask of 2,048 by 2,048 tokens, and of all
@@ -29,18 +29,12 @@ def constants_known() -> Iterator[None]:
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    dispatch, may_keep = FakeTensorMode.dispatch, _keeping()
+    may_keep = _keeping()
 
-    def filled(
-        mode: Any,
-        func: Any,
-        types: Sequence[type],
-        args: Sequence[object] = (),
-        kwargs: Mapping[str, object] | None = None,
-    ) -> Any:
-        made: Any = dispatch(mode, func, types, args, kwargs or {})
+    def filled(run: Any, mode: Any, func: Any, args: Sequence[object], kwargs: Any) -> Any:
+        made = run(func, args, kwargs)
         fills = getattr(func, "_opname", None) in FILLING and may_keep(mode, made)
-        return _with_values(mode, made, func, args, kwargs or {}) if fills else made
+        return _with_values(mode, made, func, args, kwargs) if fills else made
 
     forget = FakeTensorMode.invalidate_written_to_constants
 
@@ -51,7 +45,7 @@ def constants_known() -> Iterator[None]:
 
     with (
         replaced(torch.Tensor, "data", _data()),
-        replaced(FakeTensorMode, "dispatch", filled),
+        dispatched(filled),
         replaced(FakeTensorMode, "may_turn_const", may_keep),
         replaced(FakeTensorMode, "invalidate_written_to_constants", written),
     ):
@@ -78,12 +72,14 @@ def _keeping() -> Callable[[Any, Any], bool]:
 def _data() -> property:
     """`Tensor.data`, which when set forgets the values that there were: no operator does it."""
     import torch
+    from torch._subclasses.fake_tensor import FakeTensor
 
     of_base: Any = torch._C.TensorBase.data
 
     def put(tensor: Any, value: torch.Tensor) -> None:
-        if (constant := getattr(tensor, "constant", None)) is not None:
-            tensor.fake_mode.fake_tensor_converter.invalidate_constant_aliases(constant)
+        if isinstance(tensor, FakeTensor) and tensor.constant is not None:
+            converter = tensor.fake_mode.fake_tensor_converter
+            converter.invalidate_constant_aliases(tensor.constant)
         of_base.__set__(tensor, value)
 
     return property(of_base.__get__, put)

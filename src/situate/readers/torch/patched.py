@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 
@@ -32,3 +32,27 @@ def whole(overload: Any) -> Iterator[None]:
             yield
     finally:
         overload._dispatch_cache.clear()
+
+
+@contextlib.contextmanager
+def dispatched(handle: Callable[..., Any]) -> Iterator[None]:
+    """An operator on fake tensors gives what `handle(run, mode, operator, args, kwargs)` does, and
+    `run(operator, args, kwargs)` what it gave before."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    before = FakeTensorMode.dispatch
+
+    def dispatch(
+        mode: Any,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> Any:
+        def run(*operator: Any) -> Any:
+            return before(mode, operator[0], types, *operator[1:])
+
+        return handle(run, mode, func, args, kwargs or {})
+
+    with replaced(FakeTensorMode, "dispatch", dispatch):
+        yield

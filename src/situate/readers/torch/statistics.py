@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any
 
-from situate.readers.torch.patched import replaced
+from situate.readers.torch.patched import dispatched
 
 NORMALISATIONS = frozenset(
     {
@@ -28,21 +28,12 @@ def statistics_as_computed() -> Iterator[None]:
     them, which is that of weights where these are finer than the input, as under autocast; and
     the gradient of a dropout with the strides of a product, which it is."""
     import torch
-    from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.ops import aten
 
-    dispatch = FakeTensorMode.dispatch
-
-    def corrected(
-        mode: Any,
-        func: Any,
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, object] | None = None,
-    ) -> Any:
+    def corrected(run: Any, mode: Any, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         if func is aten.native_dropout_backward.default:
-            return dispatch(mode, aten.mul.Tensor, types, tuple(args[:2]), {})
-        made: Any = dispatch(mode, func, types, args, kwargs or {})
+            return run(aten.mul.Tensor, tuple(args[:2]), {})
+        made = run(func, args, kwargs)
         if getattr(func, "_opname", None) not in NORMALISATIONS:
             return made
         finest = _finest(args)
@@ -50,7 +41,7 @@ def statistics_as_computed() -> Iterator[None]:
             statistics = [torch.empty_like(value, dtype=finest) for value in made[1:3]]
         return (made[0], *statistics, *made[3:])
 
-    with replaced(FakeTensorMode, "dispatch", corrected):
+    with dispatched(corrected):
         yield
 
 

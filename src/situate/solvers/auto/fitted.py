@@ -19,7 +19,7 @@ MENDING = 0.1
 """Part of what is left of the budget that goes to moving what lies at a cut, at most."""
 
 HELD_UP = 0.5
-"""Part of the step that a device works which is no accelerator where it holds up those that are."""
+"""Part of the step that a CPU works at least where it holds the accelerators up."""
 
 
 def offer_fitted(search: Search) -> None:

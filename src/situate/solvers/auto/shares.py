@@ -73,11 +73,22 @@ def cut(
 ) -> Placement:
     """Placement (n,) of units along a line (units,) in as many pieces as there are devices, of
     which each has its share (devices,) of their weight (units,)."""
+    of_unit = np.empty(problem.units, np.int64)
+    of_unit[line] = np.array(devices)[pieces(line, weight, share)]
+    return on_devices(problem, of_unit)
+
+
+def pieces(
+    line: NDArray[np.int32], weight: NDArray[np.float64], share: NDArray[np.float64]
+) -> NDArray[np.intp]:
+    """(units,) the piece that every place of the line is in."""
     middle = np.cumsum(weight[line]) - weight[line] / 2
     ends = np.cumsum(share) / share.sum() * weight.sum()
-    piece = np.minimum(np.searchsorted(ends, middle, side="right"), len(devices) - 1)
-    of_unit = np.empty(problem.units, np.int64)
-    of_unit[line] = np.array(devices)[piece]
+    return np.minimum(np.searchsorted(ends, middle, side="right"), len(share) - 1)
+
+
+def on_devices(problem: Problem, of_unit: NDArray[np.int64]) -> Placement:
+    """Placement (n,) of units on these devices, or where they may not go, on one where they may."""
     stuck = ~problem.allowed[np.arange(problem.units), of_unit]
     of_unit[stuck] = problem.allowed[stuck].argmax(axis=1)
     return np.asarray(of_unit[problem.unit], np.int32)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from situate.problem import Problem
 from situate.solvers.auto.fitted import folded, mend
 from situate.solvers.auto.pipeline import live_bytes
-from situate.solvers.auto.shares import cut
+from situate.solvers.auto.shares import cut, on_devices
 from situate.solvers.auto.slices import best
 from situate.solvers.expert import accelerators
 from situate.solvers.search import Order, Placement, Search
@@ -37,7 +37,7 @@ def offer_stretches(search: Search) -> None:
     seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)
     work, fast = seconds.sum(axis=0), min(devices, key=lambda d: seconds[:, d].sum())
     order = np.array(problem.graph.order, np.int32)
-    alone = _on(problem, np.full(problem.units, fast))
+    alone = on_devices(problem, np.full(problem.units, fast))
     if search.estimate(alone, order, "eager")[0] == 0:
         return
     weights = (seconds[:, devices].mean(axis=1), live_bytes(problem))
@@ -77,17 +77,21 @@ def _placements(
                 yield cut(problem, turn, line, weight, share)
     kinds = {(problem.capacity[d], work[d]): d for d in reversed(devices) if d != fast}
     for weight in weights:
-        place = (np.cumsum(weight[line]) - weight[line] / 2) / max(weight.sum(), 1e-300) * STEPS
         for device in kinds.values():
-            for begin in range(STEPS):
-                for end in range(begin + 1, min(STEPS, begin + LONGEST) + 1):
-                    of_unit = np.full(problem.units, fast)
-                    of_unit[line[(place >= begin) & (place < end)]] = device
-                    yield _on(problem, of_unit)
+            yield from _stretches(problem, line, weight, fast, device)
 
 
-def _on(problem: Problem, of_unit: NDArray[np.int64]) -> Placement:
-    """Placement (n,) of units on these devices, or where they may not go, on one where they may."""
-    stuck = ~problem.allowed[np.arange(problem.units), of_unit]
-    of_unit[stuck] = problem.allowed[stuck].argmax(axis=1)
-    return np.asarray(of_unit[problem.unit], np.int32)
+def _stretches(
+    problem: Problem,
+    line: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    fast: int,
+    device: int,
+) -> Iterator[Placement]:
+    """All on the fast device but what lies between two places of the line."""
+    place = (np.cumsum(weight[line]) - weight[line] / 2) / max(weight.sum(), 1e-300) * STEPS
+    for begin in range(STEPS):
+        for end in range(begin + 1, min(STEPS, begin + LONGEST) + 1):
+            of_unit = np.full(problem.units, fast)
+            of_unit[line[(place >= begin) & (place < end)]] = device
+            yield on_devices(problem, of_unit)
