@@ -72,6 +72,16 @@ def test_a_piece_shrinks_that_is_fuller_than_its_bytes_said() -> None:
     assert search.best.feasible
 
 
+def test_what_no_cut_makes_fit_is_mended() -> None:
+    whole = training(gpus(70, 50))
+    tensors = list(whole.graph.tensors)
+    tensors[3] = replace(tensors[3], size=30)
+    problem = Problem(Graph("uneven", whole.graph.ops, tuple(tensors)), whole.cluster)
+    search = offered(problem, np.zeros(problem.n))
+    assert search.best is not None
+    assert search.best.feasible
+
+
 def test_what_a_backward_op_reads_last_in_the_forward_pass_it_stands_beside() -> None:
     ops = [Op(f"f{j}", phase="forward", seconds={"*": 1.0}) for j in range(4)]
     ops.append(Op("b", phase="backward", seconds={"*": 1.0}))
