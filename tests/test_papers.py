@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from benchmarks.papers import checks, page, page_hierarchical, page_post, published
 from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.tables import Results, spread
+from benchmarks.record import RESULTS
 
 REDUCTIONS = (33.3, 42.3, 24.0, 63.7, 45.2, 39.5, 34.6, 51.7, 47.0, 47.8, 58.9)
 """The last column of Post's Table 1."""
@@ -22,6 +24,15 @@ def test_the_page_is_what_the_results_say():
 def test_the_experiments_pictures_are_small():
     pictures = [*page.PAGE.parent.glob("images/post_*.svg"), *page.PAGE.parent.glob("images/spot*")]
     assert [picture.name for picture in pictures if picture.stat().st_size > 200_000] == []
+
+
+def test_the_timelines_show_the_best_runs_of_the_table():
+    table = Results.read(RESULTS / "post_table.json")
+    shown = json.loads((RESULTS / "post_timeline.json").read_bytes())["tables"]["placements"]
+    learnt = {row["case"]: row["seconds"] for row in shown if row["placement"] == "post"}
+    spreads = {case: table.spread(case, "post", "tuned") for case in learnt}
+    best = {case: found.low for case, found in spreads.items() if found is not None}
+    assert learnt == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.parametrize(("row", "percent"), [*zip(published.POST, REDUCTIONS, strict=True)])
