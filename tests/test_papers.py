@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.papers import checks, page, page_hierarchical, page_post, published
+from benchmarks.papers import checks, page, page_hierarchical, page_post, page_seeds, published
 from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.tables import Results, spread
 from benchmarks.record import RESULTS
@@ -86,6 +86,39 @@ def test_a_row_says_how_far_below_the_better_post_is_and_the_bound_allows():
     assert figures["allowed"] == pytest.approx(0.5)
     assert figures["allowed_below_policy_gradient"] == pytest.approx(0.5)
     assert figures["best_of_four"] == 1
+
+
+def seeds(**best: list[float]) -> Results:
+    """One case, on which the tuned methods have these figures, seed by seed."""
+    run = {"case": "resnet101/8", "settings": "tuned", "mean": 1.0}
+    rule = {"case": "resnet101/8", "single": 2.0, "expert": None, "lower_bound": 1.0}
+    runs = [
+        {**run, "method": method, "seed": seed, "best": value}
+        for method, values in best.items()
+        for seed, value in enumerate(values)
+    ]
+    return Results([rule], runs)
+
+
+def test_a_lead_is_chance_as_often_as_the_seconds_dealt_anew_lead_by_as_much():
+    assert page_seeds.chance([1.0, 2.0], [3.0, 4.0]) == pytest.approx(1 / 6)
+    assert page_seeds.chance([1.0, 1.0], [1.0, 1.0]) == 1
+
+
+def test_a_method_is_surely_ahead_where_it_is_of_each_other():
+    low, high = [1.0, 1.1, 1.2, 1.3, 1.4], [1.5, 1.6, 1.7, 1.8, 1.9]
+    cases = {"ResNet-101, 8": "resnet101/8"}
+    sure = page_seeds.sure(seeds(post=low, ppo=high, cross=high), cases, "post", ("ppo", "cross"))
+    assert sure == "1 of 1 rows"
+    near = seeds(post=low, ppo=high, cross=low)
+    assert page_seeds.sure(near, cases, "post", ("ppo", "cross")).startswith("0 of 1 rows")
+
+
+def test_the_page_says_what_part_of_what_is_possible_each_of_the_methods_takes():
+    rows = [row for row in published.POST if row.network == "resnet101"]
+    found = seeds(policy_gradient=[1.9], ppo=[1.8], cross_entropy=[1.7], post=[1.5])
+    assert page_post.taken(found, rows) == "10.0 % to 50.0 %"
+    assert page_post.taken(found, rows, ("post",)) == "50.0 %"
 
 
 @pytest.mark.parametrize(("mean", "is_said"), [(1.3, True), (1.4, False)])

@@ -1,0 +1,41 @@
+"""What a few seeds say of which method is ahead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from benchmarks.papers import markdown
+from benchmarks.papers.tables import Results
+
+LIKELY = 0.05
+"""Probability from which on a lead is put down to chance."""
+
+
+def sure(results: Results, cases: Mapping[str, str], method: str, others: Sequence[str]) -> str:
+    """The cases, by title, on which a method's lead on each of the others, all in `tuned` settings,
+    is more than chance."""
+    won = [
+        title
+        for title, case in cases.items()
+        if all(
+            chance(_best(results, case, method), _best(results, case, other)) < LIKELY
+            for other in others
+        )
+    ]
+    return markdown.of_rows(won, list(cases))
+
+
+def _best(results: Results, case: str, method: str) -> list[float]:
+    found = [run["best"] for run in results.of(case, method, "tuned")]
+    return [math.inf if seconds is None else float(seconds) for seconds in found]
+
+
+def chance(own: Sequence[float], others: Sequence[float]) -> float:
+    """The fraction of all ways to deal the seconds of two methods out to them that make the first's
+    mean as small (one-sided permutation test, R. A. Fisher, *The Design of Experiments*, 1935)."""
+    pooled = [*own, *others]
+    sums = [math.fsum(dealt) for dealt in combinations(pooled, len(own))]
+    least = math.fsum(own) * (1 + 1e-12)
+    return sum(dealt <= least for dealt in sums) / len(sums)
