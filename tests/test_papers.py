@@ -8,7 +8,15 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.papers import checks, page, page_hierarchical, page_post, page_seeds, published
+from benchmarks.papers import (
+    checks,
+    page,
+    page_hierarchical,
+    page_post,
+    page_seeds,
+    published,
+    spotlight_cifar,
+)
 from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.tables import Results, spread
 from benchmarks.record import RESULTS
@@ -150,6 +158,16 @@ def test_the_page_names_the_rows_in_which_seeds_of_the_planner_failed_often():
     tables = {"rules": [{"case": "nmt4/4", **dict.fromkeys(names, 1.0)}], "runs": runs}
     text = page_hierarchical.hierarchical({"tables": tables})["failing"]
     assert text == "- NMT, 4 layers, 4 GPUs: 1 of 2 (`tuned`): 75.0 % of the samples."
+
+
+def test_spotlights_curves_are_drawn_in_all_settings_that_were_run():
+    runs = [
+        {"case": "cifar_cnn/4", "method": "spotlight", "settings": settings, "seed": 0, "mean": 1.0}
+        for settings in ("paper", "tuned")
+    ]
+    settings = [column[1] for column in spotlight_cifar.columns(Results([], runs))]
+    assert settings == ["tuned", "paper"]
+    assert len(spotlight_cifar.columns(Results([], runs[:1]))) == 1
 
 
 def test_every_network_has_a_title():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.papers import curves, rules
 from benchmarks.papers.cases import Case
-from benchmarks.papers.experiment import Experiment, parser
+from benchmarks.papers.experiment import SETTINGS, Experiment, parser
 from benchmarks.papers.post_curves import IMAGES
 from benchmarks.papers.runs import Run
 from benchmarks.papers.tables import Results
@@ -26,11 +26,14 @@ def main(arguments: list[str] | None = None) -> None:
     options.add_argument("--images", type=Path, default=IMAGES, metavar="FOLDER")
     chosen = options.parse_args(arguments)
     Experiment(chosen, (rules.GPU, "expert"), _runs).measure([CASE])
-    titles = {settings: f"`{settings}` settings" for settings in chosen.settings}
-    path = chosen.images / "spotlight_curves.svg"
-    curves.draw(
-        path, Results.read(chosen.out), [(CASE.name, *item) for item in titles.items()], LEARNERS
-    )
+    results = Results.read(chosen.out)
+    curves.draw(chosen.images / "spotlight_curves.svg", results, columns(results), LEARNERS)
+
+
+def columns(results: Results) -> list[curves.Column]:
+    """One for each of the settings that were run, also apart."""
+    run = [settings for settings in SETTINGS if results.of(CASE.name, "spotlight", settings)]
+    return [(CASE.name, settings, f"`{settings}` settings") for settings in run]
 
 
 def _runs(case: Case, options: argparse.Namespace) -> Iterator[Run]:
