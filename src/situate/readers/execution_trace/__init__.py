@@ -11,12 +11,10 @@ import msgspec
 from situate.errors import ReadError
 from situate.graph import Graph, Op
 from situate.readers import kineto, strict_json
-from situate.readers.execution_trace import times, work
+from situate.readers.execution_trace import steps, times, work
 from situate.readers.execution_trace.calls import Call, calls_of
 from situate.readers.execution_trace.memory import Memory, written
 from situate.readers.execution_trace.nodes import ALLOCATIONS, Node, Value, nodes
-
-STEP = "ProfilerStep#"
 
 
 def recognises(data: bytes) -> bool:
@@ -45,7 +43,7 @@ def read(data: bytes, name: str, measured: bytes | None = None) -> Graph:
     for call in calls:
         _run(memory, call, seconds.get(call.node.id))
     ops, tensors, control = memory.flow.finish()
-    warnings = tuple(_warnings(found, len(calls) - len(seconds), len(calls)))
+    warnings = (*steps.warnings(found, calls), *_warnings(len(calls) - len(seconds), len(calls)))
     return Graph(name, ops, tensors, control, source="execution-trace", warnings=warnings)
 
 
@@ -141,10 +139,7 @@ def _place(value: Value) -> int:
     return value.argument if value.entry is None else value.entry
 
 
-def _warnings(found: Iterable[Node], untimed: int, calls: int) -> Iterator[str]:
-    steps = [node.name for node in found if node.name.startswith(STEP)]
-    if len(steps) > 1:
-        yield f"holds {len(steps)} steps, {steps[0]} to {steps[-1]}, which are planned as one"
+def _warnings(untimed: int, calls: int) -> Iterator[str]:
     if untimed == calls:
         yield (
             "an execution trace has no times, ops take the roofline's: give the Kineto trace of "
