@@ -118,6 +118,11 @@ def test_one_device_may_have_a_link_to_itself():
     assert Cluster("c", (Device("a"),), ANY).channels == []
 
 
+def test_memory_may_be_written_as_rates_are(tmp_path):
+    cluster = read(tmp_path, 'name = "c"\n[[devices]]\nname = "a"\nmemory = 24e9\n')
+    assert cluster.devices[0].memory == 24 * 10**9
+
+
 def test_zero_devices_are_an_error(tmp_path):
     with pytest.raises(ClusterError, match="cluster 'c': has no devices"):
         Cluster("c", ())
@@ -152,8 +157,14 @@ def test_two_devices_of_one_name_are_an_error():
         (Device("a", launch=-1e-6), "launch: must be finite and not negative"),
         (Device("a", threads=0), "threads: must be between 1 and 4096, got 0"),
         (Device("a", launch=math.inf), "launch: must be finite and not negative"),
-        (Device("a", flops={"float32": 0.0}), "rate 'float32': must be positive, got 0"),
-        (Device("a", flops={"float32": math.inf}), "rate 'float32': must be positive, got inf"),
+        (
+            Device("a", flops={"float32": 0.0}),
+            "flops 'float32': must be finite and positive, got 0",
+        ),
+        (
+            Device("a", flops={"float32": math.inf}),
+            "flops 'float32': must be finite and positive, got inf",
+        ),
         (
             Device("a", flops={"flaot32": 1e12}),
             r"devices\[0\] 'a': flops: unknown dtype 'flaot32'; did you mean 'float32'\?",
@@ -169,6 +180,7 @@ def test_two_devices_of_one_name_are_an_error():
             Device("a", efficiency={"matmull": 0.5}),
             "unknown op class 'matmull'; did you mean 'matmul'",
         ),
+        (Device("a", kind="CPU"), r"devices\[0\] 'a': kind 'CPU' is no CPU's: write 'cpu'"),
         (Device(""), "a name must not be empty"),
         (Device("gpu*"), r"a name must not be empty or hold any of \* \? \[ \]"),
     ],
@@ -214,11 +226,22 @@ def test_a_bad_synchronisation_is_an_error(value):
         ("name = 'c'\n[[devices]]\nname = 'a'\nmemory = '1 GX'\n", r"devices\[0\]\.memory: must"),
         ("name = 'c'\n[[devices]]\nname = 'a'\nmemory = true\n", r"devices\[0\]\.memory: must"),
         (f"name = 'c'\n[[devices]]\nname = 'a'\nmemory = '{'9' * 400} B'\n", "memory: must be"),
-        ("name = 'c'\n[[devices]]\nname = 'a'\ncount = 0\n", "between 1 and 256 devices, got 0"),
-        ("name = 'c'\n[[devices]]\nname = 'a'\ncount = 999\n", "between 1 and 256 devices"),
+        (
+            "name = 'c'\n[[devices]]\nname = 'a'\ncount = 0\n",
+            r"devices\[0\]\.count: must be between 1 and 256, got 0",
+        ),
+        (
+            "name = 'c'\n[[devices]]\nname = 'a'\ncount = 999\n",
+            r"devices\[0\]\.count: must be between 1 and 256, got 999",
+        ),
         ("name = 'c'\n[[devices]]\nname = 'a'\ncount = 1.5\n", r"devices\[0\]\.count: must be a"),
         ("name = 'c'\n[[devices]]\nname = 'a'\nflops = 3\n", r"devices\[0\]: Expected `object`"),
-        ("name = 'c'\ntransfers = 'none'\n[[devices]]\nname = 'a'\n", r"c\.toml: .*transfers"),
+        (
+            "name = 'c'\ntransfers = 'overlaped'\n[[devices]]\nname = 'a'\n",
+            r"c\.toml: cluster 'c': unknown transfers 'overlaped'; did you mean 'overlapped'\?",
+        ),
+        ("name = 'c'\n[[devices]]\nname = 'a'\nmemory = 1.5\n", r"devices\[0\]\.memory: must"),
+        ("name = 'c'\n[[devices]]\nname = 'a'\nmemory = inf\n", r"devices\[0\]\.memory: must"),
         ("a = " + "[" * 5000 + "]" * 5000, r"c\.toml: is nested too deeply"),
         ("name = 'c'\nname = 'd'\n", r"c\.toml: is no TOML: Cannot overwrite a value"),
         (b"name = '\xff'\n", r"c\.toml: not UTF-8 at byte 8"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, cast, get_args
 
 import msgspec
 import numpy as np
@@ -32,6 +32,8 @@ MOST_DEVICES = 256
 
 MOST_THREADS = 4096
 """Largest number of CPU threads of one device."""
+
+Transfers = Literal["overlapped", "blocking"]
 
 UNITS = {"": 1, "B": 1} | {
     prefix + suffix: base**power
@@ -88,7 +90,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     devices: list[dict[str, Any]]
     links: list[Link] = []
     description: str = ""
-    transfers: Literal["overlapped", "blocking"] = "overlapped"
+    transfers: str = "overlapped"
     synchronisation: float = 0.0
 
 
@@ -110,7 +112,7 @@ class Cluster:
     name: str
     devices: tuple[Device, ...]
     links: tuple[Link, ...] = ()
-    transfers: Literal["overlapped", "blocking"] = "overlapped"
+    transfers: Transfers = "overlapped"
     synchronisation: float = 0.0
     description: str = ""
 
@@ -126,6 +128,9 @@ class Cluster:
                 raise ClusterError(f"cluster {self.name!r}: two devices are called {name!r}")
         for i, link in enumerate(self.links):
             _check_link(link, names, f"cluster {self.name!r}: links[{i}]")
+        if self.transfers not in (modes := get_args(Transfers)):
+            hint = nearest(self.transfers, modes)
+            raise ClusterError(f"cluster {self.name!r}: unknown transfers {self.transfers!r}{hint}")
         _check_number(self.synchronisation, f"cluster {self.name!r}: synchronisation")
         self._tables  # noqa: B018 - a pair without a link is an error here, not in a solver
 
@@ -228,7 +233,7 @@ class Cluster:
             file.name,
             tuple(devices),
             tuple(file.links),
-            file.transfers,
+            cast("Transfers", file.transfers),
             file.synchronisation,
             file.description,
         )
@@ -292,10 +297,9 @@ def _devices(entry: dict[str, Any], index: int) -> list[Device]:
         return [device]
     if not isinstance(count, int) or isinstance(count, bool):
         raise ClusterError(f"{where}.count: must be a whole number, got {count!r}")
-    return [
-        msgspec.structs.replace(device, name=f"{device.name}{i}")
-        for i in range(_device_count(count))
-    ]
+    if not 1 <= count <= MOST_DEVICES:
+        raise ClusterError(f"{where}.count: must be between 1 and {MOST_DEVICES}, got {count}")
+    return [msgspec.structs.replace(device, name=f"{device.name}{i}") for i in range(count)]
 
 
 def _device_count(count: int) -> int:
@@ -308,6 +312,8 @@ def _bytes(value: object, where: str) -> int:
     """Bytes from a number or a text such as `24 GiB`."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
         if match and match[2] in UNITS:
@@ -318,6 +324,8 @@ def _bytes(value: object, where: str) -> int:
 def _check_device(device: Device, where: str) -> None:
     if not device.name or any(c in device.name for c in "*?[]"):
         raise ClusterError(f"{where}: a name must not be empty or hold any of * ? [ ]")
+    if device.kind != "cpu" == device.kind.lower():
+        raise ClusterError(f"{where}: kind {device.kind!r} is no CPU's: write 'cpu'")
     if device.memory is not None and not 0 < device.memory <= BYTES_LIMIT:
         raise ClusterError(f"{where}: memory: must be between 1 and 2^53, got {device.memory}")
     if not device.bandwidth > 0:
@@ -335,7 +343,7 @@ def _check_rates(device: Device, where: str) -> None:
         if name not in DTYPES:
             raise ClusterError(f"{where}: flops: unknown dtype {name!r}{nearest(name, DTYPES)}")
         if not (math.isfinite(rate) and rate > 0):
-            raise ClusterError(f"{where}: rate {name!r}: must be positive, got {rate}")
+            raise ClusterError(f"{where}: flops {name!r}: must be finite and positive, got {rate}")
     for name, fraction in device.efficiency.items():
         if name not in EFFICIENCY:
             hint = nearest(name, EFFICIENCY)
