@@ -14,6 +14,7 @@ from tests.readers.models import graph, loaded, model, node, scalar, value, weig
 
 OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("acme", 1)]
 X, Y = value("x", [4, 8]), value("y", None)
+INDEX = helper.make_tensor("i", TensorProto.INT64, [], [0])
 
 
 def names(g, ops):
@@ -145,12 +146,16 @@ def test_a_function_is_spread_out():
             [node("Magic", "x", "y", domain="acme")],
             "the shape of 'y' cannot be inferred.*value_info",
         ),
+        (
+            [node("SequenceConstruct", "x x", "s"), node("SequenceAt", "s i", "y")],
+            "op 's': 's' is of type sequence, and only tensors are read: export the model without",
+        ),
     ],
 )
 def test_a_broken_model_is_named(nodes, message):
     outputs = [value("y", None if nodes[0].op_type == "Magic" else [4, 8])]
     with pytest.raises(ReadError, match=message):
-        onnx.read(model(nodes, [X], outputs, opset_imports=OPSETS), "")
+        onnx.read(model(nodes, [X], outputs, [INDEX], opset_imports=OPSETS), "")
 
 
 @pytest.mark.parametrize("kind", ["Reshape", "Identity", "Relu"])

@@ -149,6 +149,11 @@ def _held(body: Any) -> int:
 
 
 def _size(value: str, shapes: Shapes, where: str) -> int:
+    if kind := shapes.collections.get(value):
+        raise ReadError(
+            f"{where}: {value!r} is of type {kind}, and only tensors are read: export the model "
+            "without it"
+        )
     if (info := shapes.get(value)) is None:
         raise ReadError(
             f"{where}: the shape of {value!r} cannot be inferred; add it to the model's value_info "

@@ -6,7 +6,7 @@ import math
 import re
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from situate.errors import ReadError, nearest
@@ -62,19 +62,24 @@ class Shapes:
 
     values: Mapping[str, Info]
     outer: Shapes | None = None
+    collections: Mapping[str, str] = field(default_factory=dict)
+    """What those are that are no tensors: `sequence`, `optional`, `map`."""
 
     @classmethod
     def of(cls, graph: Any, outer: Shapes | None = None) -> Shapes:
         """Those of an inferred graph."""
-        values = {}
+        values, collections = {}, {}
         for value in (*graph.input, *graph.value_info, *graph.output):
+            kind = (value.type.WhichOneof("value") or "tensor_type").removesuffix("_type")
+            if kind not in ("tensor", "sparse_tensor"):
+                collections[value.name] = kind
             if value.type.tensor_type.HasField("shape"):
                 dims = (max(d.dim_value, 0) or _or_one(d) for d in value.type.tensor_type.shape.dim)
                 values[value.name] = Info(tuple(dims), _dtype(value.type.tensor_type.elem_type))
         values |= {t.name: tensor_info(t) for t in graph.initializer}
         for sparse in graph.sparse_initializer:
             values[sparse.values.name] = tensor_info(sparse.values)
-        return cls(values, outer)
+        return cls(values, outer, collections)
 
     def get(self, name: str) -> Info | None:
         """None where nothing is known."""
