@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import sys
 
 import pytest
 from rich.console import Group
@@ -24,6 +26,17 @@ def test_names_are_kept_as_they_are_but_shown_escaped(capsys):
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert json.loads(out)["name"] == "\x1b[31m\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_json_is_read_back_from_output_of_any_encoding(monkeypatch, encoding):
+    raw = io.BytesIO()
+    monkeypatch.setattr(
+        "sys.stdout", io.TextIOWrapper(raw, encoding=encoding, errors="backslashreplace")
+    )
+    print_json({"name": 'µ 漢 🙂 \\ "'})
+    sys.stdout.flush()
+    assert json.loads(raw.getvalue().decode("utf-8"))["name"] == 'µ 漢 🙂 \\ "'
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -50,8 +52,17 @@ def _parts(table: RenderableType) -> Iterator[RenderableType]:
 
 
 def print_json(content: object) -> None:
-    """Print one JSON object; numbers that JSON has no word for are null."""
-    print(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
+    """Print one JSON object; numbers that JSON has no word for are null.
+
+    It is UTF-8; where stdout takes another encoding, it is ASCII, which that holds too.
+    """
+    text = msgspec.json.format(msgspec.json.encode(content), indent=2).decode()
+    print(text if codecs.lookup(sys.stdout.encoding).name == "utf-8" else _escaped(text))
+
+
+def _escaped(text: str) -> str:
+    """JSON in ASCII: beyond that are only characters of strings."""
+    return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text)
 
 
 def result_figures(result: Result) -> dict[str, Any]:
