@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -33,6 +35,23 @@ def test_what_is_above_the_limit_has_its_own_colour() -> None:
     found = areas(chain(3, devices=1, memory=200), [0, 0, 0])
     assert np.isclose(found[OVER], 1.0)
     assert np.isclose(found[LIVE], 200 / 231)
+
+
+def test_what_is_held_above_the_limit_has_that_colour_too() -> None:
+    found = areas(chain(3, devices=1, memory=20), [0, 0, 0])
+    assert np.isclose(found[HELD], 20 / 231)
+
+
+def test_thinning_lets_a_peak_last_no_longer_than_its_pixel() -> None:
+    problem = chain(300, devices=1, memory=4000)
+    plan = schedule(problem, [0] * 300)
+    plan.end[-1] = 3000.0
+    axes = Figure().add_subplot()
+    draw_memory(axes, problem, replace(plan, makespan=3000.0), 20, [0])
+    (live,) = (c for c in axes.collections if to_hex(c.get_facecolor()[0]).upper() == LIVE)
+    late = live.get_paths()[0].vertices
+    top = late[late[:, 0] > 1000.0, 1].min()
+    assert np.isclose((FLOOR - top) / ROOM, 3101 / 4000)
 
 
 def test_thinning_keeps_the_peak() -> None:

@@ -38,6 +38,7 @@ def draw_memory(
         top = float(max(peak, limit)) if limit else tallest
         _area(axes, _curve(memory, schedule, device, pixels), row, top, limit)
         held = int(problem.persistent[schedule.placement == device].sum())
+        held = min(held, limit or held)
         span = np.array([0.0, schedule.makespan or 1.0])
         _fill(axes, span, np.full(2, held), row, top, HELD, 1.2)
         if limit:
@@ -50,14 +51,23 @@ def draw_memory(
 def _curve(
     memory: Residency, schedule: Schedule, device: int, pixels: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Use over seconds, thinned to the largest of each pixel where there are more instants."""
+    """Use over seconds, thinned where there are more instants than the pixels can show."""
     instants, use = memory.use(device)
     instants = memory.time(instants)
     if len(instants) <= 2 * pixels:
         return instants, use
-    width = max(schedule.makespan, np.nextafter(0, 1)) / pixels
-    _, first = np.unique(np.floor(instants / width), return_index=True)
-    return instants[first], np.maximum.reduceat(use, first)
+    return thinned(instants, use, max(schedule.makespan, np.nextafter(0, 1)) / pixels)
+
+
+def thinned(
+    instants: NDArray[np.float64], use: NDArray[np.int64], width: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The largest use of each pixel of `width` seconds, and from its end on the last."""
+    pixel, first = np.unique(np.floor(instants / width), return_index=True)
+    end = np.minimum((pixel + 1) * width, instants[-1])
+    last = use[np.append(first[1:], len(use)) - 1]
+    shown = np.stack((np.maximum.reduceat(use, first), last), -1)
+    return np.stack((instants[first], end), -1).ravel(), shown.ravel()
 
 
 def _area(
