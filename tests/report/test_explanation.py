@@ -32,6 +32,17 @@ def test_a_plan_that_does_not_fit_is_explained() -> None:
     assert "No single device would do: in this order the step needs 231 B on one." in text
 
 
+def test_what_would_make_a_plan_fit_is_rounded_up() -> None:
+    problem = chain(3, memory=2_000_700)
+    plan = schedule(problem, [0, 0, 0])
+    plan.peak[0] = 2_001_034
+    text = shown(explanation(explain(problem, plan)))
+    assert "with 1.91 MiB on gpu0, or with 1.001 times the memory" in text
+    plan.peak[0] = 2_006_000
+    text = shown(explanation(explain(problem, plan)))
+    assert "with 1.92 MiB on gpu0, or with 1.003 times the memory" in text
+
+
 def test_it_says_when_no_plan_can_fit() -> None:
     assert "No plan can fit" not in text_of(chain(3, memory=201), [0, 0, 0])
     text = text_of(chain(3, memory=200), [0, 0, 0])

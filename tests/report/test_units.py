@@ -43,6 +43,22 @@ def test_sizes(value: float, text: str) -> None:
     assert units.size_text(value) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (231, "231 B"),
+        (1024, "1.00 KiB"),
+        (1025, "1.01 KiB"),
+        (1543884168, "1.44 GiB"),
+        (1546188227, "1.45 GiB"),
+        (2**40 - 1, "1,024 GiB"),
+        (2**52 + 1, "4,097 TiB"),
+    ],
+)
+def test_sizes_that_must_hold_something_are_rounded_up(value: int, text: str) -> None:
+    assert units.enough_text(value) == text
+
+
 def test_counts() -> None:
     assert [units.count_text(x) for x in (7, 6.28e12, 1234)] == ["7", "6.28 T", "1.23 k"]
 

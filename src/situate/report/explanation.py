@@ -13,7 +13,7 @@ from situate.report.explain import DeviceUse, Explanation, Relaxation
 from situate.report.single import SingleDevice
 from situate.report.tables import name_cell, table
 from situate.report.text import printable
-from situate.report.units import share_text, size_text, time_text, value_text
+from situate.report.units import enough_text, share_text, size_text, time_text, value_text
 
 ROWS = 8
 """How many elements of the critical path and transfers are listed."""
@@ -21,6 +21,9 @@ HOLDERS = 4
 """How many holders are listed for a device that is too full."""
 
 WAITING = "waiting: the device is at other ops, or the channel at other tensors"
+
+NOISE = 1e-9
+"""Thousandths of a factor that rounding may have added."""
 
 ALONE = {
     "time": "{value}, {size}",
@@ -173,10 +176,13 @@ def _holders(device: DeviceUse) -> Table:
 
 
 def _relaxation_lines(relaxation: Relaxation) -> list[str]:
-    needs = [f"{size_text(size)} on {printable(name)}" for name, size in relaxation.memory.items()]
+    needs = [
+        f"{enough_text(size)} on {printable(name)}" for name, size in relaxation.memory.items()
+    ]
+    factor = math.ceil(1000 * relaxation.factor - NOISE) / 1000
     lines = [
         f"This plan would fit with {' and '.join(needs)}, "
-        f"or with {relaxation.factor:.3f} times the memory of every device."
+        f"or with {factor:.3f} times the memory of every device."
     ]
     if relaxation.never:
         lines.append(f"No plan can fit: {relaxation.never}.")

@@ -43,6 +43,14 @@ def size_text(value: float) -> str:
     return f"{_three_digits(value / scale)} {name}" if scale > 1 else f"{value:,.0f} B"
 
 
+def enough_text(value: int) -> str:
+    """Bytes as `9.82 GiB`, rounded up: what has so much holds them."""
+    scale, name = size_scale(value)
+    decimals = _decimals(value / scale) if scale > 1 else 0
+    steps = -(-value * 10**decimals // int(scale))
+    return f"{steps / 10**decimals:,.{decimals}f} {name}"
+
+
 def count_text(value: float) -> str:
     """A large count as `6.28 T`."""
     scale, name = next((s for s in COUNTS if abs(value) >= s[0]), (1.0, ""))
@@ -75,5 +83,10 @@ def value_text(value: float, objective: str, unit: str = "s") -> str:
 
 
 def _three_digits(value: float) -> str:
+    return f"{value:,.{_decimals(value)}f}"
+
+
+def _decimals(value: float) -> int:
+    """Decimals with which a value has three digits."""
     decimals = 2 - math.floor(math.log10(abs(value))) if 0 < abs(value) < 1000 else 0
-    return f"{value:,.{min(max(decimals, 0), 3)}f}"
+    return min(max(decimals, 0), 3)
