@@ -31,7 +31,7 @@ def time_text(value: float, unit: str = "s") -> str:
         return number_text(value)
     if abs(value) < NOISE:
         return "0 s"
-    scale, name = time_scale(abs(value), unit)
+    scale, name = time_scale(_rounded(abs(value)), unit)
     return f"{_three_digits(value / scale)} {name}"
 
 
@@ -88,5 +88,11 @@ def _three_digits(value: float) -> str:
 
 def _decimals(value: float) -> int:
     """Decimals with which a value has three digits."""
-    decimals = 2 - math.floor(math.log10(abs(value))) if 0 < abs(value) < 1000 else 0
+    size = _rounded(abs(value))
+    decimals = 2 - math.floor(math.log10(size)) if 0 < size < 1000 else 0
     return min(max(decimals, 0), 3)
+
+
+def _rounded(value: float) -> float:
+    """To three digits."""
+    return float(f"{value:.3g}")
