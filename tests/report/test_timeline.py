@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from situate.problem import Problem
 from situate.report.shades import shades
 from situate.report.timeline import LINES, LOWER, UPPER, draw_ops, draw_transfers, merged
+from situate.schedule import Schedule
 from tests.report.handmade import chain, schedule
 
 
@@ -33,7 +34,7 @@ def axes_of(problem: Problem, placement: list[int]) -> tuple[list[str], int]:
         1500,
         range(problem.d),
     )
-    draw_transfers(axes, plan, range(problem.d))
+    draw_transfers(axes, plan, 1500, range(problem.d))
     lines = sum(len(collection.get_paths()) for collection in axes.collections)
     return [text.get_text() for text in axes.texts], lines
 
@@ -52,6 +53,21 @@ def test_narrow_ops_are_not_named() -> None:
 def test_very_many_transfers_draw_no_lines_between_lanes() -> None:
     count = LINES + 2
     assert axes_of(chain(count), [i % 2 for i in range(count)])[1] == 0
+
+
+def test_transfers_too_narrow_to_tell_apart_are_drawn_as_one() -> None:
+    problem = chain(2000)
+    plan = schedule(problem, [i % 2 for i in range(2000)])
+    plan.transfer_end[:] = plan.transfer_start + 0.01
+    boxes = {pixels: _transfer_boxes(problem, plan, pixels) for pixels in (10**6, 10)}
+    assert boxes[10**6] == 1999
+    assert boxes[10] < 20
+
+
+def _transfer_boxes(problem: Problem, plan: Schedule, pixels: int) -> int:
+    axes = Figure().add_subplot()
+    draw_transfers(axes, plan, pixels, range(problem.d))
+    return sum(len(patch.get_path().vertices) // 5 for patch in axes.patches)
 
 
 def test_ops_that_run_at_once_share_the_height_of_the_lane() -> None:

@@ -116,7 +116,7 @@ def _figure(problem: Problem, schedule: Schedule, heading: Heading) -> Figure:
 def _draw_lanes(axes: Axes, problem: Problem, schedule: Schedule, rows: list[int]) -> None:
     colours = shades(problem.graph.ops, schedule.end - schedule.start)
     draw_ops(axes, problem, schedule, colours, WIDE * DOTS, rows)
-    draw_transfers(axes, schedule, rows)
+    draw_transfers(axes, schedule, WIDE * DOTS, rows)
     _frame(axes, problem, schedule, rows)
     busy = computing(problem, schedule) / _span(schedule)
     notes = [f"{100 * busy[device]:.0f} % busy" for device in rows]

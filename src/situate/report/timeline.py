@@ -144,11 +144,13 @@ def _label(axes: Axes, schedule: Schedule, op: int, text: str, middle: float, co
     )  # fmt: skip
 
 
-def draw_transfers(axes: Axes, schedule: Schedule, rows: Sequence[int]) -> None:
-    """Draw each transfer as a bar under the lane that receives it, and few as lines between too."""
+def draw_transfers(axes: Axes, schedule: Schedule, pixels: float, rows: Sequence[int]) -> None:
+    """Draw transfers as bars under the lane that receives them, and few as lines between too."""
+    gap = max(schedule.makespan, BRIEFEST) / pixels / 4
     for row, device in enumerate(rows):
         mine = np.flatnonzero(schedule.target == device)
-        start, end = schedule.transfer_start[mine], schedule.transfer_end[mine]
+        mine = mine[np.argsort(schedule.transfer_start[mine], kind="stable")]
+        start, end = merged(schedule.transfer_start[mine], schedule.transfer_end[mine], gap)
         _rectangles(axes, start, end, WIRE, (row + STRIP[0], row + STRIP[1]))
     if 0 < len(schedule.tensor) <= LINES:
         _lines(axes, schedule, {device: row for row, device in enumerate(rows)})
