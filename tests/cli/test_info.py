@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from situate.graph import Graph, Op, Tensor
 from situate.writers import situate_json
 from tests.cli.conftest import diamond
 
@@ -20,6 +21,32 @@ def test_json_counts_ops_and_sizes(situate, model):
     assert content["tensor_bytes"] == 4000
     assert content["kinds"] == {"op": 4}
     assert content["hash"] == diamond().hash
+
+
+def test_text_and_json_count_a_parameter_once(situate, tmp_path):
+    ops = (Op("w", kind="parameter", persistent=2**20), Op("mm", flops=8))
+    tensors = (
+        Tensor("tw", 0, 2**20, (1,), resident=True),
+        Tensor("out", 1, 2**10, output=True),
+    )
+    situate_json.write(Graph("held", ops, tensors), tmp_path / "held.json")
+    assert situate("info", "held.json", "--json").json["tensor_bytes"] == 2**10
+    text = " ".join(situate("info", "held.json").out.split())
+    assert "tensors 2, 1.00 KiB beside what is held" in text
+    assert "held for the step 1.00 MiB" in text
+
+
+def test_json_has_the_work_and_the_times_that_the_table_shows(situate, tmp_path):
+    ops = (
+        Op("a", kind="k", phase="forward", flops=3, seconds={"cpu": 1.5}),
+        Op("b", kind="k", phase="backward", flops=1, seconds={"cpu": 2.0, "gpu": 1.0}),
+    )
+    situate_json.write(Graph("work", ops), tmp_path / "work.json")
+    content = situate("info", "work.json", "--json").json
+    assert content["longest_chain_flops"] == 3
+    assert content["phase_flops"] == {"forward": 3, "backward": 1}
+    assert content["kind_flops"] == {"k": 4}
+    assert content["seconds"] == {"cpu": 3.5, "gpu": 1.0}
 
 
 def test_warnings_of_the_file_go_to_stderr(situate, tmp_path):

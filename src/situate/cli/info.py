@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from situate.cli.options import Dim, Json, Model, Optimizer
@@ -29,6 +30,7 @@ def graph_figures(graph: Graph) -> dict[str, Any]:
     from situate.report.tables import longest_path
 
     ops, tensors = graph.ops, graph.tensors
+    chain, chain_flops = longest_path(graph)
     return {
         "graph": graph.name,
         "source": graph.source,
@@ -39,7 +41,8 @@ def graph_figures(graph: Graph) -> dict[str, Any]:
         "tensors": len(tensors),
         "edges": sum(len(t.consumers) for t in tensors),
         "control_edges": len(graph.control),
-        "longest_chain": longest_path(graph)[0],
+        "longest_chain": chain,
+        "longest_chain_flops": chain_flops,
         "groups": len({op.group for op in ops if op.group is not None}),
         "pinned_ops": sum(op.device is not None for op in ops),
         "ops_with_own_seconds": sum(op.seconds is not None for op in ops),
@@ -50,6 +53,17 @@ def graph_figures(graph: Graph) -> dict[str, Any]:
         "largest_workspace_bytes": max(op.workspace for op in ops),
         "phases": dict(Counter(op.phase for op in ops).most_common()),
         "kinds": dict(Counter(op.kind for op in ops).most_common()),
+        "phase_flops": _sums((op.phase, op.flops) for op in ops),
+        "kind_flops": _sums((op.kind, op.flops) for op in ops),
+        "seconds": _sums(each for op in ops for each in (op.seconds or {}).items()),
         "machine": graph.machine,
         "warnings": graph.warnings,
     }
+
+
+def _sums(parts: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """The sum of each name's parts, the largest first."""
+    sums: dict[str, float] = {}
+    for name, part in parts:
+        sums[name] = sums.get(name, 0) + part
+    return dict(sorted(sums.items(), key=lambda entry: -entry[1]))

@@ -235,12 +235,12 @@ def info(graph: Graph) -> RenderableType:
 def _facts(graph: Graph) -> list[tuple[str, str]]:
     groups = Counter(op.group for op in graph.ops if op.group is not None)
     pins = sum(op.device is not None for op in graph.ops)
-    size = size_text(sum(tensor.size for tensor in graph.tensors))
+    size = size_text(sum(tensor.size for tensor in graph.tensors if not tensor.resident))
     facts = [
         ("source", printable(graph.source)),
         ("rules", printable(graph.rules)),
         ("ops", f"{len(graph.ops):,}"),
-        ("tensors", f"{len(graph.tensors):,}, {size} together"),
+        ("tensors", f"{len(graph.tensors):,}, {size} beside what is held"),
         ("control edges", f"{len(graph.control):,}"),
         ("held for the step", size_text(sum(op.persistent for op in graph.ops))),
         ("groups", f"{len(groups):,} with {plural(sum(groups.values()), 'op')}"),
