@@ -69,9 +69,9 @@ def situate(
 ) -> None:
     """Decides which device runs each op of a neural network, and in which order.
 
-    Exit status: 0 done; 2 bad input, with one line on stderr that says what is wrong; 3 no plan
-    that fits in memory was found; 4 'verify' found a difference; 130 interrupted before there was
-    a plan.
+    Exit status: 0 done; 1 whoever read stdout closed it; 2 bad input, with one line on stderr that
+    says what is wrong; 3 no plan that fits in memory was found; 4 'verify' found a difference; 130
+    interrupted before there was a plan.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())
