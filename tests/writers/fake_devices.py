@@ -41,8 +41,13 @@ def run_on_fake_devices(model: Any, device_map: Mapping[str, int | str], *inputs
 def _device(path: str, device_map: Mapping[str, int | str]) -> str:
     parts = path.split(".")
     names = [".".join(parts[:i]) for i in range(len(parts), -1, -1)]
-    place = next((device_map[name] for name in names if name in device_map), 0)
+    place = next((device_map[name] for name in names if name in device_map), _main(device_map))
     return f"cpu:{place}" if isinstance(place, int) else "cpu:9"
+
+
+def _main(device_map: Mapping[str, int | str]) -> int:
+    """Where accelerate brings the model's inputs."""
+    return min((place for place in device_map.values() if isinstance(place, int)), default=0)
 
 
 def _fake(tensor: Any, mode: Any, device: str) -> Any:

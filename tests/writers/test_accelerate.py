@@ -157,6 +157,55 @@ def test_any_plan_gives_a_map_that_covers_the_model_and_runs(captured: Graph, se
     assert run_on_fake_devices(model, found, tokens).shape == (3, 11)
 
 
+def masked() -> tuple[Any, Any]:
+    """A model that hands a mask of its own to its blocks and masks their results with an input;
+    and its inputs."""
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up, self.down = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: Any, mask: Any) -> Any:
+            return self.down(self.up(x) * mask)
+
+    class Body(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.layers = nn.Linear(8, 8), nn.ModuleList(Block() for _ in range(3))
+
+        def forward(self, x: Any) -> Any:
+            x = self.first(x)
+            mask = torch.arange(8, device=x.device) < 5
+            for layer in self.layers:
+                x = layer(x, mask)
+            return x
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head = Body(), nn.Linear(8, 3)
+
+        def forward(self, x: Any, keep: Any) -> Any:
+            return self.head(self.body(x) * keep)
+
+    torch.manual_seed(0)
+    return Model(), (torch.randn(2, 8), torch.ones(2, 8))
+
+
+def test_what_is_masked_runs_too() -> None:
+    pytest.importorskip("accelerate")
+    model, inputs = masked()
+    graph = capture(lambda: (model, inputs, lambda m, x, y: m(x, y).sum()), name="masked")
+    ops = tuple(msgspec.structs.replace(op, seconds={"*": 1.0}) for op in graph.ops)
+    maps = [planned(dataclasses.replace(graph, ops=ops), 3, seed) for seed in range(8)]
+    assert max(len(set(found.values())) for found in maps) == 3
+    for found in maps:
+        assert run_on_fake_devices(model, found, *inputs).shape == (2, 3)
+
+
 def test_a_map_that_splits_a_residual_block_does_not_run() -> None:
     """What the test above relies on."""
     pytest.importorskip("accelerate")

@@ -85,6 +85,43 @@ def test_residuals_of_the_outermost_module_bring_its_parts_together():
     assert net.homes() == {"a": 0, "b": 0, "head": 2}
 
 
+def test_inputs_of_the_model_are_on_the_first_device_of_the_map():
+    """Where accelerate brings them; so what is masked with one has to be there."""
+    net = Net()
+    mask = net.op("", 2, kind="input")
+    x = net.linear("b", 2, net.linear("a", 1))
+    net.linear("head", 2, net.op("", 2, mask, x))
+    assert net.homes() == {"b": 1, "a": 1, "head": 2}
+
+
+def test_a_block_that_is_handed_an_input_of_the_model_goes_whole():
+    net = Net()
+    mask = net.op("", 0, kind="input")
+    up = net.linear("block.up", 1, net.linear("first", 0), size=30)
+    net.linear("block.down", 2, net.op("block", 1, mask, up))
+    assert net.homes() == {"first": 0, "block.up": 1, "block.down": 1, "block": 1}
+
+
+def test_so_does_one_that_is_handed_what_a_module_around_it_makes_of_nothing():
+    net = Net()
+    mask = net.op("body", 0)
+    up = net.linear("body.block.up", 1, net.linear("body.first", 0), size=30)
+    net.linear("body.block.down", 2, net.op("body.block", 1, net.op("body.block", 1, mask), up))
+    assert net.homes() == {
+        "body.first": 0,
+        "body.block.up": 1,
+        "body.block.down": 1,
+        "body.block": 1,
+    }
+
+
+def test_what_a_block_makes_of_nothing_itself_joins_nothing():
+    net = Net()
+    up = net.linear("block.up", 1, net.linear("first", 0), size=30)
+    net.linear("block.down", 2, net.op("block", 1, net.op("block", 1), up))
+    assert net.homes() == {"first": 0, "block.up": 1, "block.down": 2}
+
+
 def test_the_loss_joins_nothing():
     net = Net()
     x = net.linear("body", 0)

@@ -2,7 +2,9 @@
 
 accelerate brings a module's arguments to the device of the module and leaves its results there.
 What a module does itself with the results of others, such as adding a residual, needs all of them
-on one device; so does a module that reads the parameters of another, such as a tied one.
+on one device; so does a module that reads the parameters of another, such as a tied one. The
+model's own inputs are brought to the first accelerator of the map, and what a module makes without
+any of that, such as a mask, may be on any device.
 """
 
 from __future__ import annotations
@@ -13,6 +15,10 @@ from collections.abc import Iterable
 from situate.graph import Op
 from situate.problem import Problem
 from situate.schedule import Schedule
+from situate.writers.places import places
+
+INPUTS = "<inputs>"
+"""In place of a module's path: where the model's own inputs are."""
 
 Weight = dict[int, float]
 """Bytes or seconds by device."""
@@ -66,20 +72,40 @@ class _Homes:
             if op.module in self.leader and runs(op):
                 self.seconds[op.module][device] += float(problem.seconds[j, device])
         self.inside = self._inside()
+        named = enumerate(places(problem.cluster))
+        self.accelerators = {device for device, place in named if isinstance(place, int)}
+        if "" not in self.leader:
+            self.leader[INPUTS] = INPUTS
+        self.main = self._main()
 
     def settled(self) -> dict[str, int]:
         """Join until every op finds what it reads on one device."""
         joined = True
         while joined:
             joined = self._pass()
-        return {path: self.device(path) for path in self.leader}
+        return {path: self.device(path) for path in self.leader if path != INPUTS}
 
     def device(self, path: str) -> int:
+        """Where a path and all that are joined with it go. With the model's inputs that is the
+        first accelerator of the map, unless they wait elsewhere to be computed there."""
+        most = self._most(path)
+        if most is None:
+            return self.main
+        beside = INPUTS in self.leader and self._first(path) == self._first(INPUTS)
+        return self.main if beside and most in self.accelerators else most
+
+    def _most(self, path: str) -> int | None:
+        """The device that most of that is on; None of inputs that nothing is joined with."""
         first = self._first(path)
         seconds, held = self.seconds[first], self.held[first]
         one, other = (held, seconds) if self.by_bytes else (seconds, held)
         among = one.keys() | other.keys()
-        return max(among, key=lambda d: (one.get(d, 0.0), other.get(d, 0.0), -d))
+        return max(among, key=lambda d: (one.get(d, 0.0), other.get(d, 0.0), -d), default=None)
+
+    def _main(self) -> int:
+        """The first accelerator that any module is on."""
+        used = {most for path in self.leader if (most := self._most(path)) is not None}
+        return min(used & self.accelerators, default=0)
 
     def _first(self, path: str) -> str:
         while self.leader[path] != path:
@@ -98,16 +124,23 @@ class _Homes:
     def _pass(self) -> bool:
         """Follow the forward pass once; whether anything had to be joined."""
         at: list[str | None] = [None] * len(self.ops)
+        made = [op.module for op in self.ops]
         joined = False
+        self.main = self._main()
         for j in self.order:
             op = self.ops[j]
             if op.kind in ("parameter", "buffer"):
                 at[j] = self._home(op.module)
+            elif op.kind == "input":
+                at[j] = INPUTS if INPUTS in self.leader else None
             elif runs(op) and self.inside[j]:
                 here = self._home(op.module)
                 paths = [path for k in self.inputs[j] if (path := self._met(k, at[k], here))]
                 at[j] = here if here is not None else next(iter(paths), None)
-                joined |= self._agree(op.module, here, paths)
+                loose = (made[k] for k in self.inputs[j] if at[k] is None)
+                strays = [path for path in loose if not _within(path, op.module)]
+                made[j] = next(iter(strays), op.module)
+                joined |= self._agree(op.module, here, paths, bool(strays))
         return joined
 
     def _home(self, module: str) -> str | None:
@@ -121,12 +154,14 @@ class _Homes:
             return at if here is not None and at is not None and below(at, here) else None
         return at
 
-    def _agree(self, module: str, here: str | None, paths: list[str]) -> bool:
-        """See to it that `paths`, and `here`, are on one device; whether they were not."""
+    def _agree(self, module: str, here: str | None, paths: list[str], strays: bool) -> bool:
+        """See to it that `paths`, and `here`, are on one device; whether they were not. What comes
+        into a module from who knows where (`strays`) is brought to it only if it goes whole."""
         among = paths if here is None else [here, *paths]
-        if len({self.device(path) for path in among}) <= 1:
+        strays = strays and here is None and any(path != INPUTS for path in paths)
+        if len({self.device(path) for path in among}) <= 1 and not strays:
             return False
-        if here is None and not all(below(path, module) for path in among):
+        if here is None and (strays or not all(below(path, module) for path in among)):
             self.leader[module] = module
             among = [path for path in self.leader if path == module or below(path, module)]
         self._join(among)
@@ -150,6 +185,10 @@ def parents(module: str) -> list[str]:
     """`""`, `a` for `a.b`: from the outermost."""
     parts = module.split(".") if module else []
     return [".".join(parts[:i]) for i in range(len(parts))]
+
+
+def _within(path: str, module: str) -> bool:
+    return path == module or below(path, module)
 
 
 def below(path: str, module: str) -> bool:
