@@ -49,6 +49,17 @@ def test_all_layers_on_the_cpu():
     assert overrides([CPU] * 4, {}) == []
 
 
+def test_the_output_alone_on_a_gpu(tmp_path: Path):
+    assert taken(shares([CPU] * 4, 2, 1), 4) == [CPU] * 4 + [1]
+    problem = network(kinds=("cpu", "gpu", "gpu"))
+    write(problem, schedule(problem, [0] * 8 + [2]), tmp_path / "run.sh")
+    assert (tmp_path / "run.sh").read_text().splitlines()[1:] == [
+        "# net on c: gpu2",
+        "export CUDA_VISIBLE_DEVICES=1",
+        'exec "$@" -ngl 1 -sm layer -ts 1',
+    ]
+
+
 def test_layers_on_the_cpu_behind_others_go_by_name():
     homes = [CPU, 0, CPU, 1, CPU]
     assert taken(shares(homes, 2), 5) == [CPU, 0, 0, 1, 1, 1]

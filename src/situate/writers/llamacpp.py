@@ -39,23 +39,26 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     homes = [number.get(part.device, CPU) for part in network.parts]
     experts = {layer: number.get(device, CPU) for layer, device in network.experts.items()}
     output = [number.get(part.device, CPU) for part in network.after[-1:]]
-    arguments = [*shares(homes, len(used)), *overrides(homes, experts), *ending(homes, output)]
+    split = shares(homes, len(used), *output)
+    arguments = [*split, *overrides(homes, experts), *ending(homes, output)]
     names = [problem.cluster.names[device] for device in used] or ["CPU"]
     environment = visible([gpus.index(device) for device in used])
     write_bytes(path, script(problem, names, environment, arguments))
 
 
-def shares(homes: Sequence[int], count: int) -> list[str]:
-    """Options that put every layer on its GPU, of `count` GPUs.
+def shares(homes: Sequence[int], count: int, output: int = CPU) -> list[str]:
+    """Options that put every layer on its GPU, of `count` GPUs, and where no layer is on one, the
+    output on its own.
 
     llama.cpp keeps the first layers on the CPU and shares out the others, and the output behind
     them as one more, in proportion to `-ts`: in whole numbers that add up, exactly so many. A
     layer on the CPU behind others counts as its neighbour's here, and `overrides` takes it back.
     """
     begin = _first_on_gpu(homes)
-    if begin == len(homes):
+    here = homes[begin] if begin < len(homes) else output
+    if here == CPU:
         return ["-ngl", "0"]
-    split, here = [0] * count, homes[begin]
+    split = [0] * count
     for home in homes[begin:]:
         here = here if home == CPU else home
         split[here] += 1
