@@ -78,6 +78,37 @@ def test_a_graph_without_parameters_is_an_error() -> None:
         mapped(problem, [0])
 
 
+@pytest.mark.parametrize(
+    ("source", "module", "known"),
+    [
+        ("pytorch", "", True),
+        ("situate", "a", True),
+        ("situate", "", False),
+        ("dnn-partitioning", "", False),
+        ("onnx", "model/layers.0", False),
+        ("pipedream", "Conv2d(3, 64)", False),
+        ("costgraph", "scope/a", False),
+    ],
+)
+def test_only_graphs_with_the_names_of_pytorch_modules_have_a_map(
+    source: str, module: str, known: bool
+) -> None:
+    problem = problem_of({module: 1})
+    graph = dataclasses.replace(problem.graph, source=source)
+    problem = Problem(graph, problem.cluster)
+    if known:
+        assert mapped(problem, [1]) == {"": 1}
+    else:
+        with pytest.raises(PlanError, match="captured from PyTorch"):
+            mapped(problem, [1])
+
+
+def test_a_split_outermost_module_has_a_word(tmp_path: Path) -> None:
+    problem = problem_of({"#w": 1, "#v": 9, "a": 1})
+    with pytest.warns(UserWarning, match=r"1 module \(the outermost\)"):
+        write(problem, schedule(problem, [0, 1, 0]), tmp_path / "map.json")
+
+
 def test_an_unwritable_path_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SituateError, match="cannot write"):
         write(chain(1), schedule(chain(1), [0]), tmp_path / "missing" / "map.json")
