@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -146,11 +147,27 @@ def test_two_devices_of_one_name_are_an_error():
 
 
 @pytest.mark.parametrize(
+    ("transfers", "message"),
+    [
+        ("blockng", "cluster 'c': unknown transfers 'blockng'; did you mean 'blocking'?"),
+        ("atomic", "cluster 'c': unknown transfers 'atomic'; known: blocking, overlapped"),
+        (None, "cluster 'c': unknown transfers None"),
+    ],
+)
+def test_a_cluster_overlaps_or_blocks(transfers, message):
+    with pytest.raises(ClusterError, match=re.escape(message)):
+        Cluster("c", (Device("a"), Device("b")), ANY, transfers)
+
+
+@pytest.mark.parametrize(
     ("device", "message"),
     [
         (Device("a", memory=0), r"devices\[0\] 'a': memory: must be between 1 and 2\^53, got 0"),
         (Device("a", memory=-1), r"memory: must be between 1 and 2\^53, got -1"),
         (Device("a", memory=2**60), r"memory: must be between 1 and 2\^53"),
+        (Device("a", memory=16e9), r"devices\[0\] 'a': memory: must be an integer, got 16"),
+        (Device("a", memory=17.5), r"memory: must be an integer, got 17.5"),
+        (Device("a", memory="24 GiB"), r"memory: must be an integer, got '24 GiB'"),
         (Device("a", bandwidth=0.0), r"devices\[0\] 'a': bandwidth: must be positive, got 0"),
         (Device("a", bandwidth=-1.0), "bandwidth: must be positive, got -1"),
         (Device("a", bandwidth=math.nan), "bandwidth: must be positive, got nan"),

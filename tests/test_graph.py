@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from situate.errors import GraphError, SituateError
@@ -99,6 +100,23 @@ def test_a_bad_tensor_is_named(tensor, message):
 def test_a_bad_size_of_an_op_is_named(field, value):
     with pytest.raises(GraphError, match=rf"op 'a': {field}: must be between 0 and 2\^53"):
         Graph("g", (Op("a", **{field: value}),))
+
+
+@pytest.mark.parametrize("field", ["flops", "traffic", "persistent", "workspace"])
+@pytest.mark.parametrize("value", [5.5, 1e9, "8"])
+def test_sizes_are_integers(field, value):
+    """Half a byte would be lost without a word, and no graph file holds `1e9`."""
+    with pytest.raises(GraphError, match=f"op 'a': {field}: must be an integer, got {value!r}"):
+        Graph("g", (Op("a", **{field: value}),))
+    with pytest.raises(GraphError, match=f"tensor 't': size: must be an integer, got {value!r}"):
+        Graph("g", ops("a"), (Tensor("t", 0, value),))
+
+
+def test_numpys_integers_are_sizes():
+    sizes = {"persistent": np.int64(8), "workspace": np.uint8(7)}
+    graph = Graph("g", (Op("a", **sizes),), (Tensor("t", 0, np.int32(4)),))
+    same = Graph("g", (Op("a", persistent=8, workspace=7),), (Tensor("t", 0, 4),))
+    assert graph.hash == same.hash
 
 
 @pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf, -math.inf])

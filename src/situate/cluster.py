@@ -10,6 +10,7 @@ import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, NoReturn, cast, get_args
 
@@ -129,7 +130,7 @@ class Cluster:
         for i, link in enumerate(self.links):
             _check_link(link, names, f"cluster {self.name!r}: links[{i}]")
         if self.transfers not in (modes := get_args(Transfers)):
-            hint = nearest(self.transfers, modes)
+            hint = nearest(str(self.transfers), modes)
             raise ClusterError(f"cluster {self.name!r}: unknown transfers {self.transfers!r}{hint}")
         _check_number(self.synchronisation, f"cluster {self.name!r}: synchronisation")
         self._tables  # noqa: B018 - a pair without a link is an error here, not in a solver
@@ -324,10 +325,10 @@ def _bytes(value: object, where: str) -> int:
 def _check_device(device: Device, where: str) -> None:
     if not device.name or any(c in device.name for c in "*?[]"):
         raise ClusterError(f"{where}: a name must not be empty or hold any of * ? [ ]")
-    if device.kind != "cpu" == device.kind.lower():
+    if device.kind.lower() == "cpu" and device.kind != "cpu":
         raise ClusterError(f"{where}: kind {device.kind!r} is no CPU's: write 'cpu'")
-    if device.memory is not None and not 0 < device.memory <= BYTES_LIMIT:
-        raise ClusterError(f"{where}: memory: must be between 1 and 2^53, got {device.memory}")
+    if device.memory is not None:
+        _check_memory(device.memory, f"{where}: memory")
     if not device.bandwidth > 0:
         raise ClusterError(f"{where}: bandwidth: must be positive, got {device.bandwidth}")
     _check_number(device.launch, f"{where}: launch")
@@ -336,6 +337,14 @@ def _check_device(device: Device, where: str) -> None:
             f"{where}: threads: must be between 1 and {MOST_THREADS}, got {device.threads}"
         )
     _check_rates(device, where)
+
+
+def _check_memory(memory: Any, where: str) -> None:
+    number = isinstance(memory, Real)
+    if number and not 0 < memory <= BYTES_LIMIT:
+        raise ClusterError(f"{where}: must be between 1 and 2^53, got {memory}")
+    if not isinstance(memory, Integral):
+        raise ClusterError(f"{where}: must be an integer, got {memory!r}")
 
 
 def _check_rates(device: Device, where: str) -> None:

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from numbers import Integral, Real
+from typing import Any, Literal
 
 import msgspec
 
@@ -234,11 +235,16 @@ def _check_unique(names: Sequence[str], what: str) -> None:
         raise GraphError(f"{what} {names.index('')} has an empty name")
 
 
-def _check_size(value: int, where: str) -> None:
-    if not 0 <= value <= BYTES_LIMIT:
+def _check_size(value: Any, where: str) -> None:
+    if isinstance(value, int) and 0 <= value <= BYTES_LIMIT:  # a graph has hundreds of thousands
+        return
+    number = isinstance(value, Real)
+    if number and not 0 <= value <= BYTES_LIMIT:
         # Python writes no number of more than 4,300 digits.
         got = "a number beyond 2^256" if abs(value) > 2**256 else value
         raise GraphError(f"{where}: must be between 0 and 2^53, got {got}")
+    if not isinstance(value, Integral):
+        raise GraphError(f"{where}: must be an integer, got {value!r}")
 
 
 def _check_seconds(value: float, where: str) -> None:
