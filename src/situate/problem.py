@@ -115,7 +115,7 @@ class Problem:
         if isinstance(self.rules, str):
             object.__setattr__(self, "rules", find_rules(self.rules))
         if self.objective not in OBJECTIVES:
-            hint = nearest(self.objective, OBJECTIVES)
+            hint = nearest(str(self.objective), OBJECTIVES)
             raise SituateError(f"unknown objective {self.objective!r}{hint}")
         self._check_placeable()
         self._check_finite()

@@ -108,7 +108,9 @@ def test_a_batch_is_at_least_one(batch: Any) -> None:
         solved(climbing(batch=batch))
 
 
-@pytest.mark.parametrize("state", [None, {1: np.ones(1)}, {"a": object()}, {"a": [np.ones, 1]}])
+@pytest.mark.parametrize(
+    "state", [None, {1: np.ones(1)}, {"a": object()}, {"a": [np.ones, 1]}, {"a": [[1], [1, 2]]}]
+)
 def test_a_state_is_arrays_by_name(state: Any, tmp_path: Path) -> None:
     with pytest.raises(SituateError, match="'climb': state: must map names to arrays of numbers"):
         solved(climbing(state=lambda: state), tmp_path / "study")
@@ -151,8 +153,21 @@ def test_an_evaluator_has_all_parts() -> None:
         solved(climbing(), None, object())
 
 
-def test_an_evaluator_takes_at_least_one_placement() -> None:
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("name", None, "evaluator 'Answering': name: must be a string, got None"),
+        ("at_once", 0, "evaluator 'answering': at_once: must be None or at least 1, got 0"),
+        ("at_once", 1.5, "evaluator 'answering': at_once: must be None or an integer, got 1.5"),
+        ("finalists", -3, "evaluator 'answering': finalists: must be at least 0, got -3"),
+        ("finalists", None, "evaluator 'answering': finalists: must be an integer, got None"),
+    ],
+)
+def test_the_parts_of_an_evaluator_are_checked_before_it_measures(
+    part: str, value: Any, message: str, tmp_path: Path
+) -> None:
     machine = Answering()
-    machine.at_once = 0
-    with pytest.raises(SituateError, match="evaluator 'answering': at_once: must be None or at"):
-        solved(climbing(), None, machine)
+    setattr(machine, part, value)
+    with pytest.raises(SituateError, match=message):
+        solved(climbing(), tmp_path / "study", machine)
+    assert not (tmp_path / "study").exists()

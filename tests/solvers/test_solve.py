@@ -205,6 +205,7 @@ def test_evaluations_alone_set_no_time_limit(monkeypatch: pytest.MonkeyPatch) ->
         ({"evaluations": 9.5}, "evaluations: must be an integer, got 9.5"),
         ({"seed": 1.0}, "seed: must be an integer, got 1.0"),
         ({"threads": "2"}, "threads: must be an integer, got '2'"),
+        ({"seed": None}, "seed: must be an integer, got None"),
     ],
 )
 def test_bad_arguments_are_named(changes: dict[str, Any], message: str) -> None:
@@ -218,6 +219,7 @@ def test_bad_arguments_are_named(changes: dict[str, Any], message: str) -> None:
     ("objective", "rules", "message"),
     [
         ("tim", "situate", "unknown objective 'tim'; did you mean 'time'?"),
+        (None, "situate", "unknown objective None; known: memory, throughput, time"),
         ("time", "regla", "unknown rules 'regla'; did you mean 'regal'?"),
     ],
 )

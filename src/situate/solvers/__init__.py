@@ -121,9 +121,10 @@ def _check_budget(
 ) -> None:
     if time_limit is not None and not time_limit >= 0:
         raise SituateError(f"the time limit must not be negative, got {time_limit}")
-    whole: dict[str, object] = {"evaluations": evaluations, "seed": seed, "threads": threads}
+    limits: dict[str, object] = {"evaluations": evaluations, "threads": threads}
+    whole = {name: limit for name, limit in limits.items() if limit is not None} | {"seed": seed}
     for name, value in whole.items():
-        if value is not None and not isinstance(value, Integral):
+        if not isinstance(value, Integral):
             raise SituateError(f"{name}: must be an integer, got {value!r}")
     if evaluations is not None and evaluations < 1:
         raise SituateError(f"evaluations: must be at least 1, got {evaluations}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,22 +70,31 @@ class Asking:
         """
         state = self.learner.state()
         arrays = isinstance(state, Mapping) and all(isinstance(name, str) for name in state)
-        if not arrays or any(np.asarray(array).dtype.hasobject for array in state.values()):
+        if not arrays or not all(map(_is_array, state.values())):
             raise SituateError(f"{self._who}: state: must map names to arrays of numbers")
         return state
+
+
+def _is_array(given: object) -> bool:
+    try:
+        return not np.asarray(given).dtype.hasobject
+    except ValueError:  # rows of different lengths
+        return False
 
 
 def check_evaluator(machine: Evaluator) -> None:
     """
     Raises:
-        SituateError: it lacks a part of `Evaluator`, or measures none at once.
+        SituateError: it lacks a part of `Evaluator`, or one is not what that says.
     """
-    _check_parts(machine, Evaluator, f"evaluator {type(machine).__name__!r}")
-    if machine.at_once is not None and machine.at_once < 1:
-        raise SituateError(
-            f"evaluator {machine.name!r}: at_once: must be None or at least 1, got "
-            f"{machine.at_once}"
-        )
+    who = f"evaluator {type(machine).__name__!r}"
+    _check_parts(machine, Evaluator, who)
+    if not isinstance(machine.name, str):
+        raise SituateError(f"{who}: name: must be a string, got {machine.name!r}")
+    who = f"evaluator {machine.name!r}"
+    if machine.at_once is not None:
+        _check_count(machine.at_once, 1, f"{who}: at_once: must be None or")
+    _check_count(machine.finalists, 0, f"{who}: finalists: must be")
 
 
 def measure(machine: Evaluator, placements: NDArray[np.int32], first: int) -> Measurements:
@@ -112,6 +123,13 @@ def _check_parts(given: object, protocol: type, what: str) -> None:
     ]
     if missing:
         raise SituateError(f"{what} lacks {missing[0]!r}, see situate.{protocol.__name__}")
+
+
+def _check_count(count: Any, least: int, must: str) -> None:
+    if not isinstance(count, Integral):
+        raise SituateError(f"{must} an integer, got {count!r}")
+    if count < least:
+        raise SituateError(f"{must} at least {least}, got {count}")
 
 
 def _check_arrays(who: str, found: Measurements) -> None:
