@@ -280,13 +280,38 @@ class Writing:
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
         placements[:] = 0
+        np.subtract(measurements.seconds, 100, out=measurements.seconds)
 
 
 def test_a_learner_that_writes_into_what_it_is_told_does_not_spoil_the_plan() -> None:
     found = solve(PROBLEM, Writing, evaluations=12)
     asked = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
     seconds = SimulatedMachine(PROBLEM).measure(asked, 0).seconds
+    np.testing.assert_array_equal(found.samples, seconds)
     assert found.value == seconds.min() < SimulatedMachine(PROBLEM).measure(0 * asked, 0).seconds[0]
+
+
+class Overwriting(SimulatedMachine):
+    """A machine that spoils what it is given."""
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        found = super().measure(placements, first)
+        placements[:] = 0
+        return found
+
+
+def test_a_machine_that_writes_into_what_it_is_given_does_not_spoil_the_plan() -> None:
+    kept = search(None, evaluator=Overwriting(PROBLEM)).best
+    wanted = search(None, evaluator=SimulatedMachine(PROBLEM)).best
+    assert kept is not None
+    assert wanted is not None
+    assert kept.placement.tolist() == wanted.placement.tolist()
+
+
+def test_a_placement_that_failed_took_endlessly_whatever_seconds_it_comes_with() -> None:
+    learning = Learning(evaluator=Fixed(0.001, 2))
+    samples = solve(PROBLEM, "post", evaluations=12, learning=learning).samples
+    assert np.flatnonzero(np.isfinite(samples)).tolist() == [5]
 
 
 class Unsettled(SimulatedMachine):

@@ -104,7 +104,7 @@ def measure(machine: Evaluator, placements: NDArray[np.int32], first: int) -> Me
         SituateError: not one finite time or failure for each.
     """
     who = f"evaluator {machine.name!r}"
-    found = machine.measure(placements, first)
+    found = machine.measure(placements.copy(), first)
     if not isinstance(found, Measurements):
         raise SituateError(
             f"{who} returned a {type(found).__name__}; measure must return Measurements(seconds, "

@@ -222,9 +222,10 @@ class Search:
             self.best = best
 
     def measured(self, measurements: Measurements) -> None:
-        """Count placements that an evaluator measured."""
+        """Count placements that an evaluator measured, and keep what nobody else may write into."""
         self.evaluations += len(measurements)
-        self.measurements.append(measurements)
+        seconds, outcome = measurements.times(np.inf), measurements.outcome.copy()
+        self.measurements.append(Measurements(seconds, outcome))
 
     def adopt(self, placement: Placement, order: Order, seconds: float) -> None:
         """Make a decision the best, for it was measured to take so long; uncounted."""
