@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from msgspec import structs
 
 from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
@@ -57,3 +59,15 @@ def test_it_is_for_the_shortest_step() -> None:
     problem = training(60)
     loads = Problem(problem.graph, problem.cluster, "throughput")
     assert offered(loads).evaluations == 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_device_that_can_run_nothing_is_no_division_by_zero() -> None:
+    problem = training(60)
+    ops = tuple(structs.replace(op, seconds={"x1": 1.0}) for op in problem.graph.ops)
+    graph = Graph("training", ops, problem.graph.tensors)
+    search = Search(Problem(graph, problem.cluster), 0.0, None, 100, 0, 1, None)
+    search.offer(np.zeros(len(ops), np.int32), np.array(graph.order, np.int32))
+    offer_stretches(search)
+    assert search.best is not None
+    assert not search.best.feasible

@@ -70,10 +70,10 @@ def _placements(
     work: NDArray[np.float64],
 ) -> Iterator[Placement]:
     """Cuts by every weight (units,), then stretches by every weight."""
-    line = folded(problem)
+    line, speed = folded(problem), 1 / np.maximum(work, 1e-300)
     for weight in weights:
         for turn in (devices, devices[::-1]):
-            for share in (problem.capacity[turn].astype(np.float64), 1 / work[turn]):
+            for share in (problem.capacity[turn].astype(np.float64), speed[turn]):
                 yield cut(problem, turn, line, weight, share)
     kinds = {(problem.capacity[d], work[d]): d for d in reversed(devices) if d != fast}
     for weight in weights:
