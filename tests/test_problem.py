@@ -209,6 +209,14 @@ def test_rules_of_ones_own_are_checked(settings, match):
         Rules("own", **settings)
 
 
+def test_other_rules_may_not_have_the_name_of_known_ones():
+    """A plan and a study know rules by their name."""
+    graph = Graph("g", ops("a"))
+    assert Problem(graph, cluster(GPU), rules=Rules("situate")).rules == RULES["situate"]
+    with pytest.raises(SituateError, match="rules 'situate': situate knows others by that name"):
+        Problem(graph, cluster(GPU), rules=Rules("situate", contention=False))
+
+
 def test_transfers_are_the_clusters_unless_the_rules_say_otherwise():
     graph, blocking = Graph("g", ops("a")), cluster(GPU, transfers="blocking")
     assert Problem(graph, blocking).transfers == "blocking"

@@ -101,8 +101,9 @@ class Problem:
         latency, bandwidth, channel: (d, d), as in `Cluster`.
 
     Raises:
-        SituateError: an unknown objective, rules or pinned device; an op that no device can run or
-            hold; times that add up to more than `LONGEST`.
+        SituateError: an unknown objective, rules or pinned device; rules of one's own by the name
+            of others in `RULES`; an op that no device can run or hold; times that add up to more
+            than `LONGEST`.
     """
 
     graph: Graph
@@ -114,6 +115,11 @@ class Problem:
     def __post_init__(self) -> None:
         if isinstance(self.rules, str):
             object.__setattr__(self, "rules", find_rules(self.rules))
+        name = self.rules.name
+        if name in RULES and self.rules != RULES[name]:
+            raise SituateError(
+                f"rules {name!r}: situate knows others by that name; give yours another"
+            )
         if self.objective not in OBJECTIVES:
             hint = nearest(str(self.objective), OBJECTIVES)
             raise SituateError(f"unknown objective {self.objective!r}{hint}")
