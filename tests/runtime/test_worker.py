@@ -131,6 +131,24 @@ def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPat
     assert answers == ["ready", ("ran", 1), ("ran", 2)]
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_a_worker_whose_parent_is_gone_before_it_is_ready_ends(
+    monkeypatch: pytest.MonkeyPatch, told: bool
+) -> None:
+    from situate.runtime import worker
+
+    monkeypatch.setattr(worker, "die_with_parent", lambda: None)
+    monkeypatch.setattr(worker, "keep_freed_memory", lambda: None)
+    monkeypatch.setattr(worker.signal, "signal", lambda *given: None)
+    monkeypatch.setattr("situate.runtime.memory.mapped", lambda block: None)
+    monkeypatch.setattr(worker, "Work", Echo)
+    ours, theirs = multiprocessing.Pipe()
+    if told:
+        ours.send(Hello(None, None, "cpu", torch.get_num_threads(), []))  # type: ignore[arg-type]
+    ours.close()
+    worker.main(os.dup(theirs.fileno()), 0)
+
+
 class Echo:
     """Says what it was told."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -117,19 +118,17 @@ def main(connection: int, block: int) -> None:
     from situate.runtime.memory import mapped
 
     parent = Connection(connection)
-    hello: Hello = parent.recv()
-    try:
-        hello.set_process()
-        work = Work(hello, mapped(block))
-    except Exception as error:
-        parent.send(failed(error))
-        return
-    parent.send("ready")
-    while True:
+    with contextlib.suppress(EOFError, OSError):
+        hello: Hello = parent.recv()
         try:
-            parent.send(work.run(parent.recv()))
-        except (EOFError, OSError):
+            hello.set_process()
+            work = Work(hello, mapped(block))
+        except Exception as error:
+            parent.send(failed(error))
             return
+        parent.send("ready")
+        while True:
+            parent.send(work.run(parent.recv()))
 
 
 class Work:
