@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 
 import pytest
 
@@ -64,3 +65,19 @@ def test_what_is_not_random_is_not_seeded() -> None:
     with seeded(0, 1):
         assert (torch.ones(2) + 1).tolist() == [2.0, 2.0]
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_threads_take_turns_at_the_generator() -> None:
+    inside: list[str] = []
+
+    def draw() -> None:
+        with kept_generator():
+            inside.append("other")
+
+    with kept_generator(), kept_generator():
+        thread = threading.Thread(target=draw)
+        thread.start()
+        thread.join(0.1)
+        inside.append("first")
+    thread.join()
+    assert inside == ["first", "other"]

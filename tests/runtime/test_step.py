@@ -6,10 +6,12 @@ import contextlib
 import copy
 import gc
 import signal
+import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -439,6 +441,64 @@ def test_the_callers_random_numbers_are_left_alone() -> None:
     with pair.placed(1, None) as step:
         step(*pair.inputs)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(("name", "draws"), [("convolutional", True), ("towers", False)])
+def test_a_step_that_draws_has_the_generator_to_itself(name: str, draws: bool) -> None:
+    """One that does not draw waits for nobody."""
+    pair = Pair(name, OPTIMIZERS["sgd"])
+    with pair.placed(1, None) as step:
+        with kept_generator():
+            expected = train(pair.copy, pair.inputs, pair.loss, pair.copied, 1)
+            found: list[Any] = []
+            thread = threading.Thread(target=lambda: found.append(step(*pair.inputs)))
+            thread.start()
+            thread.join(0.5 if draws else 60)
+            assert thread.is_alive() == draws
+            torch.manual_seed(0)
+        thread.join()
+    assert torch.equal(found[0], expected)
+    pair.assert_same()
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_threads_that_call_one_step_take_turns(processes: StartTeam, devices: int) -> None:
+    pair = Pair("towers", OPTIMIZERS["adam"])
+    failed: list[BaseException] = []
+
+    def calls() -> None:
+        try:
+            for _ in range(20):
+                step(*pair.inputs)
+        except BaseException as error:
+            failed.append(error)
+
+    with pair.placed(devices, processes if devices > 1 else None) as step:
+        threads = [threading.Thread(target=calls, daemon=True) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert failed == []
+    for k in range(1, 41):
+        train(pair.copy, pair.inputs, pair.loss, pair.copied, k)
+    pair.assert_same()
+
+
+def test_state_is_brought_back_between_two_steps_of_another_thread() -> None:
+    pair = Pair("towers", OPTIMIZERS["sgd"])
+    step = pair.placed(1, None)
+    step._ahead, step._team = True, Mock()
+    step._team.run.side_effect = lambda order: (thread.start(), thread.join(0.1), said())[2]
+    thread = threading.Thread(target=step.sync)
+
+    def said() -> list[Any]:
+        assert not step._team.store.called
+        return []
+
+    step(*pair.inputs)
+    thread.join()
+    step._team.store.assert_called_once()
 
 
 def test_what_a_step_returned_is_not_overwritten_by_the_next() -> None:

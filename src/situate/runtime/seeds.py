@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch.utils._python_dispatch import TorchDispatchMode
+
+_TURN = threading.RLock()
+"""PyTorch's own generators are the process's: one thread at a time seeds them."""
 
 
 def seed_of(seed: int, step: int, draw: int) -> int:
@@ -20,17 +24,19 @@ def seed_of(seed: int, step: int, draw: int) -> int:
 
 @contextlib.contextmanager
 def kept_generator() -> Iterator[None]:
-    """Leave PyTorch's own generators as they were, those of GPUs that are in use among them."""
+    """Leave PyTorch's own generators as they were, those of GPUs that are in use among them; one
+    thread at a time."""
     import torch
 
-    before = torch.get_rng_state()
-    in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    of_gpus = torch.cuda.get_rng_state_all() if in_use else []
-    try:
-        yield
-    finally:
-        torch.set_rng_state(before)
-        torch.cuda.set_rng_state_all(of_gpus)
+    with _TURN:
+        before = torch.get_rng_state()
+        in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+        of_gpus = torch.cuda.get_rng_state_all() if in_use else []
+        try:
+            yield
+        finally:
+            torch.set_rng_state(before)
+            torch.cuda.set_rng_state_all(of_gpus)
 
 
 def seeded(seed: int, step: int) -> TorchDispatchMode:

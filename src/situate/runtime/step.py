@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -41,7 +42,8 @@ class PlacedStep:
     The model that was given holds the parameters at all times: save and load its state dict.
 
     A call that fails raises `SituateError` and leaves the model as it was after the last finished
-    step; so does Ctrl-C. Use it as a context manager, or close it, to end its processes.
+    step; so does Ctrl-C. Use it as a context manager, or close it, to end its processes. Threads
+    that call it take turns.
 
     Args:
         seed: of what the ops draw, whatever the placement.
@@ -83,6 +85,7 @@ class PlacedStep:
         )
         self._told: list[Hyperparameters] = []
         self._step = 0
+        self._turn = threading.RLock()
         self._team: Team | None = None
         if self._ahead:
             self._sync_where_read()
@@ -104,6 +107,10 @@ class PlacedStep:
         return self._run(_joined(inputs, named), timed=True)
 
     def _run(self, inputs: tuple[Any, ...], timed: bool = False, memory: bool = False) -> Any:
+        with self._turn:
+            return self._ran(inputs, timed, memory)
+
+    def _ran(self, inputs: tuple[Any, ...], timed: bool, memory: bool) -> Any:
         given = self._exchange.checked(inputs)
         self._bindings.refresh()
         now = hyperparameters(self.optimizer) if self.optimizer else []
@@ -165,7 +172,7 @@ class PlacedStep:
         """
         if not self._ahead or self._team is None:
             return
-        with self._commit as commit:
+        with self._turn, self._commit as commit:
             commit.wait()
             try:
                 self._team.store(Store(self._step, self._bindings.changed()))

@@ -88,12 +88,13 @@ class Here:
         self, name: str, hello: Hello, raw: torch.Tensor, count: int | None, commit: Commit
     ) -> None:
         self._name, self._threads, self._commit = name, count, commit
+        self._kept = kept_generator if hello.share.seeds else contextlib.nullcontext
         self._work = Work(hello, raw, commit.begin)
 
     def run(self, order: Run) -> list[Ran]:
         keep_freed_memory()  # another step that was closed may have let it go
         try:
-            with threads(self._threads), kept_generator():
+            with threads(self._threads), self._kept():
                 return [self._work.ran(order)]
         except Exception as error:
             undone = order.keep and not self._commit.begun
