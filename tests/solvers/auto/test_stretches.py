@@ -15,17 +15,17 @@ from situate.solvers.search import Search
 LAYERS = 20
 
 
-def training(memory: int) -> Problem:
-    """Layers that take a second each way on the fast GPU and three on the slow one, of which the
-    second keeps most bytes."""
+def training(memory: int, kept: dict[int, int] | None = None, small: int = 80) -> Problem:
+    """Layers that take a second each way on the fast GPU and three on the slow one, and keep a byte
+    each, or so many: the second most, unless others are told."""
     phases = ["forward"] * LAYERS + ["backward"] * LAYERS
     seconds = {"x1": 1.0, "x2": 3.0}
     ops = [Op(f"op{j}", phase=phase, seconds=seconds) for j, phase in enumerate(phases)]
     last = 2 * LAYERS - 1
-    kept = [50 if j == 1 else 1 for j in range(LAYERS)]
-    tensors = [Tensor(f"t{j}", j, kept[j], (j + 1, last - j)) for j in range(LAYERS - 1)]
+    size = dict.fromkeys(range(LAYERS), 1) | (kept or {1: 50})
+    tensors = [Tensor(f"t{j}", j, size[j], (j + 1, last - j)) for j in range(LAYERS - 1)]
     tensors += [Tensor(f"g{j}", j, 1, (j + 1,)) for j in range(LAYERS - 1, last)]
-    devices = Device("big", kind="x1", memory=memory), Device("small", kind="x2", memory=80)
+    devices = Device("big", kind="x1", memory=memory), Device("small", kind="x2", memory=small)
     return Problem(
         Graph("training", tuple(ops), tuple(tensors)),
         Cluster("unequal", devices, (Link("*", "*", 1e4),)),
@@ -45,6 +45,13 @@ def test_what_keeps_most_bytes_goes_to_the_slow_device() -> None:
     assert search.best.feasible
     assert 0 < np.count_nonzero(search.best.placement) <= 2
     assert search.best.value < 2 * LAYERS + 5
+
+
+def test_where_nothing_else_fits_a_stretch_may_be_most_of_the_network() -> None:
+    ends, middle = {0: 100, LAYERS - 2: 100}, {3: 300, LAYERS - 5: 300}
+    search = offered(training(250, ends | middle, small=650))
+    assert search.best is not None
+    assert search.best.feasible
 
 
 def test_nothing_is_offered_where_the_fast_device_holds_all() -> None:

@@ -16,10 +16,12 @@ from situate.solvers.expert import accelerators
 from situate.solvers.search import Order, Placement, Search
 
 STEPS, LONGEST = 20, 8
-"""A stretch begins and ends at a multiple of one part in so many; it is at most so many of them."""
+"""A stretch begins and ends at a multiple of one part in so many; it is at most so many of them,
+unless nothing fits."""
 
-SHARE = 0.1
-"""Part of what is left of the budget that cuts and stretches may take."""
+SHARE, SHARE_TO_FIT = 0.1, 0.3
+"""Parts of what is left of the budget that cuts and stretches may take, the latter while nothing
+fits."""
 
 
 def offer_stretches(search: Search) -> None:
@@ -41,7 +43,7 @@ def offer_stretches(search: Search) -> None:
     if search.estimate(alone, order, "eager")[0] == 0:
         return
     weights = (seconds[:, devices].mean(axis=1), live_bytes(problem))
-    nearest = _nearest(search, order, _placements(problem, devices, fast, weights, work))
+    nearest = _nearest(search, order, _placements(search, devices, fast, weights, work))
     if nearest is not None and not search.finished():
         mend(search, search.offer(nearest, order))
 
@@ -50,11 +52,12 @@ def _nearest(search: Search, order: Order, placements: Iterator[Placement]) -> P
     """Offer the placements that are better than the best, and return, of those that would be faster
     if they fitted, the one that does so most nearly."""
     nearest, least = None, (np.inf, np.inf)
-    end = search.left() * (1 - SHARE)
+    begin = search.left()
     for placement in placements:
-        if search.left() <= end:
+        known = best(search)
+        if search.left() <= begin * (1 - (SHARE if known.feasible else SHARE_TO_FIT)):
             break
-        score, known = search.estimate(placement, order, "eager"), best(search)
+        score = search.estimate(placement, order, "eager")
         if score < known.score:
             search.offer(placement, order)
         elif score < least and (score[1] < known.value or not known.feasible):
@@ -63,22 +66,28 @@ def _nearest(search: Search, order: Order, placements: Iterator[Placement]) -> P
 
 
 def _placements(
-    problem: Problem,
+    search: Search,
     devices: list[int],
     fast: int,
     weights: tuple[NDArray[np.float64], ...],
     work: NDArray[np.float64],
 ) -> Iterator[Placement]:
-    """Cuts by every weight (units,), then stretches by every weight."""
-    line, speed = folded(problem), 1 / np.maximum(work, 1e-300)
+    """Cuts by every weight (units,), then stretches by every weight, while nothing fits also long
+    ones on devices that can hold the rest."""
+    problem, line = search.problem, folded(search.problem)
+    speed = 1 / np.maximum(work[devices], 1e-300)
     for weight in weights:
-        for turn in (devices, devices[::-1]):
-            for share in (problem.capacity[turn].astype(np.float64), speed[turn]):
-                yield cut(problem, turn, line, weight, share)
+        for way in (slice(None), slice(None, None, -1)):
+            for share in (problem.capacity[devices].astype(np.float64), speed):
+                yield cut(problem, devices[way], line, weight, share[way])
     kinds = {(problem.capacity[d], work[d]): d for d in reversed(devices) if d != fast}
-    for weight in weights:
-        for device in kinds.values():
-            yield from _stretches(problem, line, weight, fast, device)
+    lines = [(weight, device) for weight in weights for device in kinds.values()]
+    for weight, device in lines:
+        yield from _stretches(problem, line, weight, fast, device, range(1, LONGEST + 1))
+    for weight, device in lines:
+        both = problem.capacity[[fast, device]].sum()
+        if not best(search).feasible and problem.persistent.sum() <= both:
+            yield from _stretches(problem, line, weight, fast, device, range(LONGEST + 1, STEPS))
 
 
 def _stretches(
@@ -87,11 +96,12 @@ def _stretches(
     weight: NDArray[np.float64],
     fast: int,
     device: int,
+    lengths: range,
 ) -> Iterator[Placement]:
     """All on the fast device but what lies between two places of the line."""
     place = (np.cumsum(weight[line]) - weight[line] / 2) / max(weight.sum(), 1e-300) * STEPS
     for begin in range(STEPS):
-        for end in range(begin + 1, min(STEPS, begin + LONGEST) + 1):
+        for end in range(begin + lengths.start, min(STEPS + 1, begin + lengths.stop)):
             of_unit = np.full(problem.units, fast)
             of_unit[line[(place >= begin) & (place < end)]] = device
             yield on_devices(problem, of_unit)
