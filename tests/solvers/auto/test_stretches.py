@@ -9,7 +9,7 @@ from msgspec import structs
 from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
-from situate.solvers.auto.stretches import offer_stretches
+from situate.solvers.auto.stretches import offer_stretches, outgrown
 from situate.solvers.search import Search
 
 LAYERS = 20
@@ -35,7 +35,8 @@ def training(memory: int, kept: dict[int, int] | None = None, small: int = 80) -
 def offered(problem: Problem, evaluations: int = 10_000) -> Search:
     search = Search(problem, 0.0, None, evaluations, 0, 1, None)
     search.offer(np.ones(problem.n, np.int32), np.array(problem.graph.order, np.int32))
-    offer_stretches(search)
+    if outgrown(search):
+        offer_stretches(search)
     return search
 
 

@@ -12,6 +12,7 @@ from situate.solvers import etf, expert, heft, single, topological
 from situate.solvers.auto.balance import balance
 from situate.solvers.auto.blocks import blocks
 from situate.solvers.auto.climb import climb
+from situate.solvers.auto.critical import move_critical, phase_lines
 from situate.solvers.auto.exchange import exchange
 from situate.solvers.auto.fitted import offer_fitted
 from situate.solvers.auto.live import orders_count
@@ -27,7 +28,7 @@ from situate.solvers.auto.slices import (
     slice_seconds,
     slices,
 )
-from situate.solvers.auto.stretches import offer_stretches
+from situate.solvers.auto.stretches import offer_stretches, outgrown
 from situate.solvers.auto.tidy import tidy
 from situate.solvers.random_search import SAMPLES, draw
 from situate.solvers.search import Search
@@ -62,8 +63,13 @@ def run(search: Search) -> None:
     keep_to_one_device(search)
 
 
-def _improve(search: Search) -> None:
-    """However short the time, all rules are heard: so this is never worse than one of them."""
+def _improve(search: Search, for_loads: bool = False) -> None:
+    """However short the time, all rules are heard: so this is never worse than one of them.
+
+    Args:
+        for_loads: the step is not wanted for itself, and critical moves, which share no load, would
+            take time from what does.
+    """
     if _ordered(search.problem):
         search.second_order = by_rank(search)
     for rule in (single, expert, topological, heft, etf):
@@ -83,7 +89,8 @@ def _improve(search: Search) -> None:
     if search.finished():
         return
     offer_fitted(search)
-    offer_stretches(search)
+    if full := outgrown(search):
+        offer_stretches(search)
     for _ in draw(search, SAMPLES):
         if search.left() < 1 - DRAWING:
             break
@@ -92,7 +99,7 @@ def _improve(search: Search) -> None:
     offer_pipelines(search)
     exchange(search)
     if not by_load:
-        _shorten(search)
+        _shorten(search, full and not for_loads)
         return
     if orders_count(search.problem) and not search.finished():
         _offer_shortest_step(search)
@@ -106,7 +113,7 @@ def _offer_shortest_step(search: Search) -> None:
     for_time.offer(best(search).placement, best(search).order)
     try:
         if search.left() > HEARING:
-            _improve(for_time)
+            _improve(for_time, for_loads=True)
         else:
             _shorten(for_time)
     finally:
@@ -120,12 +127,13 @@ def _ordered(problem: Problem) -> bool:
     return problem.objective == "time" and problem.transfers != "atomic"
 
 
-def _shorten(search: Search) -> None:
-    """For time climb, then in any case anneal."""
+def _shorten(search: Search, full: bool = False) -> None:
+    """For time climb, then in any case anneal; where the fastest accelerator is full, with critical
+    moves."""
     search.second_order = None
     if _ordered(search.problem):
         climb(search)
-    _anneal(search)
+    _anneal(search, full)
 
 
 def _make_fit(search: Search) -> None:
@@ -139,9 +147,10 @@ def _make_fit(search: Search) -> None:
     search.reserve = kept
 
 
-def _anneal(search: Search) -> None:
+def _anneal(search: Search, full: bool = False) -> None:
     """Simulated annealing over placement and order (Kirkpatrick et al., Science 220, 1983)."""
     found = best(search)
+    lines = phase_lines(search.problem) if full else []
     core = search.simulator.core
     order = order_of(search.problem, found.schedule)
     goal = "time" if search.problem.objective == "time" else "memory"
@@ -158,6 +167,8 @@ def _anneal(search: Search) -> None:
     for temperature, evaluations, new_round in slices(search, chains):
         if new_round:
             exchange(search)
+            if full:
+                move_critical(search, lines)
             found = best(search)
             order = order_of(search.problem, found.schedule)
             for chain in range(chains):

@@ -24,28 +24,40 @@ SHARE, SHARE_TO_FIT = 0.1, 0.3
 fits."""
 
 
+def outgrown(search: Search) -> bool:
+    """Whether it is the shortest step that is sought, and the fastest of several accelerators
+    cannot hold the network alone."""
+    problem = search.problem
+    by_time = problem.objective == "time" and problem.rules.memory != "persistent"
+    if len(accelerators(problem)) < 2 or not by_time or problem.transfers == "atomic":
+        return False
+    alone = on_devices(problem, np.full(problem.units, _fastest(problem)))
+    return search.estimate(alone, np.array(problem.graph.order, np.int32), "eager")[0] > 0
+
+
 def offer_stretches(search: Search) -> None:
-    """For the shortest step: offer cuts of the folded line into a piece an accelerator, and all on
-    the fastest accelerator but a stretch of the line on another; mended, what would be faster than
-    the best plan and comes nearest to fitting.
+    """Where a network has outgrown the fastest accelerator, offer cuts of the folded line into a
+    piece an accelerator, and all on the fastest one but a stretch of the line on another; mended,
+    what would be faster than the best plan and comes nearest to fitting.
 
     Where the fastest device is full, a search that moves a little at a time has nowhere to go
     from a plan that gives slower ones the wrong part.
     """
-    problem, devices = search.problem, accelerators(search.problem)
-    by_time = problem.objective == "time" and problem.rules.memory != "persistent"
-    if len(devices) < 2 or not by_time or problem.transfers == "atomic":
-        return
-    seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)
-    work, fast = seconds.sum(axis=0), min(devices, key=lambda d: seconds[:, d].sum())
+    problem = search.problem
     order = np.array(problem.graph.order, np.int32)
-    alone = on_devices(problem, np.full(problem.units, fast))
-    if search.estimate(alone, order, "eager")[0] == 0:
-        return
-    weights = (seconds[:, devices].mean(axis=1), live_bytes(problem))
-    nearest = _nearest(search, order, _placements(search, devices, fast, weights, work))
+    nearest = _nearest(search, order, _placements(search))
     if nearest is not None and not search.finished():
         mend(search, search.offer(nearest, order))
+
+
+def _seconds(problem: Problem) -> NDArray[np.float64]:
+    """(units, d) on every device, none where a unit cannot run."""
+    return np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)
+
+
+def _fastest(problem: Problem) -> int:
+    work = _seconds(problem).sum(axis=0)
+    return min(accelerators(problem), key=lambda d: float(work[d]))
 
 
 def _nearest(search: Search, order: Order, placements: Iterator[Placement]) -> Placement | None:
@@ -65,16 +77,12 @@ def _nearest(search: Search, order: Order, placements: Iterator[Placement]) -> P
     return nearest
 
 
-def _placements(
-    search: Search,
-    devices: list[int],
-    fast: int,
-    weights: tuple[NDArray[np.float64], ...],
-    work: NDArray[np.float64],
-) -> Iterator[Placement]:
-    """Cuts by every weight (units,), then stretches by every weight, while nothing fits also long
-    ones on devices that can hold the rest."""
+def _placements(search: Search) -> Iterator[Placement]:
+    """Cuts by seconds and by bytes, then stretches by both, while nothing fits also long ones on
+    devices that can hold the rest."""
     problem, line = search.problem, folded(search.problem)
+    devices, fast, seconds = accelerators(problem), _fastest(problem), _seconds(problem)
+    weights, work = (seconds[:, devices].mean(axis=1), live_bytes(problem)), seconds.sum(axis=0)
     speed = 1 / np.maximum(work[devices], 1e-300)
     for weight in weights:
         for way in (slice(None), slice(None, None, -1)):

@@ -1,0 +1,162 @@
+"""Critical transfers: what the end of the step waits for, and moves that do without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.problem import Problem
+from situate.schedule import Schedule
+from situate.solvers.auto.fitted import folded
+from situate.solvers.auto.slices import best
+from situate.solvers.search import Found, Search
+from situate.timeline import channel_items, device_items, item_order
+
+SHARE = 0.1
+"""Part of what is left of the budget that critical moves take at most."""
+
+LONGEST = 256
+"""Units that move at once, at most; the lengths tried are powers of two."""
+
+READERS = 2
+"""Units on the other side of a transfer around which moves begin."""
+
+Units = NDArray[np.int64]
+
+
+class Move(NamedTuple):
+    """Units that go to a device."""
+
+    units: Units
+    device: int
+
+
+def move_critical(search: Search, lines: list[Units]) -> None:
+    """Shift the border between devices at the transfers that the end of the best plan waits for,
+    the longest first, as long as the plan gets better.
+
+    A search that draws its moves finds one that spares a long transfer late, where a piece of a
+    certain length has to move, such as the forward pass of a few ops without the backward pass.
+
+    Args:
+        search: of the shortest step.
+        lines: along which a border is shifted, see `phase_lines`.
+    """
+    end = search.left() * (1 - SHARE)
+    before = None
+    while search.best is not before and best(search).feasible and search.left() > end:
+        before = best(search)
+        _first_better(search, before, lines, end)
+
+
+def phase_lines(problem: Problem) -> list[Units]:
+    """Units along the folded line: all, then those of each phase."""
+    line, first = folded(problem).astype(np.int64), np.zeros(problem.units, np.int64)
+    phases = {phase: i for i, phase in enumerate(dict.fromkeys(o.phase for o in problem.graph.ops))}
+    first[problem.unit[::-1]] = [phases[op.phase] for op in reversed(problem.graph.ops)]
+    return [line, *(line[first[line] == phase] for phase in phases.values())]
+
+
+def _first_better(search: Search, found: Found, lines: list[Units], end: float) -> None:
+    """Offer the first move that makes the plan better."""
+    problem = search.problem
+    of_unit = np.empty(problem.units, np.int32)
+    of_unit[problem.unit] = found.placement
+    tried: set[tuple[bytes, int]] = set()
+    for units, device in _moves(problem, found.schedule, lines, of_unit):
+        units = np.sort(units[problem.allowed[units, device]])
+        if not len(units) or (key := (units.tobytes(), device)) in tried:
+            continue
+        if search.left() <= end:
+            return
+        tried.add(key)
+        moved = of_unit.copy()
+        moved[units] = device
+        search.consider(moved[problem.unit], found.order, found.decoder)
+        if search.best is not found:
+            return
+
+
+def _moves(
+    problem: Problem, schedule: Schedule, lines: list[Units], of_unit: NDArray[np.int32]
+) -> Iterator[Move]:
+    """For every critical transfer, the sender's side to the receiver and the other way round."""
+    for transfer in critical_transfers(problem, schedule):
+        tensor = schedule.tensor[transfer]
+        source, target = int(schedule.source[transfer]), int(schedule.target[transfer])
+        first, last = problem.consumer_start[tensor : tensor + 2]
+        readers = np.unique(problem.unit[problem.consumers[first:last]])
+        readers = readers[of_unit[readers] == target].astype(np.int64)
+        yield Move(readers, source)
+        for units in _around(lines, of_unit, int(problem.unit[problem.producer[tensor]])):
+            yield Move(units, target)
+        for reader in readers[:READERS].tolist():
+            for units in _around(lines, of_unit, reader):
+                yield Move(units, source)
+
+
+def _around(lines: list[Units], of_unit: NDArray[np.int32], unit: int) -> Iterator[Units]:
+    """Of every line that a unit is in, the units on its device that end or begin with it."""
+    for line in lines:
+        here = line[of_unit[line] == of_unit[unit]]
+        for place in np.flatnonzero(here == unit).tolist():
+            length = 1
+            while length <= LONGEST:
+                yield here[max(0, place + 1 - length) : place + 1]
+                yield here[place : place + length]
+                length *= 2
+
+
+def critical_transfers(problem: Problem, schedule: Schedule) -> list[int]:
+    """Transfers on the way back from what ends last over what each item waited for longest: an
+    input, or its device or channel. The longest first."""
+    ends = np.concatenate((schedule.end, schedule.transfer_end))
+    waited = _waited(problem, schedule, ends)
+    found, item = [], int(ends.argmax())
+    while item >= 0:
+        if item >= problem.n:
+            found.append(item - problem.n)
+        item = int(waited[item])
+    seconds = schedule.transfer_end - schedule.transfer_start
+    return sorted(found, key=lambda transfer: -float(seconds[transfer]))
+
+
+def _waited(problem: Problem, schedule: Schedule, ends: NDArray[np.float64]) -> Units:
+    """(n + k,) the item that each waited for longest, or -1; see `situate.timeline`."""
+    order = item_order(schedule, problem)
+    by_turns = [items(schedule, problem) for items in (device_items, channel_items)]
+    pairs = [*(_turns(*taken, order) for taken in by_turns), _inputs(problem, schedule)]
+    before, after = np.concatenate(pairs, axis=1)
+    rising = np.lexsort((ends[before], after))
+    waited = np.full(len(ends), -1)
+    waited[after[rising]] = before[rising]
+    return waited
+
+
+def _turns(items: Units, places: Units, order: Units) -> Units:
+    """(2, ...) each item that has a device or channel to itself, and the next one there."""
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    rising = np.lexsort((rank[items], places))
+    items, places = items[rising], places[rising]
+    together = places[1:] == places[:-1]
+    return np.stack((items[:-1][together], items[1:][together]))
+
+
+def _inputs(problem: Problem, schedule: Schedule) -> Units:
+    """(2, ...) each item, and one that takes in what it makes or brings."""
+    edge = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    moved = problem.n + np.arange(len(schedule.tensor))
+    to = zip(schedule.tensor.tolist(), schedule.target.tolist(), strict=True)
+    brought = dict(zip(to, moved.tolist(), strict=True))
+    places = schedule.placement[problem.consumers].tolist()
+    made = problem.producer[edge].tolist()
+    before = [
+        brought.get((tensor, place), producer)
+        for tensor, place, producer in zip(edge.tolist(), places, made, strict=True)
+    ]
+    sent = np.stack((problem.producer[schedule.tensor], moved))
+    return np.hstack((np.stack((np.array(before, np.int64), problem.consumers)), sent))

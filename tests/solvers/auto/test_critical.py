@@ -1,0 +1,92 @@
+"""What the end of the step waits for is shortened first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.cluster import Cluster, Device, Link
+from situate.graph import Graph, Op, Tensor
+from situate.problem import Problem
+from situate.solvers.auto.critical import critical_transfers, move_critical, phase_lines
+from situate.solvers.search import Search
+
+SIZES = (9, 9, 9, 9, 1, 9, 9)
+"""Bytes of what each op of a chain hands on."""
+
+
+def chain(memory: int | None = None) -> Problem:
+    """Ops of a second, one after the other, on two GPUs with a byte a second between them."""
+    ops = tuple(Op(f"op{j}", seconds={"gpu": 1.0}, persistent=1) for j in range(len(SIZES) + 1))
+    tensors = tuple(Tensor(f"t{j}", j, size, (j + 1,)) for j, size in enumerate(SIZES))
+    devices = (Device("a", memory=memory), Device("b", memory=memory))
+    return Problem(Graph("chain", ops, tensors), Cluster("two", devices, (Link("*", "*", 1.0),)))
+
+
+def searched(problem: Problem, placement: list[int], evaluations: int = 1000) -> Search:
+    """A search that knows a plan."""
+    search = Search(problem, 0.0, None, evaluations, 0, 1, None)
+    order = np.array(problem.graph.order, np.int32)
+    search.offer(np.array(placement, np.int32), order, ["eager"])
+    return search
+
+
+def critical(problem: Problem, placement: list[int]) -> list[str]:
+    """Names of what is moved by the critical transfers."""
+    found = searched(problem, placement).best
+    assert found is not None
+    transfers = critical_transfers(problem, found.schedule)
+    return [problem.graph.tensors[found.schedule.tensor[k]].name for k in transfers]
+
+
+def test_the_longest_critical_transfer_comes_first() -> None:
+    assert critical(chain(), [0, 0, 0, 0, 0, 1, 0, 0]) == ["t5", "t4"]
+
+
+def test_what_nothing_waits_for_is_not_critical() -> None:
+    short = Problem(
+        Graph(
+            "branches",
+            tuple(Op(f"op{j}", seconds={"gpu": s}) for j, s in enumerate((1.0, 50.0, 1.0, 1.0))),
+            (*(Tensor(f"t{j}", j, 5, (3,)) for j in (1, 2)), Tensor("t0", 0, 5, (1, 2))),
+        ),
+        chain().cluster,
+    )
+    assert critical(short, [0, 0, 1, 0]) == []
+    assert critical(short, [0, 1, 0, 0]) == ["t1", "t0"]
+
+
+def test_a_transfer_that_holds_up_the_channel_is_critical() -> None:
+    ops = tuple(Op(f"op{j}", seconds={"gpu": 1.0}) for j in range(4))
+    tensors = (Tensor("large", 0, 20, (3,)), Tensor("small", 1, 1, (2,)))
+    problem = Problem(Graph("queue", ops, tensors), chain().cluster)
+    assert critical(problem, [0, 0, 1, 0]) == ["small"]
+    assert critical(problem, [0, 0, 1, 1]) == ["large", "small"]
+
+
+def test_a_border_is_shifted_past_what_no_step_alone_gets_past() -> None:
+    search = searched(chain(memory=24), [0, 0, 0, 1, 1, 1, 1, 1])
+    move_critical(search, phase_lines(search.problem))
+    assert search.best is not None
+    assert search.best.placement.tolist() == [0, 0, 0, 0, 0, 1, 1, 1]
+    assert search.best.value == 8 + 1
+
+
+def test_there_is_a_line_of_all_units_and_one_of_each_phase() -> None:
+    phases = ["forward", "forward", "backward", "update"]
+    ops = tuple(Op(f"op{j}", phase=phase) for j, phase in enumerate(phases))
+    tensors = tuple(Tensor(f"t{j}", j, 1, (j + 1,)) for j in range(3))
+    whole, *parts = phase_lines(Problem(Graph("step", ops, tensors), chain().cluster))
+    assert sorted(whole.tolist()) == [0, 1, 2, 3]
+    assert [part.tolist() for part in parts] == [[0, 1], [2], [3]]
+
+
+def test_only_a_plan_that_fits_is_shifted() -> None:
+    search = searched(chain(memory=2), [0, 0, 0, 1, 1, 1, 1, 1])
+    move_critical(search, phase_lines(search.problem))
+    assert search.evaluations == 1
+
+
+def test_a_share_of_the_budget_ends_it() -> None:
+    search = searched(chain(memory=24), [0, 1, 0, 1, 0, 1, 0, 1], evaluations=60)
+    move_critical(search, phase_lines(search.problem))
+    assert search.evaluations <= 1 + 60 * 0.1 + 2
