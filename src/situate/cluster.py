@@ -105,6 +105,7 @@ class Cluster:
         links: where two match the same pair of devices, the later one holds.
         transfers: `overlapped` or `blocking`, see the execution model.
         synchronisation: seconds that every tensor and control edge pays to cross devices.
+        description: a line for lists of clusters.
 
     Raises:
         ClusterError: names the device or link at fault.
@@ -211,7 +212,11 @@ class Cluster:
 
     @classmethod
     def read(cls, path: str | Path) -> Cluster:
-        """Read a TOML file; every error is one line that names the file and the entry."""
+        """Read a TOML file.
+
+        Raises:
+            ClusterError: no such file, or not one of a cluster; names the file and the entry.
+        """
         from situate.readers.contents import one_line, packed
 
         try:
@@ -241,7 +246,11 @@ class Cluster:
 
     @classmethod
     def preset(cls, name: str) -> Cluster:
-        """One of the clusters that come with situate; `Cluster.presets()` lists them."""
+        """One of the clusters that come with situate; `Cluster.presets()` lists them.
+
+        Raises:
+            ClusterError: there is none of that name.
+        """
         if name not in cls.presets():
             raise ClusterError(f"no cluster file or preset {name!r}{nearest(name, cls.presets())}")
         return cls.read(PRESETS / f"{name}.toml")
@@ -254,20 +263,33 @@ class Cluster:
     @classmethod
     def identical(cls, count: int) -> Cluster:
         """`count` equal devices of unlimited memory between which transfers cost what the graph
-        itself says, and nothing where it says nothing."""
+        itself says, and nothing where it says nothing.
+
+        Raises:
+            ClusterError: a count of none, or of more than `MOST_DEVICES`.
+        """
         return cls.of_machine(
             f"identical:{count}", tuple(MachineDevice(f"d{i}", "any") for i in range(count))
         )
 
     @classmethod
     def of_machine(cls, name: str, machine: tuple[MachineDevice, ...]) -> Cluster:
-        """The devices a graph's own file brings; transfers cost what the graph says."""
+        """The devices a graph's own file brings, `Graph.machine`; transfers cost what the graph
+        says.
+
+        Raises:
+            ClusterError: as of `Cluster`.
+        """
         devices = tuple(Device(d.name, kind=d.kind, memory=d.memory) for d in machine)
         return cls(name, devices, (Link("*", "*", math.inf),))
 
     @classmethod
     def find(cls, text: str) -> Cluster:
-        """What `--cluster` takes: a TOML file, a preset, or `identical:N`."""
+        """What `--cluster` takes: a TOML file, a preset, or `identical:N`.
+
+        Raises:
+            ClusterError: none of these, or as `read` and `preset`.
+        """
         if match := re.fullmatch(r"identical:(-?\d+)", text):
             return cls.identical(_device_count(int(match[1][:9])))
         if text.endswith(".toml") or os.path.isfile(text):

@@ -36,6 +36,7 @@ class Op(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     kind: str = "op"
     """Operator type in the framework's words, such as `aten.convolution`."""
     flops: int = 0
+    """Floating-point operations; a multiplication and the addition to it are two."""
     traffic: int = 0
     """Bytes read and written."""
     dtype: str = "float32"
@@ -74,11 +75,12 @@ class Tensor(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class MachineDevice(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A device that a graph's own file describes. `memory` None is unlimited."""
+    """A device that a graph's own file describes."""
 
     name: str
     kind: str
     memory: int | None = None
+    """Usable bytes; None is unlimited."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ class Graph:
         rules: the rules of execution the source format is scored by (see `situate.problem.RULES`).
         machine: the devices the source file brings, if any.
         source: the format the graph was read from.
+        warnings: what to know about the file, a line each.
 
     Raises:
         GraphError: names the op or tensor at fault and what is wrong with it.

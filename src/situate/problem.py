@@ -21,6 +21,8 @@ Objective = Literal["time", "memory", "throughput"]
 Transfers = Literal["overlapped", "blocking", "atomic"]
 Memory = Literal["time", "step", "persistent"]
 OBJECTIVES: tuple[Objective, ...] = ("time", "memory", "throughput")
+"""What a plan may be best in: seconds of a step; bytes at the peak of the fullest device; seconds
+between steps that follow one another without a pause. The least is best of each."""
 
 UNLIMITED = 2**62
 """Capacity of a device without a limit, in bytes."""
@@ -69,6 +71,8 @@ RULES = {
         Rules("dnn-partitioning", transfers="atomic", contention=False, memory="persistent"),
     )
 }
+"""The rules that situate knows, by name: its own, and those of REGAL (Paliwal et al., ICLR 2020),
+DOPPLER (ICLR 2026) and Tarnawski et al. (NeurIPS 2020); see docs/execution-model.md."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,15 @@ from situate.schedule import Schedule
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search is. `value` is that of the best plan so far, infinite before the first."""
+    """How far a search is.
+
+    Attributes:
+        seconds: wall time so far.
+        evaluations: decisions looked at.
+        value: of the best plan so far, see `Result`; infinite before the first.
+        feasible: whether that plan exceeds no device's capacity; False before the first.
+        lower_bound: no plan has a smaller value.
+    """
 
     seconds: float
     evaluations: int

@@ -69,5 +69,9 @@ class Study:
         )
 
     def placements(self) -> Iterator[NDArray[np.int32]]:
-        """`placement` of every sample in turn."""
+        """`placement` of every sample in turn.
+
+        Raises:
+            ReadError: when it comes to one that is damaged.
+        """
         return map(self.placement, range(len(self)))
