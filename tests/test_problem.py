@@ -9,6 +9,8 @@ from situate.cluster import Cluster, Device, Link
 from situate.errors import GraphError, SituateError
 from situate.graph import Graph, Op, Tensor
 from situate.problem import RULES, UNLIMITED, Problem, Rules
+from tests.oracle.problems import random_decision, random_problem
+from tests.oracle.simulator import simulate
 
 FREE = {"*": 1.0}
 
@@ -234,3 +236,54 @@ def test_transfer_time_is_the_tensors_own_or_latency_and_size_over_bandwidth():
     problem = Problem(Graph("g", ops("a", "b"), tensors), cluster(*wide, synchronisation=0.25))
     assert [problem.transfer_time(t, 0, 1) for t in range(4)] == [1.25, 3.25, 0.25, 2.25]
     assert [problem.transfer_time(t, 1, 1) for t in range(4)] == [0.0] * 4
+
+
+def test_the_fastest_time_of_an_op_is_that_on_a_device_which_may_run_its_unit():
+    graph = Graph(
+        "g",
+        (
+            Op("anywhere", seconds={"gpu0": 2.0, "cpu": 1.0}),
+            Op("pinned", seconds={"gpu0": 2.0, "cpu": 1.0}, device="gpu0"),
+            Op("large", seconds={"gpu0": 1.0, "cpu": 3.0}, persistent=101),
+        ),
+    )
+    assert Problem(graph, cluster(GPU, CPU)).fastest.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_depth_first_an_op_comes_just_before_it_is_first_needed():
+    """The later of two inputs first; an op that nobody waits for at its place in the order."""
+    graph = Graph(
+        "g",
+        ops("a", "b", "c", "d", "sink", "alone"),
+        (Tensor("t", 0, 8, (2,)), Tensor("u", 1, 8, (3,)), Tensor("v", 2, 8, (4,))),
+        control=((3, 4), (0, 3)),
+    )
+    assert Problem(graph, cluster(GPU)).depth_first.tolist() == [5, 1, 0, 3, 2, 4]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_depth_first_every_op_comes_once_and_after_what_it_needs(seed):
+    problem = random_problem(seed)
+    order = problem.depth_first.tolist()
+    assert sorted(order) == list(range(problem.n))
+    assert all(order.index(a) < order.index(b) for a, b in problem.graph.edges())
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_no_schedule_takes_longer_than_all_one_after_another(seed):
+    problem = random_problem(seed)
+    drawn = random_decision(problem, seed)
+    schedule = simulate(problem, drawn.placement, drawn.priority)
+    assert schedule.makespan <= problem.serial_seconds * (1 + 1e-12)
+
+
+def test_serial_seconds_send_every_tensor_once_to_every_other_device():
+    tensors = (
+        Tensor("t", 0, 10**9, (1,)),
+        Tensor("u", 0, 0, (1,)),
+        Tensor("v", 0, 8, (1,), seconds=4),
+    )
+    three = (GPU, CPU, Device("gpu1", memory=100))
+    problem = Problem(Graph("g", ops("a", "b"), tensors), cluster(*three, synchronisation=0.25))
+    assert problem.serial_seconds == 2 + 2 * ((0.5 + 0.5) + 0 + 4 + 3 * 0.25)
+    assert Problem(Graph("g", ops("a", "b"), tensors), cluster(GPU)).serial_seconds == 2

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
-from situate.problem import RULES, Problem
-from situate.throughput import crossings, loads, transfer_seconds
+from situate.problem import RULES, Problem, Rules
+from situate.schedule import Schedule
+from situate.throughput import (
+    channel_seconds,
+    crossings,
+    device_seconds,
+    loads,
+    period,
+    transfer_seconds,
+)
 from tests.oracle.case import Case
 from tests.oracle.problems import random_decision, random_problem
+from tests.oracle.simulator import simulate
 
 
 def _loads(problem: Problem, placement: list[int]) -> list[float]:
@@ -64,3 +74,59 @@ def test_loads_equal_the_formula() -> None:
         np.testing.assert_allclose(
             loads(problem, placement), _loads(problem, placement.tolist()), rtol=1e-12
         )
+
+
+def test_a_device_works_at_its_ops_and_where_they_block_it_at_both_ends_of_transfers() -> None:
+    for seed in range(100):
+        problem, schedule = _drawn(seed)
+        busy = [0.0] * problem.d
+        for op, device in enumerate(schedule.placement.tolist()):
+            busy[device] += problem.seconds[op, device]
+        for _, source, target, seconds in _moves(problem, schedule):
+            for device in (source, target):
+                busy[device] += seconds * (problem.transfers == "blocking")
+        np.testing.assert_allclose(device_seconds(schedule, problem), busy, rtol=1e-12)
+
+
+def test_a_channel_works_at_its_transfers_and_signals_take_none() -> None:
+    for seed in range(100):
+        problem, schedule = _drawn(seed)
+        busy = [0.0] * len(problem.cluster.channels)
+        for _, source, target, seconds in _moves(problem, schedule):
+            busy[problem.channel[source, target]] += seconds
+        np.testing.assert_allclose(channel_seconds(schedule, problem), busy, rtol=1e-12)
+
+
+def test_the_period_is_that_of_the_busiest_device_or_contended_channel() -> None:
+    limits = set()
+    for seed in range(100):
+        problem, schedule = _drawn(seed)
+        device = max(device_seconds(schedule, problem).tolist())
+        channel = max(channel_seconds(schedule, problem).tolist(), default=0.0)
+        channel *= problem.rules.contention
+        limits.add(channel > device)
+        assert period(schedule, problem) == max(device, channel)
+    assert limits == {True, False}
+
+
+def test_under_atomic_rules_the_period_is_the_largest_load() -> None:
+    for seed in range(50):
+        problem, schedule = _drawn(seed)
+        atomic = replace(problem, rules=Rules("atomic", "atomic", memory="persistent"))
+        load = loads(atomic, schedule.placement)
+        assert device_seconds(schedule, atomic).tolist() == load.tolist()
+        assert period(schedule, atomic) == load.max()
+
+
+def _drawn(seed: int) -> tuple[Problem, Schedule]:
+    problem = random_problem(seed)
+    drawn = random_decision(problem, seed)
+    return problem, simulate(problem, drawn.placement, drawn.priority)
+
+
+def _moves(problem: Problem, schedule: Schedule) -> Iterator[tuple[int, int, int, float]]:
+    """Tensor, source, target and seconds of the transfers that are no signals."""
+    moved = zip(schedule.tensor.tolist(), schedule.source, schedule.target, strict=True)
+    for tensor, source, target in moved:
+        if problem.size[tensor] > 0 or problem.transfer_seconds[tensor] >= 0:
+            yield tensor, source, target, problem.transfer_time(tensor, source, target)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
 from situate.schedule import Schedule
 from situate.timeline import channel_items, device_items, item_order, signals
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
+from tests.solvers.families import devices
 
 
 def _drawn(seed: int) -> tuple[Problem, Schedule]:
@@ -41,12 +46,39 @@ def test_signals_occupy_nothing(seed: int) -> None:
         assert not signals(problem)[schedule.tensor[moves]].any()
 
 
-def test_a_blocking_transfer_occupies_both_its_devices() -> None:
-    blocking = (s for s in range(1000) if random_problem(s).transfers == "blocking")
-    problem, schedule = next(
-        (p, s) for p, s in map(_drawn, blocking) if not signals(p)[s.tensor].all()
+def test_a_signal_is_what_moves_nothing_in_no_time_of_its_own() -> None:
+    ops = tuple(Op(name, seconds={"*": 1.0}) for name in "ab")
+    tensors = (
+        Tensor("nothing", 0, 0, (1,)),
+        Tensor("slow nothing", 0, 0, (1,), seconds=2.0),
+        Tensor("something", 0, 8, (1,)),
+        Tensor("slow something", 0, 8, (1,), seconds=2.0),
     )
-    items, places = device_items(schedule, problem)
-    k = int(np.flatnonzero(~signals(problem)[schedule.tensor])[0])
-    expected = {schedule.source[k], schedule.target[k]}
-    assert set(places[items == problem.n + k]) == expected
+    problem = Problem(Graph("g", ops, tensors, control=((0, 1),)), devices(1))
+    assert signals(problem).tolist() == [True, False, False, False, True]
+
+
+def test_a_transfer_occupies_its_channel_and_where_it_blocks_both_its_devices() -> None:
+    for seed in range(100):
+        problem, schedule = _drawn(seed)
+        on_devices = list(enumerate(schedule.placement.tolist()))
+        on_channels = []
+        for k in np.flatnonzero(~signals(problem)[schedule.tensor]).tolist():
+            ends = int(schedule.source[k]), int(schedule.target[k])
+            if problem.transfers == "blocking":
+                on_devices += [(problem.n + k, end) for end in ends]
+            if problem.rules.contention:
+                on_channels.append((problem.n + k, int(problem.channel[ends])))
+        assert _pairs(device_items(schedule, problem)) == sorted(on_devices)
+        assert _pairs(channel_items(schedule, problem)) == on_channels
+
+
+def _pairs(items: tuple[NDArray[np.int64], NDArray[np.int64]]) -> list[tuple[int, int]]:
+    return sorted(zip(*map(np.ndarray.tolist, items), strict=True))
+
+
+def test_in_a_call_nothing_has_a_device_or_a_channel_to_itself() -> None:
+    problem, schedule = _drawn(0)
+    call = replace(schedule, decoder="calls")
+    for items, places in (device_items(call, problem), channel_items(call, problem)):
+        assert items.tolist() == places.tolist() == []

@@ -284,7 +284,7 @@ class Problem:
         while stack:
             op = stack[-1]
             missing = [i for i in inputs[op] if not done[i]]
-            if missing and not done[op]:
+            if missing:
                 stack.extend(sorted(missing, key=place.__getitem__))
                 continue
             stack.pop()
