@@ -72,3 +72,35 @@ def test_what_was_not_measured_or_takes_no_longer_than_a_launch_gives_no_class()
         Op("c", "aten.convolution", signature="c"),
     ]
     assert efficiencies(ops, device({"b": LAUNCH, "c": 1.0})) == {}
+
+
+def test_the_side_of_an_op_is_told_by_what_is_reached_and_not_by_the_peaks():
+    """Some take twice as long at the peak of arithmetic, and are bound by memory all the same."""
+    mixed = [
+        Op(f"m{n}", "aten.mm", flops=2 * 10 * n, traffic=n, signature=f"m{n}")
+        for n in range(10**6, 10**7, 10**6)
+    ]
+    seconds = {op.signature: taken(op, 0.6, 0.05) for op in [*products(), *mixed]}
+    for op, factor in zip(products()[1::2], np.geomspace(0.8, 1.25, 20).tolist(), strict=True):
+        seconds[op.signature] *= factor
+    fit = efficiencies([*products(), *mixed], device(seconds))["matmul"]
+    assert (fit.arithmetic, fit.memory) == pytest.approx((0.6, 0.05), rel=0.02)
+
+
+def test_half_of_the_ops_are_within_the_error_on_either_side():
+    ops = [Op(f"op{i}", "aten.relu", traffic=10**10, signature=f"{i}") for i in range(5)]
+    factors = 1 / 1.5, 1 / 1.2, 1.0, 1.2, 1.5
+    seconds = {op.signature: 5.0 * f for op, f in zip(ops, factors, strict=True)}
+    fit = efficiencies(ops, device(seconds))["elementwise"]
+    assert fit.memory == pytest.approx(0.2, rel=1e-4)
+    assert fit.error == pytest.approx(1.2, rel=1e-4)
+
+
+def test_as_few_launches_start_an_op_as_explain_its_time():
+    sizes = np.logspace(2, 6, 40).astype(int).tolist()
+    ops = [Op(f"op{i}", "aten.relu", traffic=n, signature=f"{i}") for i, n in enumerate(sizes)]
+    for launches in (1.0, 8.0):
+        seconds = {op.signature: launches * LAUNCH + op.traffic / (0.2 * BANDWIDTH) for op in ops}
+        fit = efficiencies(ops, device(seconds))["elementwise"]
+        assert launches / 1.5 < fit.launches <= launches
+        assert fit.error < 1.1

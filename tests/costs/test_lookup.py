@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from situate.cluster import Cluster, Device, Link
-from situate.costs.lookup import coverage, measured_as, rates, workspace_of
+from situate.costs.lookup import (
+    contention_of,
+    coverage,
+    measured_as,
+    rates,
+    seconds_of,
+    workspace_of,
+)
 from situate.costs.measured import Costs, Efficiency, MeasuredDevice, Timing
 from situate.costs.rates import EFFICIENCY
 from situate.costs.roofline import op_seconds
@@ -142,3 +149,39 @@ def test_workspace_is_the_most_that_was_measured_and_at_least_the_graphs_own() -
     costs = Costs("here", "today", {}, [less, more])
     assert workspace_of(ops, costs).tolist() == [5, 4, 7]
     assert workspace_of(ops, None).tolist() == [5, 0, 7]
+
+
+def test_of_devices_that_may_be_it_the_one_known_to_be_of_its_model_stands_for_it() -> None:
+    costs = Costs("here", "today", {}, [MeasuredDevice("a", "gpu"), K80])
+    found = measured_as(Device("gpu7", model="K80"), costs)
+    assert found is not None
+    assert found.name == "gpu0"
+
+
+def test_an_op_without_a_signature_was_not_measured() -> None:
+    nameless = MeasuredDevice("gpu0", "gpu", seconds={"": Timing(1.0, 1.0, 1.0, 1)})
+    costs = Costs("here", "today", {}, [nameless])
+    assert np.isnan(seconds_of([Op("a")], Device("gpu0"), costs)).all()
+
+
+def test_contention_is_that_of_the_class_and_one_where_it_is_not_known() -> None:
+    device = Device("cpu:0", kind="cpu")
+    ops = [Op("a", "aten.mm"), Op("b", "aten.relu")]
+    known = MeasuredDevice("cpu:0", "cpu", contention={"matmul": 1.5})
+    costs = Costs("here", "today", {}, [known])
+    assert contention_of(ops, device, costs).tolist() == [1.5, 1.0]
+    assert contention_of(ops, Device("gpu0"), costs).tolist() == [1.0, 1.0]
+    assert contention_of(ops, device, None).tolist() == [1.0, 1.0]
+
+
+def test_a_measured_device_without_a_fit_has_its_own_peaks_at_what_its_kind_reaches() -> None:
+    found = rates(Device("gpu1", flops={"float32": 1.0}, bandwidth=2.0, launch=3.0), COSTS)
+    assert (found.flops, found.bandwidth, found.launch) == ({"float32": 1.0}, 2.0, 3.0)
+    assert found.reached["convolution"] == (0.25, 0.5, 2.0)
+
+
+def test_a_fit_without_peaks_is_of_those_that_the_device_states() -> None:
+    fit = {"convolution": Efficiency(0.25, 0.5, 2.0, 3, 1.1)}
+    costs = Costs("here", "today", {}, [MeasuredDevice("gpu0", "gpu", efficiency=fit)])
+    found = rates(Device("gpu0", flops={"float32": 1.0}, bandwidth=2.0), costs)
+    assert (found.flops, found.bandwidth, found.launch) == ({"float32": 1.0}, 2.0, 0.0)

@@ -75,6 +75,7 @@ TIMING = {"median": 1.0, "low": 1.0, "high": 1.0, "count": 1}
         (_changed(links=[{"from": "a", "to": "b", "latency": 0, "bandwidth": 0}]),
          r"links\[0\].bandwidth: expected float > 0"),
         (_device(seconds={"a": TIMING | {"median": -1}}), "median: expected float >= 0"),
+        (_device(seconds={"a": TIMING | {"median": 2e9}}), "median: expected float <= 1000000000"),
         (_device(seconds={"a": TIMING | {"median": "1"}}), "median: expected float, got str"),
         (_device(seconds={"a": TIMING | {"count": 0}}), "count: expected int >= 1"),
         (_device(seconds={"a": TIMING | {"count": 2**64}}), "count: expected int <= 9007199254"),
@@ -116,3 +117,20 @@ def test_a_missing_file_and_an_unwritable_one_are_named(tmp_path: Path) -> None:
         Costs.read(tmp_path / "none.json")
     with pytest.raises(SituateError, match="cannot write"):
         COSTS.write(tmp_path / "none" / "c.json")
+
+
+def test_what_a_file_leaves_out_slows_nothing_down(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text(
+        json.dumps(
+            {
+                "format": "situate-costs",
+                "machine": "here",
+                "date": "today",
+                "versions": {},
+                "devices": [{"name": "a", "kind": "cpu"}],
+            }
+        )
+    )
+    costs = Costs.read(tmp_path / "c.json")
+    assert (costs.synchronisation, costs.step) == (0, 0)
+    assert (costs.devices[0].launch, costs.devices[0].wall) == (0, 1)

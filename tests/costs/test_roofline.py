@@ -121,3 +121,17 @@ def test_many_devices_of_equal_rates_have_equal_columns():
     row = seconds(Op("a", "aten.mm", flops=10**9), *many, CPU)
     assert len(set(row[:16])) == 1
     assert row[16] > row[0]
+
+
+def test_a_device_known_by_its_bandwidth_alone_runs_ops_that_only_move_bytes():
+    device = Device("d0", bandwidth=1e9, efficiency={"elementwise": 0.5})
+    assert seconds(Op("a", "aten.relu", traffic=10**9), device) == [2.0]
+    with pytest.raises(SituateError, match="op 'a' on device 'd0': no seconds and no rate"):
+        seconds(Op("a", "aten.relu", flops=1, traffic=10**9), device)
+
+
+def test_ops_with_keys_of_their_own_share_no_column_but_among_equal_devices():
+    ops = (Op("a", seconds={"gpu0": 1.0, "*": 2.0}), Op("b", seconds={"gpu1": 3.0, "gpu": 4.0}))
+    devices = Device("gpu0"), Device("gpu1"), Device("gpu2")
+    cluster = Cluster("c", devices, (Link("*", "*", 1e9),))
+    assert op_seconds(Graph("g", ops), cluster).tolist() == [[1, 2, 2], [4, 3, 4]]
