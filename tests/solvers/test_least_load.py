@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import product
 
+import numpy as np
 import pytest
 
 from situate.cluster import Cluster, Device, Link
@@ -44,3 +46,49 @@ def test_weights_are_of_sum_one_and_larger_where_it_is_fast() -> None:
 
 def test_where_memory_is_no_limit_a_byte_costs_nothing() -> None:
     assert least_load(Problem(apart(30), devices(1, 2))).price.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_placement_that_fits_works_its_busiest_device_less(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    d, n = int(rng.integers(2, 4)), 6
+    seconds, held = rng.integers(1, 9, (n, d)), rng.integers(0, 9, n)
+    room = max(int(held.max()), int(held.sum() * rng.uniform(1, 1.2) / d) + 1)
+    fitting = (
+        max(int(seconds[of == k, k].sum()) for k in range(d))
+        for of in map(np.array, product(range(d), repeat=n))
+        if max(held[of == k].sum() for k in range(d)) <= room
+    )
+    bound = least_load(_problem(seconds.tolist(), held.tolist(), [room] * d)).seconds
+    assert 0 < bound <= min(fitting, default=np.inf) * (1 + 1e-12)
+
+
+def _problem(seconds: list[list[float]], held: list[int], room: list[int]) -> Problem:
+    """Ops of these seconds on each device and bytes, on devices of these capacities."""
+    names = [f"d{k}" for k in range(len(seconds[0]))]
+    ops = tuple(
+        Op(f"op{j}", seconds=dict(zip(names, row, strict=True)), persistent=size)
+        for j, (row, size) in enumerate(zip(seconds, held, strict=True))
+    )
+    machine = tuple(Device(name, memory=size) for name, size in zip(names, room, strict=True))
+    return Problem(Graph("g", ops), Cluster("c", machine, (Link("*", "*", 1e9),)))
+
+
+def test_a_byte_costs_something_on_the_full_device_alone() -> None:
+    """Of six ops of 4 bytes the fast device holds two, so four take 8 seconds on the slow one."""
+    machine = devices(1, 2, memory=8).devices[0], devices(1, 2).devices[1]
+    cluster = dataclasses.replace(devices(1, 2), devices=machine)
+    load = least_load(Problem(apart(6, persistent=4), cluster))
+    assert 6 < load.seconds <= 8
+    assert load.price[0] > 0
+    assert load.price[1] == 0
+
+
+def test_the_bound_is_what_the_dual_gives_at_its_weights_and_prices() -> None:
+    """Two of eight ops fit on the first device and as many on the second: both are full."""
+    problem = _problem([[1, 2, 4]] * 8, [4] * 8, [8, 8, 100])
+    load = least_load(problem)
+    assert (load.price[:2] > 0).all()
+    costs = load.weight * problem.unit_seconds + load.price * problem.unit_persistent[:, None]
+    paid = (load.price * problem.capacity).sum()
+    assert load.seconds == pytest.approx(costs.min(axis=1).sum() - paid, rel=1e-9)

@@ -21,3 +21,7 @@ def test_it_is_the_smallest_of_the_moving_averages_of_each_placement():
 
 def test_a_placement_cut_short_by_the_budget_has_the_mean_of_what_there_is():
     np.testing.assert_allclose(least_averages(np.array([2.0] * 8 + [1.0, 3.0]), 8), [2.0, 2.0])
+
+
+def test_an_average_goes_over_five():
+    np.testing.assert_allclose(least_averages(np.array([1.0] * 4 + [9.0] * 6), 10), [13 / 5])

@@ -7,6 +7,7 @@ import pytest
 
 from situate import zoo
 from situate.cluster import Cluster
+from situate.graph import Graph, Op
 from situate.grouping import group, make_groups
 from situate.problem import Problem
 from situate.solvers.scales import scales, scales_of
@@ -57,3 +58,13 @@ def test_a_group_is_in_the_block_that_has_most_of_its_seconds():
     alone, shifted = scales_of(problem, pairs, [np.array([0, 1, 1, 1, 2, 1])])
     assert [block.tolist() for block in alone] == [[0], [1], [2]]
     assert [block.tolist() for block in shifted] == [[0, 1, 2]]
+
+
+def test_an_ops_seconds_are_those_on_the_device_that_is_fastest_for_it():
+    """The second op takes longer elsewhere, and the third runs nowhere else."""
+    seconds = {"x1": 9.0, "x2": 9.0}, {"x1": 1.0, "x2": 20.0}, {"x1": 1.0}, {"x1": 1.0}
+    ops = tuple(Op(f"op{j}", seconds=each) for j, each in enumerate(seconds))
+    problem = Problem(Graph("g", ops), devices(1, 2))
+    groups = make_groups(problem, np.array([0, 0, 0, 1]))
+    _, blocks = scales_of(problem, groups, [np.array([0, 1, 1, 1])])
+    assert [block.tolist() for block in blocks] == [[0], [1]]

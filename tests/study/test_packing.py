@@ -46,3 +46,14 @@ def test_bytes_of_no_placement_are_refused(packed: bytes) -> None:
 def test_a_header_without_numbers_has_no_packing() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         Packing.of({"ops": "ten", "devices": "2"})
+
+
+@pytest.mark.parametrize(("ops", "devices"), [(1, 1), (2**31 - 1, 2**16)])
+def test_a_header_says_how_many_ops_and_devices_there_are(ops: int, devices: int) -> None:
+    assert Packing.of({"ops": str(ops), "devices": str(devices)}) == Packing(ops, devices)
+
+
+@pytest.mark.parametrize(("ops", "devices"), [(0, 1), (1, 0), (-1, 1), (2**31, 1), (1, 2**16 + 1)])
+def test_a_header_of_what_no_study_has_has_no_packing(ops: int, devices: int) -> None:
+    with pytest.raises(ValueError, match=f"no study has {ops} ops on {devices} devices"):
+        Packing.of({"ops": str(ops), "devices": str(devices)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
@@ -62,3 +63,46 @@ def test_moves_that_are_all_as_good_are_made_at_once() -> None:
     assert search.best is not None
     assert search.best.placement.tolist() == [0] * 101 + [1]
     assert search.evaluations == evaluations + 1
+
+
+def test_it_tries_halves_until_what_must_stay_is_found() -> None:
+    """Of eight parameters beside the wrong op, the sixth has an update that delays others."""
+    search = _beside(_many())
+    tidy(search)
+    assert search.best is not None
+    assert search.best.placement.tolist()[:8] == [0, 0, 0, 0, 0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("left", range(4))
+def test_the_evaluations_that_are_left_end_it(left: int) -> None:
+    search = _beside(_many(), evaluations=1 + left)
+    tidy(search)
+    assert search.evaluations == 1 + left
+
+
+def test_the_time_limit_ends_it() -> None:
+    search = _beside(_many(), time_limit=0.0)
+    tidy(search)
+    assert search.evaluations == 1
+
+
+def _many() -> Problem:
+    """Eight parameters that one op reads; behind it a long op and the update of the sixth."""
+    free, slow = {"*": 0.0}, {"*": 2.5}
+    groups = [f"g{i}" for i in range(8)]
+    ops = (
+        *(Op(f"weight{i}", seconds=free, persistent=4, group=g) for i, g in enumerate(groups)),
+        Op("read", seconds={"*": 1.0}),
+        Op("long", seconds={"*": 3.0}),
+        Op("update", seconds=slow, group="g5"),
+    )
+    tensors = tuple(Tensor(f"w{i}", i, 4, (8,), resident=True) for i in range(8))
+    graph = Graph("g", ops, (*tensors, Tensor("d", 8, 0, (9, 10))))
+    return Problem(graph, devices(1, 1, bandwidth=1e9))
+
+
+def _beside(problem: Problem, time_limit: float | None = None, evaluations: int = 100) -> Search:
+    """A search that knows the plan with the parameters on the device that does not read them."""
+    search = Search(problem, 0.0, time_limit, evaluations, 0, 1, None)
+    search.offer(np.array([1] * 8 + [0, 0, 1], np.int32), np.arange(11, dtype=np.int32), ["eager"])
+    return search
