@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from situate.decoding import decode
+from situate.problem import RULES
 from situate.report.critical import critical_path
+from tests.oracle.problems import random_decision, random_problem
 from tests.report.handmade import chain, schedule, two_branches
 
 
@@ -42,3 +48,27 @@ def test_its_parts_add_up_to_the_makespan_without_gaps(placement: list[int]) -> 
 def test_one_op_is_its_own_path() -> None:
     problem = chain(1)
     assert [e.name for e in critical_path(problem, schedule(problem, [0])).elements] == ["op0"]
+
+
+@pytest.mark.parametrize("rules", ["drawn", "dnn-partitioning"])
+def test_it_leads_from_the_start_to_the_makespan_under_every_rule(rules: str) -> None:
+    """In calls the last transfer may end after every op, and calls that wait for one another never
+    do."""
+    beyond = 0
+    for seed in range(100):
+        problem = random_problem(seed)
+        if rules != "drawn":
+            problem = replace(problem, rules=RULES[rules])
+        drawn = random_decision(problem, seed)
+        order = np.argsort(-drawn.priority, kind="stable").astype(np.int32)
+        decoder = "calls" if problem.transfers == "atomic" else "eager"
+        plan = decode(problem, drawn.placement, order, decoder)
+        if not np.isfinite(plan.makespan):
+            continue
+        path = critical_path(problem, plan)
+        ends = [0.0, *(element.end for element in path.elements)]
+        assert [element.start for element in path.elements] == pytest.approx(ends[:-1])
+        assert ends[-1] == pytest.approx(plan.makespan)
+        assert path.compute + path.transfer + path.waiting == pytest.approx(plan.makespan)
+        beyond += plan.makespan > plan.end.max()
+    assert beyond > 0 or rules == "drawn"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
+from statistics import NormalDist
 
 import pytest
 
@@ -114,3 +115,37 @@ def test_the_rooflines_figures_are_those_of_the_page_on_costs():
     ratios = [float(took) / float(predicted) for took, predicted in steps]
     assert len(ratios) == 4
     assert round(max(ratios), 2) == ROOFLINE_STEP
+
+
+def test_a_range_widens_what_halves_are_within_to_eight_tenths_of_a_normal_curve():
+    normal = NormalDist()
+    assert pytest.approx(normal.inv_cdf(0.9) / normal.inv_cdf(0.75), rel=1e-4) == WIDER
+
+
+def test_a_fit_holds_for_its_device_and_for_others_of_its_kind_but_not_over_what_they_state():
+    """Another model is not the measured device; of another kind, nothing was fitted."""
+    costs = Costs("here", "2026-01-01", {}, [
+        MeasuredDevice("tpu", "tpu", efficiency={"matmul": Efficiency(0.5, 0.5, 1.0, 9, 3.0)}),
+        MeasuredDevice("gpu", "gpu", "K80"),
+        MeasuredDevice("gpu2", "gpu", "K40", efficiency={"matmul": Efficiency(1, 1, 1, 9, 1.2)}),
+    ])  # fmt: skip
+    rates = {"flops": {"float32": 1e9}, "bandwidth": 1e9}
+    for device, source in (
+        (Device("gpu", model="K80", **rates), "fitted"),
+        (Device("new", model="H100", **rates), "fitted"),
+        (Device("gpu2", model="K40", efficiency={"matmul": 0.5}, **rates), "fitted"),
+        (Device("new", model="H100", efficiency={"matmul": 0.5}, **rates), "roofline"),
+        (Device("cpu", kind="cpu", **rates), "roofline"),
+    ):
+        step = problem(work("a"), costs=costs, devices=(device,))
+        plan = schedule(step, [0])
+        assert error_bar(step, plan).shares == {source: 1.0}
+        if source == "fitted":
+            assert error_bar(step, plan).low == pytest.approx(plan.makespan / 1.2**WIDER)
+            assert error_bar(step, plan).high == pytest.approx(plan.makespan * 1.2**WIDER)
+
+
+def test_an_op_without_a_signature_was_not_measured():
+    device = MeasuredDevice("gpu", "gpu", seconds={"": Timing(2.0, 1.9, 2.2, 9)})
+    step = problem(work("a"), costs=Costs("here", "2026-01-01", {}, [device]))
+    assert error_bar(step, schedule(step, [0])).shares == {"roofline": 1.0}

@@ -91,3 +91,34 @@ def test_the_period_is_told_where_it_is_the_objective():
     problem = step(objective="throughput")
     assert forecast(problem, schedule(problem, [0] * 4)).period == 3.0
     assert forecast(chain(), schedule(chain(), [0] * 3)).period is None
+
+
+def test_a_gradient_that_others_read_too_is_one_and_a_parameter_may_be_of_several_tensors():
+    """The norm of all gradients is told from the gradient, and of the parameter's tensors one is a
+    copy that it does not hold."""
+    one = {"*": 1.0}
+    ops = (
+        Op("w", "parameter", seconds={"*": 0.0}, persistent=300, phase="forward"),
+        Op("layer", seconds=one, phase="forward"),
+        Op("grad", seconds=one, phase="backward"),
+        Op("norm", seconds=one, phase="backward"),
+        Op("w/adam", "update.adam", seconds=one, phase="update"),
+    )
+    tensors = (
+        Tensor("w:0", 0, 100, (1,), resident=True),
+        Tensor("w:1", 0, 60, (4,), resident=True),
+        Tensor("w:2", 0, 9, (1,)),
+        Tensor("out", 1, 50, (2,)),
+        Tensor("grad:0", 2, 90, (3, 4)),
+        Tensor("norm:0", 3, 4, (3 + 1,)),
+    )
+    cluster = Cluster("c", (Device("a"),), (Link("*", "*", 1e3),))
+    problem = Problem(Graph("g", ops, tensors, source="pytorch"), cluster)
+    (a,) = forecast(problem, schedule(problem, [0] * 5)).devices
+    assert a.content == Content(weights=160, optimiser=140, gradients=90, activations=50)
+
+
+def test_a_peak_by_steps_is_told_in_seconds():
+    """The transfer takes four seconds, and one step like the ops."""
+    problem = chain(2, bandwidth=25, rules="regal")
+    assert forecast(problem, schedule(problem, [0, 1])).devices[1].peak_time == 5.0

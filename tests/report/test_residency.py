@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from situate.problem import RULES
+from situate.cluster import Cluster, Device
+from situate.graph import Graph, Op
+from situate.problem import RULES, Problem
 from situate.report.residency import TENSOR, WORKSPACE, residency
 from tests.report.handmade import chain, schedule
 
@@ -60,3 +64,38 @@ def test_its_largest_use_is_the_peak(rules: str) -> None:
     plan = schedule(problem, [0, 1, 2, 2, 0, 1, 1, 1, 0])
     memory = residency(problem, plan)
     assert [memory.use(d)[1].max() for d in range(3)] == peaks(plan, problem).tolist()
+
+
+def test_positions_have_the_seconds_of_what_starts_there() -> None:
+    """The transfer takes four seconds, and one step like the ops."""
+    problem = chain(2, bandwidth=25, rules=RULES["regal"])
+    memory = residency(problem, schedule(problem, [0, 1]))
+    instants, _ = memory.use(1)
+    assert instants.tolist() == [0, 1, 2, 3]
+    assert memory.time(instants).tolist() == [0, 1, 5, 6]
+
+
+def test_what_starts_at_an_instant_is_there_and_what_ends_is_not() -> None:
+    problem = chain(3, devices=1)
+    memory = residency(problem, schedule(problem, [0, 0, 0]))
+    present = memory.at(0, 1.0)
+    tensors = present[memory.kind[present] == TENSOR]
+    assert sorted(memory.index[tensors].tolist()) == [0, 1]
+    workspace = present[memory.kind[present] == WORKSPACE]
+    assert memory.index[workspace].tolist() == [1]
+
+
+def test_what_takes_no_bytes_or_no_time_is_left_out() -> None:
+    problem = chain(3, devices=1)
+    plan = schedule(problem, [0, 0, 0])
+    instant = replace(plan, end=np.where([False, True, False], plan.start, plan.end))
+    memory = residency(problem, instant)
+    assert (memory.size > 0).all()
+    assert (memory.start < memory.end).all()
+    assert memory.index[memory.kind == WORKSPACE].tolist() == [0, 2]
+
+
+def test_a_step_that_takes_no_time_holds_its_parameters_all_the_same() -> None:
+    graph = Graph("g", (Op("w", seconds={"*": 0.0}, persistent=7, workspace=5),))
+    problem = Problem(graph, Cluster("c", (Device("a"),)))
+    assert residency(problem, schedule(problem, [0])).use(0)[1].tolist() == [7, 0]

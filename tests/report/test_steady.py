@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from situate.problem import Rules
 from situate.report.steady import Busy, busiest
 from tests.report.handmade import chain, schedule
 
@@ -19,6 +20,13 @@ def test_the_busiest_comes_first_and_is_the_time_between_steps() -> None:
 
 def test_channels_without_contention_set_no_limit() -> None:
     problem = chain(3, bandwidth=25, rules="doppler")
+    plan = schedule(problem, [0, 1, 1])
+    assert {busy.kind for busy in busiest(problem, plan)} == {"device"}
+    assert busiest(problem, plan)[0].seconds == plan.period(problem)
+
+
+def test_where_devices_run_calls_channels_set_no_limit() -> None:
+    problem = chain(3, bandwidth=25, rules=Rules("calls", "atomic", memory="persistent"))
     plan = schedule(problem, [0, 1, 1])
     assert {busy.kind for busy in busiest(problem, plan)} == {"device"}
     assert busiest(problem, plan)[0].seconds == plan.period(problem)
