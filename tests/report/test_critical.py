@@ -52,9 +52,7 @@ def test_one_op_is_its_own_path() -> None:
 
 @pytest.mark.parametrize("rules", ["drawn", "dnn-partitioning"])
 def test_it_leads_from_the_start_to_the_makespan_under_every_rule(rules: str) -> None:
-    """In calls the last transfer may end after every op, and calls that wait for one another never
-    do."""
-    beyond = 0
+    """Calls that wait for one another have no times."""
     for seed in range(100):
         problem = random_problem(seed)
         if rules != "drawn":
@@ -70,5 +68,3 @@ def test_it_leads_from_the_start_to_the_makespan_under_every_rule(rules: str) ->
         assert [element.start for element in path.elements] == pytest.approx(ends[:-1])
         assert ends[-1] == pytest.approx(plan.makespan)
         assert path.compute + path.transfer + path.waiting == pytest.approx(plan.makespan)
-        beyond += plan.makespan > plan.end.max()
-    assert beyond > 0 or rules == "drawn"

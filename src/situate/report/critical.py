@@ -91,11 +91,7 @@ class _Walk:
         self.first = np.searchsorted(problem.consumers[order], np.arange(problem.n + 1))
 
     def back(self) -> list[Element]:
-        schedule = self.schedule
-        op: int | None = int(np.argmax(schedule.end))
-        ends = schedule.transfer_end
-        if len(ends) and ends.max() > schedule.end[op]:
-            op = self._transfer(int(np.argmax(ends)))
+        op: int | None = int(np.argmax(self.schedule.end))
         while op is not None:
             op = self._op(op)
         return self.elements
@@ -111,17 +107,8 @@ class _Walk:
         self._add("waits for device", name, device, ready, start)
         if tensor < 0:
             return None
-        return self._sender(tensor, device, ready)
-
-    def _sender(self, tensor: int, device: int, arrival: float) -> int | None:
-        """Add the way of `tensor` to `device`, if it has one; its producer."""
-        if (tensor, device) in self.transfer:
-            return self._transfer(self.transfer[tensor, device])
-        producer = int(self.problem.producer[tensor])
-        source = int(self.schedule.placement[producer])
-        left = float(self.schedule.end[producer])
-        self._add("transfer", tensor_name(self.problem, tensor), device, left, arrival, source)
-        return producer
+        k = self.transfer.get((tensor, device))
+        return int(self.problem.producer[tensor]) if k is None else self._transfer(k)
 
     def _transfer(self, k: int) -> int:
         schedule, tensor = self.schedule, int(self.schedule.tensor[k])
@@ -142,11 +129,7 @@ class _Walk:
         k = self.transfer.get((tensor, device))
         if k is not None:
             return float(self.schedule.transfer_end[k])
-        producer = int(self.problem.producer[tensor])
-        source = int(self.schedule.placement[producer])
-        atomic = self.problem.transfers == "atomic"
-        way = 0.0 if atomic else self.problem.transfer_time(tensor, source, device)
-        return float(self.schedule.end[producer]) + way
+        return float(self.schedule.end[self.problem.producer[tensor]])
 
     def _add(
         self, kind: Kind, name: str, device: int, start: float, end: float, source: int = -1
