@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -146,12 +145,7 @@ class RealMachine:
     def __enter__(self) -> RealMachine:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _steps(self, schedule: Schedule) -> list[float]:

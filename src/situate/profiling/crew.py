@@ -10,7 +10,6 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from multiprocessing import Pipe, reduction
 from multiprocessing.connection import Connection, wait
-from types import TracebackType
 from typing import Any
 
 from situate.errors import SituateError
@@ -86,12 +85,7 @@ class Crew:
     def __enter__(self) -> Crew:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for connection in self._connections:
             connection.close()
         self._end()
