@@ -115,3 +115,15 @@ def test_the_backward_pass_decides_nothing():
     problem = Problem(graph, problem.cluster)
     found = layers(problem, schedule(problem, [0, 1, *[2] * 10]))
     assert [part.device for part in found.parts] == [0, 1]
+
+
+def test_a_layer_of_equal_halves_goes_to_the_first_device():
+    paths = ("embed", "layers.0#a", "layers.0#b", "layers.1", "head")
+    for devices in ([0, 0, 1, 1, 1], [0, 1, 0, 1, 1]):
+        assert layers(*placed(devices, paths=paths)).parts[0].device == 0
+
+
+def test_a_module_between_two_layers_comes_after_them():
+    found = layers(*placed([0] * 5, paths=("embed", "layers.0", "between", "layers.1", "head")))
+    assert [part.path for part in found.before] == ["embed"]
+    assert [part.path for part in found.after] == ["between", "head"]
