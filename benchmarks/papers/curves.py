@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COLOURS = {
     "policy_gradient": "#EE7733",
     "ppo": "#AA3377",
-    "cross_entropy": "#228833",
+    "cross_entropy": "#006B1B",
     "post": "#4477AA",
     "spotlight": "#4477AA",
 }

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from situate.graph import Op
 
-PHASES = {"forward": "#4477AA", "backward": "#EE7733", "update": "#228833"}
+PHASES = {"forward": "#4477AA", "backward": "#EE7733", "update": "#006B1B"}
 PALETTE = (
-    "#4477AA", "#EE7733", "#228833", "#AA3377", "#66CCEE",
-    "#CCBB44", "#882255", "#44AA99", "#BB5566", "#332288",
+    "#4477AA", "#EE7733", "#006B1B", "#AA3377", "#66CCEE",
+    "#DDCC55", "#6E0C40", "#74B68E", "#AA5B67", "#332288",
 )  # fmt: skip
-"""Tol's qualitative colours, told apart by readers with colour vision deficiencies."""
-LIGHT = {"#66CCEE", "#CCBB44"}
+"""After Tol's qualitative colours. With `OTHER` and the colour of transfers they are at least 15
+apart (CIE 1976) for readers without one kind of cones, too."""
+LIGHT = {"#66CCEE", "#DDCC55", "#74B68E"}
 """Those on which text must be dark."""
 OTHER = "#9AA0A6"
 INK, PALE, GRID = "#202124", "#5F6368", "#DADCE0"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 UPPER, LOWER = 0.08, 0.72
 """Edges of the boxes within a lane of height 1; transfers arrive in the strip below."""
 STRIP = (0.76, 0.90)
-WIRE = "#8E44AD"
+WIRE = "#8949BF"
 Indices = NDArray[np.int64]
 
 EMPTY = "#F1F3F4"
