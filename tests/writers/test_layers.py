@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.cluster import Cluster
+from situate.cluster import Cluster, Device, Link
 from situate.errors import PlanError
 from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
@@ -65,6 +65,24 @@ def test_a_layer_goes_where_most_of_its_bytes_are():
     problem = network(paths, persistent=(4, 8, 8))
     found = layers(problem, schedule(problem, [0, 1, 1]))
     assert [part.device for part in found.parts] == [1, 1]
+    assert found.split == ["layers.0"]
+
+
+@pytest.mark.parametrize(("memory", "device"), [(121, 0), (119, 1)])
+def test_what_only_lies_elsewhere_moves_no_layer_if_there_is_room_for_it(memory: int, device: int):
+    """Parameters and state are on a CPU; a GPU runs the layer."""
+    ops = (
+        Op("weight", kind="parameter", persistent=40, module="layers.0", phase="forward"),
+        Op("state", kind="parameter", persistent=80, module="layers.0", phase="update"),
+        Op("matmul", seconds={"*": 1.0}, module="layers.0", phase="forward"),
+        Op("bias", seconds={"*": 9.0}, module="layers.0", phase="forward"),
+    )
+    tensors = (Tensor("w", 0, 40, (2,)), Tensor("y", 2, 8, (3,)))
+    devices = (Device("gpu", kind="gpu", memory=memory), Device("cpu", kind="cpu"))
+    cluster = Cluster("c", devices, (Link("*", "*", 8.0),))
+    problem = Problem(Graph("net", ops, tensors), cluster)
+    found = layers(problem, schedule(problem, [1, 1, 0, 1]))
+    assert [part.device for part in found.parts] == [device]
     assert found.split == ["layers.0"]
 
 

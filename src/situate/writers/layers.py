@@ -15,6 +15,7 @@ from situate.problem import Problem
 from situate.report.text import printable
 from situate.schedule import Schedule
 from situate.writers.dependence import dependence, runs_forward
+from situate.writers.places import places
 
 LISTS = ("layers", "layer", "h", "blocks", "block")
 """What networks call the list of their layers."""
@@ -28,8 +29,7 @@ class Part:
 
     Attributes:
         path: such as `model.layers.3`.
-        device: index of the device that holds most of its bytes, or where it has none, of that
-            which runs most of its forward pass.
+        device: index of the device that it goes to, see `layers`.
         split: whether the plan gives some of it to other devices.
     """
 
@@ -65,25 +65,37 @@ class Layers:
 
 @dataclass
 class _Use:
-    """Bytes held and forward seconds spent by device."""
+    """By device: bytes held, the same with what a CPU or disk holds counted where the forward pass
+    needs it, and forward seconds spent."""
 
     held: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    needed: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     seconds: dict[int, float] = field(default_factory=lambda: defaultdict(float))
 
-    def add(self, op: Op, device: int, seconds: float) -> None:
+    def add(self, op: Op, device: int, needed: int | None, seconds: float) -> None:
         self.held[device] += op.persistent
+        if needed is not None:
+            self.needed[needed] += op.persistent
         if runs_forward(op):
             self.seconds[device] += seconds
 
-    def part(self, path: str) -> Part:
-        held = {device: size for device, size in self.held.items() if size}
-        used = set(held) | {device for device, seconds in self.seconds.items() if seconds}
-        weight: dict[int, float] = {**(held or self.seconds or self.held)}
-        return Part(path, max(weight, key=lambda d: (weight[d], -d)), len(used) > 1)
+    def device(self, by_bytes: bool) -> int:
+        """Where most bytes lie, or are needed; forward seconds decide between equals."""
+        size = (self.held if by_bytes else self.needed).get
+        among = self.held.keys() | self.needed.keys()
+        return max(among, key=lambda d: (size(d, 0), self.seconds.get(d, 0.0), -d))
+
+    def part(self, path: str, by_bytes: bool) -> Part:
+        used = {d for use in (self.held, self.seconds) for d, amount in use.items() if amount}
+        return Part(path, self.device(by_bytes), len(used) > 1)
 
 
 def layers(problem: Problem, schedule: Schedule) -> Layers:
     """The layers that the graph's module paths tell of.
+
+    They and the modules beside them go where the plan holds most of their bytes. What lies on a CPU
+    or a disk, such as optimiser state, is no reason to compute there, and counts where the forward
+    pass needs it, unless a device could then not hold what goes there.
 
     Raises:
         PlanError: there is no list of layers, there are several, or a layer is missing from it.
@@ -94,9 +106,10 @@ def layers(problem: Problem, schedule: Schedule) -> Layers:
     numbered: dict[int, _Use] = defaultdict(_Use)
     experts: dict[int, _Use] = defaultdict(_Use)
     beside: dict[str, _Use] = defaultdict(_Use)
+    needed = _needed(problem, schedule)
     for j, (op, match) in enumerate(zip(problem.graph.ops, found, strict=True)):
         device = int(schedule.placement[j])
-        use = (op, device, float(problem.seconds[j, device]))
+        use = (op, device, needed.get(j), float(problem.seconds[j, device]))
         if match:
             numbered[int(match[2])].add(*use)
             if op.persistent and "experts" in match[3].split("."):
@@ -104,14 +117,39 @@ def layers(problem: Problem, schedule: Schedule) -> Layers:
         elif outer := _outermost(paths[j], name):
             beside[outer].add(*use)
     _check_complete(name, numbered)
+    by_bytes = not _fit(problem, (*numbered.values(), *beside.values()))
     before, after = _sides(problem.graph, [_outermost(path, name) for path in paths], found)
     return Layers(
         name,
-        tuple(numbered[i].part(f"{name}.{i}") for i in range(len(numbered))),
-        tuple(beside[path].part(path) for path in before),
-        tuple(beside[path].part(path) for path in after),
-        {i: use.part("").device for i, use in experts.items()},
+        tuple(numbered[i].part(f"{name}.{i}", by_bytes) for i in range(len(numbered))),
+        tuple(beside[path].part(path, by_bytes) for path in before),
+        tuple(beside[path].part(path, by_bytes) for path in after),
+        {i: use.device(by_bytes=True) for i, use in experts.items()},
     )
+
+
+def _needed(problem: Problem, schedule: Schedule) -> dict[int, int]:
+    """The device, by op, on which what it holds is needed: an accelerator's own, else where the
+    forward pass reads it first."""
+    ops, placement = problem.graph.ops, schedule.placement.tolist()
+    numbers = places(problem.cluster)
+    found = {
+        j: device
+        for j, (op, device) in enumerate(zip(ops, placement, strict=True))
+        if isinstance(numbers[device], int) or runs_forward(op)
+    }
+    for producer, consumer in problem.graph.edges():
+        if runs_forward(ops[consumer]):
+            found.setdefault(producer, placement[consumer])
+    return found
+
+
+def _fit(problem: Problem, uses: Iterable[_Use]) -> bool:
+    """Whether every device holds what goes where it is needed."""
+    room = problem.capacity.tolist()
+    for use in uses:
+        room[use.device(by_bytes=False)] -= sum(use.held.values())
+    return all(left >= 0 for left in room)
 
 
 def _only_list(problem: Problem, lists: set[str]) -> str:

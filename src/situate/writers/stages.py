@@ -109,6 +109,6 @@ def warn_of_splits(network: Layers) -> None:
         more = ", ..." if len(names) > 3 else ""
         warnings.warn(
             f"layers go whole, but the plan splits {plural(len(names), 'module')} over devices "
-            f"({shown}{more}): each goes where most of its bytes are",
+            f"({shown}{more}): each goes where most of it is",
             stacklevel=3,
         )
