@@ -30,12 +30,15 @@ def test_every_target_is_written(situate, model, pair, plan, target, package):
     assert Path("out").stat().st_size > 0
 
 
-@pytest.mark.parametrize("target", ["vllm", "megatron", "llamacpp", "torchtitan"])
-def test_a_pipeline_is_written(situate, target):
-    situate("plan", "gpt2", "--cluster", "v100-4", "--method", "expert", "--out", "plan.json")
-    run = situate("export", "gpt2", "plan.json", "--to", target, "--out", "out")
+@pytest.mark.parametrize(
+    ("target", "network"),
+    [("vllm", "gpt2"), ("megatron", "gpt2"), ("llamacpp", "gpt2"), ("torchtitan", "llama_7b")],
+)
+def test_a_pipeline_is_written(situate, target, network):
+    situate("plan", network, "--cluster", "h100-8", "--method", "expert", "--out", "plan.json")
+    run = situate("export", network, "plan.json", "--to", target, "--out", "out")
     assert (run.status, run.err) == (0, "wrote out\n")
-    assert "3" in Path("out").read_text()
+    assert "8" in Path("out").read_text()
 
 
 def test_a_plan_that_does_not_fit_is_written_with_a_warning(situate, model, tight_pair):

@@ -6,6 +6,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from situate.errors import PlanError
 from situate.writers.torchtitan import write
 from tests.report.handmade import HOSTILE, schedule
 from tests.writers.layered import network, placed
@@ -31,6 +34,14 @@ def test_other_models_keep_their_names(tmp_path: Path):
     problem = network(("tok", "layers.0", "layers.1", "out.norm", "out.head"))
     found = written(problem, schedule(problem, [0, 0, 1, 1, 1]), tmp_path)
     assert found["module_fqns_per_model_part"] == [["tok", "layers.0"], ["layers.1", "out"]]
+
+
+@pytest.mark.parametrize("path", ["transformer.h", "bert.encoder.layer", "decoder.layers"])
+def test_layers_that_torchtitan_would_leave_out_are_refused(path: str, tmp_path: Path):
+    problem = network((f"{path}.0", f"{path}.1", "head"))
+    with pytest.raises(PlanError, match=rf"layers are '{path}'.*without '{path.split('.')[0]}'"):
+        write(problem, schedule(problem, [0, 1, 1]), tmp_path / "stages.toml")
+    assert not (tmp_path / "stages.toml").exists()
 
 
 def test_every_module_is_in_one_stage(tmp_path: Path):

@@ -6,10 +6,14 @@ import json
 from pathlib import Path
 
 from situate.atomic import write_bytes
+from situate.errors import PlanError
 from situate.problem import Problem
 from situate.report.text import printable
 from situate.schedule import Schedule
 from situate.writers.stages import Stages, stages
+
+TRANSFORMERS = "model.layers"
+"""The layers of transformers' models that torchtitan has too, under names of its own."""
 
 OWN_NAMES = {"model.embed_tokens": "tok_embeddings", "model.norm": "norm", "lm_head": "output"}
 """What torchtitan calls the modules that transformers puts beside `model.layers`."""
@@ -22,10 +26,12 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     """Write the `[parallelism]` table of a job's TOML file.
 
     Raises:
-        PlanError: the plan is no pipeline of layers, see `stages`.
+        PlanError: the plan is no pipeline of layers, see `stages`, or torchtitan would not find
+            the layers.
         SituateError: `path` cannot be written.
     """
     pipeline = stages(problem, schedule)
+    _check_outermost(pipeline.layers.path)
     title = f"{problem.graph.name} on {problem.cluster.name}: {', '.join(pipeline.names)}"
     stage_lines = (f"    [{', '.join(map(_quoted, names))}]," for names in modules(pipeline))
     lines = [
@@ -48,7 +54,18 @@ def modules(pipeline: Stages) -> list[list[str]]:
         layer += count
     found[0] = [*(part.path for part in network.before), *found[0]]
     found[-1] += [part.path for part in network.after]
-    return [_renamed(stage) for stage in found] if network.path == "model.layers" else found
+    return [_renamed(stage) for stage in found] if network.path == TRANSFORMERS else found
+
+
+def _check_outermost(path: str) -> None:
+    """torchtitan keeps, of a stage's names, the model's own modules and what its own lists hold."""
+    if "." in path and path != TRANSFORMERS:
+        outer, _, rest = path.partition(".")
+        raise PlanError(
+            f"the layers are {printable(path, 60)!r}, and torchtitan splits only lists that the "
+            f"model itself has, such as {printable(rest, 60)!r}: plan a model without "
+            f"{printable(outer, 60)!r} around them"
+        )
 
 
 def _renamed(stage: list[str]) -> list[str]:
