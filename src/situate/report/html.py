@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from situate.result import Result
 
 
+ALT = "Ops over time on each device, transfers between them, and the memory of each"
+"""What a reader who does not see the picture is told of it; the table has its figures."""
+
+
 def to_html(result: Result) -> str:
-    """A table of figures, and the picture where one can be drawn; no script.
+    """A table of figures, and the picture where one can be drawn, as an image of its own, for its
+    styles would hold for the whole page; no script.
 
     There is none without matplotlib, or of a schedule whose calls wait for one another.
     """
@@ -45,9 +50,8 @@ def _picture(result: Result) -> str:
     if result.problem.objective == "time":
         heading = Heading(None, result.lower_bound, result.gap, result.method)
     try:
-        image = render(result.problem, result.schedule, "svg", heading).decode("utf-8")
+        image = render(result.problem, result.schedule, "svg", heading)
     except SituateError:
         return ""
-    image = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", image, flags=re.DOTALL)
-    body = image[image.index("<svg") :]
-    return f"<div style='max-width:100%;overflow-x:auto'>{body}</div>"
+    source = f"data:image/svg+xml;base64,{b64encode(image).decode('ascii')}"
+    return f"<img style='max-width:100%' alt='{ALT}' src='{source}'/>"
