@@ -57,6 +57,34 @@ def test_names_of_devices_stay_within_the_picture(name: str) -> None:
     assert min(text.get_window_extent().x0 for text in texts) >= 0
 
 
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from")
+@pytest.mark.parametrize("letter", ["W", "i", "\x1b", "\u4e2d"])
+@pytest.mark.parametrize("modules", [3, 10, 12])
+def test_the_title_and_the_keys_stay_within_the_picture(letter: str, modules: int) -> None:
+    names = [letter * 20 + str(i) for i in range(modules)]
+    ops = tuple(Op(name, seconds={"*": 1.0}, module=name) for name in names)
+    problem = Problem(Graph(letter * 200, ops), Cluster.identical(2))
+    figure = _figure(problem, schedule(problem, [0] * modules), Heading())
+    FigureCanvasAgg(figure).draw()
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    for artist in (legend, *figure.texts):
+        box = artist.get_window_extent()
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.x1
+
+
+@pytest.mark.parametrize(("memory", "keys"), [(None, 2), (200, 4), (1000, 3)])
+def test_red_memory_has_a_key_where_there_is_some(memory: int | None, keys: int) -> None:
+    problem = chain(4, memory=memory)
+    figure = _figure(problem, schedule(problem, [0] * 4), Heading())
+    legend = figure.axes[1].get_legend()
+    assert legend is not None
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert len(texts) == keys
+    assert ("above the limit" in texts) == (keys == 4)
+
+
 def test_another_suffix_is_an_error_that_names_those_there_are(tmp_path: Path) -> None:
     with pytest.raises(SituateError, match=r"must end in \.svg or \.png"):
         draw(chain(1), schedule(chain(1), [0]), tmp_path / "plan.pdf")

@@ -12,7 +12,7 @@ from situate.report.curve_lines import draw_failures, draw_times
 from situate.report.formats import format_of, image
 from situate.report.learning import WINDOW, Curve
 from situate.report.shades import GRID, INK, PALE
-from situate.report.text import printable
+from situate.report.widths import fitting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,7 +104,7 @@ def _headline(figure: Figure, title: str) -> None:
     x = LEFT / WIDTH
     said = f"thick: the best so far  ·  thin: mean of those that ran among the last {WINDOW}"
     figure.text(
-        x, 1 - 0.36 / HEIGHT, printable(title, 90), fontsize=13, fontweight="bold", color=INK,
-        parse_math=False,
+        x, 1 - 0.36 / HEIGHT, fitting(title, 90, 13, 72 * (WIDTH - LEFT) - 12, "bold"),
+        fontsize=13, fontweight="bold", color=INK, parse_math=False,
     )  # fmt: skip
     figure.text(x, 1 - 0.63 / HEIGHT, said, fontsize=9.5, color=PALE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +14,12 @@ from situate.errors import MissingExtra
 from situate.problem import UNLIMITED, Problem
 from situate.report.computing import check_times, computing
 from situate.report.formats import format_of, image
-from situate.report.memory_chart import DASHES, FLOOR, HELD, LIMIT, LIVE, ROOM, draw_memory
+from situate.report.memory_chart import DASHES, FLOOR, HELD, LIMIT, LIVE, OVER, ROOM, draw_memory
 from situate.report.shades import GRID, INK, PALE, Shades, shades
 from situate.report.text import plural, printable
 from situate.report.timeline import DOTS, LOWER, UPPER, WIRE, draw_ops, draw_transfers
 from situate.report.units import gap_text, time_scale, time_text
+from situate.report.widths import fitting, width_of
 from situate.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ FEW = 8
 """Up to so many devices all have a lane and say how busy they are."""
 WIDE = WIDTH - LEFT - RIGHT
 """Of the axes, in inches."""
+TITLE, KEY, COLUMNS, BESIDE = 13.0, 8.0, 6, 29.0
+"""Sizes of the title's and the keys' letters, most keys in a row, and what each takes beside its
+text, in points."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ def _draw_memory(axes: Axes, problem: Problem, schedule: Schedule, rows: list[in
     draw_memory(axes, problem, schedule, int(WIDE * DOTS), rows)
     _frame(axes, problem, schedule, rows)
     _device_names(axes, problem, rows, [""] * len(rows), FLOOR - ROOM / 2)
-    _memory_legend(axes, problem)
+    _memory_legend(axes, problem, bool((schedule.peak > problem.capacity).any()))
 
 
 def _rows(problem: Problem, schedule: Schedule) -> list[int]:
@@ -149,7 +152,7 @@ def _device_names(
 ) -> None:
     names = [printable(problem.cluster.names[device], 18) for device in rows]
     size = min(9.0, 0.7 * 72 * _lane(len(rows)))
-    size *= min(1.0, (72 * LEFT - 12) / max(_width(name, size) for name in names))
+    size *= min(1.0, (72 * LEFT - 12) / max(width_of(name, size) for name in names))
     for row, (name, note) in enumerate(zip(names, notes, strict=True)):
         noted = bool(note) and len(rows) <= FEW
         place: dict[str, Any] = {
@@ -160,18 +163,6 @@ def _device_names(
         axes.annotate(name, xytext=(-8, noted), va=va, fontsize=size, color=INK, **place)
         if noted:
             axes.annotate(note, xytext=(-8, -1), va="top", fontsize=7, color=PALE, **place)
-
-
-def _width(text: str, size: float) -> float:
-    """Points that a text takes in letters of `size` points."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        properties = FontProperties(size=size)
-        width, _, _ = text_to_path.get_text_width_height_descent(text, properties, ismath=False)
-    return max(float(width), 1.0)
 
 
 def _frame(axes: Axes, problem: Problem, schedule: Schedule, rows: list[int]) -> None:
@@ -207,8 +198,8 @@ def _headline(
     title = heading.title or f"{problem.graph.name} on {problem.cluster.name}"
     x = LEFT / WIDTH
     figure.text(
-        x, 1 - 0.34 / height, printable(title, 90), fontsize=13, fontweight="bold",
-        color=INK, parse_math=False,
+        x, 1 - 0.34 / height, fitting(title, 90, TITLE, 72 * (WIDTH - LEFT) - 12, "bold"),
+        fontsize=TITLE, fontweight="bold", color=INK, parse_math=False,
     )  # fmt: skip
     figure.text(
         x, 1 - 0.6 / height, _subtitle(problem, schedule, heading), fontsize=9.5,
@@ -236,19 +227,24 @@ def _legend(axes: Axes, colours: Shades, transfers: int) -> None:
     from matplotlib.patches import Patch
 
     keys: list[Artist] = [Patch(color=color) for color in colours.colors]
-    labels = [printable(label, 18) for label in colours.labels]
+    columns = min(len(colours.labels) + bool(transfers), COLUMNS)
+    room = 72 * (LEFT + WIDE) / columns - BESIDE
+    labels = [fitting(label, 18, KEY, room) for label in colours.labels]
     if transfers:
         keys.append(Line2D([], [], color=WIRE, linewidth=3))
         labels.append("receives a transfer")
     _keys(axes, keys, labels)
 
 
-def _memory_legend(axes: Axes, problem: Problem) -> None:
+def _memory_legend(axes: Axes, problem: Problem, over: bool) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     keys: list[Artist] = [Patch(color=HELD), Patch(color=LIVE)]
     labels = ["held for the whole step", "tensors and workspace"]
+    if over:
+        keys.append(Patch(color=OVER))
+        labels.append("above the limit")
     if (problem.capacity < UNLIMITED).any():
         keys.append(Line2D([], [], color=LIMIT, linewidth=0.8, linestyle=DASHES))
         labels.append("limit")
@@ -258,9 +254,9 @@ def _memory_legend(axes: Axes, problem: Problem) -> None:
 
 def _keys(axes: Axes, keys: list[Artist], labels: list[str]) -> None:
     legend = axes.legend(
-        keys, labels, loc="lower right", ncols=min(len(labels), 6),
+        keys, labels, loc="lower right", ncols=min(len(labels), COLUMNS),
         bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0.5,
-        fontsize=8, handlelength=1.3, handleheight=0.9, columnspacing=1.4, borderpad=0,
+        fontsize=KEY, handlelength=1.3, handleheight=0.9, columnspacing=1.4, borderpad=0,
     )  # fmt: skip
     for text in legend.get_texts():
         text.set_parse_math(False)
