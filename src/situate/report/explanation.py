@@ -185,7 +185,7 @@ def _relaxation_lines(relaxation: Relaxation) -> list[str]:
         f"or with {factor:.3f} times the memory of every device."
     ]
     if relaxation.never:
-        lines.append(f"No plan can fit: {relaxation.never}.")
+        lines.append(f"With the memory that there is, no plan can fit: {relaxation.never}.")
     return lines
 
 
