@@ -27,6 +27,13 @@ def test_devices_in_another_order_are_numbered_anew():
     assert found.environment == {"CUDA_VISIBLE_DEVICES": "2,0"}
 
 
+def test_devices_of_other_kinds_have_no_number():
+    kinds = ("tpu", "cpu", "gpu", "gpu")
+    assert stages(*placed([2, 2, 2, 2, 2, 3, 3, 3, 3], kinds=kinds)).environment == {}
+    found = stages(*placed([3, 3, 3, 3, 3, 2, 2, 2, 2], kinds=kinds))
+    assert found.environment == {"CUDA_VISIBLE_DEVICES": "1,0"}
+
+
 def test_a_device_that_comes_back_is_refused_with_the_layer_and_the_remedy():
     with pytest.raises(PlanError, match=r"'model\.layers\.3' goes back to 'gpu0'.*pipeline"):
         stages(*placed([0, 0, 0, 1, 0, 0, 0, 0, 0]))

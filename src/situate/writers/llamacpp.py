@@ -42,7 +42,7 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     split = shares(homes, len(used), *output)
     arguments = [*split, *overrides(homes, experts), *ending(homes, output)]
     names = [problem.cluster.names[device] for device in used] or ["CPU"]
-    environment = visible([gpus.index(device) for device in used])
+    environment = visible(problem.cluster, used)
     write_bytes(path, script(problem, names, environment, arguments))
 
 

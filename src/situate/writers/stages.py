@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from situate.cluster import Cluster
 from situate.errors import PlanError
 from situate.problem import Problem
 from situate.report.text import plural, printable
@@ -42,14 +43,12 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
             of a device are not in one piece.
     """
     network, numbers = layers(problem, schedule), places(problem.cluster)
-    ranks = []
     for part in network.parts:
-        if not isinstance(number := numbers[part.device], int):
+        if not isinstance(numbers[part.device], int):
             raise PlanError(
                 f"layer {part.path!r} is on {problem.cluster.names[part.device]!r}, and a stage of "
                 "this target is an accelerator: plan on a cluster of accelerators"
             )
-        ranks.append(number)
     pieces = runs(problem, network.parts)
     warn_of_ends(problem, network.before, pieces[0][0], "first")
     warn_of_ends(problem, network.after, pieces[-1][0], "last")
@@ -58,7 +57,7 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
         network,
         tuple(count for _, count in pieces),
         tuple(problem.cluster.names[device] for device, _ in pieces),
-        visible(list(dict.fromkeys(ranks))),
+        visible(problem.cluster, [device for device, _ in pieces]),
     )
 
 
@@ -83,9 +82,13 @@ def runs(problem: Problem, parts: Sequence[Part]) -> list[tuple[int, int]]:
     return found
 
 
-def visible(ranks: Sequence[int]) -> dict[str, str]:
-    """The environment that numbers accelerators in this order; empty where they are so already."""
-    if list(ranks) == list(range(len(ranks))):
+def visible(cluster: Cluster, used: Sequence[int]) -> dict[str, str]:
+    """The environment that numbers these accelerators in their order; empty where they are so
+    already. Devices of other kinds are not counted."""
+    kinds = [device.kind for device in cluster.devices]
+    alike = [device for device, kind in enumerate(kinds) if kind in {kinds[d] for d in used}]
+    ranks = [alike.index(device) for device in used]
+    if ranks == list(range(len(ranks))):
         return {}
     return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, ranks))}
 
