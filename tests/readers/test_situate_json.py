@@ -75,6 +75,10 @@ def test_only_its_own_format_is_recognised():
             "tensor 't': its consumer 'stor' is no op; did you mean 'store'",
         ),
         ({"control": [["load", "stre"]]}, "'stre' is no op; did you mean 'store'"),
+        (
+            {"ops": [{"name": "load", "phase": "fwd"}]},
+            "op 'load': phase: unknown phase 'fwd'; did you mean 'forward'",
+        ),
         ({"control": [["load"]]}, r"control\[0\]: expected array of length 2"),
         (
             {"machine": [{"name": "a", "kind": "gpu", "memory": 0}]},

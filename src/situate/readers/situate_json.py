@@ -14,6 +14,9 @@ from situate.readers import strict_json
 FORMAT = "situate-graph"
 VERSION = 1
 
+PHASES = ("forward", "backward", "update")
+"""Of a training step."""
+
 
 class NamedTensor(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A `Tensor` whose producer and consumers are names of ops."""
@@ -57,6 +60,7 @@ def read(data: bytes, name: str) -> Graph:
     """
     file = strict_json.decode(data, File)
     _check_machine(file.machine)
+    _check_phases(file.ops)
     index = {op.name: j for j, op in enumerate(file.ops)}
     return Graph(
         name=file.name or name,
@@ -105,3 +109,10 @@ def _check_machine(machine: Sequence[MachineDevice]) -> None:
     for i, device in enumerate(machine):
         if device.memory is not None and not 0 < device.memory <= BYTES_LIMIT:
             raise ReadError(f"machine[{i}].memory: must be between 1 and 2^53, got {device.memory}")
+
+
+def _check_phases(ops: Sequence[Op]) -> None:
+    for op in ops:
+        if op.phase and op.phase not in PHASES:
+            hint = nearest(op.phase, PHASES)
+            raise ReadError(f"op {op.name!r}: phase: unknown phase {op.phase!r}{hint}")
