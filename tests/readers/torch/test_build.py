@@ -50,6 +50,14 @@ def test_other_entries_are_refused() -> None:
         built({"x": X, "y": Y}).separate(({"x": X, "z": Y},))
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit")
+def test_what_torchscript_compiled_is_refused_with_the_remedy() -> None:
+    compiled = torch.jit.script(nn.Linear(3, 1))
+    for model, which in ((compiled, "the model"), (nn.Sequential(compiled), "module '0'")):
+        with pytest.raises(SituateError, match=f"{which} was compiled .*return it as it was"):
+            from_real(model, (X,), loss, "m")
+
+
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("before", [True, False])
 def test_the_mode_is_set_where_the_model_has_another(training: bool, before: bool) -> None:

@@ -147,6 +147,7 @@ def _checked(returned: object, mode: FakeTensorMode) -> Built:
     model, inputs, loss = three(returned)
     if not isinstance(model, torch.nn.Module):
         raise SituateError(f"{RETURNS}; the model is {described(model)}")
+    _check_eager(model)
     if loss is not None and not callable(loss):
         raise SituateError(f"{RETURNS}; the loss is {described(loss)}")
     inputs = _arguments(inputs)
@@ -168,6 +169,20 @@ def _checked(returned: object, mode: FakeTensorMode) -> Built:
     strangers = tuple(name for name, p in owner.named_parameters() if p.requires_grad)
     tensors = tuple(_distinct(tensors, mode))
     return Built(model, tensors, call, _separator(inputs), mode, strangers)
+
+
+def _check_eager(model: torch.nn.Module) -> None:
+    """Raise where TorchScript compiled the model, or a module of it: nothing in there is captured.
+    What it traced is."""
+    from torch.jit._script import RecursiveScriptModule
+
+    for name, module in model.named_modules():
+        if isinstance(module, RecursiveScriptModule):
+            which = f"module {name!r}" if name else "the model"
+            raise SituateError(
+                f"{which} was compiled by torch.jit.script, and what is captured is a model of "
+                "plain modules: return it as it was before"
+            )
 
 
 def _arguments(inputs: object) -> Any:
