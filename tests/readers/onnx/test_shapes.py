@@ -73,7 +73,14 @@ def test_an_input_without_a_size_is_one_and_warned_of(dim):
 def test_a_size_that_depends_on_data_is_one_and_warned_of():
     nodes = [node("NonZero", "x", "i"), node("Cast", "i", "y", to=TensorProto.FLOAT)]
     g = onnx.read(model(nodes, [value("x", [4, 8])], [value("y", [2, "found"])]), "")
-    assert any("depend on the data, taken as 1" in warning for warning in g.warnings)
+    (warning,) = (warning for warning in g.warnings if "depend on the data" in warning)
+    assert warning.startswith("2 values have dimensions")
+
+
+def test_one_size_that_depends_on_data_is_warned_of_as_one():
+    found = value("y", [2, "found"], TensorProto.INT64)
+    g = onnx.read(model([node("NonZero", "x", "y")], [value("x", [4, 8])], [found]), "")
+    assert any(warning.startswith("1 value has dimensions") for warning in g.warnings)
 
 
 def functions(count: int, calls: int) -> Any:

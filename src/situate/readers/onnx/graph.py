@@ -118,7 +118,8 @@ def _add(
 def _loops(nodes: Sequence[Any]) -> Iterator[str]:
     """A warning of loops, whose length is not known."""
     if count := sum(node.op_type == "Loop" for node in nodes):
-        yield f"{count} loops count as one iteration each"
+        loops = "1 loop counts as one iteration"
+        yield loops if count == 1 else f"{count} loops count as one iteration each"
 
 
 def _reads(node: Any) -> list[str]:

@@ -283,4 +283,5 @@ def _unknown(graph: Any) -> list[str]:
     if not names:
         return []
     shown = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
-    return [f"{len(names)} values have dimensions that depend on the data, taken as 1: {shown}"]
+    have = "1 value has" if len(names) == 1 else f"{len(names)} values have"
+    return [f"{have} dimensions that depend on the data, taken as 1: {shown}"]
