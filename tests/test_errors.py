@@ -9,6 +9,10 @@ import pytest
 from situate.errors import nearest
 
 
+def test_of_no_names_none_is_nearest() -> None:
+    assert nearest("a", ()) == ""
+
+
 @pytest.mark.parametrize("misspelt", ["op7000.bais", "op7000.biass", "0p7000.bias"])
 def test_the_nearest_of_many_names_is_found_without_comparing_all(
     misspelt: str, monkeypatch: pytest.MonkeyPatch

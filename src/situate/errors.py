@@ -45,8 +45,11 @@ class MissingExtra(SituateError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the known name closest to `name`, else the list of known names."""
+    """`; did you mean 'x'?` for the known name closest to `name`, else the list of known names;
+    empty where none is known."""
     names = sorted(known)
+    if not names:
+        return ""
     close = difflib.get_close_matches(name, _likely(name, names), n=1, cutoff=0.5)
     if close:
         return f"; did you mean {close[0]!r}?"
