@@ -22,6 +22,7 @@ from tests.writers.layered import network, placed
         ("encoder.layer", "encoder.layer"),
         ("encoder.block", "encoder.block"),
         ("blocks", "blocks"),
+        ("a\nb.layers", "a\nb.layers"),
         ("model/layers", "model.layers"),
     ],
 )

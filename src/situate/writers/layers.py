@@ -20,7 +20,7 @@ from situate.writers.places import places
 LISTS = ("layers", "layer", "h", "blocks", "block")
 """What networks call the list of their layers."""
 
-_LAYER = re.compile(rf"((?:.*?\.)?(?:{'|'.join(LISTS)}))\.(\d{{1,9}})((?:\..*)?)")
+_LAYER = re.compile(rf"((?:.*?\.)?(?:{'|'.join(LISTS)}))\.(\d{{1,9}})((?:\..*)?)", re.DOTALL)
 
 
 @dataclass(frozen=True)
