@@ -37,12 +37,20 @@ def read_model(
 
     What a user's function prints goes to stderr: stdout is for the answer.
     """
-    dims = dict(_dim(text) for text in dim or ())
+    dims = _dims(dim or ())
     with working(f"reading {model}"), redirect_stdout(sys.stderr):
         graph = find_model(model, optimizer, dims, fresh, signed)
     for warning in graph.warnings:
         note(f"warning: {warning}")
     return graph
+
+
+def _dims(texts: Sequence[str]) -> dict[str, int]:
+    dims: dict[str, int] = {}
+    for name, size in map(_dim, texts):
+        if dims.setdefault(name, size) != size:
+            raise SituateError(f"--dim {name}: given as {dims[name]} and as {size}: give one size")
+    return dims
 
 
 def _dim(text: str) -> tuple[str, int]:
