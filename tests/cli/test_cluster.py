@@ -68,4 +68,4 @@ def test_discover_checks_its_output_first(situate):
 def test_without_a_command_it_says_what_is_missing(situate):
     run = situate("cluster")
     assert run.status == 2
-    assert run.err.startswith("error: ")
+    assert run.err == "error: Missing command: give 'list', 'show NAME' or 'discover'\n"

@@ -32,6 +32,12 @@ def test_an_unknown_method_is_told_its_nearest():
         chosen_of("pots")
 
 
+@pytest.mark.parametrize("methods", ["", ",", "heft,", "heft,,post"])
+def test_an_empty_name_of_a_method_is_said_to_be_one(methods):
+    with pytest.raises(SituateError, match=f"--methods '{methods}': an empty name"):
+        chosen_of(methods)
+
+
 def test_of_equal_plans_the_one_on_fewest_devices_is_best():
     ops = (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 0.0}))
     problem = Problem(Graph("two", ops), Cluster.identical(2))

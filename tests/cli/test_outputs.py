@@ -33,6 +33,11 @@ def test_a_dash_is_no_name_of_a_file():
     check_outputs([], ["./-"])
 
 
+def test_an_empty_name_is_said_to_be_one():
+    with pytest.raises(SituateError, match="cannot write '': it has no name"):
+        check_outputs([], [""])
+
+
 def test_a_pipe_without_a_name_may_be_written():
     read, write = os.pipe()
     check_outputs([], [f"/dev/fd/{write}"])

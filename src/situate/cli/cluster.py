@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from situate.cli.options import Cpus, Json
+from situate.errors import SituateError
 
 if TYPE_CHECKING:
     from situate.cluster import Cluster
 
-app = typer.Typer(
-    help="Show the clusters there are, or describe this machine.", no_args_is_help=False
-)
+app = typer.Typer(no_args_is_help=False)
+
+
+@app.callback(invoke_without_command=True)
+def cluster(context: typer.Context) -> None:
+    """Show the clusters there are, or describe this machine."""
+    if context.invoked_subcommand is None:
+        raise SituateError("Missing command: give 'list', 'show NAME' or 'discover'")
 
 
 @app.command("list")

@@ -23,6 +23,8 @@ def chosen_of(methods: str | None) -> list[str]:
     if methods is None:
         return [name for name in METHODS if name not in LEARNERS]
     names = [name.strip() for name in methods.split(",")]
+    if not all(names):
+        raise SituateError(f"--methods {methods!r}: an empty name: give such as auto,heft")
     for name in names:
         check_method(name)
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):

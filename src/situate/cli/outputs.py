@@ -83,6 +83,8 @@ def _writable(path: str) -> str:
     Nothing that situate writes is Python: a source that is there, such as the model's, stays.
     """
     try:
+        if not path:
+            raise OSError(errno.ENOENT, "it has no name")
         if path == "-":
             raise OSError(errno.EINVAL, "give /dev/stdout, or ./- for a file of that name")
         target = os.path.realpath(path)
