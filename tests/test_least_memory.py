@@ -34,6 +34,15 @@ def test_an_op_needs_what_it_hands_on_and_a_parameter_is_held_already() -> None:
     assert least_peak(Problem(graph, devices(1, 1), "memory")) == 10
 
 
+def test_an_op_needs_that_beside_what_its_unit_holds() -> None:
+    """b runs beside the 6 bytes that its colocation group holds."""
+    ops = (
+        Op("a", seconds={"*": 1.0}, persistent=6, group="g"),
+        Op("b", seconds={"*": 1.0}, workspace=5, group="g"),
+    )
+    assert least_peak(Problem(Graph("g", ops), devices(1, 1), "memory")) == 11
+
+
 def test_where_only_persistent_bytes_count_tensors_need_none() -> None:
     for name, least in (("situate", 23), ("dnn-partitioning", 0)):
         problem = Problem(fork(5, size=7, workspace=2), devices(1, 1), "memory", RULES[name])

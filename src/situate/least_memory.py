@@ -16,13 +16,14 @@ def least_peak(problem: Problem) -> int:
 
 
 def _largest_op(problem: Problem) -> int:
-    """Inputs, outputs and workspace of an op that takes time are on its device at once.
+    """Inputs, outputs and workspace of an op that takes time are on its device at once, beside all
+    that its unit holds.
 
     An op far shorter than the schedule may end at the very instant at which it starts.
     """
     if problem.rules.memory == "persistent":
         return 0
-    need = problem.workspace.copy()
+    need = problem.workspace + problem.unit_persistent[problem.unit]
     size = np.where(problem.resident == 1, 0, problem.size)
     np.add.at(need, problem.producer, size)
     repeat = np.diff(problem.consumer_start)
