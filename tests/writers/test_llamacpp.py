@@ -99,9 +99,11 @@ def test_an_output_that_is_not_with_the_last_gpus_layers_goes_by_name(
     assert ending(homes, output) == options
 
 
-def test_a_plan_as_a_script(tmp_path: Path):
+@pytest.mark.parametrize("held", [(9, 8), (8, 9)])
+def test_a_plan_as_a_script(tmp_path: Path, held: tuple[int, int]):
+    """Also where the experts are most of a layer."""
     paths = [f"layers.{i}.{part}" for i in range(4) for part in ("attention", "mlp.experts.0")]
-    problem = network(paths, kinds=("cpu", "gpu", "gpu"), persistent=[9, 8] * 4)
+    problem = network(paths, kinds=("cpu", "gpu", "gpu"), persistent=[*held] * 4)
     with pytest.warns(UserWarning, match="splits 2 modules"):
         write(problem, schedule(problem, [2, 2, 2, 0, 1, 1, 1, 0]), tmp_path / "run.sh")
     assert (tmp_path / "run.sh").read_text().splitlines() == [

@@ -49,6 +49,7 @@ class Layers:
             depend on a layer, but for those that a layer needs first.
         experts: of every layer with modules called `experts`, by its number, the device that holds
             most of their bytes.
+        trunks: of these layers, by number, the device that the rest of each goes to.
     """
 
     path: str
@@ -56,6 +57,7 @@ class Layers:
     before: tuple[Part, ...]
     after: tuple[Part, ...]
     experts: dict[int, int]
+    trunks: dict[int, int]
 
     @property
     def split(self) -> list[str]:
@@ -105,6 +107,7 @@ def layers(problem: Problem, schedule: Schedule) -> Layers:
     name = _only_list(problem, {match[1] for match in found if match})
     numbered: dict[int, _Use] = defaultdict(_Use)
     experts: dict[int, _Use] = defaultdict(_Use)
+    trunks: dict[int, _Use] = defaultdict(_Use)
     beside: dict[str, _Use] = defaultdict(_Use)
     needed = _needed(problem, schedule)
     for j, (op, match) in enumerate(zip(problem.graph.ops, found, strict=True)):
@@ -112,7 +115,9 @@ def layers(problem: Problem, schedule: Schedule) -> Layers:
         use = (op, device, needed.get(j), float(problem.seconds[j, device]))
         if match:
             numbered[int(match[2])].add(*use)
-            if op.persistent and "experts" in match[3].split("."):
+            if "experts" not in match[3].split("."):
+                trunks[int(match[2])].add(*use)
+            elif op.persistent:
                 experts[int(match[2])].add(*use)
         elif outer := _outermost(paths[j], name):
             beside[outer].add(*use)
@@ -125,6 +130,7 @@ def layers(problem: Problem, schedule: Schedule) -> Layers:
         tuple(beside[path].part(path, by_bytes) for path in before),
         tuple(beside[path].part(path, by_bytes) for path in after),
         {i: use.device(by_bytes=True) for i, use in experts.items()},
+        {i: trunks[i].device(by_bytes) for i in experts if i in trunks},
     )
 
 

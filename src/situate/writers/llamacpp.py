@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from situate.atomic import write_bytes
@@ -22,7 +23,8 @@ EXPERTS = "ffn_.*_exps"
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
-    """Write a script for `sh FILE llama-server -m MODEL`.
+    """Write a script for `sh FILE llama-server -m MODEL`. A layer with experts goes where the rest
+    of it is.
 
     Raises:
         PlanError: the graph names no list of layers, or a GPU's layers are not in one piece.
@@ -30,13 +32,17 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     """
     network, numbers = layers(problem, schedule), places(problem.cluster)
     gpus = [device for device, number in enumerate(numbers) if isinstance(number, int)]
-    pieces = runs(problem, [part for part in network.parts if part.device in gpus])
+    parts = [
+        replace(part, device=network.trunks.get(layer, part.device))
+        for layer, part in enumerate(network.parts)
+    ]
+    pieces = runs(problem, [part for part in parts if part.device in gpus])
     warn_of_splits(network)
     used = [device for device, _ in pieces]
     others = {*network.experts.values(), *(part.device for part in network.after[-1:])}
     used += sorted(others.intersection(gpus).difference(used))
     number = {device: i for i, device in enumerate(used)}
-    homes = [number.get(part.device, CPU) for part in network.parts]
+    homes = [number.get(part.device, CPU) for part in parts]
     experts = {layer: number.get(device, CPU) for layer, device in network.experts.items()}
     output = [number.get(part.device, CPU) for part in network.after[-1:]]
     split = shares(homes, len(used), *output)
