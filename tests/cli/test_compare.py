@@ -71,11 +71,18 @@ def test_a_method_asked_for_by_name_must_apply(situate, model, pair):
     assert (run.status, run.out) == (2, "")
 
 
-@pytest.mark.parametrize("methods", ["hefty", "heft,,etf", ""])
-def test_unknown_methods_are_refused(situate, model, pair, methods):
+@pytest.mark.parametrize(
+    ("methods", "error"),
+    [
+        ("hefty", "error: unknown method 'hefty'"),
+        ("heft,,etf", "error: --methods 'heft,,etf': an empty name"),
+        ("", "error: --methods '': an empty name"),
+    ],
+)
+def test_unknown_methods_are_refused(situate, model, pair, methods, error):
     run = situate("compare", model, "--cluster", pair, "--methods", methods)
     assert (run.status, run.out) == (2, "")
-    assert run.err.startswith("error: unknown method ")
+    assert run.err.startswith(error)
 
 
 def test_methods_that_learn_are_compared_if_they_are_named(situate, model, pair):
