@@ -22,7 +22,7 @@ LONGEST = 256
 """Units that move at once, at most; the lengths tried are powers of two."""
 
 READERS = 2
-"""Units on the other side of a transfer around which moves begin."""
+"""Units that read what a transfer brings around which moves begin."""
 
 Units = NDArray[np.int64]
 
@@ -90,7 +90,6 @@ def _moves(
         first, last = problem.consumer_start[tensor : tensor + 2]
         readers = np.unique(problem.unit[problem.consumers[first:last]])
         readers = readers[of_unit[readers] == target].astype(np.int64)
-        yield Move(readers, source)
         for units in _around(lines, of_unit, int(problem.unit[problem.producer[tensor]])):
             yield Move(units, target)
         for reader in readers[:READERS].tolist():
