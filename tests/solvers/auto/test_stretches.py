@@ -46,11 +46,12 @@ def test_what_keeps_most_bytes_goes_to_the_slow_device() -> None:
     assert search.best.feasible
     assert 0 < np.count_nonzero(search.best.placement) <= 2
     assert search.best.value < 2 * LAYERS + 5
+    assert search.evaluations < 400
 
 
 def test_where_nothing_else_fits_a_stretch_may_be_most_of_the_network() -> None:
     ends, middle = {0: 100, LAYERS - 2: 100}, {3: 300, LAYERS - 5: 300}
-    search = offered(training(250, ends | middle, small=650))
+    search = offered(training(250, ends | middle, small=650), 1600)
     assert search.best is not None
     assert search.best.feasible
 
