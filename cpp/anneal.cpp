@@ -1,7 +1,6 @@
 #include "anneal.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -12,7 +11,7 @@ namespace situate {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
-constexpr int64_t steps_between_clock_readings = 64;
+constexpr int64_t steps_between_questions = 64;
 
 // A plan over capacity costs this much more at once, and more with every byte.
 constexpr double overflow_cost = 0.05;
@@ -54,12 +53,9 @@ void Annealer::restart(const int32_t* placement, const int32_t* order) {
   accept(evaluate(0, never));
 }
 
-void Annealer::run(double temperature, int64_t evaluations, double seconds) {
-  const auto begin = std::chrono::steady_clock::now();
+void Annealer::run(double temperature, int64_t evaluations, const std::function<bool()>& ended) {
   for (int64_t i = 0; i < evaluations; ++i) {
-    if (i % steps_between_clock_readings == 0 &&
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds)
-      break;
+    if (i % steps_between_questions == 0 && ended()) break;
     ++evaluations_;
     const int first = decision_->propose(random_, *blocks_);
     if (first < 0) {
@@ -142,24 +138,25 @@ bool Annealer::fits_anyway() {
   bytes_.assign(p.d, 0);
   workspace_.assign(p.d, 0);
   const auto& device = decision_->device();
+  const auto hold = [&](int on, int64_t bytes) { bytes_[on] = add_bytes(bytes_[on], bytes); };
   for (int op = 0; op < p.n; ++op) {
-    bytes_[device[op]] += p.persistent[op];
+    hold(device[op], p.persistent[op]);
     workspace_[device[op]] = std::max(workspace_[device[op]], p.workspace[op]);
   }
   if (p.memory == Memory::persistent) std::fill(workspace_.begin(), workspace_.end(), 0);
   if (p.memory != Memory::persistent)
     for (int tensor = 0; tensor < p.m; ++tensor) {
       const int home = device[p.producer[tensor]];
-      if (!p.resident[tensor]) bytes_[home] += p.size[tensor];
+      if (!p.resident[tensor]) hold(home, p.size[tensor]);
       int last = home;
       for (const int consumer : p.consumers_of(tensor)) {
         const int there = device[consumer];
-        if (there != home && there != last) bytes_[there] += p.size[tensor];
+        if (there != home && there != last) hold(there, p.size[tensor]);
         last = there;
       }
     }
   for (int d = 0; d < p.d; ++d)
-    if (bytes_[d] + workspace_[d] > p.capacity[d]) return false;
+    if (add_bytes(bytes_[d], workspace_[d]) > p.capacity[d]) return false;
   return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,9 +23,9 @@ class Annealer {
   Annealer(const Problem& problem, Goal goal, uint64_t seed, const int32_t* placement,
            const int32_t* order);
 
-  // Takes up to `evaluations` steps at one temperature (in the unit of the cost), or stops after
-  // `seconds`.
-  void run(double temperature, int64_t evaluations, double seconds);
+  // Takes up to `evaluations` steps at one temperature (in the unit of the cost), fewer if `ended`,
+  // which it asks now and then, says so.
+  void run(double temperature, int64_t evaluations, const std::function<bool()>& ended);
   // What moves together from now on.
   void move(std::shared_ptr<const Blocks> blocks) { blocks_ = std::move(blocks); }
   // Continues from another decision; the best one seen is kept.

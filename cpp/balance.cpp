@@ -1,14 +1,14 @@
 #include "balance.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace situate {
 
 namespace {
-constexpr int64_t steps_between_clock_readings = 256;
+constexpr int64_t steps_between_questions = 256;
 constexpr int64_t steps_between_recounts = 1 << 16;  // sums of differences drift
 }  // namespace
 
@@ -39,6 +39,7 @@ void Balancer::weigh_units() {
 void Balancer::weigh(const int64_t* held, const int64_t* capacity) {
   bytes_.assign(held, held + problem_.n);
   capacity_.assign(capacity, capacity + problem_.d);
+  pieces_.clear();
   weigh_units();
   best_.clear();
   best_fits_ = false;
@@ -248,7 +249,8 @@ const std::vector<std::vector<double>>& Balancer::pieces_on(int device, size_t s
   return pieces_[device];
 }
 
-// Grows a piece unit by unit until its ops alone take longer than the best period, or do not fit.
+// Grows a piece unit by unit until its ops do not fit, or alone take longer than the period of the
+// best that fits.
 std::vector<double> Balancer::pieces_from(size_t begin, size_t step, int device) {
   const auto& p = problem_;
   std::vector<double> loads;
@@ -258,7 +260,8 @@ std::vector<double> Balancer::pieces_from(size_t begin, size_t step, int device)
     const int unit = line_[end];
     for (const int op : p.members_of(unit)) work += p.op_seconds(op, device);
     const bool fits = held_[device] + held_by_unit_[unit] <= capacity_[device];
-    if (work > best_period_ || !fits || !p.may_run(unit, device)) break;
+    const bool too_long = best_fits_ && work > best_period_;
+    if (too_long || !fits || !p.may_run(unit, device)) break;
     move(unit, device);
     ++end;
     if (end % step == 0 || end == line_.size()) loads.push_back(load_[device]);
@@ -270,6 +273,7 @@ std::vector<double> Balancer::pieces_from(size_t begin, size_t step, int device)
 
 void Balancer::split(const std::vector<int32_t>& devices, int step) {
   constexpr double never = std::numeric_limits<double>::infinity();
+  if (step != std::exchange(step_, step)) pieces_.clear();
   const size_t blocks = (line_.size() + step - 1) / step;
   std::vector<double> before(blocks + 1, never);
   before[0] = 0;
@@ -339,13 +343,10 @@ double Balancer::cost() const {
   return most * std::sqrt(std::sqrt(std::sqrt(std::sqrt(sum)))) * penalty;
 }
 
-void Balancer::run(double temperature, int64_t evaluations, double seconds) {
+void Balancer::run(double temperature, int64_t evaluations, const std::function<bool()>& ended) {
   if (movable_.empty()) return;
-  const auto begin = std::chrono::steady_clock::now();
   for (int64_t i = 0; i < evaluations; ++i) {
-    if (i % steps_between_clock_readings == 0 &&
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds)
-      return;
+    if (i % steps_between_questions == 0 && ended()) return;
     if (i % steps_between_recounts == steps_between_recounts - 1) count_all();
     ++evaluations_;
     propose();

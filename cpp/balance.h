@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "problem.h"
@@ -15,7 +16,7 @@ class Balancer {
   // `line` orders all units along the pipeline.
   Balancer(const Problem& problem, uint64_t seed, const int32_t* placement, const int32_t* line);
 
-  void run(double temperature, int64_t evaluations, double seconds);
+  void run(double temperature, int64_t evaluations, const std::function<bool()>& ended);
   void restart(const int32_t* placement);
   // From now on ops hold so many bytes and devices have so much room; the best is sought anew.
   void weigh(const int64_t* held, const int64_t* capacity);
@@ -67,7 +68,8 @@ class Balancer {
   std::vector<uint32_t> stamp_, tensor_stamp_;
   std::vector<int32_t> line_;
   std::vector<std::vector<std::vector<double>>>
-      pieces_;        // of each device: loads of line[i * step, (i + 1 + j) * step)
+      pieces_;        // of each device: loads of line[i * step_, (i + 1 + j) * step_)
+  int step_ = 0;      // that a piece is a multiple of
   uint32_t now_ = 0;  // may wrap around
   std::vector<int32_t> touched_;
   std::vector<Moved> moved_, undone_;

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cmath>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -22,6 +24,7 @@
 #include "anneal.h"
 #include "atomic.h"
 #include "balance.h"
+#include "check.h"
 #include "contraction.h"
 #include "flags.h"
 #include "list_rules.h"
@@ -67,8 +70,14 @@ Decoder decoder_named(const std::string& name) {
   throw std::invalid_argument("unknown decoder " + name);
 }
 
-void check(bool holds, const char* what) {
-  if (!holds) throw std::invalid_argument(what);
+template <typename A>
+auto view(const A& array) {
+  return std::span(array.data(), array.size());
+}
+
+void check_finite(std::span<const float> priorities) {
+  check(std::all_of(priorities.begin(), priorities.end(), [](float x) { return std::isfinite(x); }),
+        "priorities must be finite");
 }
 
 Problem make_problem(const Array<double, 2>& seconds, const Array<int64_t, 1>& size,
@@ -93,8 +102,9 @@ Problem make_problem(const Array<double, 2>& seconds, const Array<int64_t, 1>& s
         "arrays over tensors differ in length");
   check(persistent.size() == n && workspace.size() == n && order.size() == n && unit.size() == n,
         "arrays over ops differ in length");
-  check(capacity.size() == d && pays.size() == d && latency.size() == d * d &&
-            bandwidth.size() == d * d && channel.size() == d * d,
+  const auto pairs = [d](const auto& array) { return array.shape(0) == d && array.shape(1) == d; };
+  check(capacity.size() == d && pays.size() == d && pairs(latency) && pairs(bandwidth) &&
+            pairs(channel) && allowed.shape(1) == d,
         "arrays over devices differ in length");
   p.seconds = copy_of(seconds);
   p.size = copy_of(size);
@@ -114,15 +124,12 @@ Problem make_problem(const Array<double, 2>& seconds, const Array<int64_t, 1>& s
   p.unit = copy_of(unit);
   p.allowed = copy_of(allowed);
   p.pays = copy_of(pays);
-  p.channels = p.channel.empty() ? 0 : *std::max_element(p.channel.begin(), p.channel.end()) + 1;
   p.synchronisation = synchronisation;
   p.blocking = blocking;
   p.contention = contention;
   p.atomic = atomic;
   p.memory = memory_named(memory);
   p.derive();
-  check(allowed.shape(0) == static_cast<size_t>(p.units) && allowed.shape(1) == d,
-        "allowed must be units x devices");
   return p;
 }
 
@@ -136,8 +143,20 @@ void check_placement(const Problem& p, const Array<int32_t, 1>& placement) {
   check_placement(p, placement.data(), placement.size());
 }
 
-const float* row_of(const std::optional<Array<float, 3>>& priorities, const Problem& p,
-                    size_t row) {
+using TransferPriorities = std::optional<Array<float, 3>>;
+
+// Of `count` decisions.
+void check_priorities(const Problem& p, size_t count, std::span<const float> of_ops,
+                      const TransferPriorities& of_transfers) {
+  check_finite(of_ops);
+  if (!of_transfers) return;
+  check(of_transfers->shape(0) == count && of_transfers->shape(1) == static_cast<size_t>(p.m) &&
+            of_transfers->shape(2) == static_cast<size_t>(p.d),
+        "transfer priorities must be decisions x tensors x devices");
+  check_finite(view(*of_transfers));
+}
+
+const float* row_of(const TransferPriorities& priorities, const Problem& p, size_t row) {
   return priorities ? priorities->data() + row * static_cast<size_t>(p.m) * p.d : nullptr;
 }
 
@@ -171,15 +190,15 @@ void on_threads(size_t count, int threads, MakeStep make_step) {
 }
 
 auto evaluate(const Problem& p, const Array<int32_t, 2>& placement, const Array<float, 2>& priority,
-              const std::optional<Array<float, 3>>& transfer_priority, const std::string& decoder,
+              const TransferPriorities& transfer_priority, const std::string& decoder,
               int threads) {
   const size_t count = placement.shape(0), n = static_cast<size_t>(p.n),
                d = static_cast<size_t>(p.d);
   check(placement.shape(1) == n && priority.shape(0) == count && priority.shape(1) == n,
         "placements and priorities must both be k x ops");
-  check(!transfer_priority || transfer_priority->size() == count * p.m * p.d,
-        "transfer priorities must be k x tensors x devices");
+  check_priorities(p, count, view(priority), transfer_priority);
   check_placement(p, placement.data(), placement.size());
+  check(threads > 0, "there must be a thread");
   const Decoder by = decoder_named(decoder);
   std::vector<double> makespan(count);
   std::vector<int64_t> peak(count * d);
@@ -198,12 +217,11 @@ auto evaluate(const Problem& p, const Array<int32_t, 2>& placement, const Array<
 }
 
 auto schedule(const Problem& p, const Array<int32_t, 1>& placement, const Array<float, 1>& priority,
-              const std::optional<Array<float, 3>>& transfer_priority, const std::string& decoder) {
+              const TransferPriorities& transfer_priority, const std::string& decoder) {
   const auto n = static_cast<size_t>(p.n);
   check(placement.size() == n && priority.size() == n,
         "a placement and its priorities have one entry an op");
-  check(!transfer_priority || transfer_priority->size() == static_cast<size_t>(p.m) * p.d,
-        "transfer priorities must be 1 x tensors x devices");
+  check_priorities(p, 1, view(priority), transfer_priority);
   check_placement(p, placement.data(), n);
   Simulator simulator(p);
   std::vector<int64_t> peak(p.d);
@@ -228,7 +246,14 @@ auto schedule(const Problem& p, const Array<int32_t, 1>& placement, const Array<
                          to_numpy(std::move(peak), {static_cast<size_t>(p.d)}));
 }
 
-auto listed(Listed&& result) {
+template <typename Rule>
+auto listed(Rule rule, const Problem& p, double room) {
+  check(room >= 0 && room <= 1, "room is a share of memory: 0 to 1");
+  Listed result;
+  {
+    nb::gil_scoped_release released;
+    result = rule(p, room);
+  }
   const size_t n = result.order.size();
   return std::make_tuple(to_numpy(std::move(result.placement), {n}),
                          to_numpy(std::move(result.order), {n}));
@@ -243,32 +268,47 @@ auto calls(const Problem& p, const Array<int32_t, 1>& placement) {
                          to_numpy(std::move(result.op_end), {n}));
 }
 
-void check_order(const Problem& p, const int32_t* order, size_t count) {
-  check(count == static_cast<size_t>(p.n), "an order has one entry an op");
-  std::vector<int32_t> position(p.n, -1);
-  for (size_t i = 0; i < count; ++i) {
-    check(order[i] >= 0 && order[i] < p.n && position[order[i]] < 0,
-          "an order must be a permutation");
-    position[order[i]] = static_cast<int32_t>(i);
-  }
-  for (int t = 0; t < p.m; ++t)
-    for (const int consumer : p.consumers_of(t))
-      check(position[p.producer[t]] < position[consumer], "an order must be topological");
-}
-
-// What a chain starts from: moves never take an op from where it may not run.
+// What a chain starts from: moves never take an op from where it may not run, or units apart.
 void check_start(const Problem& p, const Array<int32_t, 1>& placement) {
   check_placement(p, placement);
-  for (int op = 0; op < p.n; ++op)
-    check(p.may_run(p.unit[op], placement.data()[op]),
-          "a placement puts an op where it may not run");
+  const int32_t* device = placement.data();
+  for (int op = 0; op < p.n; ++op) {
+    check(p.may_run(p.unit[op], device[op]), "a placement puts an op where it may not run");
+    check(device[op] == device[p.members_of(p.unit[op])[0]],
+          "a placement puts ops of one unit on two devices");
+  }
 }
 
 void check_decision(const Problem& p, const Array<int32_t, 1>& placement,
                     const Array<int32_t, 1>& order) {
   check_start(p, placement);
-  check_order(p, order.data(), order.size());
+  check_order(p, view(order));
 }
+
+using Clock = std::chrono::steady_clock;
+
+// Hears Ctrl-C, which Python tells its main thread alone, while that one works in here.
+class Interruption {
+ public:
+  // Whether it was pressed; whoever asks later, on any thread, is told so too.
+  bool heard(Clock::time_point now) {
+    if (std::this_thread::get_id() == caller_ && now >= next_look_) {
+      next_look_ = now + std::chrono::milliseconds(50);
+      const nb::gil_scoped_acquire acquired;
+      if (PyErr_CheckSignals() != 0) heard_ = true;
+    }
+    return heard_;
+  }
+  // Hands on what Python's handler raised.
+  void raise() const {
+    if (heard_) throw nb::python_error();
+  }
+
+ private:
+  const std::thread::id caller_ = std::this_thread::get_id();
+  Clock::time_point next_look_ = Clock::now();
+  std::atomic<bool> heard_ = false;
+};
 
 // Several independent chains of annealing, advanced together.
 template <typename Chain>
@@ -280,10 +320,21 @@ struct Chains {
   Chains(const Chains&) = delete;
 
   void run(double temperature, int64_t evaluations, double seconds, int threads) {
-    nb::gil_scoped_release released;
-    on_threads(members.size(), threads, [&] {
-      return [&](size_t k) { members[k]->run(temperature, evaluations, seconds); };
-    });
+    check(threads > 0, "there must be a thread");
+    Interruption interruption;
+    const auto advance = [&](size_t k) {
+      const auto begin = Clock::now();
+      members[k]->run(temperature, evaluations, [&, begin] {
+        const auto now = Clock::now();
+        return std::chrono::duration<double>(now - begin).count() > seconds ||
+               interruption.heard(now);
+      });
+    };
+    {
+      nb::gil_scoped_release released;
+      on_threads(members.size(), threads, [&] { return advance; });
+    }
+    interruption.raise();
   }
   int64_t evaluations() const {
     int64_t sum = 0;
@@ -341,9 +392,9 @@ Balancers make_balancers(const Problem& p, uint64_t seed, int count,
                          const Array<int32_t, 1>& placement, const Array<int32_t, 1>& line) {
   check_start(p, placement);
   check(line.size() == static_cast<size_t>(p.units), "the line has one entry a unit");
-  check(std::all_of(line.data(), line.data() + line.size(),
-                    [&](int32_t u) { return u >= 0 && u < p.units; }),
-        "the line names a unit that does not exist");
+  std::vector<uint8_t> seen(p.units);
+  for (const int32_t u : view(line))
+    check(u >= 0 && u < p.units && !seen[u]++, "the line names every unit once");
   Balancers chains;
   for (int k = 0; k < count; ++k)
     chains.members.push_back(
@@ -370,6 +421,10 @@ void weigh(Balancers& chains, size_t k, const Array<int64_t, 1>& held,
   check(held.size() == static_cast<size_t>(chain.problem().n), "bytes have one entry an op");
   check(capacity.size() == static_cast<size_t>(chain.problem().d),
         "capacities have one entry a device");
+  check_bytes({view(held)});
+  check(std::all_of(capacity.data(), capacity.data() + capacity.size(),
+                    [](int64_t bytes) { return -most_bytes < bytes && bytes <= most_bytes; }),
+        "capacities are at most 2^62 bytes");
   chain.weigh(held.data(), capacity.data());
 }
 
@@ -395,14 +450,14 @@ Numpy<int64_t> contract(const Array<int64_t, 1>& start, const Array<int64_t, 1>&
                         [](int64_t count) { return count > 0 && count <= INT32_MAX; }),
         "at least one group, longer than the average");
   check(start.size() == units + 1 && persistent.size() == units && allowed.shape(0) == units &&
-            bytes.size() == edges && allowed.shape(1) == capacity.size(),
+            bytes.size() == edges && allowed.shape(1) == capacity.size() && capacity.size() > 0,
         "arrays over units, edges or devices differ in length");
+  check_bytes({view(persistent)});
   check(start.data()[0] == 0 && start.data()[units] == static_cast<int64_t>(edges) &&
             std::is_sorted(start.data(), start.data() + units + 1) &&
             std::all_of(neighbour.data(), neighbour.data() + edges,
                         [&](int64_t u) { return u >= 0 && u < static_cast<int64_t>(units); }),
         "rows must follow each other and name units");
-  const auto view = [](const auto& array) { return std::span(array.data(), array.size()); };
   nb::gil_scoped_release released;
   Contraction contraction({static_cast<int>(units), static_cast<int>(capacity.size()), view(start),
                            view(neighbour), view(bytes), view(seconds), view(persistent),
@@ -459,10 +514,10 @@ NB_MODULE(_core, module) {
       [](const Problem& p) { return to_numpy(upward_rank(p), {static_cast<size_t>(p.n)}); },
       "problem"_a);
   module.def(
-      "heft", [](const Problem& p, double room) { return listed(heft(p, room)); }, "problem"_a,
+      "heft", [](const Problem& p, double room) { return listed(heft, p, room); }, "problem"_a,
       "room"_a);
   module.def(
-      "etf", [](const Problem& p, double room) { return listed(etf(p, room)); }, "problem"_a,
+      "etf", [](const Problem& p, double room) { return listed(etf, p, room); }, "problem"_a,
       "room"_a);
   module.def("calls", &calls, "problem"_a, "placement"_a);
 

@@ -79,7 +79,7 @@ void Contraction::contract(int count, double limit) {
 bool Contraction::linked() const {
   for (const int a : groups())
     for (const auto& [b, flow] : flow_[a])
-      if (share(a, b)) return true;
+      if (a < b && share(a, b)) return true;
   return false;
 }
 

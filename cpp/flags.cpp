@@ -23,6 +23,8 @@ using Seconds = std::chrono::duration<double>;
 // Reads of the flag between two looks at the clock.
 constexpr int kReads = 64;
 
+constexpr double kLongestSleep = 3600;
+
 uint32_t read(const uint32_t& flag) {
   return std::atomic_ref<uint32_t>(const_cast<uint32_t&>(flag)).load(std::memory_order_acquire);
 }
@@ -71,8 +73,8 @@ bool wait(const uint32_t& flag, uint32_t value, double limit, double spin) {
   } while (Seconds(Clock::now() - begin).count() < awake);
   for (uint32_t now = read(flag); !reached(now, value); now = read(flag)) {
     const double left = Seconds(end - Clock::now()).count();
-    if (left <= 0) return false;
-    sleep_while(flag, now, left);
+    if (!(left > 0)) return false;
+    sleep_while(flag, now, std::min(left, kLongestSleep));
   }
   return true;
 }

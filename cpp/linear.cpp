@@ -2,13 +2,23 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <tuple>
+#include <utility>
 
 namespace situate {
 
 namespace {
 constexpr double never = std::numeric_limits<double>::infinity();
+
+// Consumers of a tensor that are looked through for each of them: what all its consumers would take
+// is their square.
+constexpr size_t few = 16;
+
+std::span<const int32_t> first_few(std::span<const int32_t> consumers) {
+  return consumers.first(std::min(consumers.size(), few));
 }
+}  // namespace
 
 LinearTimer::LinearTimer(const Problem& problem, const LinearDecision& decision, bool count_bytes)
     : problem_(problem),
@@ -33,6 +43,11 @@ LinearTimer::LinearTimer(const Problem& problem, const LinearDecision& decision,
   }
   for (int op = 0; op < p.n; ++op)
     if (p.persistent[op] > 0) holding_.push_back(op);
+  int hubs = 0;
+  for (int tensor = 0; tensor < p.m; ++tensor)
+    hub_.push_back(p.consumers_of(tensor).size() > few ? hubs++ : -1);
+  uses_.resize(static_cast<size_t>(hubs) * p.d);
+  known_in_.assign(hubs, 0);
   times_ = static_cast<size_t>(p.d) + p.channels;
   width_ = times_ + 2 + (count_bytes ? 2 * p.d : 0);
   stride_ = std::max(16, static_cast<int>(width_));
@@ -43,8 +58,9 @@ LinearTimer::LinearTimer(const Problem& problem, const LinearDecision& decision,
   }
   checkpoints_.resize((p.n / stride_ + 1) * width_);
   new_checkpoints_.resize(checkpoints_.size());
-  arrival_.resize(static_cast<size_t>(p.m) * p.d);
+  arrival_.resize(p.inputs.size());
   new_arrival_.resize(arrival_.size());
+  next_there_.resize(arrival_.size());
 }
 
 void LinearTimer::restore(int checkpoint) {
@@ -63,8 +79,9 @@ void LinearTimer::save(int checkpoint) {
 double LinearTimer::time(int first, double limit, bool within_memory) {
   const auto& p = problem_;
   first_ = first / stride_ * stride_;
+  ++walk_;
   restore(first_ / stride_);
-  arrivals_.clear();
+  arrived_.clear();
   if (count_bytes_) hold_persistent();
   const auto& order = decision_.order();
   const auto& devices = decision_.device();
@@ -106,23 +123,36 @@ void LinearTimer::receive_inputs(int op, int device) {
   }
 }
 
-bool LinearTimer::first_use(int tensor, int op, int device) const {
-  for (const int consumer : problem_.consumers_of(tensor))
-    if (decision_.device()[consumer] == device &&
-        decision_.position(consumer) < decision_.position(op))
-      return false;
-  return true;
+bool LinearTimer::first_use(int tensor, int op, int device) {
+  const int here = decision_.position(op);
+  for (const int consumer : first_few(problem_.consumers_of(tensor)))
+    if (decision_.device()[consumer] == device && decision_.position(consumer) < here) return false;
+  return hub_[tensor] < 0 || uses_of(tensor)[device].first >= here;
+}
+
+// Of a hub on every device, counted once a walk.
+const LinearTimer::Uses* LinearTimer::uses_of(int tensor) {
+  const int hub = hub_[tensor];
+  Uses* uses = uses_.data() + static_cast<size_t>(hub) * problem_.d;
+  if (known_in_[hub] == walk_) return uses;
+  known_in_[hub] = walk_;
+  std::fill_n(uses, problem_.d, Uses{problem_.n, -1});
+  for (const int consumer : problem_.consumers_of(tensor)) {
+    Uses& there = uses[decision_.device()[consumer]];
+    there.first = std::min(there.first, decision_.position(consumer));
+    there.last = std::max(there.last, decision_.position(consumer));
+  }
+  return uses;
 }
 
 double LinearTimer::start_of(int op, int device) const {
   const auto& p = problem_;
   double start = state_[device];
-  for (const int tensor : p.inputs_of(op)) {
-    const int producer = p.producer[tensor];
+  for (int input = p.input_start[op]; input < p.input_start[op + 1]; ++input) {
+    const int tensor = p.inputs[input], producer = p.producer[tensor];
     if (decision_.device()[producer] == device || (p.blocking && !p.signal[tensor])) continue;
-    const size_t at = static_cast<size_t>(tensor) * p.d + device;
     const bool old = decision_.position(producer) < first_;
-    start = std::max(start, old ? arrival_[at] : new_arrival_[at]);
+    start = std::max(start, old ? arrival_[input] : new_arrival_[input]);
   }
   return start;
 }
@@ -134,16 +164,15 @@ void LinearTimer::send_outputs(int op, int device, double now) {
   for (const int tensor : p.outputs_of(op)) {
     if (p.blocking && !p.signal[tensor]) continue;
     const size_t first_of_tensor = sends_.size();
-    for (const int consumer : p.consumers_of(tensor)) {
-      const int target = devices[consumer];
+    for (int i = p.consumer_start[tensor]; i < p.consumer_start[tensor + 1]; ++i) {
+      const int consumer = p.consumers[i], target = devices[consumer];
       if (target == device) continue;
-      const int use = decision_.position(consumer);
+      const int use = decision_.position(consumer), input = p.place_in_inputs[i];
       size_t s = first_of_tensor;
       while (s < sends_.size() && sends_[s].target != target) ++s;
-      if (s == sends_.size())
-        sends_.push_back({use, tensor, target});
-      else
-        sends_[s].first_use = std::min(sends_[s].first_use, use);
+      if (s == sends_.size()) sends_.push_back({use, tensor, target, -1});
+      sends_[s].first_use = std::min(sends_[s].first_use, use);
+      next_there_[input] = std::exchange(sends_[s].input, input);
     }
   }
   if (sends_.size() > 1)
@@ -158,10 +187,11 @@ void LinearTimer::send_outputs(int op, int device, double now) {
       begin = std::max(begin, free);
       free = begin + seconds;
     }
-    const size_t at = static_cast<size_t>(send.tensor) * p.d + send.target;
-    new_arrival_[at] = begin + seconds;
     if (count_bytes_) live_[send.target] += static_cast<double>(p.size[send.tensor]);
-    arrivals_.push_back({at, begin + seconds});
+    for (int input = send.input; input >= 0; input = next_there_[input]) {
+      new_arrival_[input] = begin + seconds;
+      arrived_.push_back(input);
+    }
   }
 }
 
@@ -190,12 +220,11 @@ bool LinearTimer::count(int op, int device, bool within_memory) {
   return true;
 }
 
-bool LinearTimer::last_use(int tensor, int op, int device) const {
-  for (const int consumer : problem_.consumers_of(tensor))
-    if (decision_.device()[consumer] == device &&
-        decision_.position(consumer) > decision_.position(op))
-      return false;
-  return true;
+bool LinearTimer::last_use(int tensor, int op, int device) {
+  const int here = decision_.position(op);
+  for (const int consumer : first_few(problem_.consumers_of(tensor)))
+    if (decision_.device()[consumer] == device && decision_.position(consumer) > here) return false;
+  return hub_[tensor] < 0 || uses_of(tensor)[device].last <= here;
 }
 
 void LinearTimer::calibrate(const std::vector<int64_t>& peak) {
@@ -207,7 +236,7 @@ void LinearTimer::calibrate(const std::vector<int64_t>& peak) {
 
 void LinearTimer::commit() {
   if (count_bytes_) std::copy_n(peak_, problem_.d, committed_peak_.begin());
-  for (const auto& arrival : arrivals_) arrival_[arrival.at] = arrival.time;
+  for (const int input : arrived_) arrival_[input] = new_arrival_[input];
   const size_t from = first_ / stride_ * width_;
   std::copy(new_checkpoints_.begin() + from, new_checkpoints_.end(), checkpoints_.begin() + from);
 }

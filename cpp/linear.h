@@ -25,21 +25,24 @@ class LinearTimer {
   void calibrate(const std::vector<int64_t>& peak);
 
  private:
-  struct Arrival {
-    size_t at;
-    double time;
-  };
   struct Send {
     int32_t first_use, tensor, target;
+    int32_t input;  // of a consumer there, from which `next_there_` leads to the others
+  };
+
+  // First and last position at which a device uses a tensor.
+  struct Uses {
+    int32_t first, last;
   };
 
   double start_of(int op, int device) const;
   void receive_inputs(int op, int device);
-  bool first_use(int tensor, int op, int device) const;
+  bool first_use(int tensor, int op, int device);
   void send_outputs(int op, int device, double now);
   void hold_persistent();
   bool count(int op, int device, bool within_memory);
-  bool last_use(int tensor, int op, int device) const;
+  bool last_use(int tensor, int op, int device);
+  const Uses* uses_of(int tensor);
   void restore(int checkpoint);
   void save(int checkpoint);
 
@@ -58,9 +61,14 @@ class LinearTimer {
   std::vector<int32_t> holding_;  // ops with persistent bytes
   std::vector<double> held_, room_, committed_peak_;
   std::vector<double> checkpoints_, new_checkpoints_;
-  std::vector<double> arrival_, new_arrival_;  // tensors x devices
-  std::vector<Arrival> arrivals_;
+  std::vector<double> arrival_, new_arrival_;  // of inputs that come from elsewhere
+  std::vector<int32_t> arrived_;               // inputs with a new arrival
+  std::vector<int32_t> next_there_;            // of inputs
   std::vector<Send> sends_;
+  std::vector<int32_t> hub_;       // of each tensor, -1 where it has few consumers
+  std::vector<Uses> uses_;         // hubs x devices
+  std::vector<int64_t> known_in_;  // walk for which a hub's uses are known
+  int64_t walk_ = 0;
 };
 
 }  // namespace situate

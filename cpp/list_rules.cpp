@@ -72,18 +72,18 @@ class PartialSchedule {
   int64_t short_of(int op, int device) const {
     if (p_.memory == Memory::persistent && device_of_unit_[p_.unit[op]] >= 0) return 0;
     int64_t need = device_of_unit_[p_.unit[op]] < 0 ? held_[p_.unit[op]] : 0;
-    if (p_.memory != Memory::persistent) need += p_.start_bytes[op];
+    if (p_.memory != Memory::persistent) need = add_bytes(need, p_.start_bytes[op]);
     for (const int tensor : p_.inputs_of(op)) {
       const int producer = p_.producer[tensor];
       if (!placed_[producer] && device_of_unit_[p_.unit[producer]] < 0 &&
           p_.unit[producer] != p_.unit[op])
-        need += held_[p_.unit[producer]];
+        need = add_bytes(need, held_[p_.unit[producer]]);
       if (p_.memory != Memory::persistent && placed_[producer] &&
           device_of_unit_[p_.unit[producer]] != device &&
           std::isnan(arrival_[static_cast<size_t>(tensor) * p_.d + device]))
-        need += p_.size[tensor];
+        need = add_bytes(need, p_.size[tensor]);
     }
-    return std::max<int64_t>(0, used_[device] + need - room_[device]);
+    return std::max<int64_t>(0, add_bytes(used_[device], need) - room_[device]);
   }
 
   void commit(int op, int device) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -10,11 +10,16 @@ namespace situate {
 
 enum class Memory { time, step, persistent };
 
+// Of all sizes together, and of a device without a limit.
+constexpr int64_t most_bytes = int64_t{1} << 62;
+
+// What counts some bytes twice ends here.
+inline int64_t add_bytes(int64_t a, int64_t b) { return b > most_bytes - a ? most_bytes : a + b; }
+
 struct Problem {
-  int n = 0;         // ops
-  int m = 0;         // tensors
-  int d = 0;         // devices
-  int channels = 0;  // shared media and ordered pairs
+  int n = 0;  // ops
+  int m = 0;  // tensors
+  int d = 0;  // devices
   bool blocking = false;
   bool contention = true;
   bool atomic = false;  // a device runs all its ops as one call (dnn-partitioning)
@@ -38,14 +43,17 @@ struct Problem {
   std::vector<uint8_t> allowed;                // units x d
 
   // Derived by derive().
+  int channels = 0;  // shared media and ordered pairs
   int units = 0;
   std::vector<int32_t> output_start, outputs;  // tensors each op produces
   std::vector<int32_t> input_start, inputs;    // tensors each op consumes
+  std::vector<int32_t> place_in_inputs;        // of each of `consumers`
   std::vector<int32_t> member_start, members;  // ops of each unit
   std::vector<uint8_t> signal;                 // m: size zero and no own time
   std::vector<int64_t> start_bytes;            // n: what an op's start takes on its device
   std::vector<int32_t> place_in_order;         // n: inverse of order
 
+  // Throws std::invalid_argument where what is given is no problem.
   void derive();
 
   double op_seconds(int op, int device) const {
@@ -71,10 +79,19 @@ struct Problem {
   }
 
  private:
+  void check_numbers() const;
+  void check_indices() const;
+  void check_units() const;
+
   static std::span<const int32_t> row(const std::vector<int32_t>& start,
                                       const std::vector<int32_t>& items, int i) {
     return {items.data() + start[i], items.data() + start[i + 1]};
   }
 };
+
+// Throw std::invalid_argument: bytes that are negative or more than `most_bytes` in all; an order
+// that is not a topological one of all ops.
+void check_bytes(std::initializer_list<std::span<const int64_t>> sizes);
+void check_order(const Problem& problem, std::span<const int32_t> order);
 
 }  // namespace situate

@@ -55,7 +55,11 @@ void Simulator::reset() {
   touched_.clear();
   std::fill(first_transfer_.begin(), first_transfer_.end(), -1);
   std::fill(running_.begin(), running_.end(), -1);
-  std::fill(channels_.begin(), channels_.end(), Channel{});
+  for (auto& channel : channels_) {
+    channel.first = channel.last = -1;
+    channel.others.clear();
+    channel.busy = channel.touched = false;
+  }
   std::fill(used_.begin(), used_.end(), 0);
   for (auto& heap : ready_) heap.clear();
 }
@@ -219,34 +223,45 @@ void Simulator::free_inputs(int op) {
   }
 }
 
-// The order of requests of one instant.
+// First come, first served, and at one instant by priority.
 bool Simulator::goes_first(int a, int b) const {
   const auto &x = transfers_[a], &y = transfers_[b];
+  if (x.requested != y.requested) return x.requested < y.requested;
   if (x.priority != y.priority) return x.priority > y.priority;
   return x.tensor != y.tensor ? x.tensor < y.tensor : x.target < y.target;
 }
 
-// Behind all requests of earlier instants, and among those of this instant at its place.
 void Simulator::enqueue(int index, double now) {
   auto& transfer = transfers_[index];
   transfer.requested = now;
   const int c =
       problem_.channel[static_cast<size_t>(transfer.source) * problem_.d + transfer.target];
   auto& channel = channels_[c];
-  const auto stays = [&](int other) {
-    return transfers_[other].requested < now || goes_first(other, index);
-  };
-  int32_t* link = channel.first < 0 || !stays(channel.last)
-                      ? &channel.first
-                      : &transfers_[channel.last].next_in_queue;
-  while (*link >= 0 && stays(*link)) link = &transfers_[*link].next_in_queue;
-  transfer.next_in_queue = *link;
-  *link = index;
-  if (transfer.next_in_queue < 0) channel.last = index;
+  if (channel.first < 0) {
+    channel.first = channel.last = index;
+  } else if (goes_first(channel.last, index)) {
+    channel.last = transfers_[channel.last].next_in_queue = index;
+  } else {
+    channel.others.push_back(index);
+    std::push_heap(channel.others.begin(), channel.others.end(), goes_behind());
+  }
   if (!channel.touched) {
     channel.touched = true;
     touched_.push_back(c);
   }
+}
+
+int Simulator::take_first(Channel& channel) {
+  auto& heap = channel.others;
+  const int first = channel.first;
+  if (heap.empty() || (first >= 0 && goes_first(first, heap.front()))) {
+    channel.first = transfers_[first].next_in_queue;
+    return first;
+  }
+  std::pop_heap(heap.begin(), heap.end(), goes_behind());
+  const int other = heap.back();
+  heap.pop_back();
+  return other;
 }
 
 // Queues the requests of this instant and starts the first of every free channel.
@@ -265,11 +280,9 @@ void Simulator::launch_requests(double now) {
   for (const int c : touched_) {
     auto& channel = channels_[c];
     channel.touched = false;
-    if (channel.busy || channel.first < 0) continue;
-    const int transfer = channel.first;
-    channel.first = transfers_[transfer].next_in_queue;
+    if (channel.busy || !channel.waits()) continue;
     channel.busy = true;
-    begin_transfer<Live>(transfer, now);
+    begin_transfer<Live>(take_first(channel), now);
   }
   touched_.clear();
 }

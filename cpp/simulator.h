@@ -18,7 +18,7 @@ struct Transfer {
   int32_t tensor, source, target;
   int32_t waiting;         // consumers on the target that have not ended
   int32_t next_of_tensor;  // another transfer of the same tensor, -1 at the end
-  int32_t next_in_queue;   // behind this one on its channel, -1 at the end
+  int32_t next_in_queue;   // behind this one in its channel's queue, -1 at the end
   float priority;
   double requested, start, end;
 };
@@ -41,8 +41,10 @@ class Simulator {
     int32_t what;  // a device whose op ends, or devices + a transfer that ends
   };
   struct Channel {
-    int32_t first = -1, last = -1;
+    int32_t first = -1, last = -1;  // queue of those that came in the order in which they go
+    std::vector<int32_t> others;    // heap
     bool busy = false, touched = false;
+    bool waits() const { return first >= 0 || !others.empty(); }
   };
 
   void reset();
@@ -84,6 +86,7 @@ class Simulator {
     return [this](int a, int b) { return goes_first(b, a); };
   }
   void enqueue(int transfer, double now);
+  int take_first(Channel& channel);
   int add_transfer(int tensor, int target, float priority);
   void peak_over_time(double makespan, int64_t* peak);
   void peak_per_step(int64_t* peak);

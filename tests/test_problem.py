@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from situate.cluster import Cluster, Device, Link
+from situate.costs.measured import Costs, MeasuredDevice
 from situate.errors import GraphError, SituateError
 from situate.graph import Graph, Op, Tensor
 from situate.problem import RULES, UNLIMITED, Problem, Rules
@@ -164,15 +165,38 @@ def test_times_whose_sum_is_no_number_are_an_error(ops, tensors, place):
         Problem(Graph("g", ops, tensors), cluster(GPU, CPU))
 
 
+def test_on_one_device_no_tensor_is_what_takes_too_long():
+    endless = (Tensor("t", 0, 8, (1,), seconds=1e308),)
+    graph = Graph("g", (Op("a", seconds=FREE), Op("b", seconds={"*": 1e301})), endless, unit="")
+    with pytest.raises(SituateError, match=r"more than 1e\+300: look at op 'b'"):
+        Problem(graph, cluster(GPU))
+
+
 def test_one_device_sends_nothing_however_long_that_would_take():
     endless = tuple(Tensor(f"t{i}", 0, 8, (1,), seconds=1e308) for i in range(2))
     assert Problem(Graph("g", ops("a", "b"), endless), cluster(GPU)).serial_seconds == 2.0
+
+
+def test_measured_workspaces_whose_sum_is_too_large_are_an_error() -> None:
+    known = MeasuredDevice("gpu0", "gpu", workspace={"s": 2**53, "r": 2**53 - 1})
+    costs = Costs("m", "2026-01-01T00:00:00", {}, [known])
+    each = tuple(Op(f"op{i}", seconds=FREE, signature="s" if i else "r") for i in range(1025))
+    with pytest.raises(SituateError, match=r"cost file are \d+ bytes, more than 2\^62.*op 'op1'"):
+        Problem(Graph("g", each), cluster(GPU), costs=costs)
+    Problem(Graph("g", each[:512]), cluster(GPU), costs=costs)
 
 
 def test_a_link_so_slow_that_a_transfer_never_ends_is_an_error():
     slow = Cluster("c", (GPU, CPU), (Link("*", "*", 5e-324),))
     with pytest.raises(SituateError, match=r"add up to more than 1e\+300 .*link"):
         Problem(Graph("g", ops("a", "b"), (Tensor("t", 0, 8, (1,)),)), slow)
+
+
+def test_a_synchronisation_that_never_ends_is_an_error_that_names_it():
+    graph = Graph("g", ops("a", "b"), (Tensor("t", 0, 8, (1,)),))
+    late = cluster(GPU, CPU, synchronisation=1e301)
+    with pytest.raises(SituateError, match=r"1e\+300 .*: look at the cluster's synchronisation"):
+        Problem(graph, late)
 
 
 def test_a_group_whose_ops_run_on_different_devices_is_an_error():
@@ -267,6 +291,38 @@ def test_depth_first_every_op_comes_once_and_after_what_it_needs(seed):
     order = problem.depth_first.tolist()
     assert sorted(order) == list(range(problem.n))
     assert all(order.index(a) < order.index(b) for a, b in problem.graph.edges())
+
+
+class Counted:
+    """The number of an op, which counts how often it is asked for."""
+
+    asked = 0
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __index__(self) -> int:
+        Counted.asked += 1
+        return self.number
+
+    def __hash__(self) -> int:
+        return hash(self.number)
+
+    def __eq__(self, other: object) -> bool:
+        return self.number == other
+
+
+def test_depth_first_looks_at_the_inputs_of_an_op_that_many_wait_for_no_more_often(monkeypatch):
+    """40 inputs of a hub that each op of a chain of 40 reads: 119 edges."""
+    n = 40
+    edges = [(i, n) for i in range(n)] + [(n, n + 1 + i) for i in range(n)]
+    edges += [(n + i, n + 1 + i) for i in range(1, n)]
+    graph = Graph("g", ops(*map(str, range(2 * n + 1))), control=tuple(edges))
+    problem = Problem(graph, cluster(GPU))
+    monkeypatch.setattr(Graph, "edges", lambda _: [(Counted(a), b) for a, b in edges])
+    monkeypatch.setattr(Counted, "asked", 0)
+    assert problem.depth_first.tolist() == [*reversed(range(n)), *range(n, 2 * n + 1)]
+    assert Counted.asked < 8 * len(edges)
 
 
 @pytest.mark.parametrize("seed", range(100))

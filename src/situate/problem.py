@@ -15,7 +15,8 @@ from situate.costs.lookup import workspace_of
 from situate.costs.measured import Costs
 from situate.costs.roofline import op_seconds
 from situate.errors import GraphError, SituateError, nearest
-from situate.graph import Graph, Op
+from situate.given import check_items
+from situate.graph import TOTAL_LIMIT, Graph, Op
 
 Objective = Literal["time", "memory", "throughput"]
 Transfers = Literal["overlapped", "blocking", "atomic"]
@@ -49,6 +50,7 @@ class Rules(msgspec.Struct, frozen=True):
     (REGAL, A.4); `persistent`: persistent bytes only."""
 
     def __post_init__(self) -> None:
+        check_items([self], Rules, lambda _: "rules")
         known = {"transfers": (None, *get_args(Transfers)), "memory": get_args(Memory)}
         for setting, values in known.items():
             value = getattr(self, setting)
@@ -107,7 +109,7 @@ class Problem:
     Raises:
         SituateError: an unknown objective, rules or pinned device; rules of one's own by the name
             of others in `RULES`; an op that no device can run or hold; times that add up to more
-            than `LONGEST`.
+            than `LONGEST`, or measured workspaces to more than 2^62 bytes.
     """
 
     graph: Graph
@@ -119,6 +121,7 @@ class Problem:
     def __post_init__(self) -> None:
         if isinstance(self.rules, str):
             object.__setattr__(self, "rules", find_rules(self.rules))
+        check_items([self], Problem, lambda _: "problem")
         name = self.rules.name
         if name in RULES and self.rules != RULES[name]:
             raise SituateError(
@@ -129,6 +132,8 @@ class Problem:
             raise SituateError(f"unknown objective {self.objective!r}{hint}")
         self._check_placeable()
         self._check_finite()
+        if self.costs is not None:
+            self._check_workspace()
 
     def __repr__(self) -> str:
         return f"<Problem: {self.graph!r} on {self.cluster.name!r}, for {self.objective}>"
@@ -283,7 +288,7 @@ class Problem:
         stack = [op for op in reversed(self.graph.order) if not needed[op]]
         while stack:
             op = stack[-1]
-            missing = [i for i in inputs[op] if not done[i]]
+            missing = [] if done[op] else [i for i in inputs[op] if not done[i]]
             if missing:
                 stack.extend(sorted(missing, key=place.__getitem__))
                 continue
@@ -360,21 +365,35 @@ class Problem:
     def _check_finite(self) -> None:
         """No sum of times may overflow, whatever the schedule."""
         if self.serial_seconds > LONGEST:
-            times = np.concatenate(self._longest_times)
+            unit = f" {self.graph.unit}".rstrip()
             raise SituateError(
                 f"the times of graph {self.graph.name!r} on cluster {self.cluster.name!r} add up "
-                f"to more than {LONGEST} {self.graph.unit}: {self._longest(int(times.argmax()))}"
+                f"to more than {LONGEST}{unit}: look at {self._longest()}"
+            )
+
+    def _check_workspace(self) -> None:
+        """Measured workspaces may be too much for sums of bytes, which the graph's own are not."""
+        total = sum(sum(array.tolist()) for array in (self.size, self.persistent, self.workspace))
+        if total > TOTAL_LIMIT:
+            largest = self.graph.ops[int(self.workspace.argmax())].name
+            raise SituateError(
+                f"all sizes of graph {self.graph.name!r} with the workspaces of the cost file are "
+                f"{total} bytes, more than 2^62: look at op {largest!r}"
             )
 
     def _slowest(self, size: NDArray[np.int64]) -> NDArray[np.float64]:
         """Seconds that tensors of these sizes take over the worst of all links."""
         return np.asarray(self.latency.max() + size / self.bandwidth.min())
 
-    def _longest(self, item: int) -> str:
-        """The op or, counted after the ops, the tensor that takes longest."""
+    def _longest(self) -> str:
+        """What takes longest: an op, a tensor, or the synchronisation that every tensor pays."""
+        times = np.concatenate(self._longest_times)[: self.n if self.d == 1 else None]
+        item = int(times.argmax())
+        if self.d > 1 and self.cluster.synchronisation > times[item]:
+            return "the cluster's synchronisation"
         if item < self.n:
-            return f"look at op {self.graph.ops[item].name!r}"
-        named = f"look at tensor {self.graph.tensors[item - self.n].name!r}"
+            return f"op {self.graph.ops[item].name!r}"
+        named = f"tensor {self.graph.tensors[item - self.n].name!r}"
         if np.isnan(self.transfer_seconds[item - self.n]):
             return f"{named} and at the links' bandwidth and latency"
         return named

@@ -15,12 +15,16 @@ from msgspec.structs import replace
 
 from situate import _core
 from situate.cluster import Cluster, Device, Link
+from situate.evaluators import calls
 from situate.evaluators.calls import schedule_calls
+from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.simulator import core_problem
 from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.problem import RULES, Problem
 from situate.readers import read
+from situate.solvers.search import Search
 from tests.oracle.problems import random_decision, random_problem
+from tests.solvers.families import devices, fork
 
 DATA = Path(__file__).parent.parent / "data" / "dnn-partitioning"
 
@@ -197,3 +201,13 @@ def test_only_persistent_bytes_count() -> None:
     graph = Graph("g", ops, (Tensor("t", 0, 70, (1,)),))
     problem = Problem(graph, _small().cluster, "time", "dnn-partitioning")  # type: ignore[arg-type]
     assert schedule_calls(problem, np.array([1, 1], np.int32)).peak.tolist() == [0, 5, 0]
+
+
+def test_of_one_problem_the_core_makes_its_own_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search or a learner asks for very many schedules."""
+    problem = Problem(fork(6), devices(1, 1), rules=RULES["dnn-partitioning"])
+    search, machine = Search(problem, 0.0, None, 100, 0, 1, None), SimulatedMachine(problem)
+    monkeypatch.setattr(calls, "core_problem", None)
+    placement = np.zeros(problem.n, np.int32)
+    best = search.offer(placement, np.arange(problem.n, dtype=np.int32))
+    assert machine.measure(placement[None], 0).seconds.tolist() == [best.value]

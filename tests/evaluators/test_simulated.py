@@ -52,6 +52,27 @@ def test_a_noisy_time_is_one_that_a_step_can_take(noise: float, seconds: float) 
     assert (noisy.seconds <= LONGEST).all()
 
 
+@pytest.mark.parametrize(
+    ("placements", "message"),
+    [
+        (PLACEMENTS + 0.7, r"integers of shape \(6, 4\), got float64"),
+        (PLACEMENTS + np.nan, r"integers of shape \(6, 4\), got float64"),
+        (PLACEMENTS[0], r"integers of shape \(4, 4\), got int32 of shape \(4,\)"),
+        (PLACEMENTS.astype(np.int64) + 2**32, "sample 8: op .* is placed on device 4294967296"),
+    ],
+)
+def test_what_is_no_placement_is_refused(placements: object, message: str) -> None:
+    """A cast to 32 bits makes a device of each."""
+    with pytest.raises(SituateError, match=message):
+        machine(0.0).measure(placements, 8)
+
+
+def test_placements_may_be_of_any_integers() -> None:
+    wanted = machine(0.1).measure(PLACEMENTS, 8).seconds.tolist()
+    for given in (PLACEMENTS.tolist(), np.asfortranarray(PLACEMENTS, np.uint8)):
+        assert machine(0.1).measure(given, 8).seconds.tolist() == wanted
+
+
 @pytest.mark.parametrize("noise", [-0.1, np.inf, np.nan])
 def test_noise_that_is_none_is_refused(noise: float) -> None:
     with pytest.raises(SituateError, match="noise: must be finite and not negative"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,33 +12,51 @@ from situate.evaluators.simulator import core_problem
 from situate.problem import Problem
 from situate.schedule import Schedule
 
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+_Table = tuple[Ints, Ints, Ints, Floats, Floats]
 
-def schedule_calls(problem: Problem, placement: NDArray[np.int32]) -> Schedule:
+
+def schedule_calls(
+    problem: Problem, placement: NDArray[np.int32], core: _core.Problem | None = None
+) -> Schedule:
     """The schedule of a placement (n,) under atomic rules (Tarnawski et al., NeurIPS 2020).
 
     A device that pays for its transfers receives, computes and sends in turn within its call. A
     tensor between two such devices is listed twice: while its producer's device sends it and
     while its consumer's receives it. Ops on a CPU run one by one, any number at once. Where calls
     wait for one another, the makespan is infinite and the times mean nothing.
+
+    Args:
+        problem, placement: what is scheduled.
+        core: the problem as the core holds it, where that is known.
     """
-    makespan, begin, _, op_end = _core.calls(core_problem(problem), placement)
+    makespan, begin, _, op_end = _core.calls(core or core_problem(problem), placement)
     start, end = _ready(problem, op_end), op_end.copy()
-    transfers = _Transfers(problem, placement, begin)
+    received = _received(problem, placement)
+    sent = received.slowest_of_each_tensor()
+    order = np.array(problem.graph.order, np.int32)
+    rows: list[tuple[_Transfers, Floats]] = []
     for device in np.flatnonzero(problem.accelerators):
-        _fill_call(problem, placement, int(device), transfers, start, end)
-    rows = sorted(transfers.rows, key=lambda row: (row[3], row[4], row[0]))
-    tensor, source, target, starts, ends = zip(*rows, strict=True) if rows else ((),) * 5
+        ops = order[placement[order] == device]
+        entering, leaving = received.of(received.target == device), sent.of(sent.source == device)
+        turn = (entering.seconds, problem.seconds[ops, device], leaving.seconds)
+        times = np.cumsum(np.concatenate(([begin[device]], *turn)))
+        first, last = len(entering.seconds), len(entering.seconds) + len(ops)
+        start[ops], end[ops] = times[first:last], times[first + 1 : last + 1]
+        rows += [(entering, times[: first + 1]), (leaving, times[last:])]
     peak = np.zeros(problem.d, np.int64)
     np.add.at(peak, placement, problem.persistent)
+    tensor, source, target, starts, ends = _table(rows)
     return Schedule(
         placement,
         start,
         end,
-        np.array(tensor, np.int32),
-        np.array(source, np.int32),
-        np.array(target, np.int32),
-        np.array(starts, np.float64),
-        np.array(ends, np.float64),
+        tensor,
+        source,
+        target,
+        starts,
+        ends,
         float(makespan),
         peak,
         "calls",
@@ -51,50 +71,47 @@ def _ready(problem: Problem, op_end: NDArray[np.float64]) -> NDArray[np.float64]
     return ready
 
 
+@dataclass(frozen=True, eq=False)
 class _Transfers:
-    """Tensors that enter and leave each device, and the rows written for them."""
+    """What crosses, by tensor and then target, and the seconds it takes."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        placement: NDArray[np.int32],
-        begin: NDArray[np.float64],
-    ) -> None:
-        self.begin = begin
-        self.rows: list[tuple[int, int, int, float, float]] = []
-        self.entering: dict[int, list[tuple[int, int, float]]] = {}
-        self.leaving: dict[int, list[tuple[int, int, float]]] = {}
-        for tensor, producer in enumerate(problem.producer.tolist()):
-            source = int(placement[producer])
-            first, last = problem.consumer_start[tensor : tensor + 2]
-            users = {int(placement[op]) for op in problem.consumers[first:last]}
-            targets = sorted(users - {source})
-            costs = [problem.transfer_time(tensor, source, target) for target in targets]
-            for target, cost in zip(targets, costs, strict=True):
-                self.entering.setdefault(target, []).append((tensor, source, cost))
-            if targets:
-                cost, slowest = max(costs), targets[costs.index(max(costs))]
-                self.leaving.setdefault(source, []).append((tensor, slowest, cost))
+    tensor: Ints
+    source: Ints
+    target: Ints
+    seconds: Floats
+
+    def of(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> _Transfers:
+        """Some of them."""
+        return _Transfers(
+            self.tensor[which], self.source[which], self.target[which], self.seconds[which]
+        )
+
+    def slowest_of_each_tensor(self) -> _Transfers:
+        """A tensor leaves once, at the cost of its slowest receiver; of equal ones the first."""
+        falling = self.of(np.lexsort((self.target, -self.seconds, self.tensor)))
+        return falling.of(np.unique(falling.tensor, return_index=True)[1])
 
 
-def _fill_call(
-    problem: Problem,
-    placement: NDArray[np.int32],
-    device: int,
-    transfers: _Transfers,
-    start: NDArray[np.float64],
-    end: NDArray[np.float64],
-) -> None:
-    """Receives, then the ops in topological order, then sends, one after the other."""
-    now = float(transfers.begin[device])
-    for tensor, source, cost in transfers.entering.get(device, []):
-        transfers.rows.append((tensor, source, device, now, now + cost))
-        now += cost
-    for op in problem.graph.order:
-        if placement[op] == device:
-            start[op] = now
-            now += float(problem.seconds[op, device])
-            end[op] = now
-    for tensor, target, cost in transfers.leaving.get(device, []):
-        transfers.rows.append((tensor, device, target, now, now + cost))
-        now += cost
+def _received(problem: Problem, placement: NDArray[np.int32]) -> _Transfers:
+    """What devices receive, each tensor once."""
+    of_edge = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    source, target = placement[problem.producer[of_edge]], placement[problem.consumers]
+    pairs = (of_edge * problem.d + target)[source != target]
+    tensor, target = (a.astype(np.int32) for a in np.divmod(np.unique(pairs), problem.d))
+    source = placement[problem.producer[tensor]]
+    own, size = problem.transfer_seconds[tensor], problem.size[tensor].astype(np.float64)
+    link = problem.latency[source, target] + size / problem.bandwidth[source, target]
+    seconds = np.where(np.isnan(own), np.where(size > 0, link, 0.0), own)
+    return _Transfers(tensor, source, target, seconds + problem.cluster.synchronisation)
+
+
+def _table(rows: list[tuple[_Transfers, Floats]]) -> _Table:
+    """Tensors, sources, targets, starts and ends, sorted by start, end and tensor."""
+    none = np.empty(0, np.int32)
+    tensor = np.concatenate([none, *(t.tensor for t, _ in rows)])
+    source = np.concatenate([none, *(t.source for t, _ in rows)])
+    target = np.concatenate([none, *(t.target for t, _ in rows)])
+    start = np.concatenate([np.empty(0), *(times[:-1] for _, times in rows)])
+    end = np.concatenate([np.empty(0), *(times[1:] for _, times in rows)])
+    turn = np.lexsort((tensor, end, start))
+    return tensor[turn], source[turn], target[turn], start[turn], end[turn]

@@ -10,6 +10,7 @@ from situate.errors import SituateError
 from situate.evaluators.calls import schedule_calls
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements
 from situate.evaluators.simulator import Simulator
+from situate.placements import check_devices, rows
 from situate.problem import LONGEST, Problem
 
 NOISE = 1
@@ -71,7 +72,12 @@ class SimulatedMachine:
 
         A placement that exceeds a capacity is out of memory; one whose calls wait for one another
         times out.
+
+        Raises:
+            SituateError: not integers of that shape, or no devices of the problem.
         """
+        given = rows(placements, self._problem.n, "placements")
+        placements = check_devices(self._problem, given, lambda row: f"sample {first + row}: ")
         seconds, peak = self._simulate(placements)
         fits, ends = (peak <= self._problem.capacity).all(axis=1), np.isfinite(seconds)
         outcome = np.where(fits, np.where(ends, 0, TIMEOUT), OUT_OF_MEMORY).astype(np.uint8)
@@ -83,7 +89,8 @@ class SimulatedMachine:
         self, placements: NDArray[np.int32]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         if self._problem.transfers == "atomic":
-            schedules = [schedule_calls(self._problem, placement) for placement in placements]
+            core = self._simulator.core
+            schedules = [schedule_calls(self._problem, p, core) for p in placements]
             return np.array([s.makespan for s in schedules]), np.array([s.peak for s in schedules])
         priorities = np.broadcast_to(self._priority, placements.shape)
         return self._simulator.evaluate(placements, priorities, threads=self._threads)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from situate import _core
 from situate.machine import usable_cpus
+from situate.placements import check_devices, rows
 from situate.problem import Problem
 from situate.schedule import Schedule
 
@@ -73,13 +74,16 @@ class Simulator:
             threads: at most this many; None for all CPUs. The result does not depend on it.
 
         Raises:
-            ValueError: arrays of the wrong shape, or a device that does not exist.
+            ValueError: arrays of the wrong shape, placements that are no integers, a device that
+                does not exist, priorities that are not finite, or fewer threads than one.
         """
         return _core.evaluate(
             self.core,
-            np.ascontiguousarray(placements, np.int32),
-            _finite(priorities),
-            None if transfer_priorities is None else _finite(transfer_priorities),
+            self._devices(placements),
+            np.ascontiguousarray(priorities, np.float32),
+            None
+            if transfer_priorities is None
+            else np.ascontiguousarray(transfer_priorities, np.float32),
             decoder,
             threads or usable_cpus(),
         )
@@ -92,19 +96,20 @@ class Simulator:
         decoder: Decoder = "eager",
     ) -> Schedule:
         """The one schedule that a placement (n,) and priorities (n,), (m, d) decode to."""
-        placement = np.ascontiguousarray(placement, np.int32)
+        [placement] = self._devices([placement])
+        priority = np.ascontiguousarray(priority, np.float32)
         if transfer_priority is not None:
-            transfer_priority = _finite(transfer_priority)[None]
+            transfer_priority = np.ascontiguousarray(transfer_priority, np.float32)[None]
         start, end, tensor, source, target, begins, ends, makespan, peak = _core.schedule(
-            self.core, placement, _finite(priority), transfer_priority, decoder
+            self.core, placement, priority, transfer_priority, decoder
         )
         return Schedule(
             placement, start, end, tensor, source, target, begins, ends, makespan, peak, decoder
         )
 
-
-def _finite(priorities: NDArray[np.float32]) -> NDArray[np.float32]:
-    array = np.ascontiguousarray(priorities, np.float32)
-    if not np.isfinite(array).all():
-        raise ValueError("priorities must be finite")
-    return array
+    def _devices(self, placements: object) -> NDArray[np.int32]:
+        """Placements (k, n) of 32-bit integers, the devices of which the core checks."""
+        given = rows(placements, self.problem.n, "placements")
+        if given.dtype == np.int32:
+            return np.ascontiguousarray(given)
+        return check_devices(self.problem, given, lambda row: f"placement {row}: ")

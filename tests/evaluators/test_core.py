@@ -1,0 +1,288 @@
+"""The core refuses arrays that mean nothing: it indexes with them unasked from then on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from situate import _core
+from situate.cluster import Cluster, Device, Link
+from situate.evaluators.simulator import Simulator, core_problem
+from situate.graph import Graph, Op, Tensor
+from situate.problem import Problem
+from situate.solvers.auto.pipeline import pipeline_order
+from tests.oracle.problems import random_problem
+from tests.solvers.families import chain, devices
+
+PROBLEM = random_problem(3)
+BEYOND = "an op that does not exist"
+NO_CHANNEL = "a channel that does not exist"
+BYTES = "must not be negative or more than 2\\^62"
+TIMES = "times must not be negative"
+
+
+def _last(value: float) -> Callable[[Any], Any]:
+    def change(array: Any) -> Any:
+        changed = array.copy()
+        changed.flat[-1] = value
+        return changed
+
+    return change
+
+
+BAD = [
+    ("seconds", _last(np.nan), TIMES),
+    ("seconds", _last(-1.0), TIMES),
+    ("seconds", lambda a: a[:, :0], "differ in length"),
+    ("seconds", lambda a: np.full_like(a, np.inf), "takes for ever"),
+    ("own_seconds", _last(np.inf), TIMES),
+    ("latency", _last(np.nan), TIMES),
+    ("latency", lambda a: a.reshape(1, -1), "over devices differ"),
+    ("synchronisation", lambda _: np.nan, TIMES),
+    ("bandwidth", _last(0.0), "bandwidths must be positive"),
+    ("size", _last(-1), BYTES),
+    ("size", _last(2**62 + 1), BYTES),
+    ("size", lambda a: np.full_like(a, 2**61), BYTES),
+    ("workspace", _last(2**63 - 1), BYTES),
+    ("capacity", _last(-1), "capacities"),
+    ("producer", _last(-1), BEYOND),
+    ("producer", _last(10**6), BEYOND),
+    ("consumers", _last(2**31 - 1), BEYOND),
+    ("consumers", lambda a: a[:-1], "must follow each other"),
+    ("consumers", lambda a: a[::-1].copy(), "topological"),
+    ("consumer_start", _last(0), "must follow each other"),
+    ("order", _last(0), "permutation"),
+    ("order", lambda a: a[::-1].copy(), "topological"),
+    ("unit", _last(-1), "unit's number"),
+    ("unit", _last(10**6), "unit's number"),
+    ("unit", lambda a: a + (a > 0), "allowed must be units x devices"),
+    ("allowed", np.zeros_like, "may run on no device"),
+    ("channel", lambda a: np.full_like(a, -1), NO_CHANNEL),
+    ("channel", _last(2**31 - 1), NO_CHANNEL),
+]
+
+
+@pytest.fixture
+def arrays(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the core's problem is made of."""
+    kept: dict[str, Any] = {}
+    with monkeypatch.context() as patch:
+        patch.setattr(_core, "make_problem", lambda **arrays: kept.update(arrays))
+        core_problem(PROBLEM)
+    return kept
+
+
+@pytest.mark.parametrize(("name", "change", "why"), BAD)
+def test_what_is_no_problem_is_refused(
+    arrays: dict[str, Any], name: str, change: Callable[[Any], Any], why: str
+) -> None:
+    assert _core.make_problem(**arrays)
+    with pytest.raises(ValueError, match=why):
+        _core.make_problem(**{**arrays, name: change(arrays[name])})
+
+
+def test_a_unit_without_an_op_is_refused(arrays: dict[str, Any]) -> None:
+    arrays["unit"] = np.where(arrays["unit"] == 0, 1, arrays["unit"]).astype(np.int32)
+    with pytest.raises(ValueError, match="a unit has no op"):
+        _core.make_problem(**arrays)
+
+
+@pytest.mark.parametrize("decoder", ["eager", "serial"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_priorities_that_are_not_finite_are_refused(decoder: str, value: float) -> None:
+    """They have no order, and sorting them could read beyond the end."""
+    core, (m, n, d) = core_problem(PROBLEM), (len(PROBLEM.size), PROBLEM.n, PROBLEM.d)
+    placement, priority = np.zeros((1, n), np.int32), np.zeros((1, n), np.float32)
+    moves, bad = np.zeros((1, m, d), np.float32), np.full((1, m, d), value, np.float32)
+    for given in (priority + np.float32(value), moves), (priority, bad):
+        with pytest.raises(ValueError, match="priorities must be finite"):
+            _core.evaluate(core, placement, *given, decoder, 1)
+        with pytest.raises(ValueError, match="priorities must be finite"):
+            _core.schedule(core, placement[0], given[0][0], given[1], decoder)
+
+
+def test_transfer_priorities_are_by_tensor_then_device() -> None:
+    """As many numbers in another order are not taken for them."""
+    n, shape = PROBLEM.n, (1, PROBLEM.d, len(PROBLEM.size))
+    decision = np.zeros((1, n), np.int32), np.zeros((1, n), np.float32)
+    with pytest.raises(ValueError, match="decisions x tensors x devices"):
+        Simulator(PROBLEM).evaluate(*decision, np.zeros(shape, np.float32))
+
+
+@pytest.mark.parametrize("threads", [-1, -(2**31)])
+def test_less_than_one_thread_is_refused(threads: int) -> None:
+    """It was as many as there are decisions."""
+    decision = np.zeros((4, PROBLEM.n), np.int32), np.zeros((4, PROBLEM.n), np.float32)
+    with pytest.raises(ValueError, match="there must be a thread"):
+        Simulator(PROBLEM).evaluate(*decision, threads=threads)
+
+
+@pytest.mark.parametrize("rule", [_core.heft, _core.etf])
+@pytest.mark.parametrize("room", [-0.1, 1.1, np.nan, np.inf])
+def test_room_is_a_share(rule: Callable[..., object], room: float) -> None:
+    with pytest.raises(ValueError, match="a share of memory"):
+        rule(core_problem(PROBLEM), room)
+
+
+def _balancers(problem: Problem) -> _core.Balancers:
+    start = np.zeros(problem.n, np.int32)
+    return _core.make_balancers(core_problem(problem), 0, 1, start, pipeline_order(problem))
+
+
+@pytest.mark.parametrize("rule", [_core.heft, _core.etf])
+def test_other_threads_run_while_a_rule_lists(rule: Callable[..., object]) -> None:
+    core = core_problem(Problem(chain(20_000), devices(*[1] * 100)))
+    listing = threading.Thread(target=rule, args=(core, 1.0))
+    listing.start()
+    laps = 0
+    while listing.is_alive():
+        laps += 1
+        time.sleep(0.001)
+    assert laps > 5
+
+
+def test_a_line_is_split_anew_at_every_step() -> None:
+    """As if it were the first split: pieces of another step are others."""
+    problem = Problem(chain(40, seconds=1.0), devices(1, 1, 1), "throughput")
+    turn = np.arange(3, dtype=np.int32)
+    for step in (7, 3, 1):
+        once, again = _balancers(problem), _balancers(problem)
+        again.split(turn, 20)
+        once.split(turn, step)
+        again.split(turn, step)
+        assert again.best(0)[1] == once.best(0)[1]
+
+
+def test_a_line_is_split_by_what_ops_hold_now() -> None:
+    """Pieces that were weighed before are others."""
+    problem = Problem(chain(12, seconds=1.0), devices(1, 1, 1), "throughput")
+    balancers, turn = _balancers(problem), np.arange(3, dtype=np.int32)
+    balancers.split(turn, 1)
+    balancers.restart(0, np.zeros(12, np.int32))
+    balancers.weigh(0, np.ones(12, np.int64), np.array([2, 5, 5]))
+    balancers.split(turn, 1)
+    fits, _, placement = balancers.best(0)
+    assert fits
+    assert (np.bincount(placement) <= [2, 5, 5]).all()
+
+
+def test_a_line_names_every_unit_once() -> None:
+    line = np.zeros(PROBLEM.units, np.int32)
+    start = PROBLEM.allowed.argmax(axis=1)[PROBLEM.unit].astype(np.int32)
+    with pytest.raises(ValueError, match="the line names every unit once"):
+        _core.make_balancers(core_problem(PROBLEM), 0, 1, start, line)
+
+
+def test_units_are_not_put_on_two_devices() -> None:
+    ops = tuple(Op(f"op{i}", seconds={"d0": 1.0, "d1": 1.0}, group="one") for i in range(2))
+    problem = Problem(Graph("pair", ops), devices(1, 1))
+    core, apart, order = core_problem(problem), np.array([0, 1], np.int32), problem.depth_first
+    with pytest.raises(ValueError, match="ops of one unit on two devices"):
+        _core.make_annealers(core, "time", 0, 1, apart, order)
+    with pytest.raises(ValueError, match="ops of one unit on two devices"):
+        _core.make_balancers(core, 0, 1, apart, np.zeros(1, np.int32))
+
+
+def test_bytes_that_overflow_are_refused() -> None:
+    balancers = _balancers(Problem(chain(2, seconds=1.0), devices(1, 1), "throughput"))
+    room = np.full(2, 2**62)
+    for held in np.full(2, 2**62), np.full(2, -1):
+        with pytest.raises(ValueError, match=BYTES):
+            balancers.weigh(0, held, room)
+    with pytest.raises(ValueError, match="capacities"):
+        balancers.weigh(0, np.zeros(2, np.int64), np.full(2, -(2**63)))
+
+
+def test_a_tensor_sent_back_and_forth_does_not_overflow() -> None:
+    """2^53 bytes with consumers on two devices in turn: each is counted more than 2^10 times, and
+    what had come out below zero seemed to fit."""
+    n = 2100
+    seconds = {f"d{i}": 1.0 for i in range(3)}
+    ops = tuple(Op(f"op{i}", seconds=seconds) for i in range(n))
+    graph = Graph("far", ops, (Tensor("t", 0, 2**53, tuple(range(1, n))),))
+    small = tuple(Device(f"d{i}", memory=2**53 - 1) for i in (1, 2))
+    cluster = Cluster("far", (Device("d0"), *small), (Link("*", "*", 1.0),))
+    problem = Problem(graph, cluster)
+    placement = (1 + np.arange(n) % 2).astype(np.int32)
+    placement[0] = 0
+    order = np.array(graph.order, np.int32)
+    annealers = _core.make_annealers(core_problem(problem), "time", 0, 1, placement, order)
+    assert not annealers.best(0)[0]
+
+
+def test_a_hub_is_timed_as_quickly_in_any_order_of_its_consumers() -> None:
+    """Each asks whether it is the first on its device to need the tensor: not with their square."""
+    n = 40_000
+    ops = tuple(Op(f"op{i}", seconds={"d0": 1.0, "d1": 1.0}) for i in range(n))
+    two = devices(1, 1, transfers="blocking")
+    placement = (np.arange(n) > 0).astype(np.int32)
+    seconds = []
+    for consumers in range(1, n), range(n - 1, 0, -1):
+        hub = Graph("hub", ops, (Tensor("t", 0, 1, tuple(consumers)),))
+        core = core_problem(Problem(hub, two))
+        begin = time.thread_time()
+        hub_first = np.arange(n, dtype=np.int32)
+        annealers = _core.make_annealers(core, "time", 0, 1, placement, hub_first)
+        seconds.append(time.thread_time() - begin)
+        assert annealers.best(0)[1] == n + 1
+    assert seconds[1] < 10 * seconds[0]
+
+
+ROOM = """
+import resource
+import numpy as np
+from situate import _core
+from situate.evaluators.simulator import core_problem
+from situate.problem import Problem
+from tests.solvers.families import chain, devices
+
+problem = Problem(chain(10_000), devices(*[1] * 250))
+core, order = core_problem(problem), np.arange(problem.n, dtype=np.int32)
+with open("/proc/self/statm") as file:
+    taken = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + 20_000_000, taken + 20_000_000))
+_core.make_annealers(core, "time", 0, 1, np.zeros(problem.n, np.int32), order)
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or "san" in os.environ.get("LD_PRELOAD", ""),
+    reason="reads /proc; sanitizers take memory of their own",
+)
+def test_annealing_on_many_devices_takes_memory_for_what_is_sent_alone() -> None:
+    """Of 10,000 tensors one after the other."""
+    subprocess.run([sys.executable, "-c", ROOM], timeout=60, check=True)
+
+
+HANGS = """
+import numpy as np
+from situate import _core
+def contract(neighbour):
+    return _core.contract(
+        start=np.array([0, 0, 1]), neighbour=np.array([neighbour]), bytes=np.ones(1, np.int64),
+        seconds=np.ones(2), persistent=np.ones(2, np.int64), capacity=np.ones(1, np.int64),
+        allowed=np.ones((2, 1), np.uint8), counts=np.ones(1, np.int64), fine=2, most=1.5)
+{call}
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "contract(1)  # an edge to itself",
+        "contract(0)  # one that is not there the other way",
+        "assert not _core.make_flags(np.zeros(1, np.uint32)).wait(0, 1, np.nan)",
+    ],
+)
+def test_nothing_goes_on_for_ever(call: str) -> None:
+    command = [sys.executable, "-c", HANGS.replace("{call}", call)]
+    subprocess.run(command, timeout=60, check=True, cwd=Path(_core.__file__).parent.parent)
