@@ -45,7 +45,6 @@ def test_count_repeats_a_device_with_a_number_behind_its_name(tmp_path):
     ("text", "size"),
     [
         ("7", 7),
-        ('"7"', 7),
         ('"7 B"', 7),
         ('"1.5 KB"', 1500),
         ('"26 GB"', 26 * 10**9),
@@ -56,6 +55,19 @@ def test_count_repeats_a_device_with_a_number_behind_its_name(tmp_path):
 def test_memory_is_bytes_or_a_text_with_a_unit(tmp_path, text, size):
     cluster = read(tmp_path, f'name = "c"\n[[devices]]\nname = "d"\nmemory = {text}\n')
     assert cluster.devices[0].memory == size
+
+
+@pytest.mark.parametrize("text", ["24", "24 Gi", "24 gb", ""])
+def test_memory_without_a_unit_that_there_is_is_refused(tmp_path, text):
+    """24 would be bytes, and who writes it in quotes means GiB."""
+    with pytest.raises(ClusterError, match=rf"such as '24 GiB', got '{text}'"):
+        read(tmp_path, f'name = "c"\n[[devices]]\nname = "d"\nmemory = "{text}"\n')
+
+
+@pytest.mark.parametrize("count", [10**12, 0, -1])
+def test_a_count_of_identical_devices_is_refused_before_any_is_made(count):
+    with pytest.raises(ClusterError, match=f"between 1 and 256 devices, got {count}"):
+        Cluster.identical(count)
 
 
 def test_a_device_without_memory_is_unlimited(tmp_path):
@@ -357,6 +369,14 @@ def test_every_preset_has_its_files_name_rates_memory_and_plausible_links(name):
         assert device.flops["float32"] > 1e11
         assert 1e10 < device.bandwidth < 1e13
         assert 0 < device.launch < 1e-4
+
+
+@pytest.mark.parametrize("name", Cluster.presets())
+def test_cards_with_tensor_cores_for_bfloat16_state_what_they_reach_with_bytes(name):
+    for device in Cluster.preset(name).devices:
+        if half := device.flops.get("bfloat16"):
+            assert 2 * half <= device.flops["int8"] <= 4.1 * half
+        assert ("int8" in device.flops) == ("bfloat16" in device.flops)
 
 
 @pytest.mark.parametrize("name", Cluster.presets())

@@ -18,8 +18,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.costs.rates import DTYPES, EFFICIENCY
+from situate.costs.rates import EFFICIENCY
+from situate.dtypes import DTYPES
 from situate.errors import ClusterError, nearest
+from situate.given import check, check_items
 from situate.graph import BYTES_LIMIT, MachineDevice
 from situate.scalars import plain
 
@@ -36,7 +38,7 @@ MOST_THREADS = 4096
 
 Transfers = Literal["overlapped", "blocking"]
 
-UNITS = {"": 1, "B": 1} | {
+UNITS = {"B": 1} | {
     prefix + suffix: base**power
     for power, prefix in enumerate("KMGT", start=1)
     for suffix, base in (("B", 1000), ("iB", 1024))
@@ -119,6 +121,7 @@ class Cluster:
     description: str = ""
 
     def __post_init__(self) -> None:
+        self._check_types()
         if not self.devices:
             raise ClusterError(f"cluster {self.name!r}: has no devices")
         _device_count(len(self.devices))
@@ -135,6 +138,14 @@ class Cluster:
             raise ClusterError(f"cluster {self.name!r}: unknown transfers {self.transfers!r}{hint}")
         _check_number(self.synchronisation, f"cluster {self.name!r}: synchronisation")
         self._tables  # noqa: B018 - a pair without a link is an error here, not in a solver
+
+    def _check_types(self) -> None:
+        check_items([self], Cluster, lambda _: "cluster", ClusterError)
+        where = f"cluster {self.name!r}"
+        check_items(
+            self.devices, Device, lambda i: f"{where}: devices[{i}]", ClusterError, ["memory"]
+        )
+        check_items(self.links, Link, lambda i: f"{where}: links[{i}]", ClusterError)
 
     @property
     def names(self) -> list[str]:
@@ -251,6 +262,7 @@ class Cluster:
         Raises:
             ClusterError: there is none of that name.
         """
+        check(name, str, "preset", ClusterError)
         if name not in cls.presets():
             raise ClusterError(f"no cluster file or preset {name!r}{nearest(name, cls.presets())}")
         return cls.read(PRESETS / f"{name}.toml")
@@ -266,11 +278,11 @@ class Cluster:
         itself says, and nothing where it says nothing.
 
         Raises:
-            ClusterError: a count of none, or of more than `MOST_DEVICES`.
+            ClusterError: a count that is no integer, or is below one or above `MOST_DEVICES`.
         """
-        return cls.of_machine(
-            f"identical:{count}", tuple(MachineDevice(f"d{i}", "any") for i in range(count))
-        )
+        check(count, int, "identical: the number of devices", ClusterError)
+        devices = tuple(MachineDevice(f"d{i}", "any") for i in range(_device_count(int(count))))
+        return cls.of_machine(f"identical:{int(count)}", devices)
 
     @classmethod
     def of_machine(cls, name: str, machine: tuple[MachineDevice, ...]) -> Cluster:
@@ -280,16 +292,20 @@ class Cluster:
         Raises:
             ClusterError: as of `Cluster`.
         """
+        check(machine, tuple, "machine", ClusterError)
+        check_items(machine, MachineDevice, lambda i: f"machine[{i}]", ClusterError)
         devices = tuple(Device(d.name, kind=d.kind, memory=d.memory) for d in machine)
         return cls(name, devices, (Link("*", "*", math.inf),))
 
     @classmethod
-    def find(cls, text: str) -> Cluster:
+    def find(cls, text: str | Path) -> Cluster:
         """What `--cluster` takes: a TOML file, a preset, or `identical:N`.
 
         Raises:
             ClusterError: none of these, or as `read` and `preset`.
         """
+        text = os.fspath(text)
+        check(text, str, "cluster", ClusterError)
         if match := re.fullmatch(r"identical:(-?\d+)", text):
             return cls.identical(_device_count(int(match[1][:9])))
         if text.endswith(".toml") or os.path.isfile(text):
@@ -371,13 +387,17 @@ def _check_memory(memory: Any, where: str) -> None:
 
 def _check_rates(device: Device, where: str) -> None:
     for name, rate in device.flops.items():
+        check(rate, float, f"{where}: flops {name!r}", ClusterError)
         if name not in DTYPES:
-            raise ClusterError(f"{where}: flops: unknown dtype {name!r}{nearest(name, DTYPES)}")
+            raise ClusterError(
+                f"{where}: flops: unknown dtype {name!r}{nearest(str(name), DTYPES)}"
+            )
         if not (math.isfinite(rate) and rate > 0):
             raise ClusterError(f"{where}: flops {name!r}: must be finite and positive, got {rate}")
     for name, fraction in device.efficiency.items():
+        check(fraction, float, f"{where}: efficiency {name!r}", ClusterError)
         if name not in EFFICIENCY:
-            hint = nearest(name, EFFICIENCY)
+            hint = nearest(str(name), EFFICIENCY)
             raise ClusterError(f"{where}: efficiency: unknown op class {name!r}{hint}")
         if not 0 < fraction <= 1:
             raise ClusterError(

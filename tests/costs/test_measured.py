@@ -83,6 +83,9 @@ TIMING = {"median": 1.0, "low": 1.0, "high": 1.0, "count": 1}
         (_device(threads=0), r"devices\[0\].threads: expected int >= 1"),
         (_device(efficiency={"matmull": FIT}),
          "unknown op class 'matmull'; did you mean 'matmul'"),
+        (_device(flops={"fp32": 1e12}),
+         r"devices\[0\].flops: unknown dtype 'fp32'; did you mean 'float32'?"),
+        (_device(efficiency=dict.fromkeys("hgfedcba", FIT)), "unknown op class 'a'"),
         (_device(contention={"matmul": 0.5}), "expected float >= 1"),
         (_device(bandwidth=0), "bandwidth: expected float > 0"),
         (_device(workspace={"a": 2**53 + 1}), "workspace.*: expected int <= 9007199254740992"),
@@ -124,6 +127,7 @@ def test_what_a_file_leaves_out_slows_nothing_down(tmp_path: Path) -> None:
         json.dumps(
             {
                 "format": "situate-costs",
+                "version": 1,
                 "machine": "here",
                 "date": "today",
                 "versions": {},

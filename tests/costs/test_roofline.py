@@ -135,3 +135,10 @@ def test_ops_with_keys_of_their_own_share_no_column_but_among_equal_devices():
     devices = Device("gpu0"), Device("gpu1"), Device("gpu2")
     cluster = Cluster("c", devices, (Link("*", "*", 1e9),))
     assert op_seconds(Graph("g", ops), cluster).tolist() == [[1, 2, 2], [4, 3, 4]]
+
+
+def test_bytes_are_multiplied_no_slower_than_half_precision():
+    """On a device that states no rate of theirs."""
+    half = seconds(Op("a", "aten.mm", flops=10**9, dtype="float16"), GPU)
+    assert seconds(Op("a", "aten._int_mm", flops=10**9, dtype="int8"), GPU) == half
+    assert seconds(Op("a", "onnx.MatMulInteger", flops=10**9, dtype="uint8"), GPU) == half

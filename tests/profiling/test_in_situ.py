@@ -129,3 +129,14 @@ def test_a_long_step_is_measured_op_by_op_and_never_together(subject: Subject) -
         (device,) = InSitu(crew, subject, devices, reals).measured()
     assert device.seconds.keys() == {op.signature for op in subject.program.graph.ops} - {""}
     assert (device.contention, device.wall) == ({}, 1.0)
+
+
+def test_an_op_that_cannot_run_alone_is_left_to_the_roofline(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a long step, of which made-up numbers may be none that an op takes."""
+    monkeypatch.setattr(in_situ, "is_long", lambda graph, device: True)
+    monkeypatch.setattr(in_situ, "seconds_alone", lambda program, real: {})
+    with Crew([RealDevice("a", "cpu", 1)]) as crew:
+        (device,) = InSitu(crew, subject, [CPU], [RealDevice("a", "cpu", 1)]).measured()
+    assert (device.seconds, device.wall) == ({}, 1.0)

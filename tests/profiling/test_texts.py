@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from situate.profiling.pairs import round_trips
-from situate.profiling.texts import MANY, Marks, clock, median, plain, seconds_of_many
+from situate.profiling.texts import MANY, Marks, clock, plain, seconds_of_many
 from situate.runtime.device import Ran
 
 
@@ -37,7 +37,3 @@ def test_the_plain_step_times_trips_launches_and_looks_behind_the_ops() -> None:
 def test_many_things_share_their_time() -> None:
     laps = [{0: Ran(0.0, 0.0, 0.0, {5: 1.0}, {5: 1.0 + s})} for s in (0.1, 0.2, 9.0, 0.3)]
     assert abs(seconds_of_many(laps, 0, 5) - 0.2 / MANY) < 1e-9
-
-
-def test_the_lower_median() -> None:
-    assert median([3.0, 1.0, 2.0]) == median([4.0, 1.0, 2.0, 3.0]) == 2.0

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.costs.measured import Efficiency, MeasuredDevice, Timing
+from situate.costs.peaks import peak
 from situate.costs.rates import op_class
 from situate.graph import Op
 
@@ -51,9 +52,9 @@ def efficiencies(ops: Iterable[Op], device: MeasuredDevice) -> dict[str, Efficie
 
 
 def _sample(op: Op, device: MeasuredDevice, seconds: Mapping[str, Timing]) -> _Sample:
-    peak = device.flops.get(op.dtype, device.flops.get("float32", np.inf))
     bandwidth = np.inf if device.bandwidth is None else device.bandwidth
-    return _Sample(op.flops / peak, op.traffic / bandwidth, seconds[op.signature].median)
+    arithmetic = op.flops / peak(device.flops, op.dtype)
+    return _Sample(arithmetic, op.traffic / bandwidth, seconds[op.signature].median)
 
 
 def _fit(samples: Floats, launch: float) -> Efficiency | None:

@@ -10,6 +10,7 @@ import msgspec
 
 from situate.cluster import Device
 from situate.costs.rates import EFFICIENCY
+from situate.dtypes import DTYPES
 from situate.errors import ReadError, nearest
 from situate.graph import BYTES_LIMIT
 
@@ -156,5 +157,8 @@ def _check(costs: Costs) -> None:
     for i, device in enumerate(costs.devices):
         if names.index(device.name) < i:
             raise ReadError(f"devices[{i}].name: two devices are called {device.name!r}")
-        for name in (device.efficiency.keys() | device.contention.keys()) - EFFICIENCY.keys():
+        for dtype in sorted(device.flops.keys() - DTYPES):
+            close = nearest(dtype, DTYPES)
+            raise ReadError(f"devices[{i}].flops: unknown dtype {dtype!r}{close}")
+        for name in sorted({*device.efficiency, *device.contention} - EFFICIENCY.keys()):
             raise ReadError(f"devices[{i}]: unknown op class {name!r}{nearest(name, EFFICIENCY)}")

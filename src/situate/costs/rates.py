@@ -18,18 +18,6 @@ EFFICIENCY: dict[str, float] = {
 """Default fraction of a device's peak FLOP/s and bandwidth by op class; docs/costs.md has the
 sources. A device's own `efficiency` replaces entries of it."""
 
-# fmt: off
-DTYPES = frozenset({
-    "float64", "float32", "tfloat32", "float16", "bfloat16", "float8_e4m3fn",
-    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2",
-    "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0",
-    "float4e2m1", "complex32", "complex64", "complex128", "int64", "int32", "int16", "int8",
-    "int4", "int2", "uint64", "uint32", "uint16", "uint8", "uint4", "uint2", "qint32", "qint8",
-    "quint8", "bool",
-})
-# fmt: on
-"""Element types that a device may state a peak of, in the words of PyTorch and of ONNX."""
-
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("collective", r"all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|broadcast_tensors|nccl"),
     ("attention", r"attention|sdpa"),

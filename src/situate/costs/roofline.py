@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from situate.cluster import Cluster, Device
 from situate.costs.lookup import Rates, measured_as, rates, seconds_of
 from situate.costs.measured import Costs
+from situate.costs.peaks import peak
 from situate.costs.rates import op_class
 from situate.errors import SituateError
 from situate.graph import Graph, Op
@@ -106,10 +107,10 @@ def _column(
     for j in np.flatnonzero(busy & np.isnan(measured)):
         _check_rates(ops[int(j)], device, known)
     reached = np.array([known.reached[op_class(kind)] for kind, _ in work.sorts])
-    peak = np.array([_peak(known, dtype) for _, dtype in work.sorts])[work.sort]
+    peaks = np.array([peak(known.flops, dtype) for _, dtype in work.sorts])[work.sort]
     arithmetic, memory, launches = reached.reshape(-1, 3).T[:, work.sort]
     with np.errstate(over="ignore"):
-        taken = np.maximum(work.flops / peak / arithmetic, work.traffic / known.bandwidth / memory)
+        taken = np.maximum(work.flops / peaks / arithmetic, work.traffic / known.bandwidth / memory)
     _check_finite(ops, np.isinf(taken) & np.isnan(measured), device)
     estimated = np.where(busy, known.launch * launches + taken, 0.0)
     return np.where(np.isnan(measured), estimated, measured)
@@ -123,13 +124,8 @@ def _check_finite(ops: Sequence[Op], endless: NDArray[np.bool_], device: Device)
         )
 
 
-def _peak(known: Rates, dtype: str) -> float:
-    """FLOP/s in `dtype`, else in float32; a device without either runs no arithmetic."""
-    return known.flops.get(dtype, known.flops.get("float32", np.inf))
-
-
 def _check_rates(op: Op, device: Device, known: Rates) -> None:
-    arithmetic = not op.flops or op.dtype in known.flops or "float32" in known.flops
+    arithmetic = not op.flops or np.isfinite(peak(known.flops, op.dtype))
     if not arithmetic or not (known.flops or np.isfinite(known.bandwidth)):
         raise SituateError(
             f"op {op.name!r} on device {device.name!r}: no seconds and no rate to derive them "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from statistics import median_low
 
 import msgspec
 
@@ -12,7 +13,7 @@ from situate.costs.fit import efficiencies
 from situate.costs.measured import MeasuredDevice, MeasuredLink
 from situate.profiling.pairs import SIZES, link_of
 from situate.profiling.replay import Call, replayed
-from situate.profiling.texts import MANY, median
+from situate.profiling.texts import MANY
 from situate.runtime.clock import clock
 from situate.runtime.hardware import RealDevice
 from situate.runtime.program import Program
@@ -29,7 +30,7 @@ def measured(program: Program, device: Device, real: RealDevice) -> MeasuredDevi
     here = torch.device(real.torch)
     with torch.cuda.device(here):
         seconds = replayed(program, here, between_events)
-        ones = median(between_events(lambda: torch.ones(1, device=here), MANY))
+        ones = median_low(between_events(lambda: torch.ones(1, device=here), MANY))
     known = MeasuredDevice(
         name=device.name,
         kind=device.kind,
@@ -81,4 +82,4 @@ def _copy_seconds(source: str, target: str, size: int) -> float:
         slot.to(target, non_blocking=True)
         return there() - began
 
-    return median([seconds() for _ in range(COPIES + 1)][1:])
+    return median_low([seconds() for _ in range(COPIES + 1)][1:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from statistics import median_low
 
 import msgspec
 
@@ -16,7 +17,7 @@ from situate.profiling.alone import is_long, seconds_alone
 from situate.profiling.bench import Bench
 from situate.profiling.crew import Crew
 from situate.profiling.pairs import RoundTrip, links, round_trips
-from situate.profiling.texts import median, seconds_of_many
+from situate.profiling.texts import seconds_of_many
 from situate.profiling.timings import contention, timings
 from situate.profiling.workspace import workspace
 from situate.runtime.device import Ran
@@ -91,7 +92,7 @@ class InSitu:
 
     def beside(self) -> float:
         """Seconds that a step on several devices takes beside what they do."""
-        return median(self._beside) if len(self._devices) > 1 else 0.0
+        return median_low(self._beside) if len(self._devices) > 1 else 0.0
 
     def _device(self, i: int) -> MeasuredDevice:
         device, alone = self._devices[i], self._alone[i]
@@ -120,12 +121,14 @@ class InSitu:
         return contention(self._graph, self._alone[i], self._timings(self._together, i))
 
     def _wall(self, i: int) -> float:
-        """Seconds of a step on the wall for each second of its ops."""
+        """Seconds of a step on the wall for each second of its ops; 1 where ops were run alone."""
+        if i not in self._steps:
+            return 1.0
         alone = self._alone[i]
         counted = sum(alone[op.signature].median for op in self._graph.ops if op.signature)
-        if i not in self._steps or counted <= 0:
+        if counted <= 0:
             return 1.0
-        taken = median([step[i].end - step[i].start for step in self._steps[i]])
+        taken = median_low([step[i].end - step[i].start for step in self._steps[i]])
         return max(1.0, taken / counted)
 
     def _there_and_back(self, trip: RoundTrip) -> float:

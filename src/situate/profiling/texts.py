@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median_low
 
 from situate.profiling import pairs
 from situate.profiling.pairs import RoundTrip
@@ -59,9 +60,4 @@ def plain(
 
 def seconds_of_many(laps: Sequence[Mapping[int, Ran]], device: int, op: int) -> float:
     """Of one of the `MANY` things that were timed as op number `op`: the median of the laps."""
-    return median([lap[device].ended[op] - lap[device].began[op] for lap in laps]) / MANY
-
-
-def median(seconds: Sequence[float]) -> float:
-    """The lower one of an even number."""
-    return sorted(seconds)[(len(seconds) - 1) // 2]
+    return median_low([lap[device].ended[op] - lap[device].began[op] for lap in laps]) / MANY

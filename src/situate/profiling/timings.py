@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median_low
 
 import numpy as np
 
 from situate.costs.measured import Timing
 from situate.costs.rates import op_class
 from situate.graph import Graph
-from situate.profiling.texts import median
 from situate.runtime.device import Ran
 
 
@@ -30,7 +30,7 @@ def timings(graph: Graph, steps: Sequence[Ran], look: float) -> dict[str, Timing
 
 
 def _timing(ops: Sequence[list[float]]) -> Timing:
-    medians = [median(seconds) for seconds in ops]
+    medians = [median_low(seconds) for seconds in ops]
     every = np.concatenate(ops)
     low, high = np.quantile(every, (0.25, 0.75)).tolist()
     mean = float(np.mean(medians))
