@@ -51,7 +51,7 @@ def test_both_are_recognised():
 
 
 def test_what_follows_the_first_fields_is_not_walked_to_tell_the_format():
-    assert costgraph.recognises(b"\n\x00" + b"\x12\x00" * 25_000_000)
+    assert costgraph.recognises(b"\n\x00" + b"\x12\x00" * 25_000_000, {})
 
 
 def test_a_binary_that_begins_like_a_brace_is_no_json():

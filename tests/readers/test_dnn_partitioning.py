@@ -10,6 +10,7 @@ import pytest
 from situate.errors import GraphError, ReadError
 from situate.graph import Graph, MachineDevice
 from situate.readers import dnn_partitioning, read
+from situate.readers.recognise import recognise
 
 DATA = Path(__file__).parent.parent / "data" / "dnn-partitioning"
 REFERENCES = sorted((DATA / "reference").glob("throughput_dp_*.json"))
@@ -37,7 +38,7 @@ def edge(
 def graph_of(nodes, edges=(), **changes: object) -> Graph:
     file = {"maxSizePerFPGA": 1000.0, "maxFPGAs": 2, "maxCPUs": 1} | changes
     data = json.dumps(file | {"nodes": nodes, "edges": list(edges)}).encode()
-    assert dnn_partitioning.recognises(data)
+    assert recognise(data) == "dnn-partitioning"
     return dnn_partitioning.read(data, "g")
 
 

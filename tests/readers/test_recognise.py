@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from situate.errors import ReadError
+from situate.readers import strict_json
 from situate.readers.recognise import READERS, recognise
+from situate.readers.strict_json import top_level
 from tests.readers.samples import SAMPLES
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_every_format_is_recognised_by_itself_alone(name):
-    takers = [other for other, reader in READERS.items() if reader.recognises(SAMPLES[name])]
+    data, keys = SAMPLES[name], top_level(SAMPLES[name])
+    takers = [other for other, reader in READERS.items() if reader.recognises(data, keys)]
     assert takers == [name]
     assert recognise(SAMPLES[name]) == name
 
@@ -65,6 +68,16 @@ def test_blanks_are_not_walked_as_the_fields_of_a_protocol_buffer():
     """They would be 25 million."""
     with pytest.raises(ReadError, match="in no format"):
         recognise(b" " * 50_000_000)
+
+
+def test_json_is_parsed_once_however_many_formats_it_could_be(monkeypatch):
+    parsed = []
+    decode = strict_json.decode
+    monkeypatch.setattr(
+        strict_json, "decode", lambda *given, **how: parsed.append(given) or decode(*given, **how)
+    )
+    assert recognise(SAMPLES["chrome-trace"]) == "chrome-trace"
+    assert len(parsed) == 1
 
 
 def test_json_that_is_broken_says_where():

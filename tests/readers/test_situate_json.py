@@ -9,7 +9,10 @@ import pytest
 
 from situate.errors import GraphError, ReadError
 from situate.graph import Graph, MachineDevice, Op, Tensor
+from situate.problem import RULES
 from situate.readers import situate_json
+from situate.readers.recognise import recognise
+from situate.readers.strict_json import top_level
 
 
 def content(**changes: object) -> bytes:
@@ -50,9 +53,9 @@ def test_a_graph_without_a_name_is_called_after_its_file():
 
 
 def test_only_its_own_format_is_recognised():
-    assert situate_json.recognises(content())
-    assert not situate_json.recognises(content(format="situate-plan"))
-    assert not situate_json.recognises(b"{}")
+    assert recognise(content()) == "situate"
+    for other in (content(format="situate-plan"), b"{}"):
+        assert not situate_json.recognises(other, top_level(other))
 
 
 @pytest.mark.parametrize(
@@ -79,6 +82,11 @@ def test_only_its_own_format_is_recognised():
             {"ops": [{"name": "load", "phase": "fwd"}]},
             "op 'load': phase: unknown phase 'fwd'; did you mean 'forward'",
         ),
+        (
+            {"ops": [{"name": "load", "dtype": "fp16"}]},
+            "op 'load': dtype: unknown dtype 'fp16'; did you mean 'float16'",
+        ),
+        ({"rules": "regall"}, "rules: unknown rules 'regall'; did you mean 'regal'"),
         ({"control": [["load"]]}, r"control\[0\]: expected array of length 2"),
         (
             {"machine": [{"name": "a", "kind": "gpu", "memory": 0}]},
@@ -127,3 +135,13 @@ def test_a_dangling_name_in_a_large_graph_gives_a_short_message():
     with pytest.raises(ReadError) as error:
         situate_json.read(content(ops=ops, tensors=tensors), "")
     assert len(str(error.value)) < 500
+
+
+@pytest.mark.parametrize("dtype", ["", "float16", "float8e4m3fn", "string", "quint4x2"])
+def test_a_dtype_that_a_reader_writes_is_read(dtype):
+    ops = [{"name": "load", "dtype": dtype}]
+    assert situate_json.read(content(ops=ops, tensors=[]), "").ops[0].dtype == dtype
+
+
+def test_the_rules_of_a_graph_are_those_of_problems():
+    assert set(situate_json.RULES) == RULES.keys()

@@ -40,6 +40,17 @@ def test_bad_json_names_the_place(data, message):
         decode(data, Box)
 
 
+def test_a_file_that_does_not_say_what_it_is_is_refused():
+    """A format is as required as any field: an object without it may be anything."""
+
+    class Labelled(msgspec.Struct, tag_field="format", tag="labelled-box"):
+        name: str = ""
+
+    assert decode(b'{"format": "labelled-box", "name": "a"}', Labelled).name == "a"
+    with pytest.raises(ReadError, match=r"^object missing required field format$"):
+        decode(b'{"name": "a"}', Labelled)
+
+
 def test_a_key_twice_is_found_among_many():
     """In time that grows with the object and not with its square: that would be hours."""
     keys = ", ".join(f'"{i}": 1' for i in [*range(200_000), 199_999])
@@ -60,3 +71,12 @@ def test_the_top_level_is_read_without_its_values():
 @pytest.mark.parametrize("data", [b"50\n0 0 0", b"\n{\n\x06 binary", b"[1]", b""])
 def test_what_does_not_begin_like_an_object_has_no_keys(data):
     assert top_level(data) == {}
+
+
+def test_a_file_that_does_not_say_its_version_is_refused():
+    class Versioned(msgspec.Struct, tag_field="format", tag="versioned-box"):
+        version: int = 1
+
+    assert decode(b'{"format": "versioned-box", "version": 2}', Versioned).version == 2
+    with pytest.raises(ReadError, match=r"^object missing required field version$"):
+        decode(b'{"format": "versioned-box"}', Versioned)

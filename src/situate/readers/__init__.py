@@ -1,4 +1,4 @@
-"""One file a format: each has `recognises(data) -> bool` and `read(data, name) -> Graph`."""
+"""One file a format: each has `recognises(data, keys) -> bool` and `read(data, name) -> Graph`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from situate.errors import GraphError, ReadError, nearest
+from situate.given import check
 from situate.graph import Graph
 from situate.readers import pair
 from situate.readers.contents import contents, graph_name, one_line
@@ -31,6 +32,8 @@ def read(
         MissingExtra: the format needs a package that is not installed.
     """
     try:
+        check(format, str | None, "format", ReadError)
+        check(dims, dict | None, "dims", ReadError)
         if files := pair.files(str(path)):
             return _read_pair(*files, format, dims)
         return _read(Path(path), format, dims)

@@ -13,6 +13,7 @@ from situate.readers import wire
 from situate.readers.contents import text
 from situate.readers.dataflow import Dataflow
 from situate.readers.names import unique
+from situate.readers.strict_json import Keys
 
 MICROSECONDS = 1_000_000
 
@@ -22,7 +23,7 @@ SCALARS = {3, 6, 7, 9, 10, 11, 12, 14, 15, 16, 17}
 _TEXT = re.compile(rb"(\xef\xbb\xbf)?(\s|#[^\n]*\n)*(node|cost)\s*:?\s*[{<]")
 
 
-def recognises(data: bytes) -> bool:
+def recognises(data: bytes, keys: Keys) -> bool:
     """Whether the content is a CostGraphDef: nodes with a numeric id, in text or in binary."""
     return bool(_TEXT.match(data[:65536])) or _is_binary(data)
 

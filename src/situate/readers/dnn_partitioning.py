@@ -13,6 +13,7 @@ from situate.errors import ReadError
 from situate.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
 from situate.readers import strict_json
 from situate.readers.names import unique
+from situate.readers.strict_json import Keys
 
 DEVICES_LIMIT = 256
 FASTEST_LINK = 1e12
@@ -45,9 +46,9 @@ class _File(msgspec.Struct, frozen=True):
     edges: list[_Edge]
 
 
-def recognises(data: bytes) -> bool:
+def recognises(data: bytes, keys: Keys) -> bool:
     """Whether the content is a JSON object with this format's keys."""
-    return strict_json.top_level(data).keys() >= {"maxFPGAs", "nodes", "edges"}
+    return keys.keys() >= {"maxFPGAs", "nodes", "edges"}
 
 
 def read(data: bytes, name: str) -> Graph:

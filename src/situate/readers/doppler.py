@@ -10,12 +10,13 @@ from situate.errors import ReadError
 from situate.graph import Graph, Op, Tensor
 from situate.readers.contents import text
 from situate.readers.quantity import amount, whole
+from situate.readers.strict_json import Keys
 
 SCALE = 1e10
 """The authors' simulator divides every makespan by this; here every cost is divided."""
 
 
-def recognises(data: bytes) -> bool:
+def recognises(data: bytes, keys: Keys) -> bool:
     """Whether the content is a count alone on its line, then a line of ids with commas."""
     return bool(re.match(rb"\s*\d+[ \t]*\r?\n[ \t]*\d+[ \t]*,[ \t\d,]*\r?\n", data[:65536]))
 

@@ -55,7 +55,8 @@ class _Launches:
 
 @dataclass(frozen=True)
 class Profile:
-    """A Kineto trace, to look up times in. `calls` are in the order in which they began."""
+    """A Kineto trace, to look up times in. `calls` are in the order of their external ids, as
+    PyTorch numbers them when they begin; those without come first, in the order of their times."""
 
     calls: list[Call]
     kernels: int

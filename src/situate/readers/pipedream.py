@@ -9,6 +9,7 @@ from situate.errors import ReadError, nearest
 from situate.graph import Graph, Op, Tensor
 from situate.readers.contents import text
 from situate.readers.quantity import amount, size
+from situate.readers.strict_json import Keys
 
 FIGURES = {"forward_compute_time", "backward_compute_time", "activation_size", "parameter_size"}
 
@@ -41,7 +42,7 @@ class _Layer:
         return bool(self.before or self.parameters or self.backward)
 
 
-def recognises(data: bytes) -> bool:
+def recognises(data: bytes, keys: Keys) -> bool:
     """Whether the first line is a layer with its times."""
     return bool(re.match(rb"\s*\S+ -- .* -- [^\n]*forward_compute_time=", data[:4096]))
 

@@ -16,14 +16,17 @@ from situate.readers import (
     pipedream,
     situate_json,
     stg,
+    strict_json,
 )
+from situate.readers.strict_json import Keys
 
 
 class Reader(Protocol):
     """What the module of a format offers."""
 
-    def recognises(self, data: bytes) -> bool:
-        """Whether the content is of this format, however broken it may be further on."""
+    def recognises(self, data: bytes, keys: Keys) -> bool:
+        """Whether the content is of this format, however broken it may be further on; `keys` are
+        those of the JSON object that it is, none if it is no such."""
 
     def read(self, data: bytes, name: str) -> Graph:
         """The graph; `name` is what to call it where the format has no name of its own."""
@@ -53,8 +56,9 @@ def recognise(data: bytes) -> str:
     Raises:
         ReadError: no reader knows it, or it is JSON that cannot be parsed.
     """
+    keys = strict_json.top_level(data)
     for name, reader in READERS.items():
-        if reader.recognises(data):
+        if reader.recognises(data, keys):
             return name
     if PLAN in data[:4096]:
         raise ReadError("is a plan, not a model: give it to situate explain or export")

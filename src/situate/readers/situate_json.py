@@ -7,15 +7,20 @@ from typing import Literal
 
 import msgspec
 
+from situate.dtypes import NAMES
 from situate.errors import ReadError, nearest
 from situate.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
 from situate.readers import strict_json
+from situate.readers.strict_json import Keys
 
 FORMAT = "situate-graph"
 VERSION = 1
 
 PHASES = ("forward", "backward", "update")
 """Of a training step."""
+
+RULES = ("situate", "regal", "doppler", "dnn-partitioning")
+"""What graphs are scored by, see docs/execution-model.md."""
 
 
 class NamedTensor(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -46,9 +51,9 @@ class File(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     warnings: list[str] = []
 
 
-def recognises(data: bytes) -> bool:
+def recognises(data: bytes, keys: Keys) -> bool:
     """Whether the content is a JSON object whose `format` is `situate-graph`."""
-    return strict_json.top_level(data).get("format") == msgspec.Raw(msgspec.json.encode(FORMAT))
+    return keys.get("format") == msgspec.Raw(msgspec.json.encode(FORMAT))
 
 
 def read(data: bytes, name: str) -> Graph:
@@ -59,8 +64,9 @@ def read(data: bytes, name: str) -> Graph:
         GraphError: the graph breaks its own rules.
     """
     file = strict_json.decode(data, File)
+    _check_rules(file.rules)
     _check_machine(file.machine)
-    _check_phases(file.ops)
+    _check_words(file.ops)
     index = {op.name: j for j, op in enumerate(file.ops)}
     return Graph(
         name=file.name or name,
@@ -105,14 +111,22 @@ def _dangling(where: str, name: str, index: dict[str, int]) -> ReadError:
     return ReadError(f"{where} {name!r} is no op{nearest(name, index)}")
 
 
+def _check_rules(rules: str) -> None:
+    if rules not in RULES:
+        raise ReadError(f"rules: unknown rules {rules!r}{nearest(rules, RULES)}")
+
+
 def _check_machine(machine: Sequence[MachineDevice]) -> None:
     for i, device in enumerate(machine):
         if device.memory is not None and not 0 < device.memory <= BYTES_LIMIT:
             raise ReadError(f"machine[{i}].memory: must be between 1 and 2^53, got {device.memory}")
 
 
-def _check_phases(ops: Sequence[Op]) -> None:
+def _check_words(ops: Sequence[Op]) -> None:
     for op in ops:
         if op.phase and op.phase not in PHASES:
             hint = nearest(op.phase, PHASES)
             raise ReadError(f"op {op.name!r}: phase: unknown phase {op.phase!r}{hint}")
+        if op.dtype not in NAMES:
+            hint = nearest(op.dtype, NAMES)
+            raise ReadError(f"op {op.name!r}: dtype: unknown dtype {op.dtype!r}{hint}")

@@ -9,12 +9,13 @@ from situate.errors import ReadError
 from situate.graph import Graph, Op
 from situate.readers.contents import text
 from situate.readers.quantity import amount, whole
+from situate.readers.strict_json import Keys
 
 Line = tuple[int, list[str]]
 """Number of the line in the file, its columns."""
 
 
-def recognises(data: bytes) -> bool:
+def recognises(data: bytes, keys: Keys) -> bool:
     """Whether the content is a count alone on its line, then lines of three or more columns."""
     blank = rb"(?:\s|#[^\n]*\n)*"
     head = blank + rb"\d+[ \t]*(?:#[^\n]*)?\r?\n" + blank + rb"\d+[ \t]+[\d.]+[ \t]+\d+"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -15,6 +15,9 @@ from situate.errors import ReadError
 from situate.readers.contents import one_line, text
 
 T = TypeVar("T")
+
+Keys = Mapping[str, msgspec.Raw]
+"""What `top_level` finds."""
 
 CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 """What text never holds; a protocol buffer may begin with a brace."""
@@ -42,8 +45,20 @@ def decode(data: bytes, kind: type[T], unique: bool = True) -> T:
     with _readable():
         value = msgspec.json.decode(document, type=kind)
         if unique:
-            json.loads(document, object_pairs_hook=_check_keys)
+            found = json.loads(document, object_pairs_hook=_check_keys)
+            _check_format(found, kind)
     return value
+
+
+def _check_format(found: dict[str, Any], kind: Any) -> None:
+    """A format or version that is left out is none that msgspec minds: only one format could stand
+    there, and the version has a default."""
+    config = getattr(kind, "__struct_config__", None)
+    if config and config.tag_field:
+        versions = [field for field in kind.__struct_fields__ if field == "version"]
+        for field in (config.tag_field, *versions):
+            if field not in found:
+                raise ReadError(f"object missing required field {field}")
 
 
 @contextmanager

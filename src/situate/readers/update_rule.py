@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from situate.errors import SituateError, nearest
+from situate.given import check
 
 OPTIMIZERS: dict[str, tuple[int, int]] = {
     "sgd": (0, 2),
@@ -45,6 +46,7 @@ def update_rule(text: str) -> UpdateRule:
     Raises:
         SituateError: an unknown optimizer, or a norm that is not a positive number.
     """
+    check(text, str, "optimizer")
     kind, colon, option = text.partition(":")
     if kind not in OPTIMIZERS:
         raise SituateError(f"unknown optimizer {kind!r}{nearest(kind, OPTIMIZERS)}")

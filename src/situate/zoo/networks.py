@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from situate.errors import SituateError, nearest
+from situate.given import check
 from situate.readers.torch import check_installed
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def network(name: str) -> tuple[Network, bool]:
     Raises:
         SituateError: with the nearest name there is.
     """
+    check(name, str, "network")
     base, colon, variant = name.partition(":")
     if base not in NETWORKS:
         raise SituateError(f"no network {base!r} in the zoo{nearest(base, NETWORKS)}")

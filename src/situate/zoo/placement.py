@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from situate.errors import SituateError
+from situate.given import check
 from situate.graph import Graph
 from situate.zoo.networks import NETWORKS, names
 
@@ -27,8 +28,13 @@ def expert(graph: Graph, devices: int) -> list[int]:
     of no layer is where the last of its inputs comes from; ops of one group are together.
 
     Raises:
-        SituateError: no expert placement is known for the graph.
+        SituateError: no expert placement is known for the graph; devices that are no number, or
+            none.
     """
+    check(graph, Graph, "graph")
+    check(devices, int, "devices")
+    if devices < 1:
+        raise SituateError(f"devices: must be at least 1, got {devices}")
     network = NETWORKS.get(graph.name.partition(":")[0])
     if network is None or graph.source != "pytorch":
         known = ", ".join(names())

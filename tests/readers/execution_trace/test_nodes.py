@@ -48,6 +48,11 @@ def test_tensors_without_memory_to_look_at_share_none():
         ("Tensor(c10::BFloat16)", "bfloat16"),
         ("Tensor(c10::Float8_e4m3fn)", "float8_e4m3fn"),
         ("Tensor(bool)", "bool"),
+        ("Tensor(unsigned short)", "uint16"),
+        ("Tensor(c10::complex<float>)", "complex64"),
+        ("Tensor(c10::complex<c10::Half>)", "complex32"),
+        ("Tensor(c10::quint4x2)", "quint4x2"),
+        ("Tensor(nullptr (uninitialized))", ""),
     ],
 )
 def test_dtypes_are_those_of_pytorch(kind, dtype):

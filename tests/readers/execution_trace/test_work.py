@@ -25,6 +25,11 @@ CONVOLUTION = [None, None, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1]
         (of("aten::addmm", [[5], [2, 3], [3, 5]]), 2 * 2 * 3 * 5),
         (of("aten::bmm", [[7, 2, 3], [7, 3, 5]]), 2 * 7 * 2 * 3 * 5),
         (of("aten::baddbmm", [[7, 2, 5], [7, 2, 3], [7, 3, 5]]), 2 * 7 * 2 * 3 * 5),
+        (of("aten::addbmm", [[2, 5], [7, 2, 3], [7, 3, 5]]), 2 * 7 * 2 * 3 * 5),
+        (of("aten::_addmm_activation", [[5], [2, 3], [3, 5]]), 2 * 2 * 3 * 5),
+        (of("aten::_int_mm", [[2, 3], [3, 5]]), 2 * 2 * 3 * 5),
+        (of("aten::_scaled_mm", [[2, 3], [3, 5]]), 2 * 2 * 3 * 5),
+        (of("aten::_weight_int8pack_mm", [[2, 3], [5, 3], [5]]), 2 * 2 * 3 * 5),
         (of("aten::mv", [[2, 3], [3]]), 2 * 2 * 3),
         (of("aten::relu", [[2, 3]]), 0),
         (of("aten::mm", [[], []]), 0),
@@ -36,9 +41,33 @@ def test_products_count_two_for_a_multiply_add(node, flops):
     assert work.flops(node, []) == flops
 
 
-def test_a_convolution_counts_by_its_output():
+@pytest.mark.parametrize("shapes", [[[8, 3], [4, 3, 5]], [[4, 8, 3], [3, 5]], [[3, 8], [8, 5]]])
+def test_of_groups_every_row_meets_one_matrix(shapes):
+    assert work.flops(of("aten::_grouped_mm", shapes), []) == 2 * 8 * 3 * 5
+
+
+def test_a_recurrent_layer_counts_both_products_of_every_step():
+    """6 steps of 2 sequences, 3 numbers wide, and an LSTM's four gates of 5."""
+    shapes = [[6, 2, 3], [20, 3], [20, 5]]
+    once = 2 * 6 * 2 * 20 * (3 + 5)
+    assert work.flops(of("aten::mkldnn_rnn_layer", shapes), []) == once
+    assert work.flops(of("aten::mkldnn_rnn_layer_backward", shapes), []) == 2 * once
+
+
+def test_a_bilinear_layer_counts_by_all_it_joins():
+    shapes = [[3, 5], [7, 5, 6], [3, 6], [[], []], [[]], [[], []]]
+    found = of("aten::_trilinear", shapes, [0, 0, 0, [1, 3], [0], [1, 2]])
+    assert work.flops(found, []) == 2 * 3 * 7 * 5 * 6
+
+
+def test_an_operator_of_another_library_is_no_product_by_its_name():
+    assert work.flops(of("mine::mm", [[2, 3], [3, 5]]), []) == 0
+
+
+@pytest.mark.parametrize("name", ["aten::convolution", "aten::_convolution"])
+def test_a_convolution_counts_by_its_output(name):
     """4 images of 8 channels, 6 x 6, from 3 channels by 3 x 3."""
-    found = of("aten::convolution", [[4, 3, 6, 6], [8, 3, 3, 3]], CONVOLUTION, 4 * 8 * 36)
+    found = of(name, [[4, 3, 6, 6], [8, 3, 3, 3]], CONVOLUTION, 4 * 8 * 36)
     assert work.flops(found, []) == 2 * (4 * 8 * 36) * (3 * 9)
 
 
@@ -80,6 +109,26 @@ def test_what_runs_inside_counts_once():
 def test_the_dtype_is_the_first_that_floats():
     mixed = node(3, "aten::f", [tensor(1), tensor(2)], types=["Tensor(long int)", "Tensor(double)"])
     assert work.dtype(nodes(execution_trace(mixed))[-1]) == "float64"
+    complex_ = node(
+        3, "aten::f", [tensor(1)] * 2, types=["Tensor(int)", "Tensor(c10::complex<double>)"]
+    )
+    assert work.dtype(nodes(execution_trace(complex_))[-1]) == "complex128"
     whole = node(3, "aten::f", [tensor(1)], types=["Tensor(long int)"])
     assert work.dtype(nodes(execution_trace(whole))[-1]) == "int64"
     assert work.dtype(nodes(execution_trace(node(3, "aten::f")))[-1]) == "float32"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "made", "dtype"),
+    [
+        ("aten::_int_mm", "signed char", "int", "int8"),
+        ("aten::_scaled_mm", "c10::Float8_e4m3fn", "c10::BFloat16", "float8_e4m3fn"),
+    ],
+)
+def test_a_product_of_8_bits_counts_in_what_it_multiplies(name, given, made, dtype):
+    product = node(3, name, [tensor(1), tensor(2)], [tensor(3)], shapes=[[2, 3], [3, 5]])
+    product["input_types"] = [f"Tensor({given})"] * 2
+    product["output_types"] = [f"Tensor({made})"]
+    call = nodes(execution_trace(product))[-1]
+    assert work.dtype(call) == dtype
+    assert work.flops(call, []) == 2 * 2 * 3 * 5

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("onnx")
 
 from situate.readers.onnx.shapes import Info, Shapes
-from situate.readers.onnx.work import work
+from situate.readers.onnx.work import dtype, work
 from tests.readers.models import graph, node, value
 
 SHAPES = {
@@ -25,6 +25,8 @@ SHAPES = {
     "steps": (10, 2, 8),
     "gates": (1, 64, 8),
     "recurrence": (1, 64, 16),
+    "inward": (1, 8, 64),
+    "inner": (1, 16, 64),
     "states": (10, 1, 2, 16),
     "table": (50000, 16),
     "ids": (2, 3),
@@ -50,6 +52,7 @@ def figures(made) -> tuple[int, int]:
         (node("Einsum", "a b", "ab", equation="bij,bjk->bik"), 2 * 6 * 5 * 4 * 7),
         (node("Einsum", "a b", "ab", equation="...ij,...jk->...ik"), 2 * 6 * 5 * 4 * 7),
         (node("LSTM", "steps gates recurrence", "states"), 2 * 20 * 64 * (8 + 16)),
+        (node("DynamicQuantizeLSTM", "steps inward inner", "states"), 2 * 20 * 64 * (8 + 16)),
         (node("Attention", "query keys keys", "query"), 4 * 2 * 4 * 10 * 16 * 20),
         (node("MaxPool", "features", "pooled", kernel_shape=[2, 2]), 128 * 4),
         (node("GlobalAveragePool", "features", "average"), 512),
@@ -63,6 +66,13 @@ def figures(made) -> tuple[int, int]:
 )
 def test_flops(made, flops):
     assert figures(made)[0] == flops
+
+
+@pytest.mark.parametrize(
+    "kind", ["QGemm", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "MatMulBnb4", "GemmFloat8"]
+)
+def test_a_quantised_product_takes_as_much_as_any(kind):
+    assert figures(node(kind, "column matrix", "product", transA=1))[0] == 2 * 35 * 4
 
 
 def test_traffic_is_what_goes_in_and_out():
@@ -98,3 +108,32 @@ def test_a_scan_goes_along_the_axis_that_it_says():
 )
 def test_a_node_that_lacks_inputs_or_dimensions_crashes_nothing(made):
     assert figures(made)[0] >= 0
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (node("MatMulInteger", "bytes more", "whole"), "uint8"),
+        (node("ConvInteger", "bytes more", "whole"), "uint8"),
+        (node("MatMulIntegerToFloat", "bytes more", "single"), "uint8"),
+        (node("QLinearMatMul", "bytes s z more s z s z", "bytes"), "uint8"),
+        (node("QGemm", "bytes s z more s z", "single"), "uint8"),
+        (node("DynamicQuantizeMatMul", "single more s", "single"), "int8"),
+        (node("GemmFloat8", "float8 float8", "half"), "float8e4m3fn"),
+        (node("MatMulNBits", "half bytes s", "half"), "float16"),
+        (node("Cast", "bytes", "half"), "float16"),
+        (node("MatMulInteger", "", "whole"), "int32"),
+        (node("Print", "bytes", ""), "float32"),
+    ],
+)
+def test_the_dtype_of_a_quantised_product_is_that_of_its_factors(made, expected: str):
+    dtypes = {
+        "bytes": "uint8",
+        "more": "int8",
+        "whole": "int32",
+        "single": "float32",
+        "half": "float16",
+        "float8": "float8e4m3fn",
+    }
+    infos = {name: Info((4, 4), dtype) for name, dtype in dtypes.items()}
+    assert dtype(made, Shapes(infos)) == expected

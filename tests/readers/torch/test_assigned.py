@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from torch import Tensor, nn  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
 from situate.readers.torch.assigned import Assigned, AssignedBuffers  # noqa: E402
@@ -79,3 +82,27 @@ def test_what_is_assigned_is_like_the_buffer(value: Tensor | None, message: str)
         with pytest.raises(error, match=text), buffers.written():
             model._buffers["mean"] = value
         assert model.mean is mean
+
+
+class Copies(TorchDispatchMode):
+    """Notes what is copied into."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.into: list[int] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.aten.copy_.default:
+            self.into.append(args[0].data_ptr())
+        return func(*args, **(kwargs or {}))
+
+
+def test_buffers_are_written_in_the_models_order() -> None:
+    """A graph captured from them is the same in every process: sets of names differ in order."""
+    model = nn.Sequential(*(Mean() for _ in range(8)))
+    buffers = AssignedBuffers(model)
+    for raised in (True, False):
+        with pytest.raises(Assigned) if raised else Copies() as copies, buffers.written():
+            for mean in reversed(model):
+                mean(torch.tensor(1.0))
+    assert copies.into == [mean.mean.data_ptr() for mean in model]

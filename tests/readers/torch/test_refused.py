@@ -52,9 +52,39 @@ def penalised(model: Any, x: Tensor) -> Tensor:
     return out
 
 
+def packed(model: Any, x: Tensor) -> Tensor:
+    with torch.autograd.graph.saved_tensors_hooks(lambda kept: kept.half(), Tensor.float):
+        out: Tensor = model.layer(x).tanh()
+    return out
+
+
+class Halved(torch.autograd.graph.saved_tensors_hooks):
+    """Keeps half of the bytes."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda kept: kept.half(), Tensor.float)
+
+
+def packed_by_its_own(model: Any, x: Tensor) -> Tensor:
+    with Halved():
+        out: Tensor = model.layer(x).tanh()
+    return out
+
+
+def kept_elsewhere(model: Any, x: Tensor) -> Tensor:
+    with torch.autograd.graph.save_on_cpu():
+        out: Tensor = model.layer(x).tanh()
+    return out
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
+        (packed, r"test_refused\.py:\d+: capture does not see hooks on what is kept for the back"),
+        (
+            packed_by_its_own,
+            r"test_refused\.py:\d+: .*\(torch\.autograd\.graph\.saved_tensors_hooks\)",
+        ),
         (rounded, r"test_refused\.py:\d+: capture does not see .*Function 'Straight': write"),
         (hooked, r"test_refused\.py:\d+: capture does not see a hook on a tensor's gradient"),
         (
@@ -71,13 +101,25 @@ def test_what_changes_the_backward_pass_unseen_is_refused(
         of(function)
 
 
-@pytest.mark.parametrize("function", [rounded, hooked])
+def recomputed(model: Any, x: Tensor) -> Tensor:
+    out: Tensor = checkpoint(model.layer, x, use_reentrant=False)
+    return out
+
+
+@pytest.mark.parametrize("function", [kept_elsewhere, recomputed])
+def test_what_pytorch_keeps_as_it_is_may_be_kept_anyhow(
+    function: Callable[[Any, Tensor], Tensor],
+) -> None:
+    assert of(function).ops
+
+
+@pytest.mark.parametrize("function", [rounded, hooked, packed])
 def test_where_there_is_no_backward_pass_it_may(function: Callable[[Any, Tensor], Tensor]) -> None:
     assert of(function, training=False).ops
 
 
 def test_functions_and_hooks_work_after_a_capture_as_before() -> None:
-    for function in (rounded, hooked):
+    for function in (rounded, hooked, packed):
         with pytest.raises(SituateError):
             of(function)
     x = torch.tensor([0.4, 1.6], requires_grad=True)
@@ -85,6 +127,45 @@ def test_functions_and_hooks_work_after_a_capture_as_before() -> None:
     y.sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == [3.0, 3.0]
+
+
+def cast(device: str, **named: Any) -> Callable[[Any, Tensor], Tensor]:
+    """What a layer computes under `torch.autocast`."""
+
+    def function(model: Any, x: Tensor) -> Tensor:
+        with torch.autocast(device, **named):
+            out: Tensor = model.layer(x)
+        return out
+
+    return function
+
+
+@pytest.mark.filterwarnings("ignore:.*CUDA is not available")
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("named", [{}, {"dtype": torch.bfloat16, "enabled": True}])
+def test_autocast_of_another_device_is_refused(named: dict[str, Any], training: bool) -> None:
+    message = r"test_refused\.py:\d+: torch.autocast\('cuda'\) does nothing .* 'cpu'"
+    with pytest.raises(SituateError, match=message):
+        of(cast("cuda", **named), training)
+
+
+def test_autocast_that_was_made_before_the_capture_is_refused_where_it_holds() -> None:
+    made = torch.autocast("cpu", torch.bfloat16)
+    made.device = "cuda"  # as where there is a GPU
+
+    def function(model: Any, x: Tensor) -> Tensor:
+        with made:
+            out: Tensor = model.layer(x)
+        return out
+
+    with pytest.raises(SituateError, match=r"torch.autocast\('cuda'\) does nothing"):
+        of(function)
+
+
+def test_autocast_of_the_cpu_and_none_are_captured() -> None:
+    dtypes = {op.dtype for op in of(cast("cpu", dtype=torch.bfloat16)).ops}
+    assert "bfloat16" in dtypes
+    assert of(cast("cuda", enabled=False)).ops
 
 
 class Criterion(nn.Module):

@@ -119,6 +119,16 @@ class TestOps:
         graph = capture(lambda: (model, torch.randn(1, 1, 4, 4), None), training=False)
         assert op(graph, "max_pool2d_with_indices").workspace == 2 * 2 * 8
 
+    def test_a_product_is_of_the_dtype_that_is_multiplied(self) -> None:
+        class Product(nn.Linear):
+            def forward(self, x):
+                numbers = super().forward(x).to(torch.int8)
+                return torch._int_mm(numbers, numbers.t())
+
+        graph = capture(lambda: (Product(32, 32), torch.ones(32, 32), None), training=False)
+        product = op(graph, "int_mm")
+        assert (product.dtype, product.flops) == ("int8", 2 * 32**3)
+
     def test_a_dtype_is_named_as_in_torch(self) -> None:
         build = lambda: (nn.Linear(4, 4).to(torch.bfloat16), torch.randn(2, 4).bfloat16(), None)  # noqa: E731
         graph = capture(build, training=False)

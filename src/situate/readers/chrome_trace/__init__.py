@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from situate.errors import ReadError
 from situate.graph import Graph, Op
-from situate.readers import kineto, strict_json
+from situate.readers import kineto
 from situate.readers.chrome_trace.events import (
     MICROSECONDS,
     Span,
@@ -21,13 +21,14 @@ from situate.readers.chrome_trace.events import (
 )
 from situate.readers.chrome_trace.flows import arrows
 from situate.readers.names import unique
+from situate.readers.strict_json import Keys
 
 _ARRAY = re.compile(rb'(\xef\xbb\xbf)?\s*\[\s*\{[^\[\]]{0,4096}?"ph"\s*:')
 
 
-def recognises(data: bytes) -> bool:
+def recognises(data: bytes, keys: Keys) -> bool:
     """Whether the content is a JSON object with `traceEvents`, or an array of events."""
-    return bool(_ARRAY.match(data[:8192])) or "traceEvents" in strict_json.top_level(data)
+    return bool(_ARRAY.match(data[:8192])) or "traceEvents" in keys
 
 
 def read(data: bytes, name: str) -> Graph:

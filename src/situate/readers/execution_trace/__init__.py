@@ -10,16 +10,17 @@ import msgspec
 
 from situate.errors import ReadError
 from situate.graph import Graph, Op
-from situate.readers import kineto, strict_json
+from situate.readers import kineto
 from situate.readers.execution_trace import steps, times, work
 from situate.readers.execution_trace.calls import Call, calls_of
 from situate.readers.execution_trace.memory import Memory, written
 from situate.readers.execution_trace.nodes import ALLOCATIONS, Node, Value, nodes
+from situate.readers.strict_json import Keys
 
 
-def recognises(data: bytes) -> bool:
+def recognises(data: bytes, keys: Keys) -> bool:
     """Whether the content is a JSON object with a schema's version and nodes."""
-    return strict_json.top_level(data).keys() >= {"schema", "pid", "nodes"}
+    return keys.keys() >= {"schema", "pid", "nodes"}
 
 
 def read(data: bytes, name: str, measured: bytes | None = None) -> Graph:

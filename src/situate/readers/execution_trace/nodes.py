@@ -11,22 +11,29 @@ from typing import Any
 
 import msgspec
 
+from situate.dtypes import NAMES
 from situate.errors import ReadError
 from situate.readers import strict_json
 
 DTYPES = {
     "float": "float32",
     "double": "float64",
+    "c10::complex<c10::Half>": "complex32",
+    "c10::complex<float>": "complex64",
+    "c10::complex<double>": "complex128",
     "c10::Half": "float16",
     "c10::BFloat16": "bfloat16",
     "unsigned char": "uint8",
     "signed char": "int8",
     "short": "int16",
+    "unsigned short": "uint16",
+    "unsigned int": "uint32",
+    "unsigned long": "uint64",
     "int": "int32",
     "long": "int64",
     "long int": "int64",
 }
-"""Types of elements, from the words of C++ to those of PyTorch."""
+"""Types of elements, from the words of C++ to those of PyTorch, where lower case is not enough."""
 
 MARKER = "[pytorch|profiler|"
 """What the names of the nodes that stand for process and threads begin with."""
@@ -187,7 +194,8 @@ def _values(side: _Side, where: str) -> Iterator[Value]:
 
 def _value(tensor: Sequence[Any], dtype: str, argument: int, entry: int | None) -> Value:
     number, storage, _, elements, width, device = tensor[:6]
-    known = DTYPES.get(dtype, dtype.removeprefix("c10::").lower())
+    named = DTYPES.get(dtype, dtype.removeprefix("c10::").lower())
+    known = named if named in NAMES else ""
     return Value(storage or -number, elements, elements * width, known, device, argument, entry)
 
 

@@ -11,9 +11,10 @@ from situate.graph import Graph
 from situate.readers import wire
 from situate.readers.onnx.graph import check_flow, graph_of
 from situate.readers.onnx.shapes import infer
+from situate.readers.strict_json import Keys
 
 
-def recognises(data: bytes) -> bool:
+def recognises(data: bytes, keys: Keys) -> bool:
     """Whether the content is a protocol buffer with a model's version number and graph."""
     message = wire.shape(data)
     return message is not None and message.get(1) == wire.VARINT and message.get(7) == wire.BYTES

@@ -11,7 +11,7 @@ from situate.readers.dataflow import Dataflow
 from situate.readers.names import unique
 from situate.readers.onnx.constants import constant_sizes, initializer_sizes, large_and_shared
 from situate.readers.onnx.shapes import Inferred, Shapes, tensor_info
-from situate.readers.onnx.work import bodies_of, work
+from situate.readers.onnx.work import bodies_of, dtype, work
 
 VIEWS = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
 """Ops whose first output shares the memory of their first input."""
@@ -92,14 +92,13 @@ def _add(
     """A node as an op that holds `held` bytes of constants, with what it makes."""
     flops, traffic = work(node, shapes)
     outputs = [value for value in node.output if value]
-    first = shapes.get(outputs[0]) if outputs else None
     op = flow.add(
         Op(
             name,
             kind=f"onnx.{node.op_type}",
             flops=flops,
             traffic=traffic,
-            dtype=first.dtype if first else "float32",
+            dtype=dtype(node, shapes),
             persistent=held + _held_in_bodies(node),
             module=name.strip("/").rpartition("/")[0],
             phase="forward",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any
 
+from situate.readers.onnx.attention import attention
 from situate.readers.onnx.shapes import Info, Shapes
 
 Infos = Sequence[Info]
@@ -17,6 +18,18 @@ FREE = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Shape", "Size
 PARTIAL = {"Gather", "GatherElements", "GatherND", "Slice"}
 """Ops that read no more of their first input than they write."""
 
+FACTOR = {
+    "ConvInteger": 0,
+    "DynamicQuantizeMatMul": 1,
+    "GemmFloat8": 0,
+    "MatMulInteger": 0,
+    "MatMulIntegerToFloat": 0,
+    "QGemm": 0,
+    "QLinearConv": 0,
+    "QLinearMatMul": 0,
+}
+"""Products that hand on another type than they multiply: which input is of the latter."""
+
 UNKNOWN = Info((0,), "float32")
 
 
@@ -26,7 +39,7 @@ def work(node: Any, shapes: Shapes) -> tuple[int, int]:
     `If` takes its costlier branch, `Scan` the length of its first scanned input, `Loop` counts as
     one iteration.
     """
-    inputs = [shapes.get(name) or UNKNOWN for name in node.input if name]
+    inputs = [shapes.get(name) or UNKNOWN for name in node.input]
     outputs = [shapes.get(name) or UNKNOWN for name in node.output if name]
     if bodies := list(bodies_of(node)):
         return _control(node, [_body(body, shapes) for body in bodies], inputs)
@@ -38,6 +51,13 @@ def work(node: Any, shapes: Shapes) -> tuple[int, int]:
     except (IndexError, ValueError):  # fewer inputs or dimensions than such an op has
         flops = _elementwise(node, inputs, outputs)
     return flops, _traffic(node, inputs, outputs)
+
+
+def dtype(node: Any, shapes: Shapes) -> str:
+    """The type a node computes in: that of a quantised product's factors, else of its output."""
+    place = FACTOR.get(node.op_type, len(node.input))
+    names = (*node.input[place:][:1], *node.output)
+    return next((info.dtype for name in names if name and (info := shapes.get(name))), "float32")
 
 
 def bodies_of(node: Any) -> Iterator[Any]:
@@ -119,21 +139,9 @@ def _einsum(node: Any, inputs: Infos, _outputs: Infos) -> int:
     return 2 * math.prod(sizes.values())
 
 
-def _recurrent(gates: int) -> Callable[[Any, Infos, Infos], int]:
-    """Products of inputs (steps, batch, width) with W and of states with R, both directions."""
-
-    def count(_node: Any, inputs: Infos, _outputs: Infos) -> int:
-        steps, batch = inputs[0].shape[:2]
-        directions, rows, width = inputs[1].shape
-        return 2 * steps * batch * directions * rows * (width + rows // gates)
-
-    return count
-
-
-def _attention(node: Any, inputs: Infos, _outputs: Infos) -> int:
-    """Queries times keys and weights times values, over (..., positions, width) tensors."""
-    query, key = inputs[0].shape, inputs[1].shape
-    return 4 * math.prod(query) * key[-2]
+def _recurrent(_node: Any, inputs: Infos, _outputs: Infos) -> int:
+    """Every step of every sequence meets all of W and of R."""
+    return 2 * math.prod(inputs[0].shape[:2]) * (inputs[1].elements + inputs[2].elements)
 
 
 def _attribute(node: Any, name: str, default: int) -> int:
@@ -157,15 +165,22 @@ _FLOPS: dict[str, Callable[[Any, Infos, Infos], int]] = {
     "MatMulInteger": _product,
     "MatMulNBits": _product,
     "QLinearMatMul": _product,
+    "MatMulIntegerToFloat": _product,
+    "DynamicQuantizeMatMul": _product,
+    "MatMulBnb4": _product,
+    "QGemm": _product,
+    "GemmFloat8": _product,
     "Gemm": _product,
     "FusedGemm": _product,
     "Einsum": _einsum,
-    "Attention": _attention,
-    "MultiHeadAttention": _attention,
-    "GroupQueryAttention": _attention,
-    "LSTM": _recurrent(4),
-    "GRU": _recurrent(3),
-    "RNN": _recurrent(1),
+    "Attention": attention,
+    "QAttention": attention,
+    "MultiHeadAttention": attention,
+    "GroupQueryAttention": attention,
+    "LSTM": _recurrent,
+    "DynamicQuantizeLSTM": _recurrent,
+    "GRU": _recurrent,
+    "RNN": _recurrent,
     "MaxPool": _pool,
     "AveragePool": _pool,
     "LpPool": _pool,

@@ -42,7 +42,9 @@ class AssignedBuffers:
         import torch
 
         held = dict(self._model.named_buffers(remove_duplicate=False))
-        given = held | {path: held[path].clone() for path in self._paths}
+        # In the model's order: a set has another in every process, and so would the graph.
+        assigned = [path for path in held if path in self._paths]
+        given = held | {path: held[path].clone() for path in assigned}
         before = _attributes(self._model)
         self._put(given)
         try:
@@ -56,7 +58,7 @@ class AssignedBuffers:
         if new:
             self._paths |= new
             raise Assigned
-        for path in self._paths:
+        for path in assigned:
             value = _alike(path, held[path], left[path])
             with torch.no_grad():
                 held[path].copy_(value)

@@ -74,7 +74,7 @@ def _single_users(step: Flow) -> dict[fx.Node, fx.Node]:
 def _hosts(step: Flow) -> dict[fx.Node, fx.Node]:
     """An op that only overwrites buffers with what it makes of buffers goes to the first other op
     of its module: a kernel of a few bytes, such as batch-norm's count of batches."""
-    counters = [op for op in step.ops if _only_counts(op, step)]
+    counters = dict.fromkeys(op for op in step.ops if _only_counts(op, step))
     hosts: dict[str | None, fx.Node] = {}
     for op in step.ops:
         if op not in counters:

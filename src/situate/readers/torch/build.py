@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.readers.torch.constants import constants_known
+from situate.readers.torch.devices import devices_here
+from situate.readers.torch.distributed import check_of_one_process, no_replicas
 from situate.readers.torch.errors import explained
+from situate.readers.torch.meta import to_cpu
+from situate.readers.torch.trees import flatten
 
 if TYPE_CHECKING:
     import torch
@@ -50,13 +54,20 @@ def built(build: Build, name: str) -> Built:
     mode = _mode()
     with explained(name, "building the model", called="it is called without arguments"):
         try:
-            with mode, _convertible(mode), constants_known():
-                return _checked(build(), mode)
+            with mode, _convertible(mode), constants_known(), devices_here(), no_replicas():
+                return _on_cpu(_checked(build(), mode))
         except Exception as error:
             if not _needs_values(error):
                 raise
             real = _checked(build(), mode)
-            return replace(real, model=_fake(real.model, mode), tensors=_fakes(real.tensors, mode))
+            model, tensors = _fake(real.model, mode), _fakes(real.tensors, mode)
+            return _on_cpu(replace(real, model=model, tensors=tensors))
+
+
+def _on_cpu(what: Built) -> Built:
+    """The same, and what was built on the device `meta` is on the CPU."""
+    moved = to_cpu(what.model, what.mode)
+    return replace(what, tensors=tuple(map(moved, what.tensors)))
 
 
 def from_real(model: object, inputs: object, loss: object, name: str) -> Built:
@@ -148,6 +159,7 @@ def _checked(returned: object, mode: FakeTensorMode) -> Built:
     if not isinstance(model, torch.nn.Module):
         raise SituateError(f"{RETURNS}; the model is {described(model)}")
     _check_eager(model)
+    check_of_one_process(model)
     if loss is not None and not callable(loss):
         raise SituateError(f"{RETURNS}; the loss is {described(loss)}")
     inputs = _arguments(inputs)
@@ -195,14 +207,13 @@ def _arguments(inputs: object) -> Any:
 def _separator(inputs: object) -> Callable[[object], tuple[torch.Tensor, ...]]:
     """What takes the tensors out of inputs that are structured alike."""
     import torch
-    from torch.utils._pytree import tree_flatten
 
-    leaves, expected = tree_flatten(inputs)
+    leaves, expected = flatten(inputs)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
     def separate(given: object) -> tuple[torch.Tensor, ...]:
         for meant in _meanings(given, inputs):
-            found, structure = tree_flatten(meant)
+            found, structure = flatten(meant)
             if structure == expected and all(isinstance(found[i], torch.Tensor) for i in places):
                 _check_numbers(found, leaves)
                 return tuple(found[i] for i in places)
@@ -265,14 +276,13 @@ def _separated(
 ) -> tuple[tuple[torch.Tensor, ...], Callable[[tuple[torch.Tensor, ...]], Any]]:
     """The tensors in nested inputs, and how to put others in their place."""
     import torch
-    from torch.utils._pytree import tree_flatten, tree_unflatten
 
-    leaves, structure = tree_flatten(inputs)
+    leaves, structure = flatten(inputs)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
     def fill(values: tuple[torch.Tensor, ...]) -> Any:
         filled = dict(zip(places, values, strict=True))
-        return tree_unflatten([filled.get(i, leaf) for i, leaf in enumerate(leaves)], structure)
+        return structure.unflatten([filled.get(i, leaf) for i, leaf in enumerate(leaves)])
 
     return tuple(leaves[i] for i in places), fill
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-if TYPE_CHECKING:
-    import torch
+from situate.readers.torch.formulas import formula
 
-PARTIAL_READS = frozenset({"embedding", "gather", "index", "index_select", "nll_loss_forward"})
+PARTIAL_READS = frozenset(
+    {
+        *("embedding", "gather", "index", "_unsafe_index", "index_select", "take"),
+        *("nll_loss_forward", "nll_loss2d_forward"),
+    }
+)
 """Ops that read of their first input only about as much as they write."""
+
+BAGS = frozenset({"_embedding_bag", "_embedding_bag_forward_only"})
+"""Ops that read of their first input a row for every index, and write sums of rows."""
+
+SUMS = frozenset({"addmm", "addbmm", "addmv", "baddbmm"})
+"""Products whose first input is added to what the others give."""
 
 
 def nbytes(value: object) -> int:
@@ -32,9 +40,16 @@ def traffic(kind: str, inputs: list[object], value: object) -> int:
     """Bytes read and written: each input's elements, but no more than its storage, and outputs."""
     written = sum(nbytes(output) for output in outputs(value))
     read = [_read(tensor) for tensor in inputs]
-    if read and kind.rpartition(".")[2] in PARTIAL_READS:
+    name = kind.rpartition(".")[2]
+    if read and name in PARTIAL_READS:
         read[0] = min(read[0], written)
+    if name in BAGS:
+        read[0] = min(read[0], _rows(*inputs[:2]))
     return sum(read) + written
+
+
+def _rows(table: Any, indices: Any) -> int:
+    return nbytes(table[:1]) * int(indices.numel())
 
 
 def _read(value: object) -> int:
@@ -57,59 +72,28 @@ def dtype(inputs: list[object], value: object) -> str:
     return "float32" if chosen is None else str(chosen.dtype).removeprefix("torch.")
 
 
-def flops(packet: object, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: object) -> int:
-    """Multiplications and additions of an op with a known formula (twice its multiply-adds), as
-    torch.utils.flop_counter counts them; 0 for ops that only move data or work elementwise."""
-    formula = _formulas().get(packet)
-    return 0 if formula is None else int(formula(*args, **kwargs, out_val=value))
+def product_dtype(kind: str, inputs: list[object], value: object) -> str:
+    """The dtype of what a product multiplies, whatever it is summed and handed on in: that of its
+    first factor that floats or has 8 bits."""
+    factors = inputs[kind.rpartition(".")[2] in SUMS :]
+    read = next(filter(_is_multiplied, factors), None)
+    return dtype(inputs, value) if read is None else dtype([read], None)
 
 
-@cache
-def _formulas() -> dict[object, Callable[..., int]]:
-    """PyTorch's own formulas, and those of ops that it has only on the CPU or leaves out."""
+def _is_multiplied(value: object) -> bool:
     import torch
-    from torch.utils.flop_counter import flop_registry
 
-    aten = torch.ops.aten
-    own = {
-        aten.mv: lambda a, x, out_val: 2 * a.numel(),
-        aten.dot: lambda a, b, out_val: 2 * a.numel(),
-        aten.addmv: lambda bias, a, x, out_val, **_: 2 * a.numel(),
-        aten._grouped_mm: lambda a, b, *_, out_val, **__: 2 * out_val.numel() * a.shape[-1],
-        aten.mkldnn_rnn_layer: _rnn_layer_flops,
-        aten.mkldnn_rnn_layer_backward: lambda *args, **_: 2 * _rnn_layer_flops(*args),
-        aten._scaled_dot_product_flash_attention_for_cpu: _attention_flops,
-        aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward_flops,
-    }
-    return {**flop_registry, **own}
+    if not isinstance(value, torch.Tensor):
+        return False
+    bytes_ = value.dtype in (torch.int8, torch.uint8)
+    return bytes_ or value.is_floating_point() or value.is_complex()
 
 
-def _rnn_layer_flops(
-    steps: torch.Tensor, w_ih: torch.Tensor, w_hh: torch.Tensor, *_: Any, **__: Any
-) -> int:
-    """Both matrix products of every step of every sequence."""
-    return 2 * (steps.numel() // steps.shape[-1]) * (w_ih.numel() + w_hh.numel())
-
-
-def _attention_flops(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: Any, **__: Any
-) -> int:
-    """Scores, and the sums of values: heads may share keys and values."""
-    scores = math.prod(query.shape[:3]) * key.shape[2]
-    return 2 * scores * (query.shape[3] + value.shape[3])
-
-
-def _attention_backward_flops(
-    gradient: torch.Tensor,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    *_: Any,
-    **__: Any,
-) -> int:
-    """Scores anew, and the gradients of what was multiplied."""
-    scores = math.prod(query.shape[:3]) * key.shape[2]
-    return 2 * scores * (3 * query.shape[3] + 2 * value.shape[3])
+def flops(packet: object, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: object) -> int:
+    """Multiplications and additions of an op with a known formula (twice its multiply-adds); 0 for
+    ops that only move data or work elementwise."""
+    count = formula(packet)
+    return 0 if count is None else int(count(*args, **kwargs, out_val=value))
 
 
 def tensors(arguments: object) -> Iterator[object]:

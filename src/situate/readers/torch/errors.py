@@ -28,6 +28,10 @@ MASK = (
     "itself: say so by is_causal= (tgt_is_causal= of a decoder, src_is_causal= and tgt_is_causal= "
     "of nn.Transformer)"
 )
+DEVICE = (
+    "this asks for another device than the CPU, on which steps are captured, wherever they are to "
+    "run: leave the device out, or take that of an input (x.device)"
+)
 _REMEDIES = {
     "DataDependentOutputException": VALUES,
     "DynamicOutputShapeException": SHAPES,
@@ -48,6 +52,11 @@ _PHRASES = {
     "doesn't match mode": DATA,
     "view functorch tensor": GRADIENTS,
     "'Tensor' object has no attribute 'constant'": GRADIENTS,
+    "not linked with support for": DEVICE,
+    "not compiled with CUDA enabled": DEVICE,
+    "accelerator device when none is available": DEVICE,
+    "requires CUDA support": DEVICE,
+    "without ATen_cuda library": DEVICE,
     "support the deepcopy protocol": (
         "a module keeps a tensor that is computed from its parameters, so it cannot be copied: use "
         "torch.nn.utils.parametrizations in place of torch.nn.utils.weight_norm and its like"

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 def sources(step: Step) -> Iterator[Draft]:
     """Parameters, buffers, inputs and the loss's own gradient, each just before its first use."""
+    parameters = set(step.trace.canonical.values())
     for node in step.number:
         kind = _source_kind(node)
         storage = (node, 0)
         is_used = storage in step.flow.used
         path = names.held(node)
-        is_parameter = kind == "parameter" and path in step.trace.canonical.values()
+        is_parameter = kind == "parameter" and path in parameters
         is_held = is_parameter or path in step.flow.mutations
         if kind and (is_used or is_held):
             readers = step.flow.readers.get(storage, [node])
@@ -78,13 +79,13 @@ def _op(node: fx.Node, module: str, persistent: int, workspace: int) -> Op:
     kind, value = names.kind(node), node.meta["val"]
     args, kwargs = cost.values(node.args), cost.values(node.kwargs)
     inputs = list(cost.tensors((args, kwargs)))
-    packet = getattr(node.target, "overloadpacket", None)
+    flops = cost.flops(getattr(node.target, "overloadpacket", None), args, kwargs, value)
     return Op(
         names.wanted(module, kind),
         kind,
-        flops=cost.flops(packet, args, kwargs, value),
+        flops=flops,
         traffic=cost.traffic(kind, inputs, value),
-        dtype=cost.dtype(inputs, value),
+        dtype=cost.product_dtype(kind, inputs, value) if flops else cost.dtype(inputs, value),
         persistent=persistent,
         workspace=workspace,
         module="" if names.is_outside(module) else module,

@@ -14,9 +14,11 @@ def unordered(op: int, readers: Iterable[int], producers: Sequence[Sequence[int]
         producers: by op, the ops it reads from, all of lower numbers.
     """
     missing = set(readers)
+    lowest = min(missing, default=op)
     seen, pending = {op}, [op]
     while pending and missing:
-        lowest = min(missing)
+        if lowest not in missing:
+            lowest = min(missing)
         for producer in producers[pending.pop()]:
             if producer >= lowest and producer not in seen:
                 seen.add(producer)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.readers.torch.errors import Unsupported
+from situate.readers.torch.freezing import parameters_stay_trained
 from situate.readers.torch.names import module
 from situate.readers.torch.patched import replaced
 
@@ -26,11 +27,15 @@ def backward_is_autograds(training: bool) -> Iterator[None]:
         yield
         return
     function, tensor = torch.autograd.Function, torch.Tensor
+    hooks = torch.autograd.graph.saved_tensors_hooks
     refuse = classmethod(partial(_refuse_function, function.apply))
+    enter = partialmethod(_refuse_packing, hooks.__enter__)
     with contextlib.ExitStack() as stack:
         stack.enter_context(replaced(function, "apply", refuse))
         stack.enter_context(replaced(tensor, "register_hook", _refuse_hook))
+        stack.enter_context(replaced(hooks, "__enter__", enter))
         stack.enter_context(replaced(torch.autograd, "backward", _refuse_backward))
+        stack.enter_context(parameters_stay_trained())
         yield
 
 
@@ -51,8 +56,57 @@ def _refuse_hook(*_: Any) -> Any:
     )
 
 
+def _refuse_packing(hooks: Any, enter: Callable[[Any], None]) -> None:
+    """PyTorch's own give back what they were given."""
+    import torch
+
+    own = type(hooks) is not torch.autograd.graph.saved_tensors_hooks
+    if own and type(hooks).__module__.partition(".")[0] == "torch":
+        return enter(hooks)
+    raise Unsupported(
+        "capture does not see hooks on what is kept for the backward pass "
+        "(torch.autograd.graph.saved_tensors_hooks): leave them out"
+    )
+
+
 def _refuse_backward(*_: Any, **__: Any) -> Any:
     raise Unsupported("the step calls backward() itself: return the loss, which is differentiated")
+
+
+@contextlib.contextmanager
+def autocast_is_the_cpus() -> Iterator[None]:
+    """Refuse autocast of another device, which does nothing on the CPU: the step would be planned
+    without it."""
+    import torch
+
+    autocast = torch.autocast
+    make, enter = autocast.__init__, autocast.__enter__
+
+    def made(self: Any, device_type: str, *given: Any, **named: Any) -> None:
+        make(self, device_type, *given, **named)
+        if _enabled(*given, **named):
+            _check_cpus(device_type)
+
+    def entered(self: Any) -> Any:
+        if self._enabled:
+            _check_cpus(self.device)
+        return enter(self)  # type: ignore[no-untyped-call]
+
+    with replaced(autocast, "__init__", made), replaced(autocast, "__enter__", entered):
+        yield
+
+
+def _enabled(dtype: object = None, enabled: bool = True, cache_enabled: object = None) -> bool:
+    """Whether it is asked for: PyTorch disables it where there is no such device."""
+    return enabled
+
+
+def _check_cpus(device: str) -> None:
+    if device != "cpu":
+        raise Unsupported(
+            f"torch.autocast({device!r}) does nothing on the CPU, where the step is captured: "
+            "write torch.autocast('cpu', torch.bfloat16), or x.device.type of an input for 'cpu'"
+        )
 
 
 def check_dense(graph: fx.Graph) -> None:

@@ -11,16 +11,25 @@ from typing import TYPE_CHECKING, Any
 from situate.errors import SituateError
 from situate.readers.torch.assigned import Assigned, AssignedBuffers
 from situate.readers.torch.build import Build, Built, built, described, set_mode
+from situate.readers.torch.checks import tensors_unchecked
 from situate.readers.torch.constants import constants_known
+from situate.readers.torch.devices import devices_here
 from situate.readers.torch.distributions import arguments_unchecked
 from situate.readers.torch.errors import SHAPES, explained, quiet
+from situate.readers.torch.inference import inference_without_gradients
 from situate.readers.torch.interpolation import interpolation_whole
 from situate.readers.torch.margins import margins_whole
 from situate.readers.torch.names import path_of
 from situate.readers.torch.recurrent import layers_step_by_step
-from situate.readers.torch.refused import backward_is_autograds, check_chance, check_dense
+from situate.readers.torch.refused import (
+    autocast_is_the_cpus,
+    backward_is_autograds,
+    check_chance,
+    check_dense,
+)
 from situate.readers.torch.shared_heads import heads_share
 from situate.readers.torch.statistics import statistics_as_computed
+from situate.readers.torch.trees import Structure, flatten
 
 if TYPE_CHECKING:
     import torch
@@ -87,10 +96,9 @@ def joint(what: Built, training: bool, name: str) -> Trace:
 
 def _step(what: Built, training: bool) -> Any:
     import torch
-    from torch.utils._pytree import tree_flatten, tree_unflatten
 
     # Not attributes of the module: export sets those back.
-    found: list[tuple[list[Any], Any]] = []
+    found: list[tuple[list[Any], Structure]] = []
     assigned = AssignedBuffers(what.model)
 
     class Step(torch.nn.Module):
@@ -110,7 +118,7 @@ def _step(what: Built, training: bool) -> Any:
                 hook.remove()
             if training:
                 return _scalar(value)
-            found[:] = [tree_flatten(returned[-1] if returned else value)]
+            found[:] = [flatten(returned[-1] if returned else value)]
             return _tensors(returned[-1] if returned else value)
 
         def assigns(self, constant: str) -> bool:
@@ -124,7 +132,7 @@ def _step(what: Built, training: bool) -> Any:
             left = iter(tensors)
             is_tensor = (isinstance(leaf, torch.Tensor) for leaf in leaves)
             filled = [next(left) if t else leaf for leaf, t in zip(leaves, is_tensor, strict=True)]
-            return tree_unflatten(filled, structure)
+            return structure.unflatten(filled)
 
     return Step()
 
@@ -144,9 +152,8 @@ def _scalar(value: object) -> torch.Tensor:
 
 def _tensors(value: object) -> tuple[torch.Tensor, ...]:
     import torch
-    from torch.utils._pytree import tree_leaves
 
-    found = tuple(leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor))
+    found = tuple(leaf for leaf in flatten(value)[0] if isinstance(leaf, torch.Tensor))
     if not found:
         raise SituateError("the model returns no tensor")
     return found
@@ -155,7 +162,11 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
 @interpolation_whole()
 @margins_whole()
 @arguments_unchecked()
+@tensors_unchecked()
+@autocast_is_the_cpus()
 @statistics_as_computed()
+@devices_here()
+@inference_without_gradients()
 def _joint(
     step: torch.nn.Module, tensors: tuple[torch.Tensor, ...], training: bool, mode: FakeTensorMode
 ) -> tuple[fx.Graph, dict[str, torch.Tensor]]:

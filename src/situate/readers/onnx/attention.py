@@ -1,0 +1,38 @@
+"""Arithmetic of attention, whose queries, keys and values may come packed in one input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from situate.readers.onnx.shapes import Info, Shape
+
+PAST = {"Attention": 4, "QAttention": 8, "MultiHeadAttention": 6, "GroupQueryAttention": 3}
+"""Which input holds the keys of the past, (..., positions, width)."""
+
+
+def attention(node: Any, inputs: Sequence[Info], outputs: Sequence[Info]) -> int:
+    """Scores of queries and all keys, and sums of values: over (..., positions, width) tensors.
+
+    `Attention` and `QAttention` of `com.microsoft` have weights of projections in place of keys.
+    """
+    query, key, past = (_shape(inputs, place) for place in (0, 1, PAST[node.op_type]))
+    projections = 0
+    if node.domain == "com.microsoft" and node.op_type in ("Attention", "QAttention"):
+        projections, key = 2 * math.prod(query) * key[-1], ()
+    result = outputs[0].elements
+    asked = math.prod(query) if key else result
+    keys = _positions(key or query) + (past[-2] if past else 0)
+    return projections + 2 * keys * (asked + result)
+
+
+def _shape(inputs: Sequence[Info], place: int) -> Shape:
+    """Empty where the input is left out."""
+    shape = inputs[place].shape if place < len(inputs) else ()
+    return shape if len(shape) > 1 else ()
+
+
+def _positions(shape: Shape) -> int:
+    """Of (batch, positions, heads, 2 or 3, width), or of (..., positions, width)."""
+    return shape[1] if len(shape) == 5 else shape[-2]

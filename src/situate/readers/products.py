@@ -1,0 +1,122 @@
+"""FLOPs of the operators of PyTorch that multiply matrices, from the shapes of their arguments, be
+they tensors or what a trace says of tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any, Protocol
+
+
+class Shaped(Protocol):
+    """What has the shape of a tensor."""
+
+    @property
+    def shape(self) -> Sequence[int]:
+        """Elements along every dimension."""
+
+
+def product(a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
+    return 2 * math.prod(a.shape) * b.shape[-1]
+
+
+def sum_and_product(_total: Shaped, a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
+    return product(a, b)
+
+
+def transposed_product(a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
+    """The second factor has a row for every column of the result."""
+    return 2 * math.prod(a.shape) * b.shape[0]
+
+
+def matrix_vector(a: Shaped, *_: Any, **__: Any) -> int:
+    return 2 * math.prod(a.shape)
+
+
+def sum_and_matrix_vector(_total: Shaped, a: Shaped, *_: Any, **__: Any) -> int:
+    return matrix_vector(a)
+
+
+def grouped_product(a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
+    """Rows or columns of one matrix, or what is summed over, are split among the groups."""
+    of_one = len(b.shape) == 2 < len(a.shape)
+    return 2 * math.prod(a.shape[1:] if of_one else a.shape) * b.shape[-1]
+
+
+def trilinear(*given: Any, **_: Any) -> int:
+    """Two per point of the space that the three factors span, each with dimensions of 1 put in."""
+    sizes: dict[int, int] = {}
+    for factor, put_in in zip(given[:3], given[3:6], strict=True):
+        places = (place for place in count() if place not in put_in)
+        sizes |= dict(zip(places, factor.shape, strict=False))
+    return 2 * math.prod(sizes.values())
+
+
+def convolution(image: Shaped, weight: Shaped, *settings: Any, out_val: Shaped, **_: Any) -> int:
+    """Every element of the output, or of a transposed convolution's input, meets the weights of
+    one channel."""
+    meets = image if settings[4] is True else out_val
+    return 2 * math.prod(meets.shape) * math.prod(weight.shape[1:])
+
+
+def convolution_backward(
+    gradient: Shaped, image: Shaped, weight: Shaped, *settings: Any, **_: Any
+) -> int:
+    """As much as the convolution, whose weights hold the channels of one group, for each gradient
+    that is asked for, of image and weight."""
+    meets = image if settings[4] is True else gradient
+    asked = sum(map(bool, settings[7][:2]))
+    return 2 * asked * math.prod(meets.shape) * math.prod(weight.shape[1:])
+
+
+def rnn_layer(steps: Shaped, w_ih: Shaped, w_hh: Shaped, *_: Any, **__: Any) -> int:
+    """Both matrix products of every step of every sequence."""
+    return 2 * math.prod(steps.shape[:-1]) * (math.prod(w_ih.shape) + math.prod(w_hh.shape))
+
+
+def rnn_layer_backward(*given: Any, **_: Any) -> int:
+    return 2 * rnn_layer(*given)
+
+
+def attention(query: Shaped, key: Shaped, value: Shaped, *_: Any, **__: Any) -> int:
+    """Scores, and the sums of values: heads may share keys and values."""
+    return 2 * _scores(query, key) * (query.shape[-1] + value.shape[-1])
+
+
+def attention_backward(
+    _gradient: Shaped, query: Shaped, key: Shaped, value: Shaped, *_: Any, **__: Any
+) -> int:
+    """Scores anew, and two products for each of the two of the way forward."""
+    return 2 * _scores(query, key) * (3 * query.shape[-1] + 2 * value.shape[-1])
+
+
+def _scores(query: Shaped, key: Shaped) -> int:
+    return math.prod(query.shape[:-1]) * key.shape[-2]
+
+
+PRODUCTS: dict[str, Callable[..., int]] = {
+    "mm": product,
+    "bmm": product,
+    "addmm": sum_and_product,
+    "baddbmm": sum_and_product,
+    "addbmm": sum_and_product,
+    "_addmm_activation": sum_and_product,
+    "_int_mm": product,
+    "_scaled_mm": product,
+    "_grouped_mm": grouped_product,
+    "_weight_int8pack_mm": transposed_product,
+    "mv": matrix_vector,
+    "dot": matrix_vector,
+    "addmv": sum_and_matrix_vector,
+    "_trilinear": trilinear,
+    "convolution": convolution,
+    "_convolution": convolution,
+    "convolution_backward": convolution_backward,
+    "mkldnn_rnn_layer": rnn_layer,
+    "mkldnn_rnn_layer_backward": rnn_layer_backward,
+    "_scaled_dot_product_flash_attention_for_cpu": attention,
+    "_scaled_dot_product_flash_attention_for_cpu_backward": attention_backward,
+}
+"""By the name of an operator of `torch.ops.aten`. Each takes its arguments in the order of its
+schema, and what it makes as `out_val`, as the formulas of `torch.utils.flop_counter` do."""
