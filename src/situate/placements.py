@@ -32,6 +32,19 @@ def integers(given: object, shape: tuple[int, ...], what: str) -> NDArray[Any]:
     return found
 
 
+def rows(given: Any, width: int, what: str) -> NDArray[Any]:
+    """`given` as integers (k, width).
+
+    Raises:
+        SituateError: it is not; the line begins with `what`.
+    """
+    try:
+        count = len(given)
+    except TypeError:
+        count = 0
+    return integers(given, (count, width), what)
+
+
 def check_devices(problem: Problem, placements: NDArray[Any], where: Where) -> NDArray[np.int32]:
     """A copy of placements (k, n) of integers as 32-bit ones.
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from situate.errors import SituateError
 from situate.graph import Graph, Op
 from situate.grouping import Groups, make_groups
 from situate.problem import Problem
@@ -17,6 +18,18 @@ def test_expand_and_devices_are_inverse():
     placements = groups.expand(devices)
     assert placements.shape == (5, problem.n)
     assert np.array_equal(groups.devices(placements), devices)
+
+
+@pytest.mark.parametrize("of", ["groups", "ops"])
+def test_devices_of_another_shape_or_in_fractions_are_refused(of):
+    """Of too many columns the first few were taken, of 0.9 the integer part."""
+    problem = families.problem("layered")
+    groups = make_groups(problem, np.arange(problem.units) // 3)
+    turn, width = (groups.expand, len(groups)) if of == "groups" else (groups.devices, problem.n)
+    for wrong in (np.zeros((2, width + 1), int), np.zeros((2, width)), np.zeros(width, int), None):
+        with pytest.raises(SituateError, match=rf"must be integers of shape \(\d+, {width}\)"):
+            turn(wrong)
+    assert turn([[0] * width]).shape == turn(np.zeros((1, width), np.uint8)).shape
 
 
 def test_units_of_a_label_that_share_no_device_are_split():

@@ -308,6 +308,21 @@ def test_a_machine_that_writes_into_what_it_is_given_does_not_spoil_the_plan() -
     assert kept.placement.tolist() == wanted.placement.tolist()
 
 
+class Remembering(SimulatedMachine):
+    """A machine that is as long as what it remembers: false while that is nothing."""
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_an_evaluator_that_is_empty_measures_all_the_same() -> None:
+    machine = Remembering(PROBLEM, 0.3, 5)
+    noisy = solve(PROBLEM, "ppo", evaluations=12, learning=Learning(evaluator=machine))
+    plain = solve(PROBLEM, "ppo", evaluations=12)
+    assert not np.array_equal(noisy.samples, plain.samples)
+    assert noisy.measured is not None
+
+
 def test_a_placement_that_failed_took_endlessly_whatever_seconds_it_comes_with() -> None:
     learning = Learning(evaluator=Fixed(0.001, 2))
     samples = solve(PROBLEM, "post", evaluations=12, learning=learning).samples

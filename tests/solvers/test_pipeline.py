@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from situate.graph import Graph
 from situate.problem import Problem
 from situate.solvers import solve
 from situate.solvers.auto.fitted import folded
@@ -36,3 +38,20 @@ def test_what_lies_between_two_stages_moves_as_long_as_that_is_better() -> None:
 def test_the_budget_ends_it() -> None:
     problem = training(gpus(60, 40))
     assert solve(problem, "pipeline", evaluations=6).evaluations <= 10
+
+
+def test_the_device_that_is_listed_last_may_hold_the_first_stage() -> None:
+    """The first layer fits on the larger device alone."""
+    whole = training(gpus(55, 100))
+    tensors = (replace(whole.graph.tensors[0], size=60), *whole.graph.tensors[1:])
+    problem = Problem(Graph("heavy head", whole.graph.ops, tensors), whole.cluster)
+    result = solve(problem, "pipeline", evaluations=1000)
+    assert result.feasible
+    assert result.placement[0] == 1
+    assert result.placement[LAYERS - 1] == 0
+
+
+def test_devices_that_are_no_help_stay_empty() -> None:
+    """A byte takes longer from one to the other than all ops on one."""
+    problem = Problem(chain(6), devices(1, 2, bandwidth=0.01))
+    assert solve(problem, "pipeline", evaluations=1000).makespan == 6

@@ -15,6 +15,7 @@ from situate.problem import Problem
 from situate.readers import read
 from situate.result import Progress, Result
 from situate.solvers import LEARNERS, METHODS, solve
+from situate.solvers.learner import Learning
 from tests.oracle.problems import random_problem
 from tests.readers.test_dnn_partitioning import DATA
 from tests.solvers.families import OBJECTIVES, RULES, apart, devices, families, fork, problem
@@ -206,6 +207,7 @@ def test_evaluations_alone_set_no_time_limit(monkeypatch: pytest.MonkeyPatch) ->
         ({"seed": 1.0}, "seed: must be an integer, got 1.0"),
         ({"threads": "2"}, "threads: must be an integer, got '2'"),
         ({"seed": None}, "seed: must be an integer, got None"),
+        ({"method": "heft", "learning": Learning(noise=0.1)}, "learning: method 'heft' does not"),
     ],
 )
 def test_bad_arguments_are_named(changes: dict[str, Any], message: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.errors import SituateError, nearest
+from situate.given import check
 from situate.grouping.groups import Groups, make_groups
 from situate.problem import Problem
 
@@ -40,9 +41,13 @@ def group(problem: Problem, rule: str = "prefix", count: int | None = None) -> G
             are fewer groups where there are fewer units, and more where units share no device.
 
     Raises:
-        SituateError: an unknown rule; a count below one, or for a rule that takes none.
+        SituateError: an unknown rule; a count below one or not whole, or for a rule that takes
+            none.
         MissingExtra: `metis` without pymetis.
     """
+    check(problem, Problem, "problem")
+    check(rule, str, "grouping")
+    check(count, int | None, "groups")
     if rule not in GROUPINGS:
         raise SituateError(f"unknown grouping {rule!r}{nearest(rule, GROUPINGS)}")
     if count is not None and count < 1:

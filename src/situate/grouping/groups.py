@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.placements import rows
 from situate.problem import Problem
 
 
@@ -33,11 +34,21 @@ class Groups:
         return np.unique(self.of_op, return_index=True)[1]
 
     def expand(self, devices: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Placements (k, n) of ops from devices (k, g) of groups."""
+        """Placements (k, n) of ops from devices (k, g) of groups.
+
+        Raises:
+            SituateError: not integers of that shape.
+        """
+        devices = rows(devices, len(self), "devices of groups")
         return np.ascontiguousarray(devices.take(self.of_op, axis=1), np.int32)
 
     def devices(self, placements: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Devices (k, g) of groups from placements (k, n) that `expand` made."""
+        """Devices (k, g) of groups from placements (k, n) that `expand` made.
+
+        Raises:
+            SituateError: not integers of that shape.
+        """
+        placements = rows(placements, len(self.of_op), "placements")
         return np.ascontiguousarray(placements.take(self.first, axis=1), np.int32)
 
     def majority(

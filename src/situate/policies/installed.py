@@ -8,8 +8,9 @@ from situate.errors import MissingExtra
 
 
 def check_torch() -> None:
-    """Raises:
-    MissingExtra: PyTorch is not installed.
+    """
+    Raises:
+        MissingExtra: PyTorch is not installed.
     """
     if find_spec("torch") is None:
         raise MissingExtra("torch", "torch")

@@ -8,6 +8,7 @@ from importlib import import_module
 from numbers import Integral
 
 from situate.errors import SituateError, nearest
+from situate.given import check
 from situate.problem import Problem
 from situate.result import Progress, Result
 from situate.solvers.bounds import lower_bound
@@ -82,16 +83,23 @@ def solve(
         seed: of all the search's randomness, at least 0.
         threads: at most this many; None for all CPUs.
         on_progress: called now and then, in the calling thread.
-        learning: how a method that learns goes about it; None for `Learning()`.
+        learning: how a method that learns goes about it, and for no other; None for `Learning()`.
 
     Raises:
-        SituateError: an unknown method, a budget below zero or not whole; a learner or an
-            evaluator whose answers are not what `Learner` and `Evaluator` say.
+        SituateError: an unknown method, a budget below zero or not whole, `learning` for a method
+            that does not learn; a learner or an evaluator whose answers are not what `Learner` and
+            `Evaluator` say.
     """
     begin = time.perf_counter()
+    check(problem, Problem, "problem")
+    check(learning, Learning | None, "learning")
+    check(on_progress, Callable | None, "on_progress")
     name, run = _named(method)
     _check_budget(time_limit, evaluations, seed, threads)
     learns = name in LEARNERS or name not in METHODS
+    if not learns and learning not in (None, Learning()):
+        known = ", ".join(LEARNERS)
+        raise SituateError(f"learning: method {name!r} does not learn; those that do: {known}")
     if time_limit is None and evaluations is None and not learns:
         time_limit = DEFAULT_SECONDS
     bound = lower_bound(problem)
@@ -119,6 +127,7 @@ def _named(method: str | MakeLearner) -> tuple[str, Callable[[Search], None]]:
 def _check_budget(
     time_limit: float | None, evaluations: int | None, seed: int, threads: int | None
 ) -> None:
+    check(time_limit, float | None, "time_limit")
     if time_limit is not None and not time_limit >= 0:
         raise SituateError(f"the time limit must not be negative, got {time_limit}")
     limits: dict[str, object] = {"evaluations": evaluations, "threads": threads}

@@ -31,6 +31,16 @@ PLANNING = 5000
 """Evaluations of `auto` for the plan that a machine measures first: seconds on a thousand ops."""
 
 
+REMEDIES = {
+    "out_of_memory": "go on with more or larger devices, with another grouping, or with method "
+    "'auto', which looks for a plan that fits first",
+    "crash": "run a plan of one device first, to see what stops it",
+    "timeout": "give a measurement more time",
+    "nan": "run a plan of one device first, to see where its loss ceases to be a number",
+}
+"""How to go on where no placement ran, by outcome."""
+
+
 def learn(search: Search, method: str, make: MakeLearner) -> None:
     """Ask, measure, keep, tell, until the budget ends; the best placement measured is the plan.
 
@@ -44,9 +54,9 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
             f"method {method!r} learns from step times: it cannot plan for {problem.objective}"
         )
     samples = search.evaluation_limit or SAMPLES
-    machine = learning.evaluator or SimulatedMachine(
-        problem, learning.noise, search.seed, search.threads
-    )
+    machine = learning.evaluator
+    if machine is None:
+        machine = SimulatedMachine(problem, learning.noise, search.seed, search.threads)
     check_evaluator(machine)
     study: StudyFile | Unkept = Unkept()
     if learning.evaluator is not None and problem.costs is not None and learning.start is None:
@@ -234,10 +244,11 @@ def _warn_of_failures(search: Search, method: str) -> None:
     outcomes = np.concatenate([m.outcome for m in search.measurements] or [np.zeros(1, np.uint8)])
     if (outcomes == 0).any():
         return
-    reasons = ", ".join(OUTCOMES[i].replace("_", " ") for i in np.unique(outcomes))
+    found = [OUTCOMES[i] for i in np.unique(outcomes)]
+    reasons = ", ".join(outcome.replace("_", " ") for outcome in found)
+    remedies = "; ".join(REMEDIES[outcome] for outcome in found)
     warnings.warn(
         f"{method}: none of {len(outcomes)} placements ran ({reasons}), so there was nothing to "
-        "learn from; go on with more or larger devices, with another grouping, or with method "
-        "'auto', which looks for a plan that fits first",
+        f"learn from; {remedies}",
         stacklevel=2,
     )

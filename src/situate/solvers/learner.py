@@ -14,10 +14,14 @@ from numpy.typing import NDArray
 
 from situate.errors import SituateError, nearest
 from situate.evaluators.measurements import Evaluator, Measurements
+from situate.given import check_items
 from situate.grouping import GROUPINGS
 from situate.problem import Problem
 
 Settings = Literal["paper", "tuned"]
+OWN_CHECKS = ("grouping", "groups", "noise", "evaluator")
+"""Fields of `Learning` whose lines say more than their types."""
+
 MOST_GROUPS = 10**6
 """More than a network has ops."""
 
@@ -93,6 +97,7 @@ class Learning:
     start: Callable[[], NDArray[np.int32]] | None = None
 
     def __post_init__(self) -> None:
+        check_items([self], Learning, lambda _: "learning", but=OWN_CHECKS)
         _check_name("settings", self.settings, get_args(Settings))
         if self.grouping is not None:
             _check_name("grouping", self.grouping, tuple(GROUPINGS))

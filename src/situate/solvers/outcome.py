@@ -34,5 +34,5 @@ def result_of(search: Search, method: str) -> Result:
         seed=search.seed,
         history=tuple(search.history),
         samples=samples,
-        measured=search.measured_best if search.learning.evaluator else None,
+        measured=search.measured_best if search.learning.evaluator is not None else None,
     )

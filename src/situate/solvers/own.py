@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.errors import SituateError
+from situate.given import check
 from situate.placements import Restrictions, check_order, indices_of, integers
 from situate.problem import Problem
 from situate.result import Result
@@ -58,6 +59,9 @@ def placed(
     seed: int,
 ) -> Result:
     """See `Result.of`."""
+    check(problem, Problem, "problem")
+    check(method, str, "method")
+    check(seed, int, "seed")
     given = indices_of(problem, placement) if isinstance(placement, Mapping) else placement
     rows = integers(given, (problem.n,), "placement")[None]
     devices = Restrictions(problem).check(rows, lambda _: "placement: ")[0]

@@ -245,7 +245,7 @@ class Search:
     def _decode(self, placement: Placement, order: Order, decoder: DecoderName) -> Found:
         [placement] = self._restrictions.check(placement[None], lambda _: "")
         if decoder == "calls":
-            schedule = schedule_calls(self.problem, placement)
+            schedule = schedule_calls(self.problem, placement, self.simulator.core)
         else:
             schedule = self.simulator.schedule(placement, priority_of(order), decoder=decoder)
         excess = schedule.excess(self.problem)

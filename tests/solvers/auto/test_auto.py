@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import signal
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from situate.result import Result
 from situate.solvers import solve
 from situate.solvers.auto.blocks import Blocks
 from situate.solvers.auto.pipeline import pipeline_order
+from situate.solvers.auto.slices import SLICES
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers import families
 from tests.solvers.exhaustive import best_values
@@ -195,6 +197,21 @@ def test_the_core_knows_the_cost_of_its_best_plan(chunk: int, goal: str) -> None
             _check_cost(problem, goal, *annealers.best(0))
             annealers.restart(0, second.placement, order)
             _check_cost(problem, goal, *annealers.best(0))
+
+
+@pytest.mark.parametrize("objective", ["memory", "throughput"])
+def test_ctrl_c_is_heard_in_the_middle_of_a_slice(
+    objective: str,
+) -> None:
+    problem = families.problem("bus", objective)
+    heard = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        result = _auto(problem, 2 * SLICES * 10**7)
+    finally:
+        signal.signal(signal.SIGALRM, heard)
+    assert result.evaluations < 2 * 10**7
+    assert _score(result) <= _score(_auto(problem, 100))
 
 
 def _halves(problem: Problem) -> Blocks:

@@ -10,11 +10,14 @@ import pytest
 
 from situate import _core
 from situate.evaluators.simulator import Simulator
+from situate.graph import Graph, Op
 from situate.problem import RULES, Problem
 from situate.solvers import solve
+from situate.solvers.auto.balance import balance
 from situate.solvers.auto.pipeline import pipeline_order, turns
+from situate.solvers.search import Search
 from tests.oracle.problems import random_decision, random_problem
-from tests.solvers.families import chain, devices
+from tests.solvers.families import apart, chain, devices
 
 
 def test_a_pipeline_is_balanced() -> None:
@@ -22,6 +25,28 @@ def test_a_pipeline_is_balanced() -> None:
     result = solve(problem, time_limit=None, evaluations=2000)
     assert result.value == 6
     assert result.gap < 1e-9
+
+
+def test_what_no_cut_balances_is_annealed() -> None:
+    """Sixteen ops without edges on three devices: no three pieces of the line are as long as one
+    another, nor do devices that trade all they have become so."""
+    seconds = [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0] * 2
+    problem = Problem(apart(16, seconds=seconds), devices(1, 1, 1), "throughput")
+    search = Search(problem, 0.0, None, 4000, 0, 1, None)
+    search.offer(np.zeros(16, np.int32), np.arange(16, dtype=np.int32))
+    balance(search)
+    assert search.best is not None
+    assert search.best.value == 24
+
+
+def test_what_only_one_device_can_run_is_left_alone() -> None:
+    ops = tuple(Op(f"op{j}", seconds={"*": 1.0}, device="d0") for j in range(3))
+    problem = Problem(Graph("pinned", ops), devices(1, 1), "throughput")
+    search = Search(problem, 0.0, None, 100, 0, 1, None)
+    search.offer(np.zeros(3, np.int32), np.arange(3, dtype=np.int32))
+    before = search.evaluations
+    balance(search)
+    assert search.evaluations == before
 
 
 @pytest.mark.parametrize("chunk", range(6))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.problem import RULES, Problem
 from situate.solvers.auto.fitted import folded, mend, offer_fitted
 from situate.solvers.auto.pipeline import live_bytes
 from situate.solvers.auto.shares import cut
@@ -17,11 +17,13 @@ from situate.solvers.search import Search
 LAYERS = 8
 
 
-def training(cluster: Cluster, kept: int = 10) -> Problem:
+def training(cluster: Cluster, kept: int = 10, **op: int) -> Problem:
     """A forward op a layer, whose output its backward op reads as well."""
     seconds = {"gpu": 1.0, "cpu": 50.0}
-    forward = [Op(f"f{j}", phase="forward", seconds=seconds) for j in range(LAYERS)]
-    backward = [Op(f"b{j}", phase="backward", seconds=seconds) for j in reversed(range(LAYERS))]
+    forward = [Op(f"f{j}", phase="forward", seconds=seconds, **op) for j in range(LAYERS)]
+    backward = [
+        Op(f"b{j}", phase="backward", seconds=seconds, **op) for j in reversed(range(LAYERS))
+    ]
     last = 2 * LAYERS - 1
     tensors = [Tensor(f"t{j}", j, kept, (j + 1, last - j)) for j in range(LAYERS - 1)]
     tensors.append(Tensor("t", LAYERS - 1, kept, (LAYERS,)))
@@ -125,7 +127,62 @@ def test_what_lies_at_a_cut_is_moved_until_the_plan_fits() -> None:
 
 def test_mending_ends_with_its_part_of_the_budget() -> None:
     problem = training(gpus(5, 5))
-    search = Search(problem, 0.0, None, 1000, 0, 1, None)
-    found = search.offer(np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32))
+    search = Search(problem, 0.0, None, 100, 0, 1, None)
+    halves = np.repeat(np.arange(2, dtype=np.int32), LAYERS)
+    found = search.offer(halves, np.array(problem.graph.order, np.int32))
     mend(search, found)
-    assert search.evaluations <= 1000 * 0.11
+    assert search.evaluations <= 15
+
+
+def test_the_end_of_a_line_that_the_smaller_device_can_hold_goes_there() -> None:
+    """The first layer fits on the larger device alone, which is listed last."""
+    whole = training(gpus(55, 150))
+    tensors = (replace(whole.graph.tensors[0], size=60), *whole.graph.tensors[1:])
+    problem = Problem(Graph("heavy head", whole.graph.ops, tensors), whole.cluster)
+    search = offered(problem, np.zeros(problem.n))
+    assert search.best is not None
+    assert search.best.feasible
+    assert search.best.placement[0] == 1
+
+
+def test_devices_of_which_one_is_slower_or_smaller_are_not_alike() -> None:
+    """Two cuts that cannot fit for devices that are alike, and as many again for others."""
+    tight = [
+        offered(training(gpus(*memory)), np.zeros(16)).evaluations for memory in ((6, 6), (6, 5))
+    ]
+    assert tight[0] < tight[1]
+
+
+def test_more_than_all_accelerators_hold_is_not_cut() -> None:
+    problem = training(gpus(60, 40, cpu=True), persistent=20)
+    assert offered(problem, np.full(problem.n, 2)).evaluations == 2
+
+
+def test_what_one_accelerator_alone_could_not_hold_is_cut() -> None:
+    problem = training(gpus(150, 110, cpu=True), persistent=10)
+    search = offered(problem, np.full(problem.n, 2))
+    assert search.best is not None
+    assert search.best.value < 2 * LAYERS + 1
+
+
+def test_where_persistent_bytes_alone_count_there_is_nothing_to_fit() -> None:
+    whole = training(gpus(60, 40), persistent=5)
+    problem = Problem(whole.graph, whole.cluster, "throughput", RULES["dnn-partitioning"])
+    assert offered(problem, np.zeros(problem.n)).evaluations == 2
+
+
+def test_one_order_is_enough_where_it_ends_the_search() -> None:
+    problem = training(gpus(60, 50))
+    search = Search(problem, 0.0, None, 2, 0, 1, None)
+    search.offer(np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32))
+    offer_fitted(search)
+    assert search.evaluations <= 4
+
+
+def test_pieces_are_offered_also_to_devices_whose_memory_has_no_limit() -> None:
+    """Their capacities add up to more than 64 bits hold."""
+    devices = (Device("gpu0"), Device("gpu1"), Device("cpu", kind="cpu"))
+    problem = training(Cluster("unlimited", devices, (Link("*", "*", 1e9),)))
+    search = offered(problem, np.full(problem.n, 2))
+    assert search.best is not None
+    assert set(search.best.placement.tolist()) == {0, 1}

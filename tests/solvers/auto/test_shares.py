@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from numpy.typing import NDArray
 
 from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op
+from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
-from situate.solvers.auto.shares import by_bytes, by_seconds, offer_shares, offer_until_it_fits
-from situate.solvers.search import Search
+from situate.solvers.auto.shares import (
+    by_bytes,
+    by_seconds,
+    offer_shares,
+    offer_until_it_fits,
+    spill,
+)
+from situate.solvers.search import Found, Placement, Search
+from tests.solvers.auto.test_fitted import gpus, training
 from tests.solvers.families import chain, devices
+
+LINKS = (Link("*", "*", 1.0),)
 
 
 def _search(problem: Problem) -> Search:
@@ -26,6 +37,19 @@ def _roomy_cpu(gpu_memory: int, cpu_seconds: list[float], **op: int) -> Problem:
     return Problem(Graph("held", ops), Cluster("pair", pair, (Link("*", "*", 1.0),)))
 
 
+def _spilled(problem: Problem, *placement: int) -> list[int]:
+    """Where units are once those that do not fit have moved."""
+    order = np.array(problem.graph.order, np.int32)
+    found = _search(problem).offer(np.array(placement, np.int32), order)
+    return list(spill(problem, found))
+
+
+def _held(cluster: Cluster, *seconds: dict[str, float], bytes_: int = 10) -> Problem:
+    """Ops without edges that hold as many bytes, and how long each kind of device takes."""
+    ops = tuple(Op(f"op{j}", seconds=each, persistent=bytes_) for j, each in enumerate(seconds))
+    return Problem(Graph("held", ops), cluster)
+
+
 def test_a_fast_device_gets_a_longer_piece() -> None:
     placement = by_seconds(Problem(chain(9), devices(1, 2)))
     assert placement.tolist() == [0] * 6 + [1] * 3
@@ -39,6 +63,11 @@ def test_a_roomy_device_gets_a_heavier_piece() -> None:
     )
     placement = by_bytes(Problem(chain(8, persistent=10), cluster))
     assert placement.tolist() == [0] * 6 + [1] * 2
+
+
+def test_what_one_device_alone_can_run_leaves_the_cut_as_it_is() -> None:
+    ops = (*chain(8).ops, Op("only", seconds={"x1": 1e-9}))
+    assert by_seconds(Problem(Graph("g", ops), devices(1, 2)))[:8].tolist() == [0] * 5 + [1] * 3
 
 
 def test_a_unit_goes_where_it_may_run() -> None:
@@ -64,6 +93,63 @@ def test_nothing_moves_where_there_is_no_room() -> None:
     offer_until_it_fits(search, np.zeros(8, np.int32), np.arange(8, dtype=np.int32))
     assert search.best is not None
     assert not search.best.feasible
+    assert search.evaluations <= 4
+
+
+def test_spilling_ends_with_the_budget() -> None:
+    problem = _roomy_cpu(50, [9.0] * 8)
+    search = Search(problem, 0.0, None, 1, 0, 1, None)
+    offer_until_it_fits(search, np.zeros(8, np.int32), np.arange(8, dtype=np.int32))
+    assert search.evaluations <= 2
+
+
+def test_what_counts_is_how_much_longer_it_takes_and_not_how_long() -> None:
+    pair = Cluster("pair", (Device("gpu", memory=11), Device("cpu", kind="cpu")), LINKS)
+    problem = _held(pair, {"gpu": 9.0, "cpu": 10.0}, {"gpu": 1.0, "cpu": 5.0})
+    assert _spilled(problem, 0, 0) == [1, 0]
+
+
+def test_what_other_devices_hold_stays_there() -> None:
+    three = tuple(Device(name, memory=bytes_) for name, bytes_ in (("a", 11), ("b", 20), ("c", 40)))
+    problem = _held(Cluster("three", three, LINKS), *[{"gpu": 1.0}] * 4)
+    assert _spilled(problem, 1, 0, 0, 1) == [1, 2, 0, 1]
+
+
+def test_what_one_device_has_taken_leaves_less_room_for_what_the_next_gives_up() -> None:
+    four = tuple(Device(f"d{i}", memory=bytes_) for i, bytes_ in enumerate((11, 11, 20, 15)))
+    problem = _held(Cluster("four", four, LINKS), *[{"gpu": 1.0}] * 4)
+    assert _spilled(problem, 0, 0, 1, 1) == [2, 0, 3, 1]
+
+
+def test_where_one_device_cannot_hold_all_stages_that_fit_keep_their_backward_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Shares by bytes put the passes apart, and shares by seconds do once they have spilled."""
+    problem = training(gpus(250, 700), persistent=50)
+    search = _search(problem)
+    offer, fitting = search.offer, list[Placement]()
+
+    def watched(placement: Placement, order: NDArray[np.int32]) -> Found:
+        found = offer(placement, order)
+        fitting.extend([placement] * found.feasible)
+        return found
+
+    monkeypatch.setattr(search, "offer", watched)
+    offer_shares(search)
+    assert any((placement == placement[::-1]).all() for placement in fitting)
+
+
+def test_activations_that_do_not_fit_are_not_spilled() -> None:
+    pair = Cluster("pair", (Device("small", "x1", memory=15), Device("large", "x1")), LINKS)
+    problem = Problem(chain(4, size=10), pair)
+    assert _spilled(problem, 0, 0, 0, 0) == [0, 0, 0, 0]
+
+
+def test_a_piece_of_bytes_goes_along_the_graph_however_ops_are_listed() -> None:
+    ops = tuple(Op(f"op{j}", seconds={"*": 1.0}, persistent=10) for j in range(4))
+    tensors = (Tensor("a", 2, 1, (0,)), Tensor("b", 0, 1, (3,)), Tensor("c", 3, 1, (1,)))
+    placement = by_bytes(Problem(Graph("listed", ops, tensors), devices(1, 1, memory=100)))
+    assert placement.tolist() == [0, 1, 0, 1]
 
 
 def test_the_best_plan_so_far_is_made_to_fit() -> None:

@@ -174,16 +174,25 @@ def _anneal(search: Search, full: bool = False) -> None:
             for chain in range(chains):
                 annealers.restart(chain, found.placement, order)
         before = annealers.evaluations
-        annealers.run(temperature * scale, evaluations, slice_seconds(search), search.threads)
-        search.evaluations += annealers.evaluations - before
-        for chain in range(chains):
-            feasible, cost, placement, order = annealers.best(chain)
-            if (not feasible, cost) < known[chain]:
-                known[chain] = not feasible, cost
-                search.offer(placement, order)
+        try:
+            annealers.run(temperature * scale, evaluations, slice_seconds(search), search.threads)
+        finally:
+            search.evaluations += annealers.evaluations - before
+            _offer_best(search, annealers, known)
         search.report()
         if search.problem.objective == "throughput" and best(search).feasible:
             return
+
+
+def _offer_best(
+    search: Search, annealers: _core.Annealers, known: list[tuple[bool, float]]
+) -> None:
+    """What each chain has found that is better than what is `known` of it."""
+    for chain, before in enumerate(known):
+        feasible, cost, placement, order = annealers.best(chain)
+        if (not feasible, cost) < before:
+            known[chain] = not feasible, cost
+            search.offer(placement, order)
 
 
 def _samples(search: Search) -> int:

@@ -26,8 +26,10 @@ def balance(search: Search) -> None:
         if new_round:
             exchange(search)
             chains.restart()
-        chains.run(temperature * scale, evaluations)
-        chains.offer()
+        try:
+            chains.run(temperature * scale, evaluations)
+        finally:
+            chains.offer()
         search.report()
 
 
@@ -56,8 +58,10 @@ class _Chains:
     def run(self, temperature: float, evaluations: int) -> None:
         """One slice."""
         search, before = self._search, self._balancers.evaluations
-        self._balancers.run(temperature, evaluations, slice_seconds(search), search.threads)
-        search.evaluations += self._balancers.evaluations - before
+        try:
+            self._balancers.run(temperature, evaluations, slice_seconds(search), search.threads)
+        finally:
+            search.evaluations += self._balancers.evaluations - before
 
     def offer(self) -> None:
         """What each chain has found since."""

@@ -43,7 +43,7 @@ def offer_fitted(search: Search) -> None:
 
 def _wanted(search: Search, devices: list[int]) -> bool:
     problem, found = search.problem, best(search)
-    if problem.persistent.sum() > problem.capacity[devices].sum():
+    if problem.persistent.sum() > sum(problem.capacity[devices].tolist()):  # beyond 64 bits
         return False
     others = np.delete(found.schedule.busy(problem), devices)
     return not found.feasible or bool((others > HELD_UP * found.schedule.makespan).any())

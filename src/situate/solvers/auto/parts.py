@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from situate.problem import Problem
 from situate.solvers.auto.rank import by_rank
+from situate.solvers.auto.shares import on_devices
 from situate.solvers.expert import accelerators
 from situate.solvers.search import Placement, Search
 
@@ -27,7 +28,4 @@ def one_each(problem: Problem, label: NDArray[np.int64]) -> Placement:
     a unit that may not go there is on the first device that it may run on."""
     _, first, part = np.unique(label, return_index=True, return_inverse=True)
     devices = np.array(accelerators(problem))
-    of_unit = devices[first.argsort().argsort()[part] % len(devices)]
-    stuck = ~problem.allowed[np.arange(problem.units), of_unit]
-    of_unit[stuck] = problem.allowed[stuck].argmax(axis=1)
-    return np.asarray(of_unit[problem.unit], np.int32)
+    return on_devices(problem, devices[first.argsort().argsort()[part] % len(devices)])

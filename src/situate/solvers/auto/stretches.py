@@ -93,7 +93,7 @@ def _placements(search: Search) -> Iterator[Placement]:
     for weight, device in lines:
         yield from _stretches(problem, line, weight, fast, device, range(1, LONGEST + 1))
     for weight, device in lines:
-        both = problem.capacity[[fast, device]].sum()
+        both = sum(problem.capacity[[fast, device]].tolist())
         if not best(search).feasible and problem.persistent.sum() <= both:
             yield from _stretches(problem, line, weight, fast, device, range(LONGEST + 1, STEPS))
 
