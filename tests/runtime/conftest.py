@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.runtime.apart_compiler import COMPILER, library
+
 if TYPE_CHECKING:
     from situate.evaluators.hardware_team import DeviceProcesses
     from situate.runtime.step import StartTeam
@@ -31,6 +33,14 @@ def pool() -> Iterator[DeviceProcesses]:
     found = DeviceProcesses(600.0)
     yield found
     found.close()
+
+
+@pytest.fixture(scope="session")
+def apart() -> None:
+    """The device `apart:0` is compiled, which takes longer than a device may take to start."""
+    if COMPILER is None:
+        pytest.skip("the device is compiled")
+    library()
 
 
 @pytest.fixture

@@ -19,11 +19,10 @@ from situate.runtime.optimizers import default  # noqa: E402
 from situate.runtime.program import capture_program  # noqa: E402
 from situate.runtime.step import PlacedStep, StartTeam  # noqa: E402
 from situate.runtime.unplaced import Unplaced  # noqa: E402
-from tests.runtime.apart_compiler import COMPILER  # noqa: E402
 from tests.runtime.models import MODELS, Built, entropy  # noqa: E402
 from tests.runtime.steps import cut, state  # noqa: E402
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="the device is compiled")
+pytestmark = pytest.mark.usefixtures("apart")
 
 CPU, APART = RealDevice("cpu", "cpu", 1), RealDevice("apart", "apart:0", 1, mirrored=True)
 TOLERANCE = 1e-5

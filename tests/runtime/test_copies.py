@@ -12,9 +12,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.runtime import copies  # noqa: E402
-from tests.runtime.apart_compiler import COMPILER  # noqa: E402
 
-compiled = pytest.mark.skipif(COMPILER is None, reason="the device is compiled")
+compiled = pytest.mark.usefixtures("apart")
 
 HEAD = """
 import torch

@@ -109,6 +109,24 @@ def test_memory_from_outside_is_never_overwritten() -> None:
     assert "v1 = f0(v0, v0)" in flat(straightened(lines, memory, {OUTSIDE, "v0"}))
 
 
+class Counting(dict[str, str]):
+    """Counts how often anything is looked up."""
+
+    count = 0
+
+    def __getitem__(self, key: str) -> str:
+        self.count += 1
+        return super().__getitem__(key)
+
+
+def test_what_a_line_takes_to_straighten_does_not_grow_with_the_lines() -> None:
+    """A step of a large network has a hundred thousand."""
+    lines, memory = program([("sum", k, k // 2) for k in range(1000)])
+    counting = Counting(memory)
+    straightened(lines, counting, {OUTSIDE})
+    assert counting.count < 8 * len(lines)
+
+
 def test_a_name_is_deleted_at_once_after_its_last_use() -> None:
     lines = [Line("v0 = f0()"), Line("v1 = f0(v0)"), Line("p3 = f0(v1, v11)"), Line("f0(v1)")]
     texts = flat(straightened(lines, {f"v{k}": f"v{k}" for k in (0, 1, 11)}, set()))

@@ -11,6 +11,7 @@ from situate.cluster import Cluster
 from situate.costs.measured import Costs
 from situate.decoding import order_of
 from situate.errors import PlanError
+from situate.given import check
 from situate.plan import Plan
 from situate.problem import Problem, find_rules
 from situate.readers.torch import INFERENCE
@@ -83,6 +84,8 @@ def compile_plan(
     keep: bool,
 ) -> PlacedStep:
     """See `Plan.compile`."""
+    check(cluster, Cluster | None, "cluster", PlanError)
+    check(costs, Costs | None, "costs", PlanError)
     if inputs is None:
         _, inputs, planned = build_planned(plan)
         loss = planned if loss is None else loss

@@ -84,24 +84,26 @@ def straightened(
     """
     found: list[Executed] = []
     later: set[str] = set()
+    taken = set(outside)
     for line in reversed(lines):
         text, over = line.text, None
         if direct and line.direct is not None:
             text = line.direct
-        elif over := _overwritten(line, {memory[name] for name in later} | set(outside), memory):
+        elif over := _overwritten(line, taken, memory):
             text = dict(line.over)[over]
         last = set(local_names(text)) - later
         later |= last
+        taken |= {memory[name] for name in last}
         found.append(Executed(line, text, over, tuple(sorted(last))))
     return found[::-1]
 
 
 def _overwritten(line: Line, taken: set[str], memory: Mapping[str, str]) -> str | None:
-    """The first name that nobody reads later, and of whose memory the line reads no other view: a
-    kernel would read there what it has just written."""
+    """The first name whose memory is not taken, by what reads it later or from outside, and of
+    which the line reads no other view: a kernel would read there what it has just written."""
     for name, text in line.over:
         here = memory.get(name, OUTSIDE)
         others = {memory[other] for other in local_names(text) if other not in (name, *line.made)}
-        if here not in taken | others:
+        if here not in taken and here not in others:
             return name
     return None

@@ -59,7 +59,8 @@ def offsets(
     crossings: Sequence[Crossing], order: Sequence[int], clock: NDArray[np.int32]
 ) -> tuple[list[int], list[int]]:
     """Where in a common block every tensor lies, and the bytes in it of each device."""
-    blocks = [_Block() for _ in range(clock.shape[1])]
+    devices = clock.shape[1]
+    blocks = [_Block(devices) for _ in range(devices)]
     rank = {op: i for i, op in enumerate(order)}
     found = [0] * len(crossings)
     for k in sorted(range(len(crossings)), key=lambda k: rank[crossings[k].sender]):
@@ -71,34 +72,33 @@ def offsets(
 
 
 class _Block:
-    """The memory of one device for what it receives."""
+    """The memory of one device for what it receives: by their offsets, the tensors put there."""
 
-    def __init__(self) -> None:
+    def __init__(self, devices: int) -> None:
         self.nbytes = 0
-        self._begin: list[int] = []
-        self._end: list[int] = []
-        self._readers: list[NDArray[np.int32]] = []
+        self._begin = np.empty(0, np.int64)
+        self._end = np.empty(0, np.int64)
+        self._readers = np.empty((0, devices), np.int32)
 
     def put(self, crossing: Crossing, ended: NDArray[np.int32]) -> int:
         """The lowest offset at which all is surely read when `ended` ops of each device are."""
         size = -(-crossing.nbytes // ALIGNMENT) * ALIGNMENT
-        offset = 0
-        for begin, end in self._unread(ended):
-            if offset + size <= begin:
-                break
-            offset = max(offset, end)
-        self._begin.append(offset)
-        self._end.append(offset + size)
-        self._readers.append(_counts(crossing, len(ended)))
+        offset = self._room(size, ended)
+        place = np.searchsorted(self._begin, offset)
+        self._begin = np.insert(self._begin, place, offset)
+        self._end = np.insert(self._end, place, offset + size)
+        readers = _counts(crossing, len(ended))
+        self._readers = np.insert(self._readers, place, readers, axis=0)
         self.nbytes = max(self.nbytes, offset + size)
         return offset
 
-    def _unread(self, ended: NDArray[np.int32]) -> list[tuple[int, int]]:
-        """Begin and end of what may still be read, in order."""
-        if not self._readers:
-            return []
-        waiting = np.flatnonzero((np.array(self._readers) > ended).any(axis=1))
-        return sorted((self._begin[k], self._end[k]) for k in waiting)
+    def _room(self, size: int, ended: NDArray[np.int32]) -> int:
+        """The lowest offset of so many bytes of which none may still be read."""
+        unread = (self._readers > ended).any(axis=1)
+        begin, end = self._begin[unread], self._end[unread]
+        free = np.concatenate(([0], np.maximum.accumulate(end)))
+        wide = np.flatnonzero(free[:-1] + size <= begin)
+        return int(free[wide[0]] if len(wide) else free[-1])
 
 
 def _counts(crossing: Crossing, devices: int) -> NDArray[np.int32]:

@@ -150,10 +150,12 @@ class PlacedStep:
         Raises:
             SituateError: as a call.
         """
-        self._run(_joined(inputs, named), memory=True)
+        with self._turn:
+            self._run(_joined(inputs, named), memory=True)
+            said = self.ran
         home = self._placed.home
         found = []
-        for (d, device), ran in zip(self._used, self.ran, strict=True):
+        for (d, device), ran in zip(self._used, said, strict=True):
             state = (self._common.state[self._placed.names.state[p]] for p in home if home[p] == d)
             held = sum(part.nbytes for entry in state for part in entry.parts)
             given = zip(self._placed.inputs, self._common.inputs, strict=True)
@@ -170,15 +172,18 @@ class PlacedStep:
         Raises:
             SituateError: a device failed; what it alone held is lost, and nothing runs any more.
         """
-        if not self._ahead or self._team is None:
+        if not self._ahead:
             return
-        with self._turn, self._commit as commit:
-            commit.wait()
-            try:
-                self._team.store(Store(self._step, self._bindings.changed()))
-            except BaseException:
-                self._end()
-                raise
+        with self._turn:
+            if self._team is None:
+                return
+            with self._commit as commit:
+                commit.wait()
+                try:
+                    self._team.store(Store(self._step, self._bindings.changed()))
+                except BaseException:
+                    self._end()
+                    raise
 
     def _sync_where_read(self) -> None:
         this = weakref.ref(self)
@@ -194,15 +199,17 @@ class PlacedStep:
             weakref.finalize(self, hook.remove)
 
     def close(self) -> None:
-        """End the processes; the next call starts new ones.
+        """End the processes, once a step that another thread runs has ended; the next call starts
+        new ones.
 
         Raises:
             SituateError: as `sync`, which is done first.
         """
-        try:
-            self.sync()
-        finally:
-            self._end()
+        with self._turn:
+            try:
+                self.sync()
+            finally:
+                self._end()
 
     def _end(self) -> None:
         team, self._team = self._team, None

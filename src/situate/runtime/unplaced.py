@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from situate.readers.torch.build import from_real, set_mode
+from situate.readers.torch.trees import flatten
 from situate.runtime.seeds import kept_generator, seeded
 
 if TYPE_CHECKING:
@@ -79,6 +80,5 @@ class Unplaced:
 def leaves(value: Any) -> list[torch.Tensor]:
     """The tensors in what a step returns."""
     import torch
-    from torch.utils._pytree import tree_leaves
 
-    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+    return [leaf for leaf in flatten(value)[0] if isinstance(leaf, torch.Tensor)]
