@@ -7,6 +7,7 @@ import re
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,6 +112,8 @@ def test_the_pages_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     made(tmp_path / "post.study")
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) >= 2
+    assert len(blocks) == 3
+    page: dict[str, Any] = {}
     for block in blocks:
-        exec(block, {})
+        exec(block, page)
+    assert page["logits"].shape == (2, len(page["problem"].graph.ops))
