@@ -108,6 +108,14 @@ def test_a_missing_cluster_is_told_before_a_model_is_captured(situate, monkeypat
     run = situate("plan", "mine:step")
     assert run.status == 2
     assert "error: mine:step brings no machine of its own: give --cluster a preset" in run.err
+    assert "identical" not in run.err, "identical devices have no rates to derive its seconds from"
+
+
+def test_times_without_a_unit_are_pointed_to_identical_devices_alone(situate, tmp_path):
+    (tmp_path / "two.stg").write_text("1\n0 0 0\n1 5 1 0\n2 0 1 1\n")
+    run = situate("plan", str(tmp_path / "two.stg"))
+    assert run.status == 2
+    assert run.err.endswith("brings no machine of its own: give --cluster identical:N\n")
 
 
 def test_the_machine_of_a_models_file_is_found_again(situate):

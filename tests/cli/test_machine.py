@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from situate.cli.machine import ROUNDS, measured
+from situate.cli.machine import ROUNDS, _say, measured
 from situate.discover import to_toml
+from situate.evaluators.hardware import Measurement
 from situate.problem import Problem
 from situate.solvers import solve
 from situate.study import Study
@@ -38,6 +39,15 @@ def test_a_plan_that_was_learnt_on_hardware_says_what_it_takes(situate, cpus):
     assert " times on this machine: " in run.err
 
 
+def test_where_nothing_ran_in_time_the_status_says_so(situate, cpus):
+    pytest.importorskip("torch")
+    run = situate("plan", MODEL, "--cluster", cpus, *HARDWARE, "--timeout", "1e-5", "--json")
+    assert run.status == 3
+    assert run.json["samples"]["failures"] == 12
+    assert "(timeout), so there was nothing to learn from; give a measurement more time" in run.err
+    assert "the plan did not run on this machine" in run.err
+
+
 def test_hardware_takes_a_model_that_runs(situate, model, pair):
     pytest.importorskip("torch")
     run = situate("plan", model, "--cluster", pair, *HARDWARE)
@@ -58,3 +68,11 @@ def test_plans_are_measured_in_turn_and_have_their_medians():
     machine = SimpleNamespace(run=lambda _: SimpleNamespace(seconds=seconds.popleft()))
     assert [result.measured for result in measured(results, machine)] == [2.0, 20.0]
     assert [result.measured for result in measured(results, None)] == [None, None]
+
+
+def test_of_steps_that_were_run_once_no_error_is_known(capsys, recwarn):
+    _say([Measurement(31.0, steps=1), Measurement(29.0, steps=1)])
+    assert "1 steps each, standard error unknown (medians)" in capsys.readouterr().err
+    _say([Measurement(1.0, error=0.02, steps=3), Measurement(29.0, steps=1)])
+    assert "2 steps each, standard error 2.0 % (medians)" in capsys.readouterr().err
+    assert not recwarn.list

@@ -7,6 +7,8 @@ import pytest
 pytest.importorskip("torch")
 
 from situate.cli.verify import TOLERANCE, _threads
+from situate.evaluators.hardware_team import DeviceProcesses
+from situate.runtime import step
 from situate.runtime.hardware import RealDevice
 from situate.runtime.step import PlacedStep
 from tests.branches import Branches
@@ -18,6 +20,22 @@ HERE = ("--cluster", "pair.toml")
 @pytest.fixture
 def plan(tmp_path):
     return planned(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def pool():
+    """Devices of one thread, each in a process of its own, that run one plan after the other."""
+    found = DeviceProcesses(600.0)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def started(pool, monkeypatch):
+    """Has plans run on devices that are started already, which takes most of a test's time."""
+    monkeypatch.setattr(step, "Processes", pool.start)
+    yield
+    pool.finish()
 
 
 @pytest.fixture
@@ -75,7 +93,7 @@ def test_what_a_model_prints_is_not_the_answer(situate, tmp_path, monkeypatch):
     assert "shape" in run.err
 
 
-def test_gradients_are_clipped_as_the_plan_says(situate, tmp_path):
+def test_gradients_are_clipped_as_the_plan_says(situate, tmp_path, started):
     planned(tmp_path, method="random", optimizer="adam:clip=0.01")
     run = situate("verify", "plan.json", *HERE, "--json")
     assert (run.status, run.json["equal"]) == (0, True)
@@ -104,7 +122,7 @@ def test_the_unplaced_step_has_the_threads_of_the_cpus():
     assert _threads([gpu, RealDevice("a", "cpu", 2), RealDevice("b", "cpu", 4)]) == 4
 
 
-def test_what_is_captured_op_by_op_has_a_tolerance(situate, tmp_path):
+def test_what_is_captured_op_by_op_has_a_tolerance(situate, tmp_path, started):
     planned(tmp_path, "tests.branches:recurrent", method="random")
     run = situate("verify", "plan.json", *HERE)
     assert (run.status, run.err) == (0, "")
@@ -112,13 +130,13 @@ def test_what_is_captured_op_by_op_has_a_tolerance(situate, tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["", ":inference"])
-def test_interpolation_is_equal_to_the_last_bit(situate, tmp_path, mode):
+def test_interpolation_is_equal_to_the_last_bit(situate, tmp_path, started, mode):
     planned(tmp_path, f"tests.branches:upsampling{mode}", method="random")
     content = situate("verify", "plan.json", *HERE, "--json").json
     assert (content["tolerance"], content["equal"]) == (0.0, True)
 
 
-def test_an_lstm_that_infers_is_equal_to_the_last_bit(situate, tmp_path):
+def test_an_lstm_that_infers_is_equal_to_the_last_bit(situate, tmp_path, started):
     planned(tmp_path, "tests.branches:recurrent:inference", method="random")
     content = situate("verify", "plan.json", *HERE, "--json").json
     assert (content["tolerance"], content["equal"]) == (0.0, True)

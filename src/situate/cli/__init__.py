@@ -31,7 +31,6 @@ from situate.cli.terminal import FAILED, INTERRUPTED, fail, note
 from situate.errors import SituateError
 
 app = typer.Typer(
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},

@@ -148,6 +148,15 @@ def show_comparison(results: Sequence[Result], best: Result, as_json: bool) -> N
         print_table(comparison(results))
 
 
+def result_status(result: Result) -> int:
+    """As `fit_status`, and where the plan was measured whether it ran."""
+    status = fit_status(result.problem, result.schedule)
+    if result.measured is None or math.isfinite(result.measured):
+        return status
+    note("the plan did not run on this machine")
+    return INFEASIBLE
+
+
 def fit_status(problem: Problem, schedule: Schedule) -> int:
     """The exit status: 0 for a schedule that can be run; else stderr says why it cannot."""
     if not math.isfinite(schedule.makespan):

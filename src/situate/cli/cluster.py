@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from situate.cli import completions
+from situate.cli.completions import of
 from situate.cli.options import Cpus, Json
 from situate.errors import SituateError
 
@@ -40,7 +42,11 @@ def list_presets(as_json: Json = False) -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME|FILE|identical:N")], as_json: Json = False
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME|FILE|identical:N", autocompletion=of(completions.presets)),
+    ],
+    as_json: Json = False,
 ) -> None:
     """Show the devices and links of one cluster."""
     from situate.cli.answer import print_json

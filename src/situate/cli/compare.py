@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from situate.cli import completions
 from situate.cli.options import (
     Cluster,
     Costs,
@@ -43,6 +44,7 @@ def compare(
         typer.Option(
             metavar="A,B,C",
             help="Methods to compare. Default: all that apply, but for those that learn.",
+            autocompletion=completions.one_after_another(completions.methods),
         ),
     ] = None,
     objective: Objective = "time",
@@ -81,7 +83,7 @@ def compare(
     'random' measure so many placements, however long it takes. --samples to --study, --curves and
     --tensorboard are for methods that learn; --out, --picture and --schedule take the best plan.
     """
-    from situate.cli.answer import fit_status, show_comparison
+    from situate.cli.answer import result_status, show_comparison
     from situate.cli.comparison import best_of, chosen_of, compared
     from situate.cli.curves import draw_curves
     from situate.cli.inputs import read_problem
@@ -125,4 +127,4 @@ def compare(
         draw_curves(runs, curves)
     finally:
         show_comparison(results, best, as_json)
-    return fit_status(problem, best.schedule)
+    return result_status(best)

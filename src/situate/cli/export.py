@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from situate.cli.completions import of
 from situate.cli.options import Cluster, Costs, Dim, Model, Optimizer, PlanFile
 from situate.errors import SituateError
 
@@ -23,7 +24,13 @@ TARGETS = (
 
 def export(
     model: Model,
-    to: Annotated[str, typer.Option(help=f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            help=f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}.",
+            autocompletion=of(lambda: TARGETS),
+        ),
+    ],
     out: Annotated[str, typer.Option(metavar="FILE", help="The file to write.")],
     plan: PlanFile = None,
     cluster: Cluster = None,

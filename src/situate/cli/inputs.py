@@ -78,7 +78,7 @@ def read_problem(
         find_rules(rules)
     check_model(model)
     if chosen is None and not is_file(model):
-        raise _no_machine(model)
+        raise _no_machine(model, f"{_presets()} or a TOML file")
     graph = read_model(model, optimizer, dim, signed=measured is not None)
     chosen = chosen or _own_machine(graph)
     _check_unit(graph, chosen)
@@ -111,14 +111,16 @@ def _own_machine(graph: Graph) -> Cluster:
     """The devices that the graph's own file brings."""
     if graph.machine:
         return Cluster.of_machine(OWN, graph.machine)
-    raise _no_machine(f"graph {graph.name!r}")
+    fitting = f"{_presets()}, a TOML file or identical:N" if graph.unit else "identical:N"
+    raise _no_machine(f"graph {graph.name!r}", fitting)
 
 
-def _no_machine(what: str) -> SituateError:
-    return SituateError(
-        f"{what} brings no machine of its own: give --cluster a preset "
-        f"({', '.join(Cluster.presets())}), a TOML file or identical:N"
-    )
+def _no_machine(what: str, fitting: str) -> SituateError:
+    return SituateError(f"{what} brings no machine of its own: give --cluster {fitting}")
+
+
+def _presets() -> str:
+    return f"a preset ({', '.join(Cluster.presets())})"
 
 
 def _check_unit(graph: Graph, cluster: Cluster) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from math import inf, isfinite
 from statistics import median
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from situate.cli.lesson import Lesson
 from situate.cli.terminal import note, working
@@ -66,10 +65,11 @@ def _say(log: Sequence[Measurement]) -> None:
     """How exact the measurements were, and why some failed."""
     ran = [one for one in log if one.outcome == "ok"]
     if ran:
-        steps, error = median(one.steps for one in ran), np.nanmedian([one.error for one in ran])
+        known = [one.error for one in ran if isfinite(one.error)]
+        steps, error = median(one.steps for one in ran), median(known or [inf])
         note(
             f"measured {plural(len(ran), 'time')} on this machine: {steps:g} steps each, standard "
-            f"error {share_text(float(error))} (medians)"
+            f"error {share_text(error)} (medians)"
         )
     for outcome, failure in {one.outcome: one.failure for one in reversed(log)}.items():
         if outcome != "ok":

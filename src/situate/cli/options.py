@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from situate.cli import completions
+from situate.cli.completions import of
+
 
 def _positive(value: float | None) -> float | None:
     if value is not None and not (math.isfinite(value) and value > 0):
@@ -27,6 +30,7 @@ Model = Annotated[
         metavar="MODEL",
         help="A file of any readable format, a network of the zoo (such as inception_v3, or "
         "inception_v3:inference), or package.module:function returning a model, inputs and loss.",
+        autocompletion=of(completions.networks),
     ),
 ]
 Runnable = Annotated[
@@ -35,6 +39,7 @@ Runnable = Annotated[
         metavar="MODEL",
         help="What the plan was made for: a network of the zoo, or package.module:function "
         "returning a model, inputs and loss. The plan alone will do where it names that itself.",
+        autocompletion=of(completions.networks),
     ),
 ]
 PlanFile = Annotated[
@@ -46,6 +51,7 @@ Cluster = Annotated[
         metavar="NAME|FILE|identical:N",
         help="A preset, a TOML file, or N equal devices; 'situate cluster list' shows the "
         "presets. Default: the machine that the model's own file brings.",
+        autocompletion=of(completions.presets),
     ),
 ]
 Cpus = Annotated[
@@ -63,6 +69,7 @@ PlanCluster = Annotated[
         "--cluster",
         metavar="FILE",
         help="The cluster that the plan was made for. Default: the preset that the plan names.",
+        autocompletion=of(completions.presets),
     ),
 ]
 Costs = Annotated[
@@ -71,13 +78,18 @@ Costs = Annotated[
         metavar="FILE", help="What ops took where they were measured: 'situate profile' writes it."
     ),
 ]
-Objective = Annotated[str, typer.Option(help="time, memory or throughput.")]
-Method = Annotated[str, typer.Option(help="'situate methods' lists them.")]
+Objective = Annotated[
+    str, typer.Option(help="time, memory or throughput.", autocompletion=of(completions.objectives))
+]
+Method = Annotated[
+    str, typer.Option(help="'situate methods' lists them.", autocompletion=of(completions.methods))
+]
 Rules = Annotated[
     str | None,
     typer.Option(
         help="Rules of execution: situate, regal, doppler or dnn-partitioning. Default: those of "
-        "the model's format."
+        "the model's format.",
+        autocompletion=of(completions.rules),
     ),
 ]
 TimeLimit = Annotated[
@@ -109,7 +121,8 @@ Samples = Annotated[
 Settings = Annotated[
     str | None,
     typer.Option(
-        help="Of a method that learns: paper, what its paper says, or tuned. Default: tuned."
+        help="Of a method that learns: paper, what its paper says, or tuned. Default: tuned.",
+        autocompletion=of(lambda: ("paper", "tuned")),
     ),
 ]
 Grouping = Annotated[
@@ -118,6 +131,7 @@ Grouping = Annotated[
         metavar="RULE",
         help="What a method that learns places as one: none, prefix, colocation, heavy-edge or "
         "metis. Default: the method's own.",
+        autocompletion=of(completions.groupings),
     ),
 ]
 GroupCount = Annotated[
@@ -136,7 +150,8 @@ Evaluator = Annotated[
     str | None,
     typer.Option(
         help="What a method that learns measures placements with: simulator, or hardware, which "
-        "runs them on this machine. Default: simulator."
+        "runs them on this machine. Default: simulator.",
+        autocompletion=of(lambda: ("simulator", "hardware")),
     ),
 ]
 Timeout = Annotated[

@@ -78,7 +78,7 @@ def plan(
     """
     from pathlib import Path
 
-    from situate.cli.answer import fit_status, show_forecast, show_result
+    from situate.cli.answer import result_status, show_forecast, show_result
     from situate.cli.curves import draw_curves
     from situate.cli.inputs import check_method, read_problem
     from situate.cli.learning import resumption, run
@@ -126,4 +126,4 @@ def plan(
         draw_curves([found], curves)
     finally:  # a full disk does not take the answer of a long search
         show(result, as_json)
-    return fit_status(problem, result.schedule)
+    return result_status(result)

@@ -26,9 +26,11 @@ INK, PALE, GRID = "#202124", "#5F6368", "#DADCE0"
 
 @dataclass(frozen=True, eq=False)
 class Shades:
-    """Attributes:
-    labels, colors: one a class.
-    of: (n,) class of each op.
+    """The classes of n ops, with a colour each.
+
+    Attributes:
+        labels, colors: one a class.
+        of: (n,) class of each op.
     """
 
     labels: tuple[str, ...]
