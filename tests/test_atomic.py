@@ -31,6 +31,35 @@ def test_a_new_file_gets_the_usual_permissions(tmp_path: Path) -> None:
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
+def test_the_mask_of_the_process_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is that of all threads: files they make meanwhile would be anybody's to write."""
+    masks: list[int] = []
+    monkeypatch.setattr(os, "umask", lambda mask: masks.append(mask) or 0o022)
+    write_bytes(tmp_path / "a", b"")
+    assert masks == []
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_nobody_reads_what_replaces_a_private_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    target = tmp_path / "a"
+    target.touch()
+    target.chmod(mode)
+    seen: list[int] = []
+    replace = os.replace
+
+    def replaced(source: Path, target: Path) -> None:
+        seen.append(os.stat(source).st_mode & 0o777)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", replaced)
+    write_bytes(target, b"new")
+    assert seen == [mode]
+
+
 def test_a_link_keeps_pointing_at_what_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "real").write_bytes(b"old")
     (tmp_path / "link").symlink_to("real")

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 
 import pytest
 
-from situate.errors import nearest
+from situate.errors import MissingExtra, nearest
+
+
+def test_a_missing_extra_comes_out_of_a_worker_process_as_it_is() -> None:
+    """It is copied as pickle does; one that cannot be takes the pool with it, which then waits."""
+    missing = MissingExtra("pymetis", "metis")
+    assert str(copy.copy(missing)) == str(missing)
+    assert "pip install 'situate[metis]'" in str(missing)
 
 
 def test_of_no_names_none_is_nearest() -> None:

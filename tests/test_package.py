@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -58,3 +59,13 @@ def test_unknown_names_are_attribute_errors():
 def test_the_version_is_the_packages():
     project = Path(__file__).parents[1] / "pyproject.toml"
     assert tomllib.loads(project.read_text())["project"]["version"] == situate.__version__
+
+
+def test_the_citation_is_of_this_version_and_its_licence():
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    text = (root / "CITATION.cff").read_text()
+    cited = dict(re.findall(r'^([\w-]+): "?(.+?)"?$', text, re.MULTILINE))
+    assert cited["title"] == project["name"]
+    assert cited["version"] == situate.__version__
+    assert cited["license"] == project["license"]

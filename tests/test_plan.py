@@ -164,6 +164,12 @@ def _text(**changes: Any) -> str:
     return json.dumps(json.loads(msgspec.json.encode(_plan())) | changes)
 
 
+def _without(field: str) -> bytes:
+    content = json.loads(_text())
+    del content[field]
+    return json.dumps(content).encode()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -183,6 +189,13 @@ def _text(**changes: Any) -> str:
         (_text(objective="fun").encode(), "objective: invalid enum value 'fun'"),
         (_text(placement={"op0": 1}).encode(), r"placement\[...\]: expected str, got int"),
         (_text(lower_bound=float("nan")).encode(), "not a plan"),
+        (_text(makespan=-1.0).encode(), "makespan: expected float >= 0"),
+        (_text(value=-1.0).encode(), "value: expected float >= 0"),
+        (_text(seconds=-1.0).encode(), "seconds: expected float >= 0"),
+        (_text(evaluations=-1).encode(), "evaluations: expected int >= 0"),
+        (_text(peak_memory={"d0": -1}).encode(), r"peak_memory\[...\]: expected int >= 0"),
+        (_without("version"), "not a plan: object missing required field version"),
+        (_without("placement"), "not a plan: object missing required field `?placement"),
         (_text(version=2).encode(), "version 2; this situate reads version 1"),
         (_text(graph="\ud800").encode(), "not a plan"),
         (_text(**{"a\nb": 1}).encode(), "not a plan"),

@@ -395,3 +395,12 @@ def test_bytes_beyond_capacity_add_up_beyond_64_bits() -> None:
     problem = _problem(memory=1)
     schedule = replace(_schedule(problem), peak=np.full(3, 2**62))
     assert schedule.excess(problem) == 3 * (2**62 - 1)
+
+
+@pytest.mark.parametrize("figure", ["busy", "channel_busy", "period", "overflow", "feasible"])
+def test_a_figure_of_another_problem_is_refused(figure: str) -> None:
+    """Zeros, or an error from inside numpy."""
+    schedule = _schedule(_problem())
+    other = Problem(Graph("o", (Op("a", seconds={"*": 1.0}),)), Cluster.identical(2))
+    with pytest.raises(ScheduleError, match="4 ops on 3 devices, and the problem has 1 on 2"):
+        getattr(schedule, figure)(other)

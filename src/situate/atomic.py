@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 from situate.errors import SituateError
@@ -42,22 +42,14 @@ def _write_stream(target: Path, data: bytes) -> None:
 
 def _replace(target: Path, data: bytes) -> None:
     begin = os.fsencode(target.name)[:100].decode(errors="ignore")
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{begin}.")
+    temporary = target.with_name(f".{begin}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with temporary.open("xb") as stream:  # with the permissions that a new file gets here
+            if target.exists():
+                os.chmod(temporary, target.stat().st_mode & 0o777)
             stream.write(data)
-        os.chmod(temporary, _mode(target))
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-
-
-def _mode(target: Path) -> int:
-    """Permissions of the file that is replaced, else what a new file gets here."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

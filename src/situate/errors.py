@@ -39,9 +39,11 @@ class MissingExtra(SituateError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"this needs {package}, which is not installed: pip install 'situate[{extra}]'"
-        )
+        super().__init__(package, extra)  # what pickle makes it of again
+
+    def __str__(self) -> str:
+        package, extra = self.args
+        return f"this needs {package}, which is not installed: pip install 'situate[{extra}]'"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from situate.errors import GraphError
+from situate.given import check, check_items, check_parts
 from situate.scalars import plain
 
 BYTES_LIMIT = 2**53
@@ -21,6 +22,11 @@ BYTES_LIMIT = 2**53
 
 TOTAL_LIMIT = 2**62
 """Largest sum of sizes: what a signed 64-bit integer holds with room to add."""
+
+Unit = Literal["s", ""]
+
+SIZES = ("flops", "traffic", "persistent", "workspace")
+"""Fields of an op that are whole numbers."""
 
 
 class Op(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -106,13 +112,14 @@ class Graph:
     ops: tuple[Op, ...]
     tensors: tuple[Tensor, ...] = ()
     control: tuple[tuple[int, int], ...] = ()
-    unit: Literal["s", ""] = "s"
+    unit: Unit = "s"
     rules: str = "situate"
     machine: tuple[MachineDevice, ...] = ()
     source: str = "situate"
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
+        _check_types(self)
         _check_ops(self.ops)
         _check_tensors(self.tensors, len(self.ops), self.ops)
         _check_control(self.control, self.ops)
@@ -174,12 +181,34 @@ class Graph:
         return " -> ".join(names)
 
 
+def _check_types(graph: Graph) -> None:
+    check_items([graph], Graph, lambda _: "graph", GraphError)
+    if graph.unit not in get_args(Unit):
+        raise GraphError(f"graph {graph.name!r}: unit: must be 's' or empty, got {graph.unit!r}")
+    ops, tensors, control = graph.ops, graph.tensors, graph.control
+    check_items(ops, Op, lambda i: _called("op", ops[i], i), GraphError, but=SIZES)
+    check_items(tensors, Tensor, lambda i: _called("tensor", tensors[i], i), GraphError, ["size"])
+    check_items(graph.machine, MachineDevice, lambda i: f"machine[{i}]", GraphError)
+    consumers = [tensor.consumers for tensor in tensors]
+    check_parts(consumers, int, lambda i: f"tensor {tensors[i].name!r}: consumers", GraphError)
+    for i, pair in enumerate(control):
+        check(pair, tuple, f"control[{i}]", GraphError)
+        if len(pair) != 2:
+            raise GraphError(f"control[{i}]: must be a pair of op indices, got {pair!r:.80}")
+    check_parts(control, int, lambda i: f"control[{i}]", GraphError)
+
+
+def _called(what: str, item: Op | Tensor, index: int) -> str:
+    name = getattr(item, "name", None)
+    return f"{what} {name!r}" if isinstance(name, str) else f"{what}s[{index}]"
+
+
 def _check_ops(ops: Sequence[Op]) -> None:
     if not ops:
         raise GraphError("the graph has no ops")
     _check_unique([op.name for op in ops], "op")
     for op in ops:
-        for field_name in ("flops", "traffic", "persistent", "workspace"):
+        for field_name in SIZES:
             _check_size(getattr(op, field_name), f"op {op.name!r}: {field_name}")
         for device, seconds in (op.seconds or {}).items():
             _check_seconds(seconds, f"op {op.name!r}: seconds[{device!r}]")
@@ -250,7 +279,10 @@ def _check_size(value: Any, where: str) -> None:
         raise GraphError(f"{where}: must be an integer, got {value!r}")
 
 
-def _check_seconds(value: float, where: str) -> None:
+def _check_seconds(value: Any, where: str) -> None:
+    number = isinstance(value, Real)
+    if not number:
+        raise GraphError(f"{where}: must be a number, got {value!r}")
     if not (math.isfinite(value) and value >= 0):
         raise GraphError(f"{where}: must be finite and not negative, got {value}")
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from situate.errors import ReadError, SituateError, nearest
+from situate.given import check
 from situate.graph import Graph
 
 
 def find_model(
-    text: str,
+    text: str | Path,
     optimizer: str | None = None,
     dims: Mapping[str, int] | None = None,
     fresh: bool = False,
@@ -35,6 +37,9 @@ def find_model(
         ReadError: the file cannot be read.
         SituateError: nothing of that name exists, or it takes no `optimizer` or `dims`.
     """
+    text = os.fspath(text)
+    check(text, str, "model")
+    check(dims, dict | None, "dims")
     check_model(text)
     if is_file(text):
         return _read(text, optimizer, dims)

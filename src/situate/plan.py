@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from situate.costs.measured import Costs
 from situate.decoding import decode
 from situate.errors import PlanError, ReadError, SituateError, nearest
+from situate.given import check
 from situate.placements import Restrictions
 from situate.problem import Objective, Problem
 from situate.readers.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 LIMIT = 2**30
 """Largest file of a plan, in bytes."""
+
+NOT_NEGATIVE = msgspec.Meta(ge=0)
+Seconds = Annotated[float, NOT_NEGATIVE]
 
 
 class Plan(
@@ -51,13 +55,13 @@ class Plan(
     method: str
     decoder: Literal["eager", "serial", "calls"]
     seed: int
-    evaluations: int
-    seconds: float
-    value: float | None
+    evaluations: Annotated[int, NOT_NEGATIVE]
+    seconds: Seconds
+    value: Annotated[float, NOT_NEGATIVE] | None
     lower_bound: float
     feasible: bool
-    makespan: float | None
-    peak_memory: dict[str, int]
+    makespan: Seconds | None
+    peak_memory: dict[str, Annotated[int, NOT_NEGATIVE]]
     placement: dict[str, str]
     costs_hash: str = ""
     version: int = 1
@@ -116,6 +120,7 @@ class Plan(
                 other rules; it leaves an op out, names an op or a device that there is not, or
                 places an op where it must not run.
         """
+        check(problem, Problem, "problem", PlanError)
         self._check(problem)
         index = {op.name: j for j, op in enumerate(problem.graph.ops)}
         devices = {name: d for d, name in enumerate(problem.cluster.names)}
@@ -184,6 +189,7 @@ class Plan(
         Raises:
             PlanError: the plan was made with other costs.
         """
+        check(costs, Costs | None, "costs", PlanError)
         if self.costs_hash != (costs.hash if costs else ""):
             found = "no measured costs: leave them out"
             if self.costs_hash:

@@ -48,7 +48,8 @@ class Result:
         placement: (n,) device index of each op.
         order: (n,) op indices, the most urgent first.
         schedule: what the decoder makes of them.
-        value: the objective: seconds (`time`), bytes (`memory`) or seconds a step (`throughput`).
+        value: the objective: seconds (`time`), bytes (`memory`) or seconds between steps
+            (`throughput`).
         lower_bound: no plan has a smaller value.
         feasible: whether no device's capacity is exceeded.
         evaluations: decisions looked at.
@@ -97,8 +98,9 @@ class Result:
             seed: what its randomness came from.
 
         Raises:
-            SituateError: another shape, an op or a device that there is not, an op where it may not
-                run, a group on several devices, an order in which not every op is once.
+            SituateError: something of another type or shape, an op or a device that there is not,
+                an op where it may not run, a group on several devices, an order in which not every
+                op is once.
         """
         from situate.solvers.own import placed
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from situate import throughput, verify
-
-if TYPE_CHECKING:
-    from situate.problem import Problem
+from situate.errors import ScheduleError
+from situate.given import check
+from situate.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
     """What runs when, for n ops, d devices and k transfers.
 
-    Signals that take time are listed among the transfers, but occupy nothing.
+    Signals that take time are listed among the transfers, but occupy nothing. What is asked with a
+    problem of other numbers of ops or devices raises `ScheduleError`.
 
     Attributes:
         placement: (n,) device index of each op.
@@ -42,6 +42,15 @@ class Schedule:
     peak: NDArray[np.int64]
     decoder: str
 
+    def _check_of(self, problem: Problem) -> None:
+        check(problem, Problem, "problem", ScheduleError)
+        ours, theirs = (len(self.placement), len(self.peak)), (problem.n, problem.d)
+        if ours != theirs:
+            raise ScheduleError(
+                f"the schedule is of {ours[0]} ops on {ours[1]} devices, and the problem has "
+                f"{theirs[0]} on {theirs[1]}"
+            )
+
     def __repr__(self) -> str:
         moved = f"{len(self.start):,} ops, {len(self.tensor):,} transfers"
         return f"<Schedule: {moved}, makespan {self.makespan:.6g}>"
@@ -60,6 +69,7 @@ class Schedule:
         Raises:
             ScheduleError: the first violation found, in one line.
         """
+        check(problem, Problem, "problem", ScheduleError)
         verify.verify(self, problem, allow_overflow)
 
     def busy(self, problem: Problem) -> NDArray[np.float64]:
@@ -67,18 +77,22 @@ class Schedule:
 
         Under atomic rules the load of the device.
         """
+        self._check_of(problem)
         return throughput.device_seconds(self, problem)
 
     def channel_busy(self, problem: Problem) -> NDArray[np.float64]:
         """(c,) seconds of the transfers on each of `Cluster.channels`."""
+        self._check_of(problem)
         return throughput.channel_seconds(self, problem)
 
     def period(self, problem: Problem) -> float:
         """Seconds between steps in steady pipelined operation: the objective `throughput`."""
+        self._check_of(problem)
         return throughput.period(self, problem)
 
     def overflow(self, problem: Problem) -> NDArray[np.int64]:
         """(d,) bytes by which the peak of each device exceeds its capacity."""
+        self._check_of(problem)
         return np.asarray(np.maximum(self.peak - problem.capacity, 0), np.int64)
 
     def excess(self, problem: Problem) -> int:
