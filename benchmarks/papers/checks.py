@@ -1,4 +1,4 @@
-"""What was promised of Post's Table 1, and whether the results keep it."""
+"""What the paper claims of Post's Table 1, and whether the results meet it."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ def table(content: Mapping[str, Any]) -> Mapping[str, str]:
     """Names of text/post_table.md."""
     results = Results(content["tables"]["rules"], content["tables"]["runs"])
     rows = [row for row in published.POST if _case(row) in results.cases]
-    promises = checks.targets(results)
+    claims = checks.targets(results)
     return {
         "calibration": _calibration(results, rows),
         "table": markdown.table((*HEAD, "auto", "bound"), _lines(results, rows), 2),
-        "checks": _checks(promises),
-        "kept": f"{sum(promise.met for promise in promises)} of {len(promises)}",
+        "checks": _checks(claims),
+        "met": f"{sum(claim.met for claim in claims)} of {len(claims)}",
         "by_case": _by_case(results, rows),
         "resnet": _resnet(results, rows),
         "resnet50": taken(results, [row for row in rows if row.network == "resnet50"]),
@@ -90,7 +90,7 @@ def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
 
 def _checks(targets: Sequence[Target]) -> str:
     lines = [(t.what, t.wanted, t.measured, markdown.yes(t.met)) for t in targets]
-    return markdown.table(("promise", "wanted", "measured", "kept"), lines, 4)
+    return markdown.table(("claim", "wanted", "measured", "met"), lines, 4)
 
 
 def _by_case(results: Results, rows: Sequence[PostRow]) -> str:

@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
 def columns(results: Results) -> list[curves.Column]:
     """One for each of the settings that were run, also apart."""
     run = [settings for settings in SETTINGS if results.of(CASE.name, "spotlight", settings)]
-    return [(CASE.name, settings, f"`{settings}` settings") for settings in run]
+    return [(CASE.name, settings, f"{settings} settings") for settings in run]
 
 
 def _runs(case: Case, options: argparse.Namespace) -> Iterator[Run]:
