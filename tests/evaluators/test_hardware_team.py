@@ -66,6 +66,14 @@ def test_too_late_is_too_late_even_where_everything_was_answered(started):
         made.finish()
 
 
+def test_too_late_is_too_late_even_where_the_timer_is_late_itself(started, monkeypatch):
+    monkeypatch.setattr(DeviceProcesses, "_expire", lambda self: None)
+    made, _ = started("parent.send('ready'); time.sleep(600)", limit=0.1)
+    made._timer.join()
+    with pytest.raises(TimedOut, match=r"not measured within 0.1 s"):
+        made.finish()
+
+
 def test_devices_that_nobody_waited_for_in_time_start_anew(started):
     made, _ = started("parent.send('ready'); time.sleep(600)", limit=0.1)
     made._timer.join()
