@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -72,6 +73,14 @@ def test_too_late_is_too_late_even_where_the_timer_is_late_itself(started, monke
     made._timer.join()
     with pytest.raises(TimedOut, match=r"not measured within 0.1 s"):
         made.finish()
+
+
+def test_where_no_clock_runs_nothing_is_too_late(started):
+    DeviceProcesses(60).finish()
+    made, _ = started("parent.send('ready'); time.sleep(600)", limit=0.5)
+    made.finish()
+    time.sleep(0.6)
+    made.finish()
 
 
 def test_devices_that_nobody_waited_for_in_time_start_anew(started):

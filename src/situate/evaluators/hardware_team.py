@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from multiprocessing.connection import wait
 from pathlib import Path
 from threading import Timer
@@ -39,7 +40,7 @@ class DeviceProcesses:
         self._all: dict[str, DeviceProcess] = {}
         self._timer: Timer | None = None
         self._expired, self._reproach = False, ""
-        self._deadline = 0.0
+        self._deadline = inf
         self._kills = 0
 
     def start(
@@ -87,8 +88,9 @@ class DeviceProcesses:
         Raises:
             TimedOut: too late.
         """
+        late = perf_counter() > self._deadline  # of which the timer may be told late itself
         self._stop()
-        if self._expired or perf_counter() > self._deadline:  # on a busy machine timers are late
+        if self._expired or late:
             self.close()
             raise TimedOut(self._reproach)
 
@@ -122,6 +124,7 @@ class DeviceProcesses:
         if self._timer is not None:
             self._timer.cancel()
             self._timer.join()
+        self._deadline = inf
 
     def _reason(self, failure: StepFailed) -> StepFailed:
         """What lies behind a failure."""
