@@ -28,6 +28,8 @@
 #include "contraction.h"
 #include "flags.h"
 #include "list_rules.h"
+#include "numpy.h"
+#include "policy_bindings.h"
 #include "problem.h"
 #include "simulator.h"
 
@@ -37,24 +39,10 @@ using namespace nb::literals;
 namespace situate {
 namespace {
 
-template <typename T, size_t N>
-using Array = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-
-template <typename T>
-using Numpy = nb::ndarray<nb::numpy, T>;
-
 template <typename A>
 auto copy_of(const A& array) {
   using T = std::remove_const_t<typename A::Scalar>;
   return std::vector<T>{array.data(), array.data() + array.size()};
-}
-
-// Hands a vector to numpy without a copy.
-template <typename T>
-Numpy<T> to_numpy(std::vector<T>&& values, std::initializer_list<size_t> shape) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Numpy<T>(owned->data(), shape, owner);
 }
 
 Memory memory_named(const std::string& name) {
@@ -567,4 +555,6 @@ NB_MODULE(_core, module) {
         return Flags{std::move(array), spin};
       },
       "array"_a, "spin"_a = 0.0);
+
+  bind_policies(module);
 }

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.policies.arithmetic import arithmetic  # noqa: E402
+from situate.policies.arithmetic import arithmetic, product, threads  # noqa: E402
 
 DENORMAL = 1e-40
 
@@ -26,6 +26,23 @@ def test_within_there_is_one_thread_and_afterwards_as_many_as_before():
     with arithmetic():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == 3
+
+
+def test_what_gives_the_same_with_any_number_of_threads_has_as_many_as_there_were():
+    assert threads() == 1
+    with arithmetic():
+        assert threads() == 3
+    assert threads() == 1
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 2), (5, 4, 3), (600, 50, 700)])
+def test_a_product_is_the_same_on_one_thread_and_on_several(shape):
+    rows, inner, columns = shape
+    left, right = torch.rand(inner, rows).t(), torch.rand(inner, columns)
+    alone = product(left, right)
+    with arithmetic():
+        assert torch.equal(product(left, right), alone)
+    torch.testing.assert_close(alone, left @ right)
 
 
 def test_within_denormals_are_zero_and_afterwards_numbers():

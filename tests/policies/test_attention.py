@@ -1,4 +1,4 @@
-"""Attention: both scores are their formulas, in blocks or at once, and their gradients are true."""
+"""Attention: both scores are their formulas, and their gradients are true."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.policies import attention  # noqa: E402
 from situate.policies.arithmetic import arithmetic  # noqa: E402
 from situate.policies.attention import Attention  # noqa: E402
 
@@ -49,11 +48,10 @@ def test_general_scores_are_luongs():
     torch.testing.assert_close(contexts(module, states, outputs), weights @ outputs)
 
 
-@pytest.mark.parametrize("block", [1, 40, 2**18])
-def test_gradients_are_those_of_finite_differences_in_blocks_of_any_size(block, monkeypatch):
-    monkeypatch.setattr(attention, "BLOCK", block)
+@pytest.mark.parametrize(("asking", "encoded"), [(1, 1), (3, 4), (40, 19)])
+def test_gradients_are_those_of_finite_differences(asking, encoded):
     module = made("additive", width=2)
-    states, outputs = normal(2, 3, 4).requires_grad_(), normal(2, 4, 4).requires_grad_()
+    states, outputs = normal(2, asking, 4).requires_grad_(), normal(2, encoded, 4).requires_grad_()
     parameters = tuple(module.parameters())
     assert torch.autograd.gradcheck(
         lambda states, outputs, *_: contexts(module, states, outputs),
@@ -61,8 +59,8 @@ def test_gradients_are_those_of_finite_differences_in_blocks_of_any_size(block, 
     )
 
 
-def test_blocks_change_nothing(monkeypatch):
-    module, states, outputs = made("additive"), normal(2, 5, 4), normal(2, 6, 4)
-    whole = contexts(module, states, outputs)
-    monkeypatch.setattr(attention, "BLOCK", 1)
-    torch.testing.assert_close(contexts(module, states, outputs), whole)
+def test_single_precision_says_what_double_says():
+    module, states, outputs = made("additive", hidden=8), normal(2, 70, 8), normal(2, 33, 8)
+    exact = contexts(module, states, outputs)
+    rounded = contexts(module.float(), states.float(), outputs.float())
+    torch.testing.assert_close(rounded.double(), exact, rtol=1e-4, atol=1e-5)

@@ -91,6 +91,19 @@ def test_samples_are_as_frequent_as_their_log_probabilities_say(options):
     assert float(error.abs().max()) < 4
 
 
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_what_passed_when_devices_were_drawn_is_what_passes_again(options):
+    policy, allowed, k = placer(**options), OPEN.clone(), 5
+    memory = policy.encode(groups())
+    devices, passed = policy.draw(memory, allowed, k, draws(3), noise=0.5)
+    slopes = []
+    for known in (passed, ()):
+        memory = policy.encode(groups())
+        log_probs = policy.log_probs(memory, devices, allowed, known)
+        slopes.append(torch.autograd.grad(log_probs.square().sum(), list(policy.parameters())))
+    torch.testing.assert_close(*slopes)
+
+
 @pytest.mark.parametrize("layers", [1, 2])
 def test_a_device_that_is_not_allowed_is_never_drawn_however_likely(layers):
     policy = placer(layers=layers)

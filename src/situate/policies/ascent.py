@@ -37,6 +37,7 @@ class Ascent:
         kept = size if rule == "adam" else 0
         self._mean = torch.zeros(kept, dtype=torch.float32)
         self._square = torch.zeros(kept, dtype=torch.float32)
+        self._change = torch.empty(size, dtype=torch.float32)
         self._steps = 0
 
     def step(self, objective: Tensor) -> None:
@@ -44,24 +45,24 @@ class Ascent:
         gradients = torch.autograd.grad(
             objective, self._parameters, allow_unused=True, materialize_grads=True
         )
-        gradient = torch.cat([each.flatten() for each in gradients])
+        torch.cat([each.flatten() for each in gradients], out=self._change)
         if self._clip is not None:
-            gradient *= self._clip / torch.clamp(gradient.norm(), min=self._clip)
+            self._change *= self._clip / torch.clamp(self._change.norm(), min=self._clip)
         self._steps += 1
-        self._add(self.learning_rate * (self._adam(gradient) if self._rule == "adam" else gradient))
+        if self._rule == "adam":
+            self._adam(self._change)
+        with torch.no_grad():
+            for parameter, part in zip(self._parameters, self._parts(self._change), strict=True):
+                parameter.add_(part, alpha=self.learning_rate)
 
-    def _adam(self, gradient: Tensor) -> Tensor:
+    def _adam(self, gradient: Tensor) -> None:
+        """Turn a gradient into the step of learning rate 1, in its place."""
         first, second = DECAYS
         self._mean.lerp_(gradient, 1 - first)
-        self._square.lerp_(gradient.square(), 1 - second)
-        mean = self._mean / (1 - first**self._steps)
-        square = self._square / (1 - second**self._steps)
-        return mean / (square.sqrt() + 1e-8)
-
-    def _add(self, change: Tensor) -> None:
-        with torch.no_grad():
-            for parameter, part in zip(self._parameters, self._parts(change), strict=True):
-                parameter.add_(part)
+        self._square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+        size = torch.sqrt(self._square, out=gradient)
+        size.mul_((1 - second**self._steps) ** -0.5).add_(1e-8)
+        torch.div(self._mean, size, out=gradient).mul_(1 / (1 - first**self._steps))
 
     def _parts(self, flat: Tensor) -> list[Tensor]:
         """Views of (p,) numbers in the shapes of the parameters."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
-BLOCK = 2048
-"""Units whose probabilities are held at once: with 256 groups they stay in a core's cache."""
+from situate import _core
+from situate.policies.arithmetic import threads
+from situate.policies.core import array
 
 
 class Grouper(nn.Module):
@@ -71,23 +71,16 @@ class Grouper(nn.Module):
             noise: standard deviation of what is added to the logits of the draws, the same for all
                 m, relative to the root mean square of the unit's logits.
         """
-        groups = torch.empty(m, len(self.features), dtype=torch.int64)
-        layer = self.last.weight, self.last.bias, self._start, self._trust
-        for rows, logits in _logits(self.hidden(), *layer):
-            groups[:, rows] = self._draw(logits, m, generator, noise).t()
-        return groups
-
-    @staticmethod
-    def _draw(logits: Tensor, m: int, generator: Generator, noise: float) -> Tensor:
-        """(rows, m) by inversion: the first group whose cumulative probability exceeds a uniform
-        number."""
-        if noise:
-            size = noise * logits.square().mean(1, keepdim=True).sqrt()
-            logits = logits.addcmul(torch.empty_like(logits).normal_(generator=generator), size)
-        below = torch.softmax(logits, 1).cumsum(1)
-        uniform = torch.empty(len(logits), m, dtype=logits.dtype).uniform_(generator=generator)
-        drawn = torch.searchsorted(below, uniform * below[:, -1:], right=True)
-        return drawn.clamp_(max=logits.shape[1] - 1)
+        seed = torch.randint(2**62, (), generator=generator)
+        drawn = _core.draw_groups(
+            **_arrays(self.hidden(), self.last.weight, self.last.bias, self._start),
+            trust=self._trust,
+            m=m,
+            seed=int(seed),
+            noise=noise,
+            threads=threads(),
+        )
+        return torch.from_numpy(drawn)
 
     def hidden(self) -> Tensor:
         """(u, h) the hidden layer."""
@@ -113,16 +106,10 @@ class Grouper(nn.Module):
         return total
 
 
-def _logits(
-    hidden: Tensor, weight: Tensor, bias: Tensor, start: Tensor | None, trust: float
-) -> Iterator[tuple[slice, Tensor]]:
-    """Rows of the logits (u, g), block by block."""
-    for first in range(0, len(hidden), BLOCK):
-        rows = slice(first, first + BLOCK)
-        logits = torch.addmm(bias, hidden[rows], weight.t())
-        if start is not None:
-            logits[torch.arange(len(logits)), start[rows]] += trust
-        yield rows, logits
+def _arrays(states: Tensor, weight: Tensor, bias: Tensor, start: Tensor | None) -> dict[str, Any]:
+    """The last layer, as the core takes it."""
+    given = {"states": states, "weight": weight, "bias": bias, "start": start}
+    return {name: None if each is None else array(each) for name, each in given.items()}
 
 
 class _LogProb(torch.autograd.Function):
@@ -143,19 +130,15 @@ class _LogProb(torch.autograd.Function):
         groups: Tensor,
         weights: Tensor,
     ) -> Tensor:
-        of_hidden = torch.empty_like(hidden)
-        of_weight, of_bias = torch.zeros_like(weight), torch.zeros_like(bias)
-        total, sample_of_unit = hidden.new_zeros(()), groups.t()
-        for rows, logits in _logits(hidden, weight, bias, start, trust):
-            drawn = sample_of_unit[rows]
-            total += (torch.log_softmax(logits, 1).gather(1, drawn) @ weights).sum()
-            slope = torch.softmax(logits, 1).mul_(-weights.sum())
-            slope.scatter_add_(1, drawn, weights.expand(len(drawn), -1))
-            of_hidden[rows] = slope @ weight
-            of_weight.addmm_(slope.t(), hidden[rows])
-            of_bias += slope.sum(0)
-        ctx.save_for_backward(of_hidden, of_weight, of_bias)
-        return total
+        total, *slopes = _core.group_slopes(
+            **_arrays(hidden, weight, bias, start),
+            trust=trust,
+            groups=array(groups),
+            weights=array(weights),
+            threads=threads(),
+        )
+        ctx.save_for_backward(*map(torch.from_numpy, slopes))
+        return hidden.new_tensor(total)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:

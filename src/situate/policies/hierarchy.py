@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Generator, Tensor, nn
 
 from situate.policies.group_embedding import SampledGroups
 from situate.policies.grouper import Grouper
+from situate.policies.lstm import Passed
 from situate.policies.membership import Membership
 from situate.policies.seq2seq import Memory, Placer
 
@@ -25,6 +27,7 @@ class Drawn:
         memory: the groups of every grouping, or of every sample, as the placer encoded them.
         allowed: (s, g, d) devices that the groups may go to.
         devices: (s, g) samples.
+        passed: what passed through the placer's decoder when it drew them, if it is known.
     """
 
     groups: Tensor
@@ -32,6 +35,7 @@ class Drawn:
     memory: Memory
     allowed: Tensor
     devices: Tensor
+    passed: Sequence[Passed] = ()
 
 
 class Hierarchy(nn.Module):
@@ -61,8 +65,8 @@ class Hierarchy(nn.Module):
         grouping = torch.arange(s) // placements
         groups = self.grouper.sample(int(grouping[-1]) + 1, generator, noise)
         memory, allowed = self.read(groups, grouping)
-        devices = self.placer.sample(memory, allowed, s, generator, noise)
-        return Drawn(groups, grouping, memory, allowed, devices)
+        devices, passed = self.placer.draw(memory, allowed, s, generator, noise)
+        return Drawn(groups, grouping, memory, allowed, devices, passed)
 
     def read(self, groups: Tensor, grouping: Tensor) -> tuple[Memory, Tensor]:
         """`memory` and `allowed` of a `Drawn`, from the two before them."""
@@ -83,7 +87,7 @@ class Hierarchy(nn.Module):
         poster's two estimators with A (s,) for R."""
         weights = advantage / len(advantage)
         of_grouping = weights.new_zeros(len(drawn.groups)).index_add(0, drawn.grouping, weights)
-        log_p = self.placer.log_probs(drawn.memory, drawn.devices, drawn.allowed)
+        log_p = self.placer.log_probs(drawn.memory, drawn.devices, drawn.allowed, drawn.passed)
         of_placement = log_p.gather(2, drawn.devices.unsqueeze(2)).sum((1, 2))
         return self.grouper.log_prob(drawn.groups, of_grouping) + of_placement @ weights
 

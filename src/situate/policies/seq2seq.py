@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.nn import functional as F
 
+from situate import _core
+from situate.policies.arithmetic import threads
 from situate.policies.attention import Attention
+from situate.policies.core import array
+from situate.policies.lstm import Passed, State, bias, read, run
 from situate.policies.shape import Score
-from situate.policies.unrolled import Unrolled
 
 DEVICE_WIDTH = 32
 """Least width of a device's embedding. What the LSTM can make of d devices and a beginning has rank
@@ -30,7 +35,7 @@ class Memory:
     outputs: Tensor
     keys: Tensor
     own: Tensor
-    state: tuple[Tensor, Tensor]
+    state: State
 
 
 class Placer(nn.Module):
@@ -40,7 +45,7 @@ class Placer(nn.Module):
     device of group i - 1 and gives the distribution of group i's device. Attention comes after the
     decoder's LSTM: its context is joined to the LSTM's output before the softmax and not fed back,
     as in the Hierarchical Planner's released controller. So where all devices are known, the
-    decoder is one call of a fused LSTM over the whole sequence; only sampling goes step by step.
+    decoder's LSTM reads the whole sequence before anything else; only sampling goes group by group.
 
     Constructing and sampling draw from `generator` alone, and nothing here changes PyTorch's own
     state. Parameters are 32-bit floats until `double` is called.
@@ -102,16 +107,25 @@ class Placer(nn.Module):
     def encode(self, embeddings: Tensor) -> Memory:
         """Read the groups (g, f) once for all samples, or those of every sample (k, g, f)."""
         groups = embeddings.expand(1, -1, -1) if embeddings.dim() == 2 else embeddings
-        outputs, state = self.encoder(groups.transpose(0, 1))
+        first = read(self.encoder, 0, groups.transpose(0, 1))
+        nothing = first.new_zeros(self.encoder.num_layers, len(groups), self.encoder.hidden_size)
+        outputs, state = run(self.encoder, first, (nothing, nothing))
         outputs = outputs.transpose(0, 1)
         own = outputs.new_zeros(1, outputs.shape[1], 1) if self.own is None else self.own(outputs)
         return Memory(outputs, self.attention.keys(outputs), own, state)
 
-    @torch.no_grad()
     def sample(
         self, memory: Memory, allowed: Tensor, k: int, generator: Generator, noise: float = 0.0
     ) -> Tensor:
-        """Devices (k, g), drawn group by group; a device that is not allowed is never drawn.
+        """Devices (k, g), see `draw`."""
+        return self.draw(memory, allowed, k, generator, noise)[0]
+
+    @torch.no_grad()
+    def draw(
+        self, memory: Memory, allowed: Tensor, k: int, generator: Generator, noise: float = 0.0
+    ) -> tuple[Tensor, list[Passed]]:
+        """Devices (k, g), drawn group by group, and what passed through the decoder's layers; a
+        device that is not allowed is never drawn.
 
         Args:
             memory: of the groups, see `encode`.
@@ -119,34 +133,54 @@ class Placer(nn.Module):
             k: number of samples.
             generator: of the draws.
             noise: standard deviation of what is added to the logits of the draws, relative to the
-                logits' root mean square.
+                logits' root mean square in that step.
         """
-        decoder = Unrolled(self.decoder, self.embedding.weight, memory.state, k)
-        gumbel = _gumbel(allowed.expand(k, -1, -1), generator)
-        devices = [torch.full((k,), self.devices)]
-        for i in range(gumbel.shape[1]):
-            states = decoder.step(devices[-1]).unsqueeze(1)
-            logits = self._logits(states, memory, memory.own[:, i : i + 1]).squeeze(1)
-            if noise:
-                logits = _shaken(logits, noise, generator)
-            devices.append((logits + gumbel[:, i]).argmax(1))
-        return torch.stack(devices[1:], 1)
+        weights, layers = self.head.weight, range(self.decoder.num_layers)
+        gumbel = _gumbel(allowed.expand(k, -1, -1), generator).to(weights)
+        shake = (
+            torch.randn(gumbel.shape, generator=generator, dtype=torch.float32) if noise else None
+        )
+        devices, passed = _core.draw_devices(
+            words=array(read(self.decoder, 0, self.embedding.weight)),
+            recurrent=[array(getattr(self.decoder, f"weight_hh_l{i}")) for i in layers],
+            inputs=[array(getattr(self.decoder, f"weight_ih_l{i}")) for i in layers[1:]],
+            biases=[array(bias(self.decoder, i)) for i in layers[1:]],
+            hidden=array(memory.state[0].expand(-1, k, -1)),
+            cell=array(memory.state[1].expand(-1, k, -1)),
+            outputs=array(memory.outputs),
+            keys=array(memory.keys),
+            query=None if self.attention.query is None else array(self.attention.query.weight),
+            v=None if self.attention.v is None else array(self.attention.v),
+            head=array(weights),
+            own=array((memory.own + self.head.bias).expand(k, -1, -1)),
+            gumbel=array(gumbel),
+            noise=None if shake is None else array(noise * shake.to(weights)),
+            temperature=self.temperature,
+            bound=self.tanh_constant or 0.0,
+            threads=threads(),
+        )
+        kept = [Passed(*map(torch.from_numpy, layer)) for layer in passed]
+        return torch.from_numpy(devices), kept
 
-    def log_probs(self, memory: Memory, devices: Tensor, allowed: Tensor) -> Tensor:
+    def log_probs(
+        self, memory: Memory, devices: Tensor, allowed: Tensor, passed: Sequence[Passed] = ()
+    ) -> Tensor:
         """(k, g, d) logarithm of the probability of every device, given those before it.
 
         Args:
-            memory, allowed: as in `sample`.
+            memory, allowed: as in `draw`.
             devices: (k, g) the samples.
+            passed: what `draw` gave beside them, if the parameters are still the same.
 
         Returns:
             Minus infinity where a device is not allowed.
         """
         k = len(devices)
         start = devices.new_full((k, 1), self.devices)
-        before = self.embedding(torch.cat([start, devices[:, :-1]], 1))
-        hidden, cell = (state.expand(-1, k, -1).contiguous() for state in memory.state)
-        states, _ = self.decoder(before.transpose(0, 1), (hidden, cell))
+        before = torch.cat([start, devices[:, :-1]], 1).t()
+        first = F.embedding(before, read(self.decoder, 0, self.embedding.weight))
+        hidden, cell = (state.expand(-1, k, -1) for state in memory.state)
+        states, _ = run(self.decoder, first, (hidden, cell), passed)
         logits = self._logits(states.transpose(0, 1), memory, memory.own)
         return torch.log_softmax(logits.masked_fill(~allowed, -torch.inf), 2)
 
@@ -166,8 +200,3 @@ def _gumbel(allowed: Tensor, generator: Generator) -> Tensor:
     infinity where a device is not allowed."""
     draws = torch.empty(allowed.shape, dtype=torch.float32).exponential_(generator=generator)
     return draws.log_().neg_().masked_fill_(~allowed, -torch.inf)
-
-
-def _shaken(logits: Tensor, noise: float, generator: Generator) -> Tensor:
-    size = noise * logits.square().mean().sqrt()
-    return logits + size * torch.randn(logits.shape, generator=generator, dtype=logits.dtype)

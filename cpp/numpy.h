@@ -1,0 +1,28 @@
+// Arrays from and to Python.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+namespace situate {
+
+template <typename T, size_t N>
+using Array =
+    nanobind::ndarray<const T, nanobind::ndim<N>, nanobind::c_contig, nanobind::device::cpu>;
+
+template <typename T>
+using Numpy = nanobind::ndarray<nanobind::numpy, T>;
+
+// Hands a vector to numpy without a copy.
+template <typename T>
+Numpy<T> to_numpy(std::vector<T>&& values, std::initializer_list<size_t> shape) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nanobind::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Numpy<T>(owned->data(), shape, owner);
+}
+
+}  // namespace situate

@@ -1,0 +1,50 @@
+// A matrix kept in panels of columns, which a few rows at a time are multiplied by.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "lanes.h"
+#include "team.h"
+
+namespace situate {
+
+constexpr int panel_width = 32;  // columns: what four rows make of them stays in registers
+
+template <typename T>
+class Panels {
+ public:
+  // rows x columns, where entry(i, j) is one number.
+  template <typename Entry>
+  Panels(int rows, int columns, Entry entry)
+      : rows_(rows), columns_(columns), values_(static_cast<size_t>(count()) * rows * panel_width) {
+    T* values = values_.data();
+    for (int first = 0; first < columns; first += panel_width)
+      for (int top = 0; top < rows; top += lanes) {
+        // A square at a time: neither its rows nor its columns crowd each other out of the cache.
+        const int height = std::min(lanes, rows - top);
+        for (int j = 0; j < std::min(panel_width, columns - first); ++j)
+          for (int i = 0; i < height; ++i) values[i * panel_width + j] = entry(top + i, first + j);
+        values += static_cast<size_t>(height) * panel_width;
+      }
+  }
+
+  int rows() const { return rows_; }
+  int columns() const { return columns_; }
+  int count() const { return (columns_ + panel_width - 1) / panel_width; }
+  const T* panel(int number) const {
+    return values_.data() + static_cast<size_t>(number) * rows_ * panel_width;
+  }
+
+ private:
+  int rows_, columns_;
+  std::vector<T> values_;
+};
+
+// result (k, columns) = x (k, rows) times the matrix, both without gaps. A number is added up by
+// one thread, so how many there are changes nothing.
+void multiply(const Panels<float>& matrix, const float* x, int k, float* result, Team& team);
+void multiply(const Panels<double>& matrix, const double* x, int k, double* result, Team& team);
+
+}  // namespace situate

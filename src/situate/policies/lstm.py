@@ -1,0 +1,98 @@
+"""An LSTM whose recurrence is the core's, with its gradient.
+
+PyTorch's own takes twice as long to read the recurrent weights, most of what a step costs, and what
+passed through it while samples were drawn step by step would have to pass again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from situate import _core
+from situate.policies.arithmetic import product
+from situate.policies.core import called
+
+State = tuple[Tensor, Tensor]
+"""Hidden states and cells."""
+
+
+class Passed(NamedTuple):
+    """What passed through a layer in T steps of k sequences.
+
+    Attributes:
+        gates: (T, k, 4h) in PyTorch's order, after their nonlinearities.
+        cells: (T, k, h).
+        hidden: (T, k, h).
+    """
+
+    gates: Tensor
+    cells: Tensor
+    hidden: Tensor
+
+
+def bias(lstm: nn.LSTM, layer: int) -> Tensor:
+    """(4h,) both biases of a layer."""
+    of_inputs, of_hidden = (getattr(lstm, f"bias_{of}_l{layer}") for of in ("ih", "hh"))
+    return torch.as_tensor(of_inputs + of_hidden)
+
+
+def read(lstm: nn.LSTM, layer: int, inputs: Tensor) -> Tensor:
+    """(..., 4h) what a layer's gates make of inputs (..., f)."""
+    return F.linear(inputs, getattr(lstm, f"weight_ih_l{layer}"), bias(lstm, layer))
+
+
+def run(
+    lstm: nn.LSTM, first: Tensor, state: State, passed: Sequence[Passed] = ()
+) -> tuple[Tensor, State]:
+    """Hidden states (T, k, h) of the last layer, and the state after the last step.
+
+    Args:
+        lstm: of any number of layers, whose parameters alone are used.
+        first: (T, k, 4h) what the first layer read, see `read`.
+        state: to begin from, each (layers, k, h).
+        passed: of every layer, if the same steps were taken before with the same parameters.
+    """
+    inputs, hidden, cells = first, list[Tensor](), list[Tensor]()
+    for layer in range(lstm.num_layers):
+        if layer:
+            inputs = read(lstm, layer, inputs)
+        recurrent = getattr(lstm, f"weight_hh_l{layer}")
+        known = passed[layer] if passed else None
+        inputs, cell = _Pass.apply(  # type: ignore[no-untyped-call]
+            inputs, recurrent, state[0][layer], state[1][layer], known
+        )
+        hidden.append(inputs[-1])
+        cells.append(cell)
+    return inputs, (torch.stack(hidden), torch.stack(cells))
+
+
+class _Pass(torch.autograd.Function):
+    """One layer: its hidden states (T, k, h) and the last cell (k, h)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        read: Tensor,
+        recurrent: Tensor,
+        hidden: Tensor,
+        cell: Tensor,
+        known: Passed | None,
+    ) -> State:
+        passed = known or Passed(*called(_core.lstm_pass, recurrent, read, hidden, cell))
+        ctx.save_for_backward(recurrent, hidden, cell, *passed)
+        return passed.hidden, passed.cells[-1].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        recurrent, hidden, cell, gates, cells, states = ctx.saved_tensors
+        of_read, of_hidden, of_cell = called(
+            _core.lstm_pass_back, recurrent, cell, gates, cells, *slopes
+        )
+        before = torch.cat([hidden.unsqueeze(0), states[:-1]])
+        of_recurrent = product(of_read.flatten(0, 1).t(), before.flatten(0, 1))
+        return of_read, of_recurrent, of_hidden, of_cell, None

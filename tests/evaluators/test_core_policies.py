@@ -1,0 +1,178 @@
+"""What of the learned policies is in the core: any number of threads gives the same numbers, and
+arrays that do not belong together are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from situate import _core
+
+H, K, G, D, A, U, M = 72, 6, 45, 3, 10, 2500, 2
+"""Hidden units, samples, groups, devices, width of attention, units, groupings: none a multiple of
+what the core takes at once, and enough for several threads."""
+
+
+def numbers(*shape: int) -> np.ndarray:
+    """Around zero, the same for a shape."""
+    return np.random.default_rng(shape).normal(size=shape).astype(np.float32) / 4
+
+
+def passed() -> dict[str, np.ndarray]:
+    layer = {"recurrent": numbers(4 * H, H), "read": numbers(G, K, 4 * H)}
+    return layer | {"hidden": numbers(K, H), "cell": numbers(K, H)}
+
+
+def passed_back() -> dict[str, np.ndarray]:
+    given = passed()
+    gate, cells, _ = _core.lstm_pass(**given, threads=1)
+    slopes = {"of_hidden": numbers(G, K, H), "of_last_cell": numbers(K, H)}
+    return {
+        "recurrent": given["recurrent"],
+        "cell": given["cell"],
+        "gate": gate,
+        "cells": cells,
+    } | (slopes)
+
+
+def drawn(layers: int = 2, memories: int = 1) -> dict[str, Any]:
+    return {
+        "words": numbers(D + 1, 4 * H),
+        "recurrent": [numbers(4 * H, H)] * layers,
+        "inputs": [numbers(4 * H, H)] * (layers - 1),
+        "biases": [numbers(4 * H)] * (layers - 1),
+        "hidden": numbers(layers, K, H),
+        "cell": numbers(layers, K, H),
+        "outputs": numbers(memories, G, H),
+        "keys": numbers(memories, G, A),
+        "query": numbers(A, H),
+        "v": numbers(A),
+        "head": numbers(D, 2 * H),
+        "own": numbers(K, G, D),
+        "gumbel": numbers(K, G, D),
+        "noise": numbers(K, G, D),
+        "temperature": 1.5,
+        "bound": 2.0,
+    }
+
+
+def layer() -> dict[str, Any]:
+    start = np.arange(U) % G
+    return {
+        "states": numbers(U, A),
+        "weight": numbers(G, A),
+        "bias": numbers(G),
+        "start": start,
+        "trust": 0.5,
+    }
+
+
+def asked() -> dict[str, np.ndarray]:
+    return {"queries": numbers(2, 70, A), "keys": numbers(2, G, A), "v": numbers(A)}
+
+
+CALLS: dict[str, tuple[Callable[..., Any], Callable[[], dict[str, Any]]]] = {
+    "lstm_pass": (_core.lstm_pass, passed),
+    "lstm_pass_back": (_core.lstm_pass_back, passed_back),
+    "draw_devices": (_core.draw_devices, drawn),
+    "draw_devices, each its memory": (_core.draw_devices, lambda: drawn(memories=K)),
+    "draw_devices by products": (
+        _core.draw_devices,
+        lambda: drawn() | {"keys": numbers(1, G, H), "query": None, "v": None},
+    ),
+    "draw_groups": (_core.draw_groups, lambda: layer() | {"m": M, "seed": 5, "noise": 0.5}),
+    "group_slopes": (
+        _core.group_slopes,
+        lambda: layer() | {"groups": np.arange(M * U).reshape(M, U) % G, "weights": numbers(M)},
+    ),
+    "additive_scores": (_core.additive_scores, asked),
+    "additive_slopes": (
+        _core.additive_slopes,
+        lambda: asked() | {"of_scores": numbers(2, 70, G)},
+    ),
+}
+
+
+def flat(made: Any) -> list[np.ndarray]:
+    if isinstance(made, (tuple, list)):
+        return [each for part in made for each in flat(part)]
+    return [np.asarray(made)]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_threads_change_no_bit(name: str) -> None:
+    function, given = CALLS[name]
+    alone = flat(function(**given(), threads=1))
+    for threads in (2, 5):
+        for one, other in zip(alone, flat(function(**given(), threads=threads)), strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert all(np.isfinite(each).all() for each in alone)
+
+
+FREE = {
+    "lstm_pass": {("read", 0)},
+    "additive_scores": {("queries", 1), ("keys", 1)},
+}
+"""Lengths that one argument alone has."""
+
+
+def shorter(name: str) -> Iterator[dict[str, Any]]:
+    """The arguments of a call, one array an entry short each time."""
+    given = CALLS[name][1]()
+    for argument, value in given.items():
+        for axis in range(getattr(value, "ndim", 0)):
+            if value.shape[axis] > 1 and (argument, axis) not in FREE.get(name, ()):
+                short = np.ascontiguousarray(value.take(range(value.shape[axis] - 1), axis))
+                yield given | {argument: short}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_arrays_that_do_not_belong_together_are_refused(name: str) -> None:
+    for given in shorter(name):
+        with pytest.raises(ValueError, match=r"[a-z ]+"):
+            CALLS[name][0](**given, threads=1)
+
+
+@pytest.mark.parametrize("argument", ["recurrent", "inputs", "biases"])
+def test_a_layer_without_weights_is_refused(argument: str) -> None:
+    with pytest.raises(ValueError, match="every layer has weights"):
+        _core.draw_devices(**(drawn() | {argument: drawn()[argument][1:]}), threads=1)
+
+
+@pytest.mark.parametrize("group", [-1, G])
+def test_a_group_that_does_not_exist_is_refused(group: int) -> None:
+    wrong = np.full(U, group)
+    with pytest.raises(ValueError, match="does not exist"):
+        _core.draw_groups(**(layer() | {"start": wrong}), m=1, seed=0, noise=0.0, threads=1)
+    with pytest.raises(ValueError, match="does not exist"):
+        _core.group_slopes(**layer(), groups=wrong[None], weights=numbers(1), threads=1)
+
+
+def test_devices_without_any_probability_are_not_drawn() -> None:
+    given = drawn()
+    given["gumbel"][:, :, 1] = -np.inf
+    devices, _ = _core.draw_devices(**given, threads=1)
+    assert set(np.unique(devices)) == {0, 2}
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0, 2.0])
+def test_noise_of_logits_is_normal(noise: float) -> None:
+    """Two groups with logits 1 and -1, whose root mean square is 1: how often the first is drawn is
+    the mean of sigmoid(2 + noise (z - z')) over normal z and z'."""
+    units, z = 40_000, np.random.default_rng(0).normal(size=(2, 400_000))
+    groups = _core.draw_groups(
+        states=np.ones((units, 1), np.float32),
+        weight=np.array([[1.0], [-1.0]], np.float32),
+        bias=np.zeros(2, np.float32),
+        start=None,
+        trust=0.0,
+        m=1,
+        seed=3,
+        noise=noise,
+        threads=2,
+    )
+    expected = (1 / (1 + np.exp(-2 - noise * (z[0] - z[1])))).mean()
+    assert (groups == 0).mean() == pytest.approx(expected, abs=4 * 0.5 / units**0.5)

@@ -1,0 +1,81 @@
+"""The core's recurrence says what PyTorch's LSTM says, and has its gradient."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.policies.arithmetic import arithmetic  # noqa: E402
+from situate.policies.lstm import Passed, read, run  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _quietly():
+    """Threads that wait for one another cost more than these matrices."""
+    with arithmetic():
+        yield
+
+
+STEPS, FEATURES = 6, 5
+CLOSE = {torch.float64: {}, torch.float32: {"rtol": 1e-4, "atol": 1e-5}}
+
+
+def draws(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def case(layers, hidden, k, dtype=torch.float64):
+    """An LSTM, inputs and a state to begin from."""
+    draw = draws(layers)
+    lstm = torch.nn.LSTM(FEATURES, hidden, layers).to(dtype)
+    for parameter in lstm.parameters():
+        torch.nn.init.normal_(parameter, std=0.5, generator=draw)
+    inputs = torch.randn((STEPS, k, FEATURES), generator=draw).to(dtype).requires_grad_()
+    state = tuple(
+        torch.randn((layers, k, hidden), generator=draw).to(dtype).requires_grad_()
+        for _ in range(2)
+    )
+    return lstm, inputs, state
+
+
+def ours(lstm, inputs, state, passed=()):
+    return run(lstm, read(lstm, 0, inputs), state, passed)
+
+
+def slopes(found, lstm, inputs, state):
+    """Of a sum with weights of all that was found."""
+    outputs, (hidden, cell) = found
+    draw = draws(9)
+    total = sum(
+        (each * torch.randn(each.shape, generator=draw).to(each)).sum()
+        for each in (outputs, hidden, cell)
+    )
+    return torch.autograd.grad(total, [*lstm.parameters(), inputs, *state])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("k", [1, 3, 4, 7])
+@pytest.mark.parametrize("hidden", [1, 7, 8, 40])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_states_and_gradients_are_those_of_pytorchs_lstm(layers, hidden, k, dtype):
+    given = case(layers, hidden, k, dtype)
+    found, expected = ours(*given), given[0](given[1], given[2])
+    torch.testing.assert_close(found, expected, **CLOSE[dtype])
+    torch.testing.assert_close(slopes(found, *given), slopes(expected, *given), **CLOSE[dtype])
+
+
+def test_steps_that_were_taken_before_are_not_taken_again():
+    lstm, inputs, state = case(1, 3, 2)
+    expected, kept = ours(lstm, inputs, state), Passed(*torch.full((3, STEPS, 2, 3), 0.5).double())
+    kept = kept._replace(gates=torch.full((STEPS, 2, 12), 0.5).double())
+    again, _ = ours(lstm, inputs, state, [kept])
+    assert torch.equal(again, kept.hidden)
+    assert not torch.equal(again, expected[0])
+
+
+def test_large_inputs_saturate_without_overflow():
+    lstm, inputs, state = case(1, 4, 1, torch.float32)
+    outputs, _ = ours(lstm, inputs * 1e6, state)
+    assert outputs.isfinite().all()
+    torch.testing.assert_close(outputs, lstm(inputs * 1e6, state)[0], **CLOSE[torch.float32])
