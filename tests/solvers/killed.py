@@ -39,8 +39,10 @@ def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> So
 
 
 def search(study: Path | None, make: Any = learner, **changes: Any) -> Search:
-    """The search that tests of studies interrupt, finished."""
-    learning = Learning(**{"noise": 0.1, "study": study} | changes)
+    """The search that tests of studies interrupt, finished; a machine of theirs brings its own
+    noise."""
+    noise = 0.0 if changes.get("evaluator") else 0.1
+    learning = Learning(**{"noise": noise, "study": study} | changes)
     searching = Search(PROBLEM, 0.0, None, SAMPLES, 3, 1, None, learning=learning)
     learn(searching, "post", make)
     return searching

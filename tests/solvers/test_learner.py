@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from situate.errors import SituateError
+from situate.evaluators.measurements import Measurements
 from situate.solvers.learner import Learning
 
 
@@ -31,6 +33,25 @@ def test_bad_values_are_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(SituateError) as error:
         Learning(**changes)
     assert str(error.value).startswith(message)
+
+
+class Clock:
+    """A machine that takes a second for any placement."""
+
+    name, at_once, finalists = "clock", None, 0
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        return Measurements(np.ones(len(placements)), np.zeros(len(placements), np.uint8))
+
+
+def test_noise_beside_an_evaluator_is_refused_with_the_remedy() -> None:
+    with pytest.raises(SituateError) as error:
+        Learning(noise=0.1, evaluator=Clock())
+    assert str(error.value) == (
+        "noise: is of simulated measurements, and an evaluator brings its own: leave noise out, "
+        "or give situate.evaluators.simulated.SimulatedMachine(problem, noise, seed)"
+    )
+    assert Learning(evaluator=Clock()).noise == 0.0
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

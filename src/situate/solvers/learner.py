@@ -74,7 +74,7 @@ class Learning:
         settings: `paper`, what the paper says, or `tuned`, see the method's page.
         grouping: a rule of `situate.grouping.GROUPINGS`, or None for the method's own.
         groups: how many groups to coarsen to, or None for the rule's own number.
-        noise: standard deviation of the logarithm of simulated measurements.
+        noise: standard deviation of the logarithm of simulated measurements; 0 with an evaluator.
         study: a file that keeps every measurement, and from which an interrupted search goes on.
         evaluator: what measures; None for the simulator.
         on_measured: called with the number of the first sample and what was measured, batch by
@@ -84,7 +84,7 @@ class Learning:
 
     Raises:
         SituateError: unknown settings or grouping, groups below one or above `MOST_GROUPS`, noise
-            below zero or not finite.
+            below zero or not finite, or beside an evaluator.
     """
 
     settings: Settings = "tuned"
@@ -107,6 +107,11 @@ class Learning:
             raise SituateError(f"groups: must be at most {MOST_GROUPS:,}, got {self.groups}")
         if not (_is(self.noise, Real, least=0) and isfinite(self.noise)):
             raise SituateError(f"noise: must be finite and not negative, got {self.noise!r}")
+        if self.noise and self.evaluator is not None:
+            raise SituateError(
+                "noise: is of simulated measurements, and an evaluator brings its own: leave noise "
+                "out, or give situate.evaluators.simulated.SimulatedMachine(problem, noise, seed)"
+            )
 
 
 MakeLearner = Callable[[Problem, Learning, int, int], Learner]
