@@ -44,7 +44,7 @@ def test_count_repeats_a_device_with_a_number_behind_its_name(tmp_path):
 @pytest.mark.parametrize(
     ("text", "size"),
     [
-        ("7", 7),
+        ("1048576", 2**20),
         ('"7 B"', 7),
         ('"1.5 KB"', 1500),
         ('"26 GB"', 26 * 10**9),
@@ -62,6 +62,18 @@ def test_memory_without_a_unit_that_there_is_is_refused(tmp_path, text):
     """24 would be bytes, and who writes it in quotes means GiB."""
     with pytest.raises(ClusterError, match=rf"such as '24 GiB', got '{text}'"):
         read(tmp_path, f'name = "c"\n[[devices]]\nname = "d"\nmemory = "{text}"\n')
+
+
+@pytest.mark.parametrize("size", ["24", "24.0", "24576", "1048575"])
+def test_a_small_number_without_a_unit_is_refused_with_the_remedy(tmp_path, size):
+    """It would be bytes, and who writes it means GiB or MiB."""
+    with pytest.raises(ClusterError) as error:
+        read(tmp_path, f'name = "c"\n[[devices]]\nname = "d"\nmemory = {size}\n')
+    number = size.removesuffix(".0")
+    assert str(error.value) == (
+        f"{tmp_path / 'c.toml'}: devices[0].memory: {number} without a unit is bytes: write a "
+        f"unit, such as '24 GiB'; '{number} B' if so few are meant"
+    )
 
 
 @pytest.mark.parametrize("count", [10**12, 0, -1])

@@ -38,6 +38,9 @@ MOST_THREADS = 4096
 
 Transfers = Literal["overlapped", "blocking"]
 
+LEAST_BARE = 2**20
+"""Smallest memory that a file says without a unit, in bytes: fewer were meant as MiB or GiB."""
+
 UNITS = {"B": 1} | {
     prefix + suffix: base**power
     for power, prefix in enumerate("KMGT", start=1)
@@ -350,14 +353,24 @@ def _device_count(count: int) -> int:
 def _bytes(value: object, where: str) -> int:
     """Bytes from a number or a text such as `24 GiB`."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return value
+        return _bare(value, where)
     if isinstance(value, float) and value.is_integer():
-        return int(value)
+        return _bare(int(value), where)
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
         if match and match[2] in UNITS:
             return int(min(float(match[1]), 2.0 * BYTES_LIMIT) * UNITS[match[2]])
     raise ClusterError(f"{where}: must be bytes or a text such as '24 GiB', got {value!r}")
+
+
+def _bare(value: int, where: str) -> int:
+    """Bytes that are written without a unit."""
+    if 0 < value < LEAST_BARE:
+        raise ClusterError(
+            f"{where}: {value} without a unit is bytes: write a unit, such as '24 GiB'; "
+            f"'{value} B' if so few are meant"
+        )
+    return value
 
 
 def _check_device(device: Device, where: str) -> None:

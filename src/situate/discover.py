@@ -101,8 +101,10 @@ def _table(name: str, content: object) -> str:
 
 
 def _pairs(content: object) -> list[str]:
-    """The entries that say something."""
+    """The entries that say something; memory with its unit, which little of it needs."""
     entries: dict[str, Any] = msgspec.to_builtins(content, enc_hook=plain)
+    if entries.get("memory") is not None:
+        entries["memory"] = f"{entries['memory']} B"
     return [f"{key} = {_value(v)}" for key, v in entries.items() if v not in (None, "", {})]
 
 

@@ -73,7 +73,7 @@ name = "pair"
 [[devices]]
 name = "gpu"
 count = 2
-memory = {memory}
+memory = "{memory} B"
 [[links]]
 from = "*"
 to = "*"
