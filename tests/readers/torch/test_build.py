@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 from torch import Tensor, nn  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
+from situate.readers.torch import capture  # noqa: E402
 from situate.readers.torch.build import Built, from_real, set_mode  # noqa: E402
 
 X, Y = torch.ones(2, 3), torch.zeros(2)
@@ -51,11 +52,21 @@ def test_other_entries_are_refused() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit")
-def test_what_torchscript_compiled_is_refused_with_the_remedy() -> None:
-    compiled = torch.jit.script(nn.Linear(3, 1))
+@pytest.mark.parametrize("compiles", [torch.jit.script, lambda model: torch.jit.trace(model, X)])
+def test_what_torchscript_compiled_is_refused_with_the_remedy(compiles: Any) -> None:
+    compiled = compiles(nn.Linear(3, 1))
     for model, which in ((compiled, "the model"), (nn.Sequential(compiled), "module '0'")):
-        with pytest.raises(SituateError, match=f"{which} was compiled .*return it as it was"):
+        with pytest.raises(SituateError, match=f"{which} was compiled .*return the nn.Module that"):
             from_real(model, (X,), loss, "m")
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit")
+def test_a_traced_model_is_refused_while_it_is_captured() -> None:
+    def build() -> Any:
+        return torch.jit.trace(nn.Linear(3, 1), X), (X,), loss
+
+    with pytest.raises(SituateError, match="m: the model was compiled"):
+        capture(build, name="m")
 
 
 @pytest.mark.parametrize("training", [True, False])

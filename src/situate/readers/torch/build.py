@@ -184,16 +184,15 @@ def _checked(returned: object, mode: FakeTensorMode) -> Built:
 
 
 def _check_eager(model: torch.nn.Module) -> None:
-    """Raise where TorchScript compiled the model, or a module of it: nothing in there is captured.
-    What it traced is."""
-    from torch.jit._script import RecursiveScriptModule
+    """Raise where TorchScript made the model, or a module of it: nothing in there is captured."""
+    import torch
 
     for name, module in model.named_modules():
-        if isinstance(module, RecursiveScriptModule):
+        if isinstance(module, torch.jit.ScriptModule):
             which = f"module {name!r}" if name else "the model"
             raise SituateError(
-                f"{which} was compiled by torch.jit.script, and what is captured is a model of "
-                "plain modules: return it as it was before"
+                f"{which} was compiled by torch.jit (script, trace or freeze), and what is "
+                "captured is a model of plain modules: return the nn.Module that it was made of"
             )
 
 
