@@ -93,7 +93,7 @@ def checked(graph: Graph, training: bool) -> Graph:
     """
     if training and all(op.phase != "update" for op in graph.ops):
         raise SituateError("the loss depends on no parameter that takes a gradient")
-    return dataclasses.replace(graph, warnings=_warnings())
+    return dataclasses.replace(graph, warnings=(*_warnings(), *graph.warnings))
 
 
 def check_installed(*packages: str) -> None:

@@ -14,20 +14,27 @@ if TYPE_CHECKING:
 
 def formula(packet: object) -> Callable[..., int] | None:
     """Of an operator of PyTorch, or of one that another package brings; None where there is none,
-    for ops that only move data or work elementwise."""
-    return _formulas().get(packet) or BROUGHT.get(str(packet))
+    for ops that only move data or work elementwise, and others that nobody registered one for."""
+    from torch.utils.flop_counter import flop_registry
+
+    known = _corrected().get(packet) or flop_registry.get(packet)
+    return known or _missing().get(packet) or BROUGHT.get(str(packet))
 
 
 @cache
-def _formulas() -> dict[object, Callable[..., int]]:
-    """PyTorch's own formulas, and those of ops that it has only on the CPU, leaves out or counts
-    as if they had one group."""
+def _corrected() -> dict[object, Callable[..., int]]:
+    """In place of PyTorch's own: it counts all groups as one."""
     import torch
-    from torch.utils.flop_counter import flop_registry
 
-    aten = torch.ops.aten
-    own = {getattr(aten, name): count for name, count in PRODUCTS.items()}
-    return {**own, **flop_registry, aten.convolution_backward: convolution_backward}
+    return {torch.ops.aten.convolution_backward: convolution_backward}
+
+
+@cache
+def _missing() -> dict[object, Callable[..., int]]:
+    """Of ops that PyTorch has only on the CPU, or leaves out."""
+    import torch
+
+    return {getattr(torch.ops.aten, name): count for name, count in PRODUCTS.items()}
 
 
 def _grouped_products_backward(a: torch.Tensor, b: torch.Tensor, *_: Any, out_val: object) -> int:

@@ -8,7 +8,7 @@ import msgspec
 
 from situate.graph import Graph, Tensor
 from situate.readers.names import unique
-from situate.readers.torch import buffers
+from situate.readers.torch import brought, buffers
 from situate.readers.torch.clip import clip_gradients
 from situate.readers.torch.flow import Flow, Storage, flow, keep_apart
 from situate.readers.torch.ops import computations, sources
@@ -63,8 +63,9 @@ def assemble(name: str, drafts: list[Draft], step: Flow) -> Graph:
                 resident=draft.op.kind in ("parameter", "buffer"),
             )
             tensors.append(tensor)
-    control = _control(drafts, consumers)
-    return Graph(name, tuple(ops), tuple(tensors), tuple(control), source="pytorch")
+    control = tuple(_control(drafts, consumers))
+    warnings = brought.warnings(step.ops)
+    return Graph(name, tuple(ops), tuple(tensors), control, source="pytorch", warnings=warnings)
 
 
 def _control(drafts: list[Draft], consumers: dict[Storage, list[int]]) -> Iterator[tuple[int, int]]:
