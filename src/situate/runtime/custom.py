@@ -4,8 +4,24 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from situate.errors import SituateError
+from situate.readers.torch.brought import overwrites
 from situate.readers.torch.function import current_directory
+
+if TYPE_CHECKING:
+    from torch import fx
+
+
+def check_functional(nodes: Iterable[fx.Node]) -> None:
+    """Raises SituateError for an operator that writes over its inputs: others may read those."""
+    for node in nodes:
+        if operator := overwrites(node):
+            raise SituateError(
+                f"operator {operator} writes over its inputs, which no placed step does: let it "
+                "return new tensors, as a torch.library.custom_op with mutates_args=()"
+            )
 
 
 def defining_modules(kernels: Iterable[str]) -> tuple[str, ...]:

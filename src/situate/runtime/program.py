@@ -16,6 +16,7 @@ from situate.readers.torch.names import path
 from situate.readers.torch.step import Step
 from situate.readers.torch.tracing import Trace, joint
 from situate.readers.update_rule import update_rule
+from situate.runtime.custom import check_functional
 
 if TYPE_CHECKING:
     import torch
@@ -76,6 +77,7 @@ def capture_program(
         real = from_real(model, inputs, loss, name)
         captured = joint(real, training, name)
         step = to_step(captured, optimizer)
+        check_functional(step.flow.ops)
         made = drafts(step)
         graph = checked(assemble(name, made, step.flow), training)
     results, gradients, mutations = _outputs(captured)
