@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,12 @@ def test_noise_is_not_what_a_learner_draws_of_the_same_seed_and_sample() -> None
     noise = np.log(machine(1.0).measure(np.zeros((400, 4), np.int32), 0).seconds / 4)
     drawn = [np.random.default_rng([3, sample]).standard_normal() for sample in range(400)]
     assert abs(np.corrcoef(noise, drawn)[0, 1]) < 0.2
+
+
+def test_another_process_measures_the_same() -> None:
+    there = pickle.loads(pickle.dumps(machine(0.1)))  # noqa: S301 - made in this line
+    here = machine(0.1).measure(PLACEMENTS, 10).seconds
+    np.testing.assert_array_equal(there.measure(PLACEMENTS, 10).seconds, here)
 
 
 def test_what_takes_least_is_measured_again_where_times_are_noisy() -> None:

@@ -56,6 +56,10 @@ class Simulator:
         self.problem = problem
         self.core = core_problem(problem)
 
+    def __reduce__(self) -> tuple[type[Simulator], tuple[Problem]]:
+        """Pickled as its problem, of which another process makes its core."""
+        return type(self), (self.problem,)
+
     def evaluate(
         self,
         placements: NDArray[np.int32],
