@@ -116,3 +116,13 @@ def test_the_largest_difference_is_placed():
     assert row(text, "changed") == "changed by the steps 2 of 2"
     figures = equality_figures(found, 0.0)
     assert (figures["loss_step"], figures["parameter"]) == (2, "b")
+
+
+def test_what_the_optimizer_keeps_is_a_row_where_it_keeps_something():
+    found = Equality((0.0,), {"a": 0.0}, 1, (1.0,), kept={"a step": 0.0, "a exp_avg": 0.5})
+    text = shown(equality_table(found, "net", 0.0, "as given"))
+    assert row(text, "optimizer") == "optimizer state differs by up to 0.5, in a exp_avg"
+    figures = equality_figures(found, 0.0)
+    assert (figures["optimizer_difference"], figures["optimizer_state"]) == (0.5, "a exp_avg")
+    plain = Equality((0.0,), {"a": 0.0}, 1, (1.0,))
+    assert "optimizer state" not in shown(equality_table(plain, "net", 0.0, "as given"))

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from situate.runtime.hardware import RealDevice
+from situate.runtime.optimizers import kind_of
 from situate.runtime.placed import place
 from situate.runtime.program import capture_program
 from situate.runtime.step import PlacedStep
@@ -25,7 +26,8 @@ def placed_step(
     """A step of the model, of the branches' inputs and loss where none are given; on two devices
     the right branch is on the second."""
     inputs, loss = given or branches.build()[1:]
-    program = capture_program(model, inputs, loss, training=optimizer is not None)
+    kind = "sgd" if optimizer is None else kind_of(optimizer)
+    program = capture_program(model, inputs, loss, training=optimizer is not None, optimizer=kind)
     graph = program.graph
     right = [op.module.startswith("right") or op.name.startswith("right") for op in graph.ops]
     placement = np.array(right, np.int32) * (devices - 1)

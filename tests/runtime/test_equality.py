@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import Equality, compare, difference, taken_apart  # noqa: E402
 from situate.runtime.measure import NotFinite  # noqa: E402
+from situate.runtime.step import PlacedStep  # noqa: E402
 from tests import branches  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
@@ -55,6 +56,44 @@ def test_another_optimizer_is_found_in_the_parameters():
     assert found.parameter_difference > 1e-4
     assert found.state[found.name] == found.parameter_difference
     assert found.state["calls"] == 0.0
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize(
+    ("optimizer", "kept"),
+    [
+        (torch.optim.AdamW, {"exp_avg", "exp_avg_sq", "step"}),
+        (partial(torch.optim.SGD, lr=0.1, momentum=0.9), {"momentum_buffer"}),
+        (sgd, set()),
+    ],
+)
+def test_what_the_optimizer_keeps_is_equal_too(optimizer, kept, devices):
+    model, inputs, loss = branches.build()
+    found = compare(
+        model, inputs, loss, optimizer, partial(placed_step, devices=devices), steps=2, threads=1
+    )
+    names = [name for name, _ in model.named_parameters()]
+    assert found.kept.keys() == {f"{name} {value}" for name in names for value in kept}
+    assert found.within(0.0)
+
+
+def test_another_moment_is_found_though_the_parameters_are_the_same():
+    model, inputs, loss = branches.build()
+
+    class Forgetful(PlacedStep):
+        def close(self):
+            super().close()
+            self.optimizer.state[model.left.bias]["exp_avg"].zero_()
+
+    def forgetful(model, optimizer):
+        made = placed_step(model, optimizer)
+        made.__class__ = Forgetful
+        return made
+
+    found = compare(model, inputs, loss, torch.optim.Adam, forgetful, steps=1, threads=1)
+    assert (found.parameter_difference, found.loss_difference) == (0.0, 0.0)
+    assert found.kept_name == "left.bias exp_avg"
+    assert not found.within(0.0)
 
 
 def test_inference_compares_what_the_model_returns():
@@ -109,6 +148,12 @@ def test_no_steps_are_refused():
 )
 def test_difference(one, other, expected):
     assert difference(torch.tensor(one), torch.tensor(other)) == pytest.approx(expected)
+
+
+def test_of_a_whole_tensor_the_largest_number_counts():
+    one, other = torch.tensor([100.0, 1.0, float("inf")]), torch.tensor([100.0, 2.0, float("inf")])
+    assert difference(one, other, whole=True) == pytest.approx(0.01)
+    assert difference(one, -one, whole=True) == float("inf")
 
 
 def test_the_worst_is_named():

@@ -201,6 +201,8 @@ def equality_table(found: Equality, name: str, tolerance: float, why: str) -> Re
     rows = [
         (what, _difference(found.loss_difference, f"step {found.worst_step}")),
         ("parameters, buffers", _difference(found.parameter_difference, found.name)),
+        *[("optimizer state", _difference(found.kept_difference, found.kept_name))]
+        * bool(found.kept),
         ("changed by the steps", f"{found.changed} of {len(found.state)}"),
         ("tolerance", f"{tolerance:g}: {why}"),
     ]
@@ -220,6 +222,8 @@ def equality_figures(found: Equality, tolerance: float) -> dict[str, Any]:
         "loss_step": found.worst_step if found.loss_difference else None,
         "parameter_difference": found.parameter_difference,
         "parameter": found.name or None,
+        "optimizer_difference": found.kept_difference,
+        "optimizer_state": found.kept_name or None,
         "compared": len(found.state),
         "changed": found.changed,
     }

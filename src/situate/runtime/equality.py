@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Container
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
@@ -46,6 +46,8 @@ class Equality:
         changed: how many of those the steps changed.
         losses: of the unplaced steps; none for inference.
         apart: what is captured as other ops, where eager PyTorch rounds otherwise.
+        kept: the same of what the optimiser keeps, such as `left.weight exp_avg`, |a| being that of
+            a tensor's largest number.
     """
 
     returned: tuple[float, ...]
@@ -53,6 +55,7 @@ class Equality:
     changed: int
     losses: tuple[float, ...]
     apart: tuple[str, ...] = ()
+    kept: dict[str, float] = field(default_factory=dict)
 
     @property
     def loss_difference(self) -> float:
@@ -72,12 +75,27 @@ class Equality:
     @property
     def name(self) -> str:
         """Of the parameter or buffer that differs most; empty where none differs."""
-        worst = max(self.state, key=self.state.__getitem__, default="")
-        return worst if self.parameter_difference > 0 else ""
+        return _worst(self.state)
+
+    @property
+    def kept_difference(self) -> float:
+        """The largest difference of what the optimiser keeps; 0 where it keeps nothing."""
+        return max(self.kept.values(), default=0.0)
+
+    @property
+    def kept_name(self) -> str:
+        """What of it differs most; empty where nothing differs."""
+        return _worst(self.kept)
 
     def within(self, tolerance: float) -> bool:
         """Whether no difference exceeds it; 0 asks for equal numbers."""
-        return max(self.loss_difference, self.parameter_difference) <= tolerance
+        found = self.loss_difference, self.parameter_difference, self.kept_difference
+        return max(found) <= tolerance
+
+
+def _worst(differences: Mapping[str, float]) -> str:
+    worst = max(differences, key=differences.__getitem__, default="")
+    return worst if differences.get(worst) else ""
 
 
 def compare(
@@ -95,8 +113,8 @@ def compare(
 ) -> Equality:
     """Run unplaced and placed steps from the same state on the same inputs.
 
-    The unplaced ones run first, on a copy; while the placed ones run, its parameters and buffers
-    are all that is held twice.
+    The unplaced ones run first, on a copy; while the placed ones run, its parameters, buffers and
+    what its optimiser keeps are all that is held twice.
 
     Args:
         model: is trained by the placed step.
@@ -122,13 +140,17 @@ def compare(
         unplaced = Unplaced(copied, inputs, loss, made, clip=clip, seed=seed, name=name)
         with (ran := _recorder()), repeated() as heads:
             expected = [unplaced() for _ in range(steps)]
+    before = {} if made is None else _kept(copied, made)
     del made, unplaced
     apart = (*taken_apart(copied, optimizer is not None), *fused(ran.names), *heads)
     losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
     changed = sum(difference > 0 for difference in _differences(copied, model).values())
     with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed:
         returned = [_largest(found, leaves(placed(*arguments(inputs)))) for found in expected]
-    return Equality(tuple(returned), _differences(copied, model), changed, tuple(losses), apart)
+    after = {} if placed.optimizer is None else _kept(model, placed.optimizer)
+    kept = {name: _kept_difference(before.get(name), after.get(name)) for name in before | after}
+    state = _differences(copied, model)
+    return Equality(tuple(returned), state, changed, tuple(losses), apart, kept)
 
 
 def taken_apart(model: torch.nn.Module, training: bool) -> list[str]:
@@ -146,8 +168,9 @@ def fused(names: Container[str]) -> list[str]:
     return [module for kernel, module in FUSED.items() if kernel in names]
 
 
-def difference(one: torch.Tensor, other: torch.Tensor) -> float:
-    """The largest |one - other| / max(1, |one|) of two tensors of one shape; see `Equality`."""
+def difference(one: torch.Tensor, other: torch.Tensor, whole: bool = False) -> float:
+    """The largest |one - other| / max(1, |one|) of two tensors of one shape; see `Equality`. Of the
+    tensors as a `whole`, the latter is that of the largest finite number."""
     import torch
 
     one, other = one.detach().cpu(), other.detach().cpu()
@@ -155,7 +178,8 @@ def difference(one: torch.Tensor, other: torch.Tensor) -> float:
         return 0.0
     one, other = _doubles(one), _doubles(other)
     same = (one == other) | (one.isnan() & other.isnan())
-    off = (one - other).abs() / one.abs().clamp(min=1.0)
+    size = one.abs().nan_to_num(0.0, 0.0).max() if whole else one.abs()
+    off = (one - other).abs() / size.clamp(min=1.0)
     return float(off.nan_to_num(nan=math.inf, posinf=math.inf).masked_fill(same, 0.0).max())
 
 
@@ -195,3 +219,27 @@ def _differences(one: torch.nn.Module, other: torch.nn.Module) -> dict[str, floa
 
 def _state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
+
+
+def _kept(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """What an optimiser keeps of the parameters that it has updated."""
+    import torch
+
+    kept = ((path, optimizer.state.get(p, {})) for path, p in model.named_parameters())
+    return {
+        f"{path} {name}": value
+        for path, values in kept
+        for name, value in values.items()
+        if isinstance(value, torch.Tensor)
+    }
+
+
+def _kept_difference(one: torch.Tensor | None, other: torch.Tensor | None) -> float:
+    """Of what optimisers keep, which is zero before there is something: as gradients, its small
+    numbers are what is left of large ones."""
+    import torch
+
+    if one is None:
+        one, other = other, one
+    assert one is not None
+    return difference(one, torch.zeros_like(one) if other is None else other, whole=True)
