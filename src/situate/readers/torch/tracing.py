@@ -13,6 +13,7 @@ from situate.readers.torch.assigned import Assigned, AssignedBuffers
 from situate.readers.torch.build import Build, Built, built, described, set_mode
 from situate.readers.torch.checks import tensors_unchecked
 from situate.readers.torch.constants import constants_known
+from situate.readers.torch.ctc import ctc_of_known_lengths
 from situate.readers.torch.devices import devices_here
 from situate.readers.torch.distributions import arguments_unchecked
 from situate.readers.torch.errors import SHAPES, explained, quiet
@@ -161,6 +162,7 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
 
 @interpolation_whole()
 @margins_whole()
+@ctc_of_known_lengths()
 @arguments_unchecked()
 @tensors_unchecked()
 @autocast_is_the_cpus()
