@@ -262,3 +262,18 @@ def test_a_generator_of_the_steps_own_is_refused(
 ) -> None:
     with pytest.raises(SituateError, match=r"torch.Generator of its own, .*: leave generator= out"):
         of(function, training)
+
+
+def averaging(**how: Any) -> Any:
+    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, momentum=None, **how)), X, mean
+
+
+def test_averages_over_all_steps_are_refused_where_they_are_taken() -> None:
+    with pytest.raises(SituateError) as error:
+        capture(averaging, name="m")
+    assert str(error.value) == (
+        "m: 1: BatchNorm1d with momentum=None averages over all steps so far, whose count capture "
+        "does not know: give it a momentum, as 0.1"
+    )
+    assert capture(averaging, training=False)
+    assert capture(lambda: averaging(track_running_stats=False))

@@ -14,6 +14,7 @@ from situate.readers.torch.names import module
 from situate.readers.torch.patched import replaced
 
 if TYPE_CHECKING:
+    import torch
     from torch import fx
 
 
@@ -107,6 +108,20 @@ def _check_cpus(device: str) -> None:
             f"torch.autocast({device!r}) does nothing on the CPU, where the step is captured: "
             "write torch.autocast('cpu', torch.bfloat16), or x.device.type of an input for 'cpu'"
         )
+
+
+def check_averages(model: torch.nn.Module) -> None:
+    """Raises SituateError for a batch-norm that averages over all steps so far: how much the next
+    one counts is another number in every step."""
+    from torch.nn.modules.batchnorm import _BatchNorm
+
+    for path, part in model.named_modules():
+        averages = isinstance(part, _BatchNorm) and part.momentum is None
+        if averages and part.training and part.track_running_stats:
+            raise SituateError(
+                f"{path or 'the model'}: {type(part).__name__} with momentum=None averages over "
+                "all steps so far, whose count capture does not know: give it a momentum, as 0.1"
+            )
 
 
 def check_dense(graph: fx.Graph) -> None:

@@ -25,6 +25,7 @@ from situate.readers.torch.recurrent import layers_step_by_step
 from situate.readers.torch.refused import (
     autocast_is_the_cpus,
     backward_is_autograds,
+    check_averages,
     check_chance,
     check_dense,
 )
@@ -84,6 +85,7 @@ def joint(what: Built, training: bool, name: str) -> Trace:
                 f"the loss has parameters of its own, such as {what.strangers[0]!r}: make it a "
                 "part of the model, whose parameters the step updates"
             )
+        check_averages(what.model)
         step = _step(what, training)
         graph, constants = _joint(step, what.tensors, training, what.mode)
     named = list(what.model.named_parameters(remove_duplicate=False))
