@@ -8,9 +8,9 @@
 namespace situate {
 namespace {
 
-SITUATE_EVERY_WIDTH float soften(int g, float* scores) { return exponentials(scores, g); }
+SITUATE_EVERY_WIDTH void normalise(float* scores, int g) { softmax(scores, g); }
 
-SITUATE_EVERY_WIDTH double soften(int g, double* scores) { return exponentials(scores, g); }
+SITUATE_EVERY_WIDTH void normalise(double* scores, int g) { softmax(scores, g); }
 
 // What k samples need from step to step.
 template <typename T>
@@ -64,21 +64,17 @@ const T* step(const Decoder<T>& decoder, const Draws<T>& draws, const std::vecto
 template <typename T>
 void attend(const Decoder<T>& decoder, const Encoded<T>& to, const T* states, int r, Room<T>& room,
             T* context, Team& team) {
-  const int g = to.outputs.rows();
-  T* scores = room.scores.data();
-  if (decoder.query) {
-    const int a = decoder.query->columns();
+  const int g = to.outputs.rows(), a = decoder.query ? decoder.query->columns() : 0;
+  if (decoder.query)
     multiply(*decoder.query, states, r, room.query.data(), team);
-    for (int s = 0; s < r; ++s)
-      score(room.query.data() + s * a, to.keys.data(), decoder.v, a, g, scores + s * g);
-  } else {
-    multiply(*to.compared, states, r, scores, team);
-  }
-  for (int s = 0; s < r; ++s) {
-    const T total = soften(g, scores + s * g);
-    for (int m = 0; m < g; ++m) scores[s * g + m] /= total;
-  }
-  multiply(to.outputs, scores, r, context, team);
+  else
+    multiply(*to.compared, states, r, room.scores.data(), team);
+  team.share(r, [&](int s) {
+    T* scores = room.scores.data() + static_cast<size_t>(s) * g;
+    if (decoder.query) score(room.query.data() + s * a, to.keys.data(), decoder.v, a, g, scores);
+    normalise(scores, g);
+  });
+  multiply(to.outputs, room.scores.data(), r, context, team);
 }
 
 // (k, d) what the states (k, h) make of group t's devices.

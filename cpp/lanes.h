@@ -84,4 +84,10 @@ SITUATE_INLINE T exponentials(T* x, int n) {
   return sum_of(x, n);
 }
 
+template <typename T>
+SITUATE_INLINE void softmax(T* x, int n) {
+  const T total = exponentials(x, n);
+  for (int i = 0; i < n; ++i) x[i] /= total;
+}
+
 }  // namespace situate

@@ -5,7 +5,9 @@ namespace {
 
 // One step of h units: `gate` (4h) holds what the hidden state gives to their gates.
 template <typename T>
-SITUATE_INLINE void activate(T* gate, const T* read, const T* before, int h, T* cell, T* hidden) {
+SITUATE_INLINE void activate(T* __restrict gate, const T* __restrict read,
+                             const T* __restrict before, int h, T* __restrict cell,
+                             T* __restrict hidden) {
   T *enter = gate, *keep = gate + h, *candidate = gate + 2 * h, *show = gate + 3 * h;
   for (int i = 0; i < gates * h; ++i) gate[i] += read[i];
   for (int u = 0; u < 2 * h; ++u) enter[u] = sigmoid(enter[u]);
@@ -28,8 +30,9 @@ SITUATE_EVERY_WIDTH void unit_states(double* gate, const double* read, const dou
 // One step back, of h units: `of_hidden` and `of_cell` are the slopes by the states after
 // the step; the latter becomes that before it.
 template <typename T>
-SITUATE_INLINE void gates_back(const T* gate, const T* cell, const T* before, const T* of_hidden,
-                               T* of_cell, int h, T* of_read) {
+SITUATE_INLINE void gates_back(const T* __restrict gate, const T* __restrict cell,
+                               const T* __restrict before, const T* __restrict of_hidden,
+                               T* __restrict of_cell, int h, T* __restrict of_read) {
   for (int u = 0; u < h; ++u) {
     const T enter = gate[u], keep = gate[h + u], candidate = gate[2 * h + u];
     const T show = gate[3 * h + u], level = tanh_of(cell[u]);
