@@ -89,10 +89,10 @@ std::vector<T> by_number(const T* keys, int g, int a) {
 }
 
 template <typename T>
-std::vector<T> scores_of(const Asked<T>& asked, Team& team) {
+Buffer<T> scores_of(const Asked<T>& asked, Team& team) {
   const size_t s = asked.s, g = asked.g, a = asked.a;
   const auto keys = all_by_number(asked);
-  std::vector<T> scores(asked.b * s * g);
+  Buffer<T> scores(asked.b * s * g);
   share_queries(asked, team, [&](int, int sequence, int first, int count) {
     for (size_t row = sequence * s + first, end = row + count; row < end; ++row)
       score(asked.queries + row * a, keys[sequence].data(), asked.v, asked.a, asked.g,
@@ -107,7 +107,7 @@ AskedSlopes<T> score_slopes(const Asked<T>& asked, const T* of_scores, Team& tea
   const auto keys = all_by_number(asked);
   const size_t each = (s + chunk - 1) / chunk;
   std::vector<std::vector<T>> of_keys(b * each), of_v(b * each);
-  AskedSlopes<T> result{std::vector<T>(b * s * a), std::vector<T>(b * g * a), std::vector<T>(a)};
+  AskedSlopes<T> result{Buffer<T>(b * s * a), std::vector<T>(b * g * a), std::vector<T>(a)};
   share_queries(asked, team, [&](int piece, int sequence, int first, int count) {
     of_keys[piece].resize(a * g);
     of_v[piece].resize(a);
@@ -127,8 +127,8 @@ AskedSlopes<T> score_slopes(const Asked<T>& asked, const T* of_scores, Team& tea
 
 template std::vector<float> by_number(const float*, int, int);
 template std::vector<double> by_number(const double*, int, int);
-template std::vector<float> scores_of(const Asked<float>&, Team&);
-template std::vector<double> scores_of(const Asked<double>&, Team&);
+template Buffer<float> scores_of(const Asked<float>&, Team&);
+template Buffer<double> scores_of(const Asked<double>&, Team&);
 template AskedSlopes<float> score_slopes(const Asked<float>&, const float*, Team&);
 template AskedSlopes<double> score_slopes(const Asked<double>&, const double*, Team&);
 

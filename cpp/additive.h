@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "buffer.h"
 #include "team.h"
 
 namespace situate {
@@ -26,11 +27,12 @@ void score(const double* query, const double* keys, const double* v, int a, int 
 
 // Scores (b, s, g).
 template <typename T>
-std::vector<T> scores_of(const Asked<T>& asked, Team& team);
+Buffer<T> scores_of(const Asked<T>& asked, Team& team);
 
 template <typename T>
 struct AskedSlopes {
-  std::vector<T> queries, keys, v;
+  Buffer<T> queries;
+  std::vector<T> keys, v;
 };
 
 // Slopes of a function of the scores, whose slopes by them are `of_scores` (b, s, g).

@@ -63,8 +63,8 @@ SITUATE_EVERY_WIDTH void add(const double* x, int n, double* to) {
 template <typename T>
 class Logits {
  public:
-  explicit Logits(const GroupLayer<T>& layer)
-      : layer_(layer), weight_(layer.hidden, layer.groups, [&](int i, int j) {
+  Logits(const GroupLayer<T>& layer, Team& team)
+      : layer_(layer), weight_(layer.hidden, layer.groups, team, [&](int i, int j) {
           return layer.weight[static_cast<size_t>(j) * layer.hidden + i];
         }) {}
 
@@ -138,7 +138,7 @@ template <typename T>
 void draw_groups(const GroupLayer<T>& layer, int m, uint64_t seed, T noise, int64_t* groups,
                  Team& team) {
   const int g = layer.groups;
-  const Logits<T> all(layer);
+  const Logits<T> all(layer, team);
   share_units(layer.units, at_once, team, [&](int first, int count, Team& alone) {
     std::vector<T> logits(static_cast<size_t>(count) * g);
     all.of(first, count, logits.data(), alone);
@@ -157,11 +157,10 @@ template <typename T>
 GroupSlopes<T> group_slopes(const GroupLayer<T>& layer, const int64_t* groups, const T* weights,
                             int m, Team& team) {
   const size_t g = layer.groups, h = layer.hidden;
-  const Logits<T> all(layer);
-  const Panels<T> back(layer.groups, layer.hidden,
+  const Logits<T> all(layer, team);
+  const Panels<T> back(layer.groups, layer.hidden, team,
                        [&](int i, int j) { return layer.weight[i * h + j]; });
-  GroupSlopes<T> result{0, std::vector<T>(layer.units * h), std::vector<T>(g * h),
-                        std::vector<T>(g)};
+  GroupSlopes<T> result{0, Buffer<T>(layer.units * h), std::vector<T>(g * h), std::vector<T>(g)};
   std::vector<Part<T>> parts((layer.units + chunk - 1) / chunk);
   share_units(layer.units, chunk, team, [&](int from, int size, Team& alone) {
     Part<T>& part = parts[from / chunk];
@@ -177,7 +176,7 @@ GroupSlopes<T> group_slopes(const GroupLayer<T>& layer, const int64_t* groups, c
         add(slopes.data() + i * g, layer.groups, part.bias.data());
         for (size_t j = 0; j < h; ++j) by_state[j * count + i] = layer.states[(first + i) * h + j];
       }
-      const Panels<T> of_units(count, layer.groups,
+      const Panels<T> of_units(count, layer.groups, alone,
                                [&](int i, int j) { return slopes[i * g + j]; });
       multiply(of_units, by_state.data(), layer.hidden, sums.data(), alone);
       add(sums.data(), static_cast<int>(h * g), part.weight.data());

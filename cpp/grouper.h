@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "buffer.h"
 #include "team.h"
 
 namespace situate {
@@ -29,7 +30,8 @@ void draw_groups(const GroupLayer<T>& layer, int m, uint64_t seed, T noise, int6
 template <typename T>
 struct GroupSlopes {
   T total;
-  std::vector<T> states, weight, bias;
+  Buffer<T> states;
+  std::vector<T> weight, bias;
 };
 
 template <typename T>

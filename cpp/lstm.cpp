@@ -60,8 +60,8 @@ SITUATE_EVERY_WIDTH void unit_slopes(const double* gate, const double* cell, con
 }  // namespace
 
 template <typename T>
-Layer<T>::Layer(const T* recurrent, int h)
-    : recurrent_(h, gates * h,
+Layer<T>::Layer(const T* recurrent, int h, Team& team)
+    : recurrent_(h, gates * h, team,
                  [=](int i, int row) { return recurrent[static_cast<size_t>(row) * h + i]; }) {}
 
 template <typename T>
@@ -91,8 +91,9 @@ void pass(const Layer<T>& layer, const T* read, const T* hidden, const T* cell, 
 template <typename T>
 void pass_back(const T* recurrent, int h, const T* first_cell, int steps, int k,
                const Passed<const T>& passed, const Slopes<T>& slopes, Team& team) {
-  const Panels<T> weights(
-      gates * h, h, [=](int row, int i) { return recurrent[static_cast<size_t>(row) * h + i]; });
+  const Panels<T> weights(gates * h, h, team, [=](int row, int i) {
+    return recurrent[static_cast<size_t>(row) * h + i];
+  });
   const size_t states = static_cast<size_t>(k) * h;
   std::vector<T> from_later(states);
   T *of_hidden = slopes.first_hidden, *of_cell = slopes.first_cell;

@@ -26,7 +26,7 @@ template <typename T>
 class Layer {
  public:
   // recurrent: (4h, h).
-  Layer(const T* recurrent, int h);
+  Layer(const T* recurrent, int h, Team& team);
 
   int units() const { return recurrent_.rows(); }
   // One step of k sequences: read (k, 4h), the states before it (k, h) each, and where what passes

@@ -18,10 +18,11 @@ template <typename T>
 using Numpy = nanobind::ndarray<nanobind::numpy, T>;
 
 // Hands a vector to numpy without a copy.
-template <typename T>
-Numpy<T> to_numpy(std::vector<T>&& values, std::initializer_list<size_t> shape) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nanobind::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+template <typename T, typename Allocator>
+Numpy<T> to_numpy(std::vector<T, Allocator>&& values, std::initializer_list<size_t> shape) {
+  using Values = std::vector<T, Allocator>;
+  auto* owned = new Values(std::move(values));
+  nanobind::capsule owner(owned, [](void* p) noexcept { delete static_cast<Values*>(p); });
   return Numpy<T>(owned->data(), shape, owner);
 }
 

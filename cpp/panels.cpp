@@ -7,22 +7,25 @@ namespace {
 
 constexpr int most_rows = 4;
 
-// sums (r, panel_width) = x (r, n) times a panel of n rows.
+// r rows of panel_width sums, `step` numbers apart: x (r, n) times a panel of n rows.
 template <int r, typename T>
-SITUATE_INLINE void multiply_rows(const T* panel, int n, const T* x, T* sums) {
-  T sum[r][panel_width] = {};
-  for (int i = 0; i < n; ++i, panel += panel_width)
+SITUATE_INLINE void multiply_rows(const T* panel, int n, const T* x, T* sums, size_t step) {
+  T sum[r][panel_width];
+  for (int s = 0; s < r; ++s)
+    for (int j = 0; j < panel_width; ++j) sum[s][j] = x[static_cast<size_t>(s) * n] * panel[j];
+  for (int i = 1; i < n; ++i)
     for (int s = 0; s < r; ++s) {
       const T factor = x[static_cast<size_t>(s) * n + i];
-      for (int j = 0; j < panel_width; ++j) sum[s][j] += factor * panel[j];
+      for (int j = 0; j < panel_width; ++j)
+        sum[s][j] += factor * panel[static_cast<size_t>(i) * panel_width + j];
     }
-  std::memcpy(sums, sum, sizeof sum);
+  for (int s = 0; s < r; ++s) std::memcpy(sums + s * step, sum[s], sizeof sum[s]);
 }
 
 // A function for each number of rows: in one of all, compilers run out of registers.
-#define SITUATE_ROWS(r, T)                                                        \
-  SITUATE_EVERY_WIDTH void rows_##r(const T* panel, int n, const T* x, T* sums) { \
-    multiply_rows<r>(panel, n, x, sums);                                          \
+#define SITUATE_ROWS(r, T)                                                                     \
+  SITUATE_EVERY_WIDTH void rows_##r(const T* panel, int n, const T* x, T* sums, size_t step) { \
+    multiply_rows<r>(panel, n, x, sums, step);                                                 \
   }
 SITUATE_ROWS(1, float)
 SITUATE_ROWS(2, float)
@@ -35,11 +38,11 @@ SITUATE_ROWS(4, double)
 #undef SITUATE_ROWS
 
 template <typename T>
-void multiply_few(const T* panel, int n, const T* x, int r, T* sums) {
-  if (r == 1) return rows_1(panel, n, x, sums);
-  if (r == 2) return rows_2(panel, n, x, sums);
-  if (r == 3) return rows_3(panel, n, x, sums);
-  rows_4(panel, n, x, sums);
+void multiply_few(const T* panel, int n, const T* x, int r, T* sums, size_t step) {
+  if (r == 1) return rows_1(panel, n, x, sums, step);
+  if (r == 2) return rows_2(panel, n, x, sums, step);
+  if (r == 3) return rows_3(panel, n, x, sums, step);
+  rows_4(panel, n, x, sums, step);
 }
 
 template <typename T>
@@ -48,11 +51,15 @@ void multiply_panel(const Panels<T>& matrix, int p, const T* x, int k, T* result
   const size_t first = static_cast<size_t>(p) * panel_width;
   const size_t width = std::min<size_t>(panel_width, columns - first);
   for (int s = 0; s < k; s += most_rows) {
-    T sums[most_rows * panel_width];
     const int r = std::min(most_rows, k - s);
-    multiply_few(matrix.panel(p), matrix.rows(), x + s * rows, r, sums);
-    for (int i = 0; i < r; ++i)
-      std::copy_n(sums + i * panel_width, width, result + (s + i) * columns + first);
+    T* to = result + s * columns + first;
+    if (width == panel_width) {
+      multiply_few(matrix.panel(p), matrix.rows(), x + s * rows, r, to, columns);
+      continue;
+    }
+    T sums[most_rows * panel_width];
+    multiply_few(matrix.panel(p), matrix.rows(), x + s * rows, r, sums, panel_width);
+    for (int i = 0; i < r; ++i) std::copy_n(sums + i * panel_width, width, to + i * columns);
   }
 }
 

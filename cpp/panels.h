@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <vector>
 
+#include "buffer.h"
 #include "lanes.h"
 #include "team.h"
 
@@ -15,19 +15,11 @@ constexpr int panel_width = 32;  // columns: what four rows make of them stays i
 template <typename T>
 class Panels {
  public:
-  // rows x columns, where entry(i, j) is one number.
+  // rows x columns, where entry(i, j) is one number; at least one row.
   template <typename Entry>
-  Panels(int rows, int columns, Entry entry)
+  Panels(int rows, int columns, Team& team, Entry entry)
       : rows_(rows), columns_(columns), values_(static_cast<size_t>(count()) * rows * panel_width) {
-    T* values = values_.data();
-    for (int first = 0; first < columns; first += panel_width)
-      for (int top = 0; top < rows; top += lanes) {
-        // A square at a time: neither its rows nor its columns crowd each other out of the cache.
-        const int height = std::min(lanes, rows - top);
-        for (int j = 0; j < std::min(panel_width, columns - first); ++j)
-          for (int i = 0; i < height; ++i) values[i * panel_width + j] = entry(top + i, first + j);
-        values += static_cast<size_t>(height) * panel_width;
-      }
+    team.share(count(), [&](int number) { fill(number, entry); });
   }
 
   int rows() const { return rows_; }
@@ -38,8 +30,20 @@ class Panels {
   }
 
  private:
+  // A square at a time: neither its rows nor its columns crowd each other out of the cache.
+  template <typename Entry>
+  void fill(int number, const Entry& entry) {
+    const int first = number * panel_width;
+    for (int top = 0; top < rows_; top += lanes) {
+      T* square = values_.data() + (static_cast<size_t>(number) * rows_ + top) * panel_width;
+      for (int j = 0; j < panel_width; ++j)
+        for (int i = 0; i < std::min(lanes, rows_ - top); ++i)
+          square[i * panel_width + j] = first + j < columns_ ? entry(top + i, first + j) : T{0};
+    }
+  }
+
   int rows_, columns_;
-  std::vector<T> values_;
+  Buffer<T> values_;
 };
 
 // result (k, columns) = x (k, rows) times the matrix, both without gaps. A number is added up by

@@ -32,7 +32,12 @@ bool has_shape(const A& array, std::initializer_list<size_t> shape) {
 template <typename T>
 struct Kept {
   Kept(size_t steps, size_t k, size_t h)
-      : steps(steps), k(k), h(h), gate(steps * k * gates * h), cell(steps * k * h), hidden(cell) {}
+      : steps(steps),
+        k(k),
+        h(h),
+        gate(steps * k * gates * h),
+        cell(steps * k * h),
+        hidden(steps * k * h) {}
 
   Passed<T> to() { return {gate.data(), cell.data(), hidden.data()}; }
   auto arrays() {
@@ -42,7 +47,7 @@ struct Kept {
   }
 
   size_t steps, k, h;
-  std::vector<T> gate, cell, hidden;
+  Buffer<T> gate, cell, hidden;
 };
 
 template <typename T>
@@ -56,8 +61,8 @@ auto lstm_pass(const Array<T, 2>& recurrent, const Array<T, 3>& read, const Arra
   {
     nb::gil_scoped_release released;
     Team team(threads);
-    pass(Layer<T>(recurrent.data(), static_cast<int>(h)), read.data(), hidden.data(), cell.data(),
-         static_cast<int>(steps), static_cast<int>(k), kept.to(), team);
+    pass(Layer<T>(recurrent.data(), static_cast<int>(h), team), read.data(), hidden.data(),
+         cell.data(), static_cast<int>(steps), static_cast<int>(k), kept.to(), team);
   }
   return kept.arrays();
 }
@@ -71,7 +76,7 @@ auto lstm_pass_back(const Array<T, 2>& recurrent, const Array<T, 2>& cell, const
             has_shape(cells, {steps, k, h}) && has_shape(of_hidden, {steps, k, h}) &&
             has_shape(cell, {k, h}) && has_shape(of_last_cell, {k, h}),
         "arrays of a layer differ in shape");
-  std::vector<T> of_read(steps * k * gates * h), of_first(k * h), of_cell(k * h);
+  Buffer<T> of_read(steps * k * gates * h), of_first(k * h), of_cell(k * h);
   {
     nb::gil_scoped_release released;
     Team team(threads);
@@ -88,16 +93,17 @@ auto lstm_pass_back(const Array<T, 2>& recurrent, const Array<T, 2>& cell, const
 
 // The transpose of a matrix as PyTorch keeps it: (out, in).
 template <typename T>
-Panels<T> transposed(const T* matrix, size_t out, size_t in) {
-  return {static_cast<int>(in), static_cast<int>(out),
+Panels<T> transposed(const T* matrix, size_t out, size_t in, Team& team) {
+  return {static_cast<int>(in), static_cast<int>(out), team,
           [=](int i, int j) { return matrix[j * in + i]; }};
 }
 
 template <typename T>
-Encoded<T> encoded(const T* outputs, const T* keys, size_t g, size_t h, size_t a, bool additive) {
-  Panels<T> read(static_cast<int>(g), static_cast<int>(h),
+Encoded<T> encoded(const T* outputs, const T* keys, size_t g, size_t h, size_t a, bool additive,
+                   Team& team) {
+  Panels<T> read(static_cast<int>(g), static_cast<int>(h), team,
                  [=](int i, int j) { return outputs[i * h + j]; });
-  if (!additive) return {std::move(read), transposed(keys, g, h), {}};
+  if (!additive) return {std::move(read), transposed(keys, g, h, team), {}};
   return {std::move(read), std::nullopt, by_number(keys, static_cast<int>(g), static_cast<int>(a))};
 }
 
@@ -130,7 +136,8 @@ auto draw_devices(const Array<T, 2>& words, const std::vector<Array<T, 2>>& recu
             has_shape(own, {k, g, d}) && (!noise || has_shape(*noise, {k, g, d})),
         "samples differ in number or length");
   std::vector<int64_t> devices(k * g);
-  std::vector<Kept<T>> kept(layers, Kept<T>(g, k, h));
+  std::vector<Kept<T>> kept;
+  for (size_t i = 0; i < layers; ++i) kept.emplace_back(g, k, h);
   {
     nb::gil_scoped_release released;
     Team team(threads);
@@ -141,18 +148,18 @@ auto draw_devices(const Array<T, 2>& words, const std::vector<Array<T, 2>>& recu
                        {},
                        {},
                        v ? v->data() : nullptr,
-                       transposed(head.data(), d, 2 * h),
+                       transposed(head.data(), d, 2 * h, team),
                        temperature,
                        bound};
     for (const auto& weights : recurrent)
-      decoder.layers.emplace_back(weights.data(), static_cast<int>(h));
+      decoder.layers.emplace_back(weights.data(), static_cast<int>(h), team);
     for (const auto& weights : inputs)
-      decoder.inputs.push_back(transposed(weights.data(), gates * h, h));
+      decoder.inputs.push_back(transposed(weights.data(), gates * h, h, team));
     for (const auto& bias : biases) decoder.biases.push_back(bias.data());
-    if (query) decoder.query = transposed(query->data(), a, h);
+    if (query) decoder.query = transposed(query->data(), a, h, team);
     for (size_t i = 0; i < b; ++i)
-      decoder.encoded.push_back(
-          encoded(outputs.data() + i * g * h, keys.data() + i * g * a, g, h, a, query.has_value()));
+      decoder.encoded.push_back(encoded(outputs.data() + i * g * h, keys.data() + i * g * a, g, h,
+                                        a, query.has_value(), team));
     std::vector<Passed<T>> to;
     for (auto& each : kept) to.push_back(each.to());
     draw(decoder,
@@ -183,7 +190,7 @@ template <typename T>
 auto additive_scores(const Array<T, 3>& queries, const Array<T, 3>& keys, const Array<T, 1>& v,
                      int threads) {
   const Asked<T> asked = asked_of(queries, keys, v);
-  std::vector<T> scores;
+  Buffer<T> scores;
   {
     nb::gil_scoped_release released;
     Team team(threads);

@@ -35,7 +35,7 @@ def test_what_gives_the_same_with_any_number_of_threads_has_as_many_as_there_wer
     assert threads() == 1
 
 
-@pytest.mark.parametrize("shape", [(1, 3, 2), (5, 4, 3), (600, 50, 700)])
+@pytest.mark.parametrize("shape", [(1, 3, 2), (5, 4, 3), (600, 400, 700)])
 def test_a_product_is_the_same_on_one_thread_and_on_several(shape):
     rows, inner, columns = shape
     left, right = torch.rand(inner, rows).t(), torch.rand(inner, columns)
@@ -43,6 +43,16 @@ def test_a_product_is_the_same_on_one_thread_and_on_several(shape):
     with arithmetic():
         assert torch.equal(product(left, right), alone)
     torch.testing.assert_close(alone, left @ right)
+
+
+@pytest.mark.parametrize("inner", [3, 500])
+def test_a_product_has_its_gradient(inner):
+    left, right = torch.rand(400, inner).requires_grad_(), torch.rand(inner, 500).requires_grad_()
+    weights = torch.rand(400, 500)
+    with arithmetic():
+        found = torch.autograd.grad((product(left, right) * weights).sum(), (left, right))
+    expected = torch.autograd.grad((left @ right * weights).sum(), (left, right))
+    torch.testing.assert_close(found, expected)
 
 
 def test_within_denormals_are_zero_and_afterwards_numbers():

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
-LARGE = 2**18
-"""Numbers of a product that are worth a second thread."""
+LARGE = 2**26
+"""Multiplications of a product, a millisecond, that are worth a second thread."""
 
 _threads = ContextVar("_threads", default=1)
 
@@ -43,17 +44,41 @@ def threads() -> int:
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
-    """left @ right without gradients: its two halves on a thread each, where there are two, and the
-    same halves where there is one, so the same numbers."""
+    """left @ right, matrices, and its gradient. Large ones are made in two halves, on a thread each
+    where there are two; on one thread in the same halves, so the numbers are the same."""
+    made: Tensor = _Product.apply(left, right)  # type: ignore[no-untyped-call]
+    return made
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor) -> Tensor:
+        ctx.save_for_backward(left, right)
+        return _halves(left, right)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        left, right = ctx.saved_tensors
+        of_left, of_right = ctx.needs_input_grad
+        return (
+            _halves(gradients[0], right.t()) if of_left else None,
+            _halves(left.t(), gradients[0]) if of_right else None,
+        )
+
+
+def _halves(left: Tensor, right: Tensor) -> Tensor:
     result = left.new_empty(len(left), right.shape[1])
-    halves = zip(left.tensor_split(2), result.tensor_split(2), strict=True)
+    if result.numel() * left.shape[1] < LARGE:
+        return torch.mm(left, right, out=result)
+    halves = list(zip(left.tensor_split(2), result.tensor_split(2), strict=True))
 
     def multiply(half: tuple[Tensor, Tensor]) -> None:
         torch.set_num_threads(1)
         torch.set_flush_denormal(True)
-        torch.mm(half[0], right, out=half[1])
+        with torch.no_grad():
+            torch.mm(half[0], right, out=half[1])
 
-    if threads() < 2 or result.numel() < LARGE:
+    if threads() < 2:
         list(map(multiply, halves))
     else:
         with ThreadPoolExecutor(2) as pool:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from situate import _core
+from situate.policies.arithmetic import product
 from situate.policies.core import called
 from situate.policies.shape import Score
 
@@ -47,7 +48,10 @@ class Attention(nn.Module):
             scores = _Additive.apply(  # type: ignore[no-untyped-call]
                 self.query(states), keys, self.v
             )
-        return torch.bmm(torch.softmax(scores, 2), outputs)
+        weights = torch.softmax(scores, 2)
+        if len(weights) > 1:
+            return torch.bmm(weights, outputs)
+        return product(weights[0], outputs[0]).unsqueeze(0)
 
 
 class _Additive(torch.autograd.Function):

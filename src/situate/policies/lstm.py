@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from situate import _core
 from situate.policies.arithmetic import product
@@ -43,7 +42,9 @@ def bias(lstm: nn.LSTM, layer: int) -> Tensor:
 
 def read(lstm: nn.LSTM, layer: int, inputs: Tensor) -> Tensor:
     """(..., 4h) what a layer's gates make of inputs (..., f)."""
-    return F.linear(inputs, getattr(lstm, f"weight_ih_l{layer}"), bias(lstm, layer))
+    weights = getattr(lstm, f"weight_ih_l{layer}")
+    made = product(inputs.reshape(-1, inputs.shape[-1]), weights.t())
+    return (made + bias(lstm, layer)).view(*inputs.shape[:-1], len(weights))
 
 
 def run(
