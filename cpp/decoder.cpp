@@ -95,7 +95,7 @@ void find_logits(const Decoder<T>& decoder, const T* states, const T* own, size_
     for (size_t j = 0; j < d; ++j) {
       T& logit = room.logits[s * d + j];
       logit = (logit + own[s * step + j]) / decoder.temperature;
-      if (decoder.bound > 0) logit = decoder.bound * std::tanh(logit);
+      if (decoder.bound > 0) logit = decoder.bound * tanh_of(logit);
     }
 }
 

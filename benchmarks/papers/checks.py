@@ -27,7 +27,8 @@ TIE = 1e-9
 
 def by_case(results: Results) -> dict[str, dict[str, float]]:
     """Of each case with tuned runs: fractions below the `better` of one GPU and the expert, and
-    below the policy gradient, and the most that the lower bound allows of each."""
+    below the policy gradient, and the most that the lower bound allows of each; and below the
+    policy gradient in the paper's settings, NaN where these were not run."""
     return {case: _figures(results, case) for case in _measured(results)}
 
 
@@ -46,14 +47,17 @@ def _figures(results: Results, case: str) -> dict[str, float]:
         "allowed": below(bound, better),
         "below_policy_gradient": below(post, gradient),
         "allowed_below_policy_gradient": below(bound, gradient),
-        "paper_below_policy_gradient": _paper_below(results, case),
+        **_below_paper(results, case, post),
     }
 
 
-def _paper_below(results: Results, case: str) -> float:
-    """Post below the policy gradient, both in the paper's settings."""
+def _below_paper(results: Results, case: str, tuned: float) -> dict[str, float]:
+    """Post in either settings below the policy gradient in the paper's; NaN if that was not run."""
     post, other = (results.mean(case, m, "paper") for m in ("post", "policy_gradient"))
-    return below(post, other)
+    return {
+        "paper_below_policy_gradient": below(post, other),
+        "below_paper_policy_gradient": below(tuned, other),
+    }
 
 
 def below(value: float, other: float) -> float:
@@ -77,6 +81,11 @@ def targets(results: Results) -> list[Target]:
         *(_as_good(case, figure) for case, figure in named),
         *(_faster(case, figure) for case, figure in named if _range(case)),
         *(_below_policy_gradient(case, figure) for case, figure in named),
+        *(
+            _below_ungrouped(case, figure)
+            for case, figure in named
+            if not math.isnan(figure["below_paper_policy_gradient"])
+        ),
         *_orders(results),
     ]
 
@@ -115,6 +124,17 @@ def _below_policy_gradient(case: str, figure: Mapping[str, float]) -> Target:
         f"{_percent(low)} to {_percent(high)}",
         f"{_signed(fraction)}; the bound allows "
         f"{_percent(figure['allowed_below_policy_gradient'])}",
+        fraction >= low,
+    )
+
+
+def _below_ungrouped(case: str, figure: Mapping[str, float]) -> Target:
+    low, _ = published.BELOW_POLICY_GRADIENT
+    fraction = figure["below_paper_policy_gradient"]
+    return Target(
+        f"{case}: tuned Post below the policy gradient in the paper's settings",
+        f"at least {_percent(low)}",
+        _signed(fraction),
         fraction >= low,
     )
 

@@ -38,6 +38,7 @@ def table(content: Mapping[str, Any]) -> Mapping[str, str]:
         ),
         **_first(results, rows),
         "ruled_out": ruled_out(results, rows),
+        "below_ungrouped": _below_ungrouped(results, rows),
         "metis": _metis(results, rows),
     }
 
@@ -114,6 +115,13 @@ def _by_case(results: Results, rows: Sequence[PostRow]) -> str:
         if (figure := figures.get(_case(row)))
     ]
     return markdown.table(head, lines)
+
+
+def _below_ungrouped(results: Results, rows: Sequence[PostRow]) -> str:
+    """How far tuned Post is below the policy gradient in the paper's settings, over the rows."""
+    figures = checks.by_case(results)
+    found = [figures[_case(row)]["below_paper_policy_gradient"] for row in rows]
+    return f"{markdown.percent(min(found))} to {markdown.percent(max(found))}"
 
 
 def _first(results: Results, rows: Sequence[PostRow]) -> Mapping[str, str]:
