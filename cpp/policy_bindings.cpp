@@ -107,6 +107,72 @@ Encoded<T> encoded(const T* outputs, const T* keys, size_t g, size_t h, size_t a
   return {std::move(read), std::nullopt, by_number(keys, static_cast<int>(g), static_cast<int>(a))};
 }
 
+// The arguments of `draw_devices`, for k samples of g groups on d devices.
+template <typename T>
+struct Drawing {
+  const Array<T, 2>& words;
+  const std::vector<Array<T, 2>>&recurrent, &inputs;
+  const std::vector<Array<T, 1>>& biases;
+  const Array<T, 3>&hidden, &cell, &outputs, &keys;
+  const std::optional<Array<T, 2>>& query;
+  const std::optional<Array<T, 1>>& v;
+  const Array<T, 2>& head;
+  const Array<T, 3>&own, &gumbel;
+  const std::optional<Array<T, 3>>& noise;
+  T temperature, bound;
+  size_t k = gumbel.shape(0), g = gumbel.shape(1), d = gumbel.shape(2);
+  size_t layers = recurrent.size(), h = words.shape(1) / gates, a = keys.shape(2);
+  size_t b = outputs.shape(0);
+
+  void check_weights() const {
+    check(layers > 0 && inputs.size() == layers - 1 && biases.size() == layers - 1,
+          "every layer has weights");
+    const auto square = [this](const auto& w) { return has_shape(w, {gates * h, h}); };
+    const auto row = [this](const auto& bias) { return has_shape(bias, {gates * h}); };
+    check(has_shape(words, {d + 1, gates * h}) && has_shape(head, {d, 2 * h}) &&
+              std::all_of(recurrent.begin(), recurrent.end(), square) &&
+              std::all_of(inputs.begin(), inputs.end(), square) &&
+              std::all_of(biases.begin(), biases.end(), row),
+          "weights differ in shape");
+    check(query.has_value() == v.has_value() &&
+              (query ? has_shape(*query, {a, h}) && has_shape(*v, {a}) : a == h),
+          "attention compares in one space");
+  }
+
+  void check_samples() const {
+    check(g > 0 && d > 0 && (b == 1 || b == k) && has_shape(outputs, {b, g, h}) &&
+              has_shape(keys, {b, g, a}) && has_shape(hidden, {layers, k, h}) &&
+              has_shape(cell, {layers, k, h}) && has_shape(own, {k, g, d}) &&
+              (!noise || has_shape(*noise, {k, g, d})),
+          "samples differ in number or length");
+  }
+
+  Decoder<T> decoder(Team& team) const {
+    Decoder<T> made{.words = words.data(),
+                    .layers = {},
+                    .inputs = {},
+                    .biases = {},
+                    .encoded = {},
+                    .query = {},
+                    .v = v ? v->data() : nullptr,
+                    .head = transposed(head.data(), d, 2 * h, team),
+                    .temperature = temperature,
+                    .bound = bound};
+    for (const auto& w : recurrent) made.layers.emplace_back(w.data(), static_cast<int>(h), team);
+    for (const auto& w : inputs) made.inputs.push_back(transposed(w.data(), gates * h, h, team));
+    for (const auto& bias : biases) made.biases.push_back(bias.data());
+    if (query) made.query = transposed(query->data(), a, h, team);
+    for (size_t i = 0; i < b; ++i)
+      made.encoded.push_back(encoded(outputs.data() + i * g * h, keys.data() + i * g * a, g, h, a,
+                                     query.has_value(), team));
+    return made;
+  }
+
+  Draws<T> draws() const {
+    return {own.data(), gumbel.data(), noise ? noise->data() : nullptr, hidden.data(), cell.data()};
+  }
+};
+
 template <typename T>
 auto draw_devices(const Array<T, 2>& words, const std::vector<Array<T, 2>>& recurrent,
                   const std::vector<Array<T, 2>>& inputs, const std::vector<Array<T, 1>>& biases,
@@ -115,61 +181,24 @@ auto draw_devices(const Array<T, 2>& words, const std::vector<Array<T, 2>>& recu
                   const std::optional<Array<T, 1>>& v, const Array<T, 2>& head,
                   const Array<T, 3>& own, const Array<T, 3>& gumbel,
                   const std::optional<Array<T, 3>>& noise, T temperature, T bound, int threads) {
-  const size_t k = gumbel.shape(0), g = gumbel.shape(1), d = gumbel.shape(2);
-  const size_t layers = recurrent.size(), h = words.shape(1) / gates, b = outputs.shape(0);
-  const size_t a = keys.shape(2);
-  check(layers > 0 && inputs.size() == layers - 1 && biases.size() == layers - 1,
-        "every layer has weights");
-  const auto square = [h](const Array<T, 2>& w) { return has_shape(w, {gates * h, h}); };
-  check(has_shape(words, {d + 1, gates * h}) &&
-            std::all_of(recurrent.begin(), recurrent.end(), square) &&
-            std::all_of(inputs.begin(), inputs.end(), square) &&
-            std::all_of(biases.begin(), biases.end(),
-                        [h](const Array<T, 1>& bias) { return has_shape(bias, {gates * h}); }) &&
-            has_shape(head, {d, 2 * h}),
-        "weights differ in shape");
-  check(query.has_value() == v.has_value() &&
-            (query ? has_shape(*query, {a, h}) && has_shape(*v, {a}) : a == h),
-        "attention compares in one space");
-  check((b == 1 || b == k) && has_shape(outputs, {b, g, h}) && has_shape(keys, {b, g, a}) &&
-            has_shape(hidden, {layers, k, h}) && has_shape(cell, {layers, k, h}) &&
-            has_shape(own, {k, g, d}) && (!noise || has_shape(*noise, {k, g, d})),
-        "samples differ in number or length");
-  std::vector<int64_t> devices(k * g);
+  const Drawing<T> of{words, recurrent, inputs, biases, hidden, cell,  outputs,     keys,
+                      query, v,         head,   own,    gumbel, noise, temperature, bound};
+  of.check_weights();
+  of.check_samples();
+  std::vector<int64_t> devices(of.k * of.g);
   std::vector<Kept<T>> kept;
-  for (size_t i = 0; i < layers; ++i) kept.emplace_back(g, k, h);
+  kept.reserve(of.layers);
+  std::vector<Passed<T>> to;
+  for (size_t i = 0; i < of.layers; ++i) to.push_back(kept.emplace_back(of.g, of.k, of.h).to());
   {
     nb::gil_scoped_release released;
     Team team(threads);
-    Decoder<T> decoder{words.data(),
-                       {},
-                       {},
-                       {},
-                       {},
-                       {},
-                       v ? v->data() : nullptr,
-                       transposed(head.data(), d, 2 * h, team),
-                       temperature,
-                       bound};
-    for (const auto& weights : recurrent)
-      decoder.layers.emplace_back(weights.data(), static_cast<int>(h), team);
-    for (const auto& weights : inputs)
-      decoder.inputs.push_back(transposed(weights.data(), gates * h, h, team));
-    for (const auto& bias : biases) decoder.biases.push_back(bias.data());
-    if (query) decoder.query = transposed(query->data(), a, h, team);
-    for (size_t i = 0; i < b; ++i)
-      decoder.encoded.push_back(encoded(outputs.data() + i * g * h, keys.data() + i * g * a, g, h,
-                                        a, query.has_value(), team));
-    std::vector<Passed<T>> to;
-    for (auto& each : kept) to.push_back(each.to());
-    draw(decoder,
-         Draws<T>{own.data(), gumbel.data(), noise ? noise->data() : nullptr, hidden.data(),
-                  cell.data()},
-         static_cast<int>(k), static_cast<int>(g), static_cast<int>(d), to, devices.data(), team);
+    draw(of.decoder(team), of.draws(), static_cast<int>(of.k), static_cast<int>(of.g),
+         static_cast<int>(of.d), to, devices.data(), team);
   }
   std::vector<decltype(kept.front().arrays())> passed;
   for (auto& each : kept) passed.push_back(each.arrays());
-  return std::make_tuple(to_numpy(std::move(devices), {k, g}), std::move(passed));
+  return std::make_tuple(to_numpy(std::move(devices), {of.k, of.g}), std::move(passed));
 }
 
 template <typename T>
@@ -223,7 +252,7 @@ template <typename T>
 GroupLayer<T> group_layer(const Array<T, 2>& states, const Array<T, 2>& weight,
                           const Array<T, 1>& bias, const Start& start, T trust) {
   const size_t u = states.shape(0), h = states.shape(1), g = bias.shape(0);
-  check(g > 0 && has_shape(weight, {g, h}) && (!start || start->shape(0) == u),
+  check(g > 0 && h > 0 && has_shape(weight, {g, h}) && (!start || start->shape(0) == u),
         "a layer over groups differs in shape");
   const auto known = [g](int64_t group) { return group >= 0 && group < static_cast<int64_t>(g); };
   check(!start || std::all_of(start->data(), start->data() + u, known),

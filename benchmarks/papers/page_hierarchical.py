@@ -102,7 +102,22 @@ def spotlight(content: Mapping[str, Any]) -> Mapping[str, str]:
         for method in ("spotlight", "ppo")
         if results.of(case, method, settings)
     ]
-    return {"rules": _rules(results), "table": markdown.table(head, learnt, 2)}
+    return {
+        "rules": _rules(results),
+        "table": markdown.table(head, learnt, 2),
+        **{f"{settings}_reached": _reached(results, settings) for settings in SETTINGS},
+    }
+
+
+def _reached(results: Results, settings: str) -> str:
+    """How many of Spotlight's seeds came down to one GPU."""
+    found = [
+        (run["best"], results.rule(case, "single"))
+        for case in results.cases
+        for run in results.of(case, "spotlight", settings)
+    ]
+    reached = sum(best is not None and best <= single for best, single in found)
+    return f"{reached} of {len(found)}"
 
 
 def _rules(results: Results) -> str:
