@@ -45,6 +45,14 @@ def test_a_product_is_the_same_on_one_thread_and_on_several(shape):
     torch.testing.assert_close(alone, left @ right)
 
 
+def test_a_product_leaves_pytorchs_threads_and_denormals_as_they_are():
+    if not torch.set_flush_denormal(False):
+        pytest.skip("this processor cannot take denormals for zero")
+    product(torch.rand(600, 400), torch.rand(400, 700))
+    assert torch.get_num_threads() == 3
+    assert _halved(DENORMAL) > 0
+
+
 @pytest.mark.parametrize("inner", [3, 500])
 def test_a_product_has_its_gradient(inner):
     left, right = torch.rand(400, inner).requires_grad_(), torch.rand(inner, 500).requires_grad_()

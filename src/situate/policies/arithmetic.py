@@ -73,17 +73,21 @@ def _halves(left: Tensor, right: Tensor) -> Tensor:
     halves = list(zip(left.tensor_split(2), result.tensor_split(2), strict=True))
 
     def multiply(half: tuple[Tensor, Tensor]) -> None:
-        torch.set_num_threads(1)
-        torch.set_flush_denormal(True)
         with torch.no_grad():
             torch.mm(half[0], right, out=half[1])
 
     if threads() < 2:
         list(map(multiply, halves))
     else:
-        with ThreadPoolExecutor(2) as pool:
+        with ThreadPoolExecutor(2, initializer=_alone) as pool:
             list(pool.map(multiply, halves))
     return result
+
+
+def _alone() -> None:
+    """A new thread computes as within `arithmetic`, too."""
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
 
 
 def _denormals_are_zero() -> bool:
