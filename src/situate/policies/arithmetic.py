@@ -14,6 +14,9 @@ from torch import Tensor
 LARGE = 2**26
 """Multiplications of a product, a millisecond, that are worth a second thread."""
 
+MOST = 4
+"""Threads that share steps of some ten microseconds; more would wait for one another."""
+
 _threads = ContextVar("_threads", default=1)
 
 
@@ -39,8 +42,9 @@ def arithmetic() -> Iterator[None]:
 
 
 def threads() -> int:
-    """As many as PyTorch had outside `arithmetic`, for what gives the same with any number."""
-    return _threads.get()
+    """As many as PyTorch had outside `arithmetic`, for what gives the same with any number; `MOST`
+    at most."""
+    return min(_threads.get(), MOST)
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
