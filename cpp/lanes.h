@@ -6,8 +6,9 @@
 #include <cstdint>
 
 // Sums are added up in the same order whatever the width, so results are equal to the last bit.
-// Sanitizers start after the loader has chosen a version, which they do not survive.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(SITUATE_SANITIZED)
+// Only glibc's loader chooses a version, and does so before sanitizers start, which they do not
+// survive.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(SITUATE_SANITIZED)
 #define SITUATE_EVERY_WIDTH __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define SITUATE_EVERY_WIDTH
