@@ -28,17 +28,21 @@ SITUATE_INLINE void shake(T* logits, int g, T noise, uint64_t key) {
 
 SITUATE_EVERY_WIDTH float shaken(float* logits, int g, float noise, uint64_t key) {
   if (noise > 0) shake(logits, g, noise, key);
-  return exponentials(logits, g);
+  return exponentials(logits, g, largest_of(logits, g));
 }
 
 SITUATE_EVERY_WIDTH double shaken(double* logits, int g, double noise, uint64_t key) {
   if (noise > 0) shake(logits, g, noise, key);
-  return exponentials(logits, g);
+  return exponentials(logits, g, largest_of(logits, g));
 }
 
-SITUATE_EVERY_WIDTH float soften(float* logits, int g) { return exponentials(logits, g); }
+SITUATE_EVERY_WIDTH float soften(float* logits, int g, float most) {
+  return exponentials(logits, g, most);
+}
 
-SITUATE_EVERY_WIDTH double soften(double* logits, int g) { return exponentials(logits, g); }
+SITUATE_EVERY_WIDTH double soften(double* logits, int g, double most) {
+  return exponentials(logits, g, most);
+}
 
 SITUATE_EVERY_WIDTH float largest(const float* x, int n) { return largest_of(x, n); }
 
@@ -124,7 +128,7 @@ T slopes_of(const GroupLayer<T>& layer, int first, int count, const int64_t* gro
       return logits[drawn[static_cast<size_t>(s) * layer.units]];
     };
     for (int s = 0; s < m; ++s) total += weights[s] * of_drawn(s);
-    const T most = largest(logits, g), sum = soften(logits, g);
+    const T most = largest(logits, g), sum = soften(logits, g, most);
     total -= all * (most + std::log(sum));
     scale(logits, g, -all / sum);
     for (int s = 0; s < m; ++s) of_drawn(s) += weights[s];

@@ -77,17 +77,16 @@ SITUATE_INLINE T largest_of(const T* x, int n) {
   return reduced(x, n, x[0], [](T a, T b) { return a > b ? a : b; });
 }
 
-// x becomes exp(x - max x), whose sum is returned.
+// x becomes exp(x - most), whose sum is returned; `most` is the largest.
 template <typename T>
-SITUATE_INLINE T exponentials(T* x, int n) {
-  const T most = largest_of(x, n);
+SITUATE_INLINE T exponentials(T* x, int n, T most) {
   for (int i = 0; i < n; ++i) x[i] = exp_of(x[i] - most);
   return sum_of(x, n);
 }
 
 template <typename T>
 SITUATE_INLINE void softmax(T* x, int n) {
-  const T total = exponentials(x, n);
+  const T total = exponentials(x, n, largest_of(x, n));
   for (int i = 0; i < n; ++i) x[i] /= total;
 }
 

@@ -3,7 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace situate {
@@ -12,9 +16,12 @@ namespace situate {
 // holds nobody up, unless it is in the middle of one.
 class Team {
  public:
-  // The thread that calls is one of them.
+  // The thread that calls is one of them. Where the system has no more, there are fewer.
   explicit Team(int threads) {
-    for (int other = 1; other < threads; ++other) others_.emplace_back([this] { work(); });
+    try {
+      for (int other = 1; other < threads; ++other) others_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+    }
   }
   ~Team() {
     stop_.store(true, std::memory_order_release);
@@ -23,7 +30,8 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  // piece(0), ..., piece(count - 1) in any order, several at once.
+  // piece(0), ..., piece(count - 1) in any order, several at once; when all are done, what one of
+  // them raised is raised.
   template <typename Piece>
   void share(int count, const Piece& piece) {
     if (others_.empty() || count == 1) {
@@ -37,6 +45,7 @@ class Team {
     while (take()) {
     }
     for (int turn = 0; done_.load(std::memory_order_acquire) < count; ++turn) rest(turn);
+    if (raised_) std::rethrow_exception(std::exchange(raised_, nullptr));
   }
 
  private:
@@ -46,7 +55,12 @@ class Team {
     do {
       if (static_cast<uint32_t>(left) == 0) return false;
     } while (!left_.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel));
-    call_(piece_, static_cast<int>(static_cast<uint32_t>(left)) - 1);
+    try {
+      call_(piece_, static_cast<int>(static_cast<uint32_t>(left)) - 1);
+    } catch (...) {
+      const std::lock_guard lock(raising_);
+      raised_ = std::current_exception();
+    }
     done_.fetch_add(1, std::memory_order_release);
     return true;
   }
@@ -71,6 +85,8 @@ class Team {
   std::atomic<uint64_t> left_{0};  // the round, and how many of its pieces nobody has taken
   std::atomic<int> done_{0};
   std::atomic<bool> stop_{false};
+  std::mutex raising_;
+  std::exception_ptr raised_;
   uint64_t round_ = 0;
   const void* piece_ = nullptr;
   void (*call_)(const void*, int) = nullptr;

@@ -132,7 +132,7 @@ def shorter(name: str) -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize("name", CALLS)
 def test_arrays_that_do_not_belong_together_are_refused(name: str) -> None:
     for given in shorter(name):
-        with pytest.raises(ValueError, match=r"[a-z ]+"):
+        with pytest.raises(ValueError, match=r"differs?|in one space|every (score|sample)"):
             CALLS[name][0](**given, threads=1)
 
 

@@ -48,6 +48,14 @@ def search(study: Path | None, make: Any = learner, **changes: Any) -> Search:
     return searching
 
 
+def outcome(found: Search) -> list[Any]:
+    """All of a result that does not depend on the clock."""
+    assert found.best is not None
+    seconds = [batch.seconds.tolist() for batch in found.measurements]
+    history = [(evaluations, value) for _, evaluations, value in found.history]
+    return [seconds, found.evaluations, history, found.best.placement.tolist(), found.best.value]
+
+
 def steps(work: Callable[[], object], die_at: float = np.inf) -> int:
     """Calls and returns within situate that the work takes, or makes before it is killed."""
     count = 0

@@ -28,7 +28,7 @@ from situate.solvers.search import Search
 from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings
 from situate.study import Study, StudyFile, file
 from tests.solvers.families import chain, devices, fork
-from tests.solvers.killed import PROBLEM, SAMPLES, learner, search
+from tests.solvers.killed import PROBLEM, SAMPLES, learner, outcome, search
 
 SOFTMAX = ("policy_gradient", "ppo", "cross_entropy", "post")
 
@@ -42,14 +42,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("whole") / "study"
     search(path)
     return path
-
-
-def _outcome(found: Search) -> list[Any]:
-    """All of a result that does not depend on the clock."""
-    assert found.best is not None
-    seconds = [batch.seconds.tolist() for batch in found.measurements]
-    history = [(evaluations, value) for _, evaluations, value in found.history]
-    return [seconds, found.evaluations, history, found.best.placement.tolist(), found.best.value]
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -77,7 +69,7 @@ class Broken(SimulatedMachine):
 
 
 def test_a_study_does_not_change_the_result(whole: Path, tmp_path: Path) -> None:
-    assert _outcome(search(tmp_path / "study")) == _outcome(search(None))
+    assert outcome(search(tmp_path / "study")) == outcome(search(None))
     assert _same(tmp_path / "study", whole)
 
 
@@ -85,7 +77,7 @@ def test_a_checkpoint_does_not_change_the_result(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file, "CHECKPOINT_SECONDS", 0.0)
-    assert _outcome(search(tmp_path / "study")) == _outcome(search(None))
+    assert outcome(search(tmp_path / "study")) == outcome(search(None))
     assert _same(tmp_path / "study", whole)
 
 
@@ -93,9 +85,9 @@ def test_a_checkpoint_does_not_change_the_result(
 def test_a_search_that_was_killed_ends_as_if_it_never_was(whole: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.solvers.killed", str(tmp_path), str(KILLED)]
     subprocess.run(command, cwd=ROOT, check=True)
-    uninterrupted = _outcome(search(None))
+    uninterrupted = outcome(search(None))
     for i in range(KILLED):
-        assert _outcome(search(tmp_path / f"{i}")) == uninterrupted, i
+        assert outcome(search(tmp_path / f"{i}")) == uninterrupted, i
         assert _same(tmp_path / f"{i}", whole), i
 
 
@@ -108,7 +100,7 @@ def test_ctrl_c_keeps_what_was_measured(
     with pytest.raises(KeyboardInterrupt):
         search(tmp_path / "study", evaluator=Broken(KeyboardInterrupt(), after))
     assert len(Study.read(tmp_path / "study")) == after
-    assert _outcome(search(tmp_path / "study")) == _outcome(search(None))
+    assert outcome(search(tmp_path / "study")) == outcome(search(None))
     assert _same(tmp_path / "study", whole)
 
 
@@ -118,13 +110,13 @@ def test_a_machine_that_takes_one_at_a_time_loses_one_at_most(whole: Path, tmp_p
     with pytest.raises(KeyboardInterrupt):
         search(tmp_path / "study", evaluator=machine)
     assert len(Study.read(tmp_path / "study")) == 17
-    assert _outcome(search(tmp_path / "study")) == _outcome(search(None))
+    assert outcome(search(tmp_path / "study")) == outcome(search(None))
     assert _same(tmp_path / "study", whole)
 
 
 def test_a_complete_study_gives_its_result_without_measuring(whole: Path) -> None:
     machine = Broken(AssertionError("asked"))
-    assert _outcome(search(whole, evaluator=machine)) == _outcome(search(None))
+    assert outcome(search(whole, evaluator=machine)) == outcome(search(None))
 
 
 def test_the_final_state_of_the_learner_is_kept(whole: Path, tmp_path: Path) -> None:
@@ -328,162 +320,6 @@ def test_a_placement_that_failed_took_endlessly_whatever_seconds_it_comes_with()
     learning = Learning(evaluator=Fixed(0.001, 2))
     samples = solve(PROBLEM, "post", evaluations=12, learning=learning).samples
     assert np.flatnonzero(np.isfinite(samples)).tolist() == [5]
-
-
-class Unsettled(SimulatedMachine):
-    """A machine whose smallest time is believed."""
-
-    finalists = 0
-
-
-def test_a_plan_learnt_from_noisy_times_is_none_that_was_fast_by_luck() -> None:
-    def value(machine: type[SimulatedMachine], seed: int) -> float:
-        learning = Learning(evaluator=machine(PROBLEM, 0.3, seed, 1))
-        return solve(PROBLEM, "post", evaluations=240, seed=seed, learning=learning).value
-
-    settled, lucky = (
-        np.mean([value(machine, seed) for seed in range(8)])
-        for machine in (SimulatedMachine, Unsettled)
-    )
-    assert settled < lucky
-
-
-class Lucky(SimulatedMachine):
-    """A machine with much noise, in which the finalists find none."""
-
-    finalists = 4
-
-    def __init__(self) -> None:
-        super().__init__(PROBLEM, 0.5, 3, 1)
-        self.asked: list[NDArray[np.int32]] = []
-
-    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-        if first < SAMPLES:
-            return super().measure(placements, first)
-        self.asked.append(placements)
-        return SimulatedMachine(PROBLEM).measure(placements, first)
-
-
-def test_of_noisy_placements_the_best_are_measured_again() -> None:
-    machine = Lucky()
-    found = search(None, evaluator=machine)
-    assert [len(asked) for asked in machine.asked] == [4, 2, 2]
-    assert len(np.unique(machine.asked[0], axis=0)) == 4
-    assert np.array_equal(machine.asked[1], machine.asked[2])
-    again = SimulatedMachine(PROBLEM).measure(machine.asked[0], 0).seconds
-    assert found.best is not None
-    assert found.best.value == found.measured_best == again.min() < again.max()
-    assert sum(len(batch) for batch in found.measurements) == SAMPLES
-
-
-def test_of_many_finalists_the_better_half_is_measured_more_often() -> None:
-    machine = Lucky()
-    machine.finalists = 13
-    found = search(None, evaluator=machine)
-    assert [len(asked) for asked in machine.asked] == [13, 7, *[4] * 3, *[2] * 6]
-    again = SimulatedMachine(PROBLEM).measure(machine.asked[0], 0).seconds
-    assert found.measured_best == again.min()
-
-
-def test_of_few_samples_one_in_eight_is_measured_again() -> None:
-    machine = Lucky()
-    machine.finalists = 100
-    search(None, evaluator=machine)
-    assert len(machine.asked[0]) == SAMPLES // 8 + 1
-
-
-class Drifting(Lucky):
-    """A machine that is ever slower, and once more so for the first of the finalists."""
-
-    rounds: tuple[list[float], ...] = ([0.9, 1.0, 100.0, 100.0], [2.4, 2.0], [2.7, 3.0])
-
-    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-        found = super().measure(placements, first)
-        if first < SAMPLES:
-            return found
-        seconds = np.array(self.rounds[len(self.asked) - 1])
-        return Measurements(seconds, np.isinf(seconds).astype(np.uint8))
-
-
-def test_finalists_are_compared_by_what_they_took_in_the_same_round() -> None:
-    machine = Drifting()
-    found = search(None, evaluator=machine)
-    assert found.best is not None
-    assert np.array_equal(found.best.placement, machine.asked[0][0])
-    assert found.measured_best == 2.4
-
-
-def test_a_finalist_that_failed_once_is_not_chosen() -> None:
-    machine = Drifting()
-    machine.rounds = ([np.inf, 1.0, np.inf, np.inf], [2.0, 1.0], [2.0, 1.0])
-    found = search(None, evaluator=machine)
-    assert found.best is not None
-    assert np.array_equal(found.best.placement, machine.asked[0][1])
-    assert found.measured_best == 2.0
-
-
-def test_finalists_that_take_no_time_are_compared() -> None:
-    machine = Drifting()
-    machine.rounds = ([np.inf, 0.0, 0.0, 1.0], [0.0, 1.0], [0.0, 1.0])
-    found = search(None, evaluator=machine)
-    assert found.best is not None
-    assert np.array_equal(found.best.placement, machine.asked[0][1])
-    assert found.measured_best == 0.0
-
-
-def test_a_complete_study_holds_what_was_measured_again(tmp_path: Path) -> None:
-    first, second = Lucky(), Lucky()
-    found = search(tmp_path / "study", evaluator=first)
-    again = search(tmp_path / "study", evaluator=second)
-    assert first.asked
-    assert not second.asked
-    assert _outcome(again) == _outcome(found)
-    assert len(Study.read(tmp_path / "study")) == SAMPLES
-
-
-def test_what_was_measured_again_before_a_kill_is_not_lost(tmp_path: Path) -> None:
-    class Killed(Lucky):
-        def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-            if len(self.asked) == 2:
-                raise SystemExit
-            return super().measure(placements, first)
-
-    with suppress(SystemExit):
-        search(tmp_path / "study", evaluator=Killed())
-    machine = Lucky()
-    found = search(tmp_path / "study", evaluator=machine)
-    assert len(machine.asked) == 1
-    assert _outcome(found) == _outcome(search(None, evaluator=Lucky()))
-
-
-@pytest.mark.parametrize("finalists", [1, 16])
-def test_a_plan_to_start_with_is_measured_again_whatever_it_took(finalists: int) -> None:
-    machine = Lucky()
-    machine.finalists = finalists
-    found = search(None, evaluator=machine, start=lambda: np.zeros(PROBLEM.n, np.int32))
-    asked = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
-    first = asked[SimulatedMachine(PROBLEM).measure(asked, 0).ok.argmax()]
-    assert any(np.array_equal(first, placement) for placement in machine.asked[0])
-    assert len(machine.asked[0]) in (finalists, finalists + 1)
-    assert found.measured_best is not None
-
-
-class SlowAtFirst(SimulatedMachine):
-    """A machine that others use while its first placements are measured."""
-
-    finalists = 4
-
-    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-        found = super().measure(placements, first)
-        return replace(found, seconds=found.seconds * (10 if first < 12 else 1))
-
-
-def test_one_device_is_measured_again_whatever_it_took() -> None:
-    problem = Problem(chain(10), devices(1, 1, 2))
-    learning = Learning(evaluator=SlowAtFirst(problem))
-    found = Search(problem, 0.0, None, 24, 0, 1, None, learning=learning)
-    learn(found, "post", post.learner)
-    assert found.measured_best == solve(problem, "single").makespan
 
 
 @pytest.mark.parametrize("seconds", [np.nan, -1.0, np.inf])
