@@ -165,8 +165,7 @@ def _doppler(folder: Path, budget: Budget) -> Iterator[Row]:
 
 def _identical(path: Path, devices: int) -> situate.Problem:
     graph = situate.read(path)
-    cluster = situate.Cluster.identical(devices)
-    return situate.Problem(graph, cluster, "time", situate.RULES[graph.rules])
+    return situate.Problem(graph, situate.Cluster.identical(devices))
 
 
 def _throughput(folder: Path, budget: Budget) -> Iterator[Row]:
@@ -182,9 +181,7 @@ def _latency(folder: Path, budget: Budget) -> Iterator[Row]:
 
 
 def _own_machine(path: Path, objective: situate.problem.Objective) -> situate.Problem:
-    graph = situate.read(path)
-    cluster = situate.Cluster.of_machine("its own", graph.machine)
-    return situate.Problem(graph, cluster, objective, situate.RULES[graph.rules])
+    return situate.Problem(situate.read(path), objective=objective)
 
 
 def _better(row: Row) -> bool:

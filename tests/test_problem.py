@@ -8,8 +8,9 @@ import pytest
 from situate.cluster import Cluster, Device, Link
 from situate.costs.measured import Costs, MeasuredDevice
 from situate.errors import GraphError, SituateError
-from situate.graph import Graph, Op, Tensor
+from situate.graph import Graph, MachineDevice, Op, Tensor
 from situate.problem import RULES, UNLIMITED, Problem, Rules
+from situate.result import Result
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
 
@@ -343,3 +344,52 @@ def test_serial_seconds_send_every_tensor_once_to_every_other_device():
     problem = Problem(Graph("g", ops("a", "b"), tensors), cluster(*three, synchronisation=0.25))
     assert problem.serial_seconds == 2 + 2 * ((0.5 + 0.5) + 0 + 4 + 3 * 0.25)
     assert Problem(Graph("g", ops("a", "b"), tensors), cluster(GPU)).serial_seconds == 2
+
+
+@pytest.mark.parametrize("name", ["situate", "regal", "doppler", "dnn-partitioning"])
+def test_a_graphs_own_rules_hold_where_none_are_given(name):
+    graph = Graph("g", ops("a"), rules=name)
+    assert Problem(graph, cluster(GPU)).rules == RULES[name]
+    assert Problem(graph, cluster(GPU), rules=RULES["situate"]).rules == RULES["situate"]
+
+
+def test_a_step_under_a_graphs_own_rules_takes_what_they_say():
+    """Blocking: a sends for a second before c runs for three; the lower bound knows as little."""
+    graph = Graph(
+        "g",
+        (
+            Op("a", seconds=FREE, device="d0"),
+            Op("b", seconds=FREE, device="d1"),
+            Op("c", seconds={"*": 3.0}, device="d0"),
+        ),
+        (Tensor("t", 0, 1, (1,), seconds=1.0), Tensor("u", 0, 1, (2,), seconds=1.0)),
+        rules="regal",
+    )
+    identical = Cluster.identical(2)
+    placed = {"a": "d0", "b": "d1", "c": "d0"}
+    assert Result.of(Problem(graph, identical), placed).makespan == 5
+    assert Result.of(Problem(graph, identical, rules="situate"), placed).makespan == 4
+
+
+def test_a_graphs_unknown_rules_are_refused_by_the_graphs_name():
+    with pytest.raises(GraphError, match="graph 'g': unknown rules 'regall'; did you mean 'regal'"):
+        Problem(Graph("g", ops("a"), rules="regall"), cluster(GPU))
+
+
+def test_a_graphs_own_machine_is_its_cluster_where_none_is_given():
+    machine = (MachineDevice("x", "gpu", 7), MachineDevice("y", "cpu"))
+    problem = Problem(Graph("g", ops("a"), machine=machine))
+    assert problem.cluster.names == ["x", "y"]
+    assert problem.capacity.tolist() == [7, UNLIMITED]
+
+
+def test_a_graph_without_a_machine_needs_a_cluster():
+    with pytest.raises(SituateError, match="'g' brings no machine of its own: give a cluster"):
+        Problem(Graph("g", ops("a")))
+
+
+def test_times_without_a_unit_do_not_meet_links_in_bytes_per_second():
+    graph = Graph("g", ops("a"), unit="")
+    with pytest.raises(SituateError, match=r"times without a unit.*Cluster\.identical"):
+        Problem(graph, cluster(GPU, CPU))
+    assert Problem(graph, Cluster.identical(2)).n == 1

@@ -30,6 +30,9 @@ PRESETS = Path(__file__).parent / "clusters"
 LIMIT = 2**24
 """Largest file of a cluster, in bytes."""
 
+OWN_MACHINE = "its own machine"
+"""Name of the cluster of devices that a graph's own file brings."""
+
 MOST_DEVICES = 256
 """Largest number of devices of one cluster."""
 

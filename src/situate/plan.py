@@ -203,10 +203,14 @@ class Plan(
         for what, ours, theirs, name in (
             ("graph", self.graph_hash, problem.graph.hash, problem.graph.name),
             ("cluster", self.cluster_hash, problem.cluster.hash, problem.cluster.name),
-            ("rules", self.rules, problem.rules.name, problem.rules.name),
         ):
             if ours != theirs:
                 raise PlanError(_another(what, getattr(self, what), name))
+        if self.rules != problem.rules.name:
+            raise PlanError(
+                f"the plan was made for rules {self.rules!r}, not for this "
+                f"{problem.rules.name!r}: give those (rules=) or plan again"
+            )
         self.check_costs(problem.costs)
         if self.decoder == "calls" and problem.transfers != "atomic":
             raise PlanError(f"decoder 'calls' is not for rules {problem.rules.name!r}: plan again")

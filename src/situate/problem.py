@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.cluster import Cluster
+from situate.cluster import OWN_MACHINE, Cluster
 from situate.costs.lookup import workspace_of
 from situate.costs.measured import Costs
 from situate.costs.roofline import op_seconds
 from situate.errors import GraphError, SituateError, nearest
-from situate.given import check_items
+from situate.given import check, check_items
 from situate.graph import TOTAL_LIMIT, Graph, Op
 
 Objective = Literal["time", "memory", "throughput"]
@@ -81,6 +81,9 @@ DOPPLER (ICLR 2026) and Tarnawski et al. (NeurIPS 2020); see docs/execution-mode
 class Problem:
     """A graph on a cluster; `costs` are what ops took where they were measured.
 
+    Without a cluster it is the machine that the graph's own file brings (`Graph.machine`), without
+    rules those that the file says (`Graph.rules`).
+
     With n ops, d devices and m tensors (the graph's, then one of size zero for every op that
     control edges leave), the arrays are:
 
@@ -108,19 +111,21 @@ class Problem:
 
     Raises:
         SituateError: an unknown objective, rules or pinned device; rules of one's own by the name
-            of others in `RULES`; an op that no device can run or hold; times that add up to more
-            than `LONGEST`, or measured workspaces to more than 2^62 bytes.
+            of others in `RULES`; no cluster for a graph without a machine; a graph without a unit
+            of time on links in bytes per second; an op that no device can run or hold; times that
+            add up to more than `LONGEST`, or measured workspaces to more than 2^62 bytes.
     """
 
     graph: Graph
-    cluster: Cluster
+    cluster: Cluster = None  # type: ignore[assignment]  # None becomes the graph's own
     objective: Objective = "time"
-    rules: Rules = RULES["situate"]
+    rules: Rules = None  # type: ignore[assignment]  # None becomes the graph's own
     costs: Costs | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.rules, str):
-            object.__setattr__(self, "rules", find_rules(self.rules))
+        check(self.graph, Graph, "problem: graph")
+        object.__setattr__(self, "cluster", self._cluster())
+        object.__setattr__(self, "rules", self._rules())
         check_items([self], Problem, lambda _: "problem")
         name = self.rules.name
         if name in RULES and self.rules != RULES[name]:
@@ -130,10 +135,29 @@ class Problem:
         if self.objective not in OBJECTIVES:
             hint = nearest(str(self.objective), OBJECTIVES)
             raise SituateError(f"unknown objective {self.objective!r}{hint}")
+        self._check_unit()
         self._check_placeable()
         self._check_finite()
         if self.costs is not None:
             self._check_workspace()
+
+    def _cluster(self) -> Cluster:
+        given: Cluster | None = self.cluster
+        if given is None and self.graph.machine:
+            return Cluster.of_machine(OWN_MACHINE, self.graph.machine)
+        if given is None:
+            raise SituateError(
+                f"graph {self.graph.name!r} brings no machine of its own: give a cluster"
+            )
+        return given
+
+    def _rules(self) -> Rules:
+        given: Rules | str | None = self.rules
+        if given is None and self.graph.rules not in RULES:
+            hint = nearest(self.graph.rules, RULES)
+            raise GraphError(f"graph {self.graph.name!r}: unknown rules {self.graph.rules!r}{hint}")
+        found = self.graph.rules if given is None else given
+        return find_rules(found) if isinstance(found, str) else found
 
     def __repr__(self) -> str:
         return f"<Problem: {self.graph!r} on {self.cluster.name!r}, for {self.objective}>"
@@ -322,6 +346,16 @@ class Problem:
             return self.cluster.synchronisation
         link = float(self.latency[source, target]) + size / float(self.bandwidth[source, target])
         return link + self.cluster.synchronisation
+
+    def _check_unit(self) -> None:
+        """Times without a unit cannot be added to seconds on a link."""
+        between = ~np.eye(self.d, dtype=bool)
+        if self.graph.unit == "" and np.isfinite(self.bandwidth[between]).any():
+            raise SituateError(
+                f"graph {self.graph.name!r} ({self.graph.source}) has times without a unit and "
+                f"cluster {self.cluster.name!r} has links in bytes per second: use identical "
+                f"devices: --cluster identical:N, Cluster.identical(N)"
+            )
 
     def _check_placeable(self) -> None:
         stuck = np.flatnonzero(~self.allowed.any(axis=1))

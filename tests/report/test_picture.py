@@ -120,8 +120,8 @@ def test_the_heading_calls_a_plan_without_a_gap_optimal() -> None:
 
 
 def test_graphs_without_a_unit_show_plain_numbers() -> None:
-    text = svg(chain(3, unit=""), [0, 1, 1])
-    assert "makespan 4 " in text
+    text = svg(chain(3, unit="", bandwidth=math.inf), [0, 1, 1])
+    assert "makespan 3 " in text
     assert "graph's own unit" in text
 
 

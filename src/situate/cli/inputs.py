@@ -7,11 +7,9 @@ import sys
 from collections.abc import Collection, Sequence
 from contextlib import redirect_stdout
 
-import numpy as np
-
 from situate import zoo
 from situate.cli.terminal import note, working
-from situate.cluster import Cluster
+from situate.cluster import OWN_MACHINE, Cluster
 from situate.costs.lookup import coverage, measured_as
 from situate.costs.measured import Costs
 from situate.errors import PlanError, SituateError, nearest
@@ -20,9 +18,6 @@ from situate.model import check_model, find_model, is_file
 from situate.plan import Plan
 from situate.problem import OBJECTIVES, Objective, Problem, find_rules
 from situate.schedule import Schedule
-
-OWN = "its own machine"
-"""What the cluster is called that a model's file brings."""
 
 
 def read_model(
@@ -81,12 +76,12 @@ def read_problem(
         raise _no_machine(model, f"{_presets()} or a TOML file")
     graph = read_model(model, optimizer, dim, signed=measured is not None)
     chosen = chosen or _own_machine(graph)
-    _check_unit(graph, chosen)
+    problem = Problem(graph, chosen, goal, find_rules(rules or graph.rules), measured)
     if graph.rules != (rules or "situate"):
         _say_rules(graph, rules)
     if measured is not None:
         _say_costs(graph, chosen, measured)
-    return Problem(graph, chosen, goal, find_rules(rules or graph.rules), measured)
+    return problem
 
 
 def check_method(name: str) -> None:
@@ -110,7 +105,7 @@ def _objective(name: str) -> Objective:
 def _own_machine(graph: Graph) -> Cluster:
     """The devices that the graph's own file brings."""
     if graph.machine:
-        return Cluster.of_machine(OWN, graph.machine)
+        return Cluster.of_machine(OWN_MACHINE, graph.machine)
     fitting = f"{_presets()}, a TOML file or identical:N" if graph.unit else "identical:N"
     raise _no_machine(f"graph {graph.name!r}", fitting)
 
@@ -121,16 +116,6 @@ def _no_machine(what: str, fitting: str) -> SituateError:
 
 def _presets() -> str:
     return f"a preset ({', '.join(Cluster.presets())})"
-
-
-def _check_unit(graph: Graph, cluster: Cluster) -> None:
-    """Times without a unit cannot be added to seconds on a link."""
-    between = ~np.eye(len(cluster.devices), dtype=bool)
-    if graph.unit == "" and np.isfinite(cluster.bandwidth[between]).any():
-        raise SituateError(
-            f"graph {graph.name!r} ({graph.source}) has times without a unit and cluster "
-            f"{cluster.name!r} has links in bytes per second: use --cluster identical:N"
-        )
 
 
 def _say_rules(graph: Graph, rules: str | None) -> None:
@@ -176,7 +161,7 @@ def read_planned(
     rule = None if is_file(model) else read.update_rule
     read.check_costs(None if costs is None else Costs.read(costs))
     named = cluster or named_cluster(read)
-    if named is None and read.cluster != OWN:
+    if named is None and read.cluster != OWN_MACHINE:
         raise cluster_missing(read)
     problem = read_problem(
         model,
