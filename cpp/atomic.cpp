@@ -2,34 +2,47 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace situate {
 
-std::vector<double> call_loads(const Problem& p, const int32_t* placement) {
-  std::vector<double> load(p.d, 0);
+namespace {
+
+// What each device does in a step, one thing after the other: one that pays receives tensors, runs
+// its ops in the graph's order and sends tensors. Signals occupy nothing.
+std::vector<std::vector<double>> turns(const Problem& p, const int32_t* placement) {
+  std::vector<std::vector<double>> turn(p.d);
   std::vector<int32_t> seen(p.d, -1);
-  for (int op = 0; op < p.n; ++op) load[placement[op]] += p.op_seconds(op, placement[op]);
+  std::vector<double> leaving(p.m, -1);
   for (int tensor = 0; tensor < p.m; ++tensor) {
+    if (p.signal[tensor]) continue;
     const int source = placement[p.producer[tensor]];
-    double leaving = 0;
     for (const int consumer : p.consumers_of(tensor)) {
       const int target = placement[consumer];
       if (target == source || seen[target] == tensor) continue;
       seen[target] = tensor;
       const double seconds = p.transfer_seconds(tensor, source, target);
-      leaving = std::max(leaving, seconds);
-      if (p.pays[target]) load[target] += seconds;
+      leaving[tensor] = std::max(leaving[tensor], seconds);
+      if (p.pays[target]) turn[target].push_back(seconds);
     }
-    if (p.pays[source]) load[source] += leaving;
   }
-  return load;
+  for (const int op : p.order) turn[placement[op]].push_back(p.op_seconds(op, placement[op]));
+  for (int tensor = 0; tensor < p.m; ++tensor) {
+    const int source = placement[p.producer[tensor]];
+    if (leaving[tensor] >= 0 && p.pays[source]) turn[source].push_back(leaving[tensor]);
+  }
+  return turn;
 }
+
+}  // namespace
 
 // Topological over calls (one node for every device that pays) and single ops.
 Calls run_calls(const Problem& p, const int32_t* placement) {
   Calls calls;
   calls.begin.assign(p.d, 0);
-  calls.load = call_loads(p, placement);
+  const auto turn = turns(p, placement);
+  for (const auto& seconds : turn)
+    calls.load.push_back(std::accumulate(seconds.begin(), seconds.end(), 0.0));
   calls.op_end.assign(p.n, 0);
   std::vector<double> ready(p.n, 0);
   std::vector<int32_t> missing(p.d, 0), needs(p.n, 0), todo;
@@ -57,11 +70,13 @@ Calls run_calls(const Problem& p, const int32_t* placement) {
       for (const int consumer : p.consumers_of(tensor)) {
         if (same_call(op, consumer)) continue;
         const int device = placement[consumer];
+        const bool waits = p.signal[tensor] && device != placement[op];
+        const double there = calls.op_end[op] + (waits ? p.synchronisation : 0.0);
         if (p.pays[device]) {
-          calls.begin[device] = std::max(calls.begin[device], calls.op_end[op]);
+          calls.begin[device] = std::max(calls.begin[device], there);
           if (--missing[device] == 0) call(device);
         } else {
-          ready[consumer] = std::max(ready[consumer], calls.op_end[op]);
+          ready[consumer] = std::max(ready[consumer], there);
           if (--needs[consumer] == 0) todo.push_back(consumer);
         }
       }
@@ -74,7 +89,10 @@ Calls run_calls(const Problem& p, const int32_t* placement) {
     if (!due.empty()) {
       const int device = due.back();
       due.pop_back();
-      for (const int op : ops[device]) finish(op, calls.begin[device] + calls.load[device]);
+      // Added up one after the other, as a schedule lists them: its last end is this to the bit.
+      const double end =
+          std::accumulate(turn[device].begin(), turn[device].end(), calls.begin[device]);
+      for (const int op : ops[device]) finish(op, end);
       for (const int op : ops[device]) settle(op, enqueue);
       continue;
     }

@@ -17,8 +17,4 @@ struct Calls {
 
 Calls run_calls(const Problem& problem, const int32_t* placement);
 
-// Seconds each device is busy in a step: ops, and on devices that pay every tensor that enters or
-// leaves.
-std::vector<double> call_loads(const Problem& problem, const int32_t* placement);
-
 }  // namespace situate

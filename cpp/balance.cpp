@@ -82,7 +82,7 @@ void Balancer::count_all() {
 // Adds (or takes away) what the transfers of a tensor occupy.
 void Balancer::add_tensor(int tensor, double sign) {
   const auto& p = problem_;
-  if (p.signal[tensor] && !p.atomic) return;
+  if (p.signal[tensor]) return;
   const int source = device_[p.producer[tensor]];
   const int32_t* on = consumers_on_.data() + static_cast<size_t>(tensor) * p.d;
   double leaving = 0;

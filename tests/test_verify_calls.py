@@ -55,8 +55,8 @@ def test_calls_worked_out_by_hand() -> None:
     assert schedule.period(_problem()) == 6
 
 
-def test_a_transfer_that_takes_no_time_is_sent_and_received_within_rounding() -> None:
-    """The sums of a call's ops, in one order and in another, differ in their last bit."""
+def test_a_transfer_that_takes_no_time_is_sent_and_received_at_one_instant() -> None:
+    """The sums of a call's ops, in one order and in another, would differ in their last bit."""
     seconds = (0.1, 0.3, 0.1, 0.1, 0.3)
     ops = tuple(Op(f"op{i}", seconds={"*": taken}) for i, taken in enumerate(seconds))
     tensors = (Tensor("p", 0, 1, (1,), seconds=0.0), Tensor("q", 2, 1, (4,), seconds=0.0))
@@ -67,8 +67,8 @@ def test_a_transfer_that_takes_no_time_is_sent_and_received_within_rounding() ->
 
 
 @pytest.mark.parametrize("sent", [0.1, 0.2, 0.3, 0.7])
-def test_a_signal_that_is_sent_last_is_sent_and_received_within_rounding(sent: float) -> None:
-    """Behind a transfer that takes time, from a call that does not begin at 0."""
+def test_a_signal_beside_a_transfer_leaves_when_its_call_ends(sent: float) -> None:
+    """Sums of times in one order are exact, from a call that does not begin at 0 too."""
     for a, b, received in product((0.1, 0.2, 0.3, 0.7), repeat=3):
         ops = tuple(Op(f"op{i}", seconds={"*": s}) for i, s in enumerate((a, b, 1.0, 1.0)))
         tensors = (
@@ -79,6 +79,52 @@ def test_a_signal_that_is_sent_last_is_sent_and_received_within_rounding(sent: f
         graph = Graph("g", ops, tensors, control=((1, 3),))
         problem = Problem(graph, cluster, rules=RULES["dnn-partitioning"])
         schedule_calls(problem, np.arange(4, dtype=np.int32)).verify(problem)
+
+
+def _signal(synchronisation: float = 0.5) -> Problem:
+    """a on x; b, which waits for it, on y, and c on a CPU; d on another CPU waits for c."""
+    ops = tuple(Op(name, seconds={"*": 1.0}) for name in "abcd")
+    devices = (Device("x"), Device("y"), Device("cpu0", kind="cpu"), Device("cpu1", kind="cpu"))
+    cluster = Cluster("c", devices, (Link("*", "*", 1.0),), synchronisation=synchronisation)
+    graph = Graph("g", ops, control=((0, 1), (0, 2), (2, 3)))
+    return Problem(graph, cluster, rules=RULES["dnn-partitioning"])
+
+
+def test_a_signal_takes_its_time_and_occupies_no_call() -> None:
+    problem = _signal()
+    schedule = schedule_calls(problem, np.arange(4, dtype=np.int32))
+    schedule.verify(problem)
+    assert schedule.busy(problem).tolist() == [1, 1, 1, 1]
+    assert schedule.start.tolist() == [0, 1.5, 1.5, 3]
+    assert schedule.transfer_start.tolist() == [1, 1, 2.5]
+    assert schedule.transfer_end.tolist() == [1.5, 1.5, 3]
+    assert schedule.makespan == 4
+
+
+def test_a_signal_that_takes_no_time_is_not_listed() -> None:
+    schedule = schedule_calls(_signal(0), np.arange(4, dtype=np.int32))
+    assert (len(schedule.tensor), schedule.makespan) == (0, 3)
+
+
+def test_a_signal_that_leaves_before_its_call_ends() -> None:
+    problem = _signal()
+    schedule = schedule_calls(problem, np.arange(4, dtype=np.int32))
+    start = _changed(schedule.transfer_start, 0, -0.25)
+    end = _changed(schedule.transfer_end, 0, -0.25)
+    with pytest.raises(ScheduleError, match=r"edges of op 'a' to 'y' leaves at 0\.75, not at 1"):
+        replace(schedule, transfer_start=start, transfer_end=end).verify(problem)
+
+
+def test_a_call_before_a_signal_arrives() -> None:
+    problem = _signal()
+    schedule = schedule_calls(problem, np.arange(4, dtype=np.int32))
+    start, end = _changed(schedule.start, 1, -0.25), _changed(schedule.end, 1, -0.25)
+    with pytest.raises(ScheduleError, match="op 'b' or its call starts before op 'a' is over"):
+        replace(schedule, start=start, end=end).verify(problem)
+
+
+def test_a_makespan_that_is_not_the_last_end() -> None:
+    _rejects("makespan is 11.000000001, but the last end is 11.0", makespan=11.000000001)
 
 
 @pytest.mark.parametrize("chunk", range(5))

@@ -76,7 +76,8 @@ def loads(problem: Problem, placement: NDArray[np.int32]) -> Floats:
     """(d,) load of each device under atomic rules (Tarnawski et al., NeurIPS 2020).
 
     The seconds of its ops and, on an accelerator, of every tensor that enters or leaves it, once
-    per tensor. Where links make a tensor's time depend on the receiver, leaving takes the longest.
+    per tensor; signals occupy nothing. Where links make a tensor's time depend on the receiver,
+    leaving takes the longest.
     """
     d = problem.d
     of_ops = problem.seconds[np.arange(problem.n), placement]
@@ -91,7 +92,7 @@ def loads(problem: Problem, placement: NDArray[np.int32]) -> Floats:
 def crossings(
     problem: Problem, placement: NDArray[np.int32]
 ) -> tuple[Indices, Indices, Indices, NDArray[np.bool_]]:
-    """Every tensor with every other device that consumes it, by tensor, then device.
+    """Every tensor but signals with every other device that consumes it, by tensor, then device.
 
     Returns:
         tensor, source, target: (k,) indices.
@@ -100,7 +101,7 @@ def crossings(
     d = problem.d
     tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
     target = placement[problem.consumers]
-    crosses = target != placement[problem.producer[tensor]]
+    crosses = (target != placement[problem.producer[tensor]]) & ~signals(problem)[tensor]
     tensor, target = np.divmod(np.unique(tensor[crosses] * d + target[crosses]), d)
     source = placement[problem.producer[tensor]]
     longest_first = np.lexsort((-transfer_seconds(problem, tensor, source, target), tensor))

@@ -1,16 +1,17 @@
 """Rejects a schedule that breaks the atomic rules: an accelerator runs its ops as one call.
 
 Within its call an accelerator receives, computes and sends, one thing after the other. A tensor
-between two accelerators is listed twice: while one sends it and while the other receives it.
+between two accelerators is listed twice: while one sends it and while the other receives it. A
+signal is part of no call: it is listed once, from its producer's call to its consumers'.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from situate.replay import TOLERANCE, Floats, Replay, close, fail
+from situate.replay import Floats, Replay, close, fail
 from situate.throughput import crossings, loads, move_seconds
-from situate.timeline import Indices
+from situate.timeline import Indices, signals
 
 
 def check_calls(replay: Replay) -> None:
@@ -24,6 +25,7 @@ def check_calls(replay: Replay) -> None:
     for d in np.flatnonzero(np.bincount(call[call >= 0], minlength=len(load))):
         if not close(finish[d], begin[d] + load[d]):
             fail(f"the call of {replay.device(d)} does not take its load, {load[d]}")
+    _check_signals(replay, finish)
     _check_inputs(replay, begin, finish)
 
 
@@ -36,12 +38,13 @@ def _check_seconds(replay: Replay) -> None:
 
 
 def _check_rows(replay: Replay) -> None:
-    """Accelerators receive every tensor once, and send it once, to the slowest receiver."""
+    """Accelerators receive every tensor once, and send it once, to the slowest receiver; signals
+    that take time go once to every device."""
     s, p = replay.schedule, replay.problem
     pays = p.accelerators
     tensor, source, target, sent = crossings(p, s.placement)
     rows = tensor * p.d + target
-    needed = np.concatenate((rows[pays[target]], rows[sent & pays[source]]))
+    needed = np.concatenate((rows[pays[target]], rows[sent & pays[source]], _signalled(replay)))
     given = s.tensor.astype(np.int64) * p.d + s.target
     for key in np.setxor1d(needed, given):
         fail(f"{replay.move(key)} is {'missing' if key in needed else 'not needed'}")
@@ -51,11 +54,20 @@ def _check_rows(replay: Replay) -> None:
         fail(f"{replay.item(p.n + k)} leaves from {replay.device(s.source[k])}")
 
 
-def _calls(replay: Replay) -> Indices:
-    """The accelerator in whose call each item happens; -1 for ops on a CPU.
+def _signalled(replay: Replay) -> Indices:
+    """Signals to other devices, tensor times d plus target, where they take time."""
+    s, p = replay.schedule, replay.problem
+    tensor, target = replay.edges()
+    crosses = signals(p)[tensor] & (target != s.placement[p.producer[tensor]])
+    none = p.cluster.synchronisation == 0
+    return np.unique(tensor[crosses] * p.d + target[crosses])[: 0 if none else None]
 
-    Of two rows for one transfer, the earlier is the sender's; where it takes no time, rounding may
-    have put that behind the receiver's, and then it does not matter which is which.
+
+def _calls(replay: Replay) -> Indices:
+    """The accelerator in whose call each item happens; -1 for ops on a CPU, and for signals.
+
+    Of two rows for one transfer, the earlier is the sender's; where both are at one instant, it
+    does not matter which is which.
     """
     s, p = replay.schedule, replay.problem
     pays = p.accelerators
@@ -65,6 +77,7 @@ def _calls(replay: Replay) -> Indices:
     senders = np.append(again, False)[: len(order)] | ~pays[s.target[order]]
     rows = np.empty(len(order), np.int64)
     rows[order] = np.where(senders, s.source[order], s.target[order])
+    rows[signals(p)[s.tensor]] = -1
     return np.concatenate((np.where(pays[s.placement], s.placement, -1), rows))
 
 
@@ -78,25 +91,30 @@ def _spans(replay: Replay, call: Indices) -> tuple[Floats, Floats]:
 
 
 def _check_sequence(replay: Replay, call: Indices) -> None:
-    """A call receives first and sends last, one thing at a time; what takes no time, up to rounding
-    alone."""
+    """A call receives first and sends last, one thing at a time."""
     s, n = replay.schedule, replay.problem.n
     phase = np.ones(len(call), np.int64)
     phase[n:] = np.where(call[n:] == s.source, 2, 0)
-    instant = close(replay.start, replay.end)
-    begin = np.where(instant, replay.start * (1 - TOLERANCE), replay.start)
-    order = np.lexsort((replay.end, begin, phase, call))
+    order = np.lexsort((replay.end, replay.start, phase, call))
     order = order[call[order] >= 0]
     same = call[order][1:] == call[order][:-1]
-    start, end = replay.start[order][1:], replay.end[order][:-1]
-    rounded = (instant[order][1:] | instant[order][:-1]) & close(start, end)
-    for i in np.flatnonzero(same & (start < end) & ~rounded):
+    for i in np.flatnonzero(same & (replay.start[order][1:] < replay.end[order][:-1])):
         one, other = order[i], order[i + 1]
         fail(f"{replay.item(one)} and {replay.item(other)} are out of turn in their call")
 
 
+def _check_signals(replay: Replay, finish: Floats) -> None:
+    """They leave when their producer's call has ended, or on a CPU their producer."""
+    s, p = replay.schedule, replay.problem
+    producer = p.producer[s.tensor]
+    made = np.where(p.accelerators[s.source], finish[s.source], s.end[producer])
+    for k in np.flatnonzero(signals(p)[s.tensor] & (s.transfer_start != made)):
+        fail(f"{replay.item(p.n + k)} leaves at {s.transfer_start[k]}, not at {made[k]}")
+
+
 def _check_inputs(replay: Replay, begin: Floats, finish: Floats) -> None:
-    """A call, and an op on a CPU, waits for the ends of other calls and of ops on CPUs."""
+    """A call, and an op on a CPU, waits for the ends of other calls and of ops on CPUs, and for
+    signals to arrive."""
     s, p = replay.schedule, replay.problem
     pays = p.accelerators
     tensor, device = replay.edges()
@@ -104,6 +122,7 @@ def _check_inputs(replay: Replay, begin: Floats, finish: Floats) -> None:
     source = s.placement[producer]
     within = (source == device) & pays[device]
     ready = np.where(pays[source] & ~within, finish[source], s.end[producer])
+    ready += np.where(signals(p)[tensor] & (source != device), p.cluster.synchronisation, 0.0)
     start = np.where(pays[device] & ~within, begin[device], s.start[op])
-    for e in np.flatnonzero((start < ready) & ~close(start, ready)):
+    for e in np.flatnonzero(start < ready):
         fail(f"{replay.op(op[e])} or its call starts before {replay.op(producer[e])} is over")

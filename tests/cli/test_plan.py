@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from situate.graph import Graph, Op, Tensor
 from situate.plan import Plan
+from situate.writers import situate_json
 
 KEYS = {
     "method",
@@ -158,3 +160,16 @@ def test_a_dry_run_that_does_not_fit_says_so_and_exits_3(situate, model, tight_p
     assert run.status == 3
     assert "It does not fit: gpu" in run.out
     assert "does not fit in memory" in run.err
+
+
+def test_calls_that_wait_for_one_another_have_no_schedule_to_write(situate):
+    pins = {"a": "d0", "b": "d1", "c": "d0"}
+    ops = tuple(Op(name, seconds={"*": 1.0}, device=device) for name, device in pins.items())
+    tensors = (Tensor("t", 0, 1, (1,)), Tensor("u", 1, 1, (2,)))
+    situate_json.write(Graph("g", ops, tensors, rules="dnn-partitioning"), "g.json")
+    outputs = ("--schedule", "s.json", "--picture", "p.svg", "--out", "plan.json")
+    run = situate("plan", "g.json", "--cluster", "identical:2", *outputs, "--json", *QUICK)
+    assert run.status == 3
+    assert run.err.count("a schedule that never ends has no times") == 2
+    assert [run.json[key] for key in ("value", "makespan", "lower_bound")] == [None] * 3
+    assert [path.name for path in sorted(Path().iterdir())] == ["g.json", "plan.json"]

@@ -31,18 +31,30 @@ DATA = Path(__file__).parent.parent / "data" / "dnn-partitioning"
 
 def latency(problem: Problem, placement: list[int]) -> float:
     """By the definition: an accelerator's ops end with its call, which begins once all it reads
-    from elsewhere is there; an op on a CPU ends on its own. Infinite where calls go in a circle."""
+    from elsewhere is there; an op on a CPU ends on its own. A signal occupies no call and takes its
+    time between them. Infinite where calls go in a circle."""
     is_cpu = [device.kind == "cpu" for device in problem.cluster.devices]
     tensors = _tensors(problem)
     under_way: set[int] = set()
 
-    def reads(ops: list[int]) -> list[int]:
-        return [p for p, users in tensors for op in ops if op in users]
+    def signal(t: int) -> bool:
+        own = problem.graph.tensors[t].seconds if t < len(problem.graph.tensors) else None
+        return problem.size[t] == 0 and own is None
+
+    def reads(ops: list[int]) -> list[tuple[int, int]]:
+        return [(t, op) for t, (_, users) in enumerate(tensors) for op in ops if op in users]
+
+    def arrives(t: int, op: int) -> float:
+        producer = tensors[t][0]
+        crosses = placement[producer] != placement[op]
+        return end(producer) + (problem.cluster.synchronisation if signal(t) and crosses else 0.0)
 
     def load(device: int) -> float:
         ops = [op for op in range(problem.n) if placement[op] == device]
         total = sum(problem.seconds[op, device] for op in ops)
         for t, (producer, users) in enumerate(tensors):
+            if signal(t):
+                continue
             home, there = placement[producer], {placement[op] for op in users}
             if home == device and there - {device}:
                 total += max(problem.transfer_time(t, device, to) for to in there - {device})
@@ -58,11 +70,12 @@ def latency(problem: Problem, placement: list[int]) -> float:
             return math.inf
         under_way.add(node)
         if is_cpu[device]:
-            begin, takes = max(map(end, reads([op])), default=0.0), problem.seconds[op, device]
+            inputs, takes = reads([op]), problem.seconds[op, device]
         else:
             ops = [other for other in range(problem.n) if placement[other] == device]
-            outside = [p for p in reads(ops) if placement[p] != device]
-            begin, takes = max(map(end, outside), default=0.0), load(device)
+            inputs = [(t, op) for t, op in reads(ops) if placement[tensors[t][0]] != device]
+            takes = load(device)
+        begin = max((arrives(t, op) for t, op in inputs), default=0.0)
         under_way.discard(node)
         return float(begin + takes)
 
@@ -91,6 +104,7 @@ def test_calls_take_what_the_definition_says(chunk: int) -> None:
         assert makespan == pytest.approx(expected, rel=1e-12), seed
         schedule = schedule_calls(problem, placement)
         assert schedule.makespan == makespan
+        assert schedule.makespan == max(schedule.end.max(), schedule.transfer_end.max(initial=0.0))
         if np.isfinite(makespan):
             schedule.verify(problem, allow_overflow=True)
             finite += 1
@@ -201,6 +215,23 @@ def test_only_persistent_bytes_count() -> None:
     graph = Graph("g", ops, (Tensor("t", 0, 70, (1,)),))
     problem = Problem(graph, _small().cluster, "time", "dnn-partitioning")  # type: ignore[arg-type]
     assert schedule_calls(problem, np.array([1, 1], np.int32)).peak.tolist() == [0, 5, 0]
+
+
+def test_the_makespan_is_the_last_end_to_the_last_bit() -> None:
+    """A load is another sum than the ends of what it consists of."""
+    ops = tuple(Op(f"op{i}", seconds={"*": taken}) for i, taken in enumerate((0.1, 0.1, 0.7)))
+    graph = Graph("g", ops, (Tensor("t", 0, 1, (1,), seconds=0.1),), control=((1, 2),))
+    cluster = Cluster("c", (Device("x"), Device("y")), (Link("*", "*", 10.0, 0.25),))
+    problem = Problem(graph, cluster, rules=RULES["dnn-partitioning"])
+    schedule = schedule_calls(problem, np.array([0, 1, 1], np.int32))
+    assert schedule.makespan == 0.1 + 0.1 + 0.1 + 0.1 + 0.7 == schedule.end[2]
+    assert schedule.makespan != (0.1 + 0.1) + (0.1 + 0.1 + 0.7)
+
+
+def test_calls_that_wait_for_one_another_have_no_times() -> None:
+    schedule = schedule_calls(_small((0, 1), (1, 2)), np.array([0, 1, 0], np.int32))
+    times = (schedule.start, schedule.end, schedule.transfer_start, schedule.transfer_end)
+    assert np.isinf(np.concatenate(times)).all()
 
 
 def test_of_one_problem_the_core_makes_its_own_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from situate import _core
 from situate.cluster import Cluster, Device, Link
 from situate.evaluators.simulator import Simulator, core_problem
 from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.problem import RULES, Problem
 from situate.solvers.auto.pipeline import pipeline_order
 from tests.oracle.problems import random_problem
 from tests.solvers.families import chain, devices
@@ -150,6 +151,25 @@ def test_other_threads_run_while_a_rule_lists(rule: Callable[..., object]) -> No
     assert laps > 5
 
 
+@pytest.mark.parametrize("rules", ["situate", "regal", "dnn-partitioning"])
+def test_loads_that_are_kept_up_are_those_of_the_schedule(rules: str) -> None:
+    """Signals take time in these problems."""
+    for seed in range(60):
+        drawn = random_problem(seed)
+        problem = Problem(drawn.graph, drawn.cluster, "throughput", RULES[rules])
+        balancers = _core.make_balancers(
+            core_problem(problem),
+            seed,
+            1,
+            problem.allowed.argmax(axis=1)[problem.unit].astype(np.int32),
+            pipeline_order(problem),
+        )
+        balancers.run(0.1, 50, math.inf, 1)
+        _, period, placement = balancers.best(0)
+        schedule = Simulator(problem).schedule(placement, np.zeros(problem.n, np.float32))
+        assert period == pytest.approx(schedule.period(problem), rel=1e-9), seed
+
+
 def test_a_line_is_split_anew_at_every_step() -> None:
     """As if it were the first split: pieces of another step are others."""
     problem = Problem(chain(40, seconds=1.0), devices(1, 1, 1), "throughput")
@@ -242,7 +262,7 @@ import resource
 import numpy as np
 from situate import _core
 from situate.evaluators.simulator import core_problem
-from situate.problem import Problem
+from situate.problem import RULES, Problem
 from tests.solvers.families import chain, devices
 
 problem = Problem(chain(10_000), devices(*[1] * 250))

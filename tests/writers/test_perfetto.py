@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from situate.cluster import Cluster
-from situate.errors import MissingExtra, SituateError
+from situate.errors import MissingExtra, ScheduleError, SituateError
+from situate.evaluators.calls import schedule_calls
 from situate.graph import Graph, Op
 from situate.problem import RULES, Problem
 from situate.schedule import Schedule
@@ -63,6 +64,13 @@ def test_a_step_beyond_the_trace_clock_is_an_error_and_leaves_nothing(tmp_path: 
     with pytest.raises(SituateError, match="more nanoseconds than a trace can count"):
         write(problem, schedule(problem, [0]), tmp_path / "plan.pftrace")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_step_that_never_ends_is_an_error(tmp_path: Path) -> None:
+    problem = chain(3, rules=RULES["dnn-partitioning"])
+    waiting = schedule_calls(problem, np.array([0, 1, 0], np.int32))
+    with pytest.raises(ScheduleError, match="never ends"):
+        write(problem, waiting, tmp_path / "trace")
 
 
 def test_a_flow_leads_from_the_op_to_its_transfer(tmp_path: Path) -> None:

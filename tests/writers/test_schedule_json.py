@@ -3,11 +3,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from situate.errors import SituateError
+from situate.errors import ScheduleError, SituateError
+from situate.evaluators.calls import schedule_calls
 from situate.graph import Graph
-from situate.problem import Problem
+from situate.problem import RULES, Problem
 from situate.writers.schedule_json import write
 from tests.report.handmade import HOSTILE, chain, schedule
 
@@ -64,3 +66,11 @@ def test_hostile_names_survive_and_close_no_script(tmp_path: Path) -> None:
 def test_an_unwritable_path_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SituateError, match="cannot write"):
         write(chain(1), schedule(chain(1), [0]), tmp_path / "missing" / "s.json")
+
+
+def test_a_schedule_that_never_ends_is_not_written(tmp_path: Path) -> None:
+    problem = chain(3, rules=RULES["dnn-partitioning"])
+    waiting = schedule_calls(problem, np.array([0, 1, 0], np.int32))
+    with pytest.raises(ScheduleError, match="never ends"):
+        write(problem, waiting, tmp_path / "s.json")
+    assert not (tmp_path / "s.json").exists()

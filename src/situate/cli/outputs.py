@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import importlib.util
+import math
 import os
 import tempfile
 from collections.abc import Iterable
@@ -112,10 +113,15 @@ def _exists(path: str) -> bool:
 def write_outputs(
     result: Result, out: str | None, picture: str | None, schedule: str | None
 ) -> None:
-    """Write the plan, its schedule and its picture, each where it was asked for."""
+    """Write the plan, its schedule and its picture, each where it was asked for; the plan alone
+    where its schedule never ends."""
     if out is not None:
         result.plan.write(out)
         note(f"wrote {out}")
+    if not math.isfinite(result.makespan):
+        for path in filter(None, (schedule, picture)):
+            note(f"did not write {path}: a schedule that never ends has no times")
+        return
     write_schedule(result.problem, result.schedule, schedule)
     heading: dict[str, Any] = {"method": result.method}
     if result.problem.objective == "time":

@@ -11,9 +11,12 @@ from situate import _core
 from situate.evaluators.simulator import core_problem
 from situate.problem import Problem
 from situate.schedule import Schedule
+from situate.timeline import signals
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
+_Row = tuple["_Transfers", Floats, Floats]
+"""Transfers, when each starts and when it ends."""
 _Table = tuple[Ints, Ints, Ints, Floats, Floats]
 
 
@@ -24,19 +27,24 @@ def schedule_calls(
 
     A device that pays for its transfers receives, computes and sends in turn within its call. A
     tensor between two such devices is listed twice: while its producer's device sends it and
-    while its consumer's receives it. Ops on a CPU run one by one, any number at once. Where calls
-    wait for one another, the makespan is infinite and the times mean nothing.
+    while its consumer's receives it. A signal that takes time is listed once, outside all calls.
+    Ops on a CPU run one by one, any number at once. Where calls wait for one another, the makespan
+    is infinite, and so are all times.
 
     Args:
         problem, placement: what is scheduled.
         core: the problem as the core holds it, where that is known.
     """
     makespan, begin, _, op_end = _core.calls(core or core_problem(problem), placement)
-    start, end = _ready(problem, op_end), op_end.copy()
-    received = _received(problem, placement)
+    if not np.isfinite(makespan):
+        begin, op_end = np.full(problem.d, np.inf), np.full(problem.n, np.inf)
+    crossing = _crossing(problem, placement)
+    signal = signals(problem)[crossing.tensor]
+    received, signalled = crossing.of(~signal), crossing.of(signal & (crossing.seconds > 0))
     sent = received.slowest_of_each_tensor()
+    start, end = _ready(problem, placement, op_end), op_end.copy()
     order = np.array(problem.graph.order, np.int32)
-    rows: list[tuple[_Transfers, Floats]] = []
+    rows: list[_Row] = [_signalled(signalled, op_end[problem.producer[signalled.tensor]])]
     for device in np.flatnonzero(problem.accelerators):
         ops = order[placement[order] == device]
         entering, leaving = received.of(received.target == device), sent.of(sent.source == device)
@@ -44,7 +52,10 @@ def schedule_calls(
         times = np.cumsum(np.concatenate(([begin[device]], *turn)))
         first, last = len(entering.seconds), len(entering.seconds) + len(ops)
         start[ops], end[ops] = times[first:last], times[first + 1 : last + 1]
-        rows += [(entering, times[: first + 1]), (leaving, times[last:])]
+        rows += [
+            (entering, times[:first], times[1 : first + 1]),
+            (leaving, times[last:-1], times[last + 1 :]),
+        ]
     peak = np.zeros(problem.d, np.int64)
     np.add.at(peak, placement, problem.persistent)
     tensor, source, target, starts, ends = _table(rows)
@@ -63,11 +74,15 @@ def schedule_calls(
     )
 
 
-def _ready(problem: Problem, op_end: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n,) when all that an op reads is made; what a call makes is when the call ends."""
+def _ready(problem: Problem, placement: Ints, op_end: Floats) -> Floats:
+    """(n,) when all that an op reads is there; what a call makes is made when the call ends, and a
+    signal takes its time to other devices."""
     ready = np.zeros(problem.n)
-    producer = np.repeat(problem.producer, np.diff(problem.consumer_start))
-    np.maximum.at(ready, problem.consumers, op_end[producer])
+    tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    producer = problem.producer[tensor]
+    crosses = placement[producer] != placement[problem.consumers]
+    delay = np.where(signals(problem)[tensor] & crosses, problem.cluster.synchronisation, 0.0)
+    np.maximum.at(ready, problem.consumers, op_end[producer] + delay)
     return ready
 
 
@@ -92,7 +107,11 @@ class _Transfers:
         return falling.of(np.unique(falling.tensor, return_index=True)[1])
 
 
-def _received(problem: Problem, placement: NDArray[np.int32]) -> _Transfers:
+def _signalled(signalled: _Transfers, made: Floats) -> _Row:
+    return signalled, made, made + signalled.seconds
+
+
+def _crossing(problem: Problem, placement: Ints) -> _Transfers:
     """What devices receive, each tensor once."""
     of_edge = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
     source, target = placement[problem.producer[of_edge]], placement[problem.consumers]
@@ -105,13 +124,12 @@ def _received(problem: Problem, placement: NDArray[np.int32]) -> _Transfers:
     return _Transfers(tensor, source, target, seconds + problem.cluster.synchronisation)
 
 
-def _table(rows: list[tuple[_Transfers, Floats]]) -> _Table:
+def _table(rows: list[_Row]) -> _Table:
     """Tensors, sources, targets, starts and ends, sorted by start, end and tensor."""
-    none = np.empty(0, np.int32)
-    tensor = np.concatenate([none, *(t.tensor for t, _ in rows)])
-    source = np.concatenate([none, *(t.source for t, _ in rows)])
-    target = np.concatenate([none, *(t.target for t, _ in rows)])
-    start = np.concatenate([np.empty(0), *(times[:-1] for _, times in rows)])
-    end = np.concatenate([np.empty(0), *(times[1:] for _, times in rows)])
+    tensor = np.concatenate([t.tensor for t, _, _ in rows])
+    source = np.concatenate([t.source for t, _, _ in rows])
+    target = np.concatenate([t.target for t, _, _ in rows])
+    start = np.concatenate([start for _, start, _ in rows])
+    end = np.concatenate([end for _, _, end in rows])
     turn = np.lexsort((tensor, end, start))
     return tensor[turn], source[turn], target[turn], start[turn], end[turn]

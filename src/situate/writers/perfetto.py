@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from situate.atomic import write_bytes
 from situate.errors import MissingExtra, SituateError
 from situate.problem import Problem
+from situate.report.computing import check_times
 from situate.report.residency import residency
 from situate.report.text import printable, tensor_name
 from situate.schedule import Schedule
@@ -54,6 +55,7 @@ def write_beside(
 
 
 def _check_clock(problem: Problem, schedule: Schedule) -> None:
+    check_times(schedule)
     if schedule.makespan * NANOSECONDS[problem.graph.unit] >= 2**63:
         raise SituateError(
             f"the step takes {schedule.makespan:g} {problem.graph.unit}, more nanoseconds than a "

@@ -7,6 +7,7 @@ from typing import Any
 
 from situate.atomic import write_bytes
 from situate.problem import Problem
+from situate.report.computing import check_times
 from situate.report.text import tensor_name
 from situate.schedule import Schedule
 from situate.writers.json_bytes import json_bytes
@@ -16,8 +17,10 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     """Write the schedule as JSON; `docs/formats/schedule.md` describes it.
 
     Raises:
+        ScheduleError: the schedule never ends.
         SituateError: `path` cannot be written.
     """
+    check_times(schedule)
     write_bytes(path, json_bytes(content(problem, schedule)))
 
 
