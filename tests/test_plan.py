@@ -232,3 +232,37 @@ def test_the_name_of_a_graph_is_no_part_of_what_it_is() -> None:
     renamed = Problem(replace(problem.graph, name="other"), replace(problem.cluster, name="too"))
     assert isinstance(renamed.cluster, Cluster)
     assert _plan(problem).schedule(renamed).makespan == _plan(problem).makespan
+
+
+@pytest.mark.parametrize(
+    ("bound", "match"),
+    [
+        ("-1.0", "lower_bound"),
+        ("-1e-9", "lower_bound"),
+        ("NaN", "not a plan"),
+        ("Infinity", "not a plan"),
+        ("1e999", "not a plan"),
+        ("1e300", "lower_bound: must be between 0 and the plan's value"),
+        ("null", "lower_bound and value: must be numbers where the plan fits"),
+    ],
+)
+def test_a_bound_that_bounds_nothing_is_refused(bound: str, match: str, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    _plan().write(path)
+    plan = json.loads(path.read_text())
+    text = path.read_text().replace(json.dumps(plan["lower_bound"]), bound, 1)
+    path.write_text(text)
+    _rejected(match, lambda: Plan.read(path))
+
+
+def test_a_bound_beside_a_plan_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    _plan().write(path)
+    path.write_text(path.read_text().replace('"feasible": true', '"feasible": false'))
+    _rejected("lower_bound: must be null where the plan does not fit", lambda: Plan.read(path))
+
+
+@pytest.mark.parametrize("bound", [-1.0, float("nan"), float("inf"), 1e300])
+def test_a_plan_made_in_python_has_a_bound_of_sense(bound: float) -> None:
+    plan = _plan()
+    _rejected("lower_bound", lambda: msgspec.structs.replace(plan, lower_bound=bound))

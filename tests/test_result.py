@@ -41,6 +41,18 @@ def test_a_plan_that_does_not_fit_is_not_optimal() -> None:
     assert not result.optimal
 
 
+@pytest.mark.parametrize("objective", ["time", "memory", "throughput"])
+@pytest.mark.parametrize("method", ["single", "auto", "random"])
+def test_a_plan_that_does_not_fit_has_no_bound(method: str, objective: str) -> None:
+    """No plan fits: prices of memory that nobody can pay would give a bound above the value."""
+    problem = Problem(chain(4, persistent=3), devices(1, 2, memory=5), objective)  # type: ignore[arg-type]
+    result = solve(problem, method, evaluations=20)
+    assert (result.feasible, result.lower_bound, result.gap) == (False, None, math.inf)
+    assert result.plan.lower_bound is None
+    placed = Result.of(problem, result.placement)
+    assert (placed.lower_bound, placed.gap) == (None, math.inf)
+
+
 def test_figures_come_from_the_schedule() -> None:
     result = _result()
     assert result.makespan == 4
@@ -74,8 +86,8 @@ def test_the_plan_repeats_the_result(objective: str) -> None:
 def test_a_value_that_is_not_finite_is_none_in_the_plan() -> None:
     result = _result()
     endless = replace(result.schedule, makespan=math.inf)
-    plan = replace(result, value=math.inf, schedule=endless).plan
-    assert (plan.value, plan.makespan) == (None, None)
+    never = replace(result, value=math.inf, lower_bound=None, feasible=False, schedule=endless)
+    assert (never.plan.value, never.plan.makespan) == (None, None)
 
 
 def test_whatever_is_shown_of_a_problem_and_its_result_is_a_line() -> None:

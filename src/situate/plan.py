@@ -42,7 +42,11 @@ class Plan(
     `placement` maps op names to device names, the most urgent op first: its order is the priority
     that `decoder` turns into a schedule. Times are in the graph's `unit`, sizes in bytes. The
     hashes name the graph, the cluster and the measured costs that the plan was made for; that of
-    the costs is empty where there were none.
+    the costs is empty where there were none. A plan that does not fit has no lower bound.
+
+    Raises:
+        PlanError: a lower bound that is negative or above the value, one of a plan that does not
+            fit, or none of a plan that does.
     """
 
     graph: str
@@ -58,7 +62,7 @@ class Plan(
     evaluations: Annotated[int, NOT_NEGATIVE]
     seconds: Seconds
     value: Annotated[float, NOT_NEGATIVE] | None
-    lower_bound: float
+    lower_bound: Annotated[float, NOT_NEGATIVE] | None
     feasible: bool
     makespan: Seconds | None
     peak_memory: dict[str, Annotated[int, NOT_NEGATIVE]]
@@ -66,6 +70,18 @@ class Plan(
     costs_hash: str = ""
     version: int = 1
     made_by: str = f"situate {VERSION}"
+
+    def __post_init__(self) -> None:
+        bound, value = self.lower_bound, self.value
+        if not self.feasible:
+            if bound is not None:
+                raise PlanError("lower_bound: must be null where the plan does not fit")
+        elif bound is None or value is None:
+            raise PlanError("lower_bound and value: must be numbers where the plan fits")
+        elif not 0 <= bound <= value < float("inf"):
+            raise PlanError(
+                f"lower_bound: must be between 0 and the plan's value, {value}, got {bound}"
+            )
 
     def __repr__(self) -> str:
         about = f"{self.graph} on {self.cluster}, {self.method}"

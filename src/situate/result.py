@@ -27,7 +27,7 @@ class Progress:
         evaluations: decisions looked at.
         value: of the best plan so far, see `Result`; infinite before the first.
         feasible: whether that plan exceeds no device's capacity; False before the first.
-        lower_bound: no plan has a smaller value.
+        lower_bound: no plan that fits has a smaller value.
     """
 
     seconds: float
@@ -50,8 +50,9 @@ class Result:
         schedule: what the decoder makes of them.
         value: the objective: seconds (`time`), bytes (`memory`) or seconds between steps
             (`throughput`).
-        lower_bound: no plan has a smaller value.
-        feasible: whether no device's capacity is exceeded.
+        lower_bound: no plan that fits has a smaller value; None beside a plan that does not, which
+            it says nothing of.
+        feasible: whether no device's capacity is exceeded, and the step ends.
         evaluations: decisions looked at.
         seconds: wall time.
         seed: what the search's randomness came from.
@@ -68,7 +69,7 @@ class Result:
     order: NDArray[np.int32]
     schedule: Schedule
     value: float
-    lower_bound: float
+    lower_bound: float | None
     feasible: bool
     evaluations: int
     seconds: float
@@ -109,9 +110,10 @@ class Result:
     @property
     def gap(self) -> float:
         """How far above the lower bound the value is, as a fraction of the bound: exactly zero
-        where only rounding is between the two, infinite for a plan that does not fit, which the
-        bound says nothing of."""
-        return gap(self.problem, self.value, self.lower_bound) if self.feasible else float("inf")
+        where only rounding is between the two, infinite where there is no bound."""
+        if self.lower_bound is None or not self.feasible:
+            return float("inf")
+        return gap(self.problem, self.value, self.lower_bound)
 
     @property
     def optimal(self) -> bool:

@@ -27,6 +27,11 @@ def test_a_plan_that_does_not_fit_is_no_level():
     assert "single" not in levels([solve(problem(3_200), "post", evaluations=12)])
 
 
+def test_there_is_no_bound_where_nothing_fits():
+    results = [solve(problem(400), method, evaluations=12) for method in ("post", "heft")]
+    assert levels(results) == {}
+
+
 def test_the_expert_is_a_level_where_there_is_one():
     from situate import zoo
 

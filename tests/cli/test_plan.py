@@ -173,3 +173,27 @@ def test_calls_that_wait_for_one_another_have_no_schedule_to_write(situate):
     assert run.err.count("a schedule that never ends has no times") == 2
     assert [run.json[key] for key in ("value", "makespan", "lower_bound")] == [None] * 3
     assert [path.name for path in sorted(Path().iterdir())] == ["g.json", "plan.json"]
+
+
+def test_there_is_no_bound_where_nothing_fits(situate, model):
+    """Ops hold 400 bytes in all, and the one device has 399."""
+    device = 'name = "small"\n[[devices]]\nname = "small"\nkind = "gpu"\nmemory = "399 B"\n'
+    Path("small.toml").write_text(device)
+    command = ("plan", model, "--cluster", "small.toml", "--out", "plan.json", *QUICK)
+    run = situate(*command, "--json")
+    assert run.status == 3
+    assert [run.json[key] for key in ("feasible", "lower_bound", "gap")] == [False, None, None]
+    assert Plan.read("plan.json").lower_bound is None
+    text = situate(*command).out
+    assert "does not" in text or "no:" in text
+    assert "bound" not in text
+    assert "gap" not in text
+
+
+def test_a_comparison_has_no_bound_where_nothing_fits(situate, model):
+    device = 'name = "small"\n[[devices]]\nname = "small"\nkind = "gpu"\nmemory = "399 B"\n'
+    Path("small.toml").write_text(device)
+    command = ("compare", model, "--cluster", "small.toml", "--methods", "heft,auto", *QUICK)
+    assert "lower bound" not in situate(*command).out
+    rows = situate(*command, "--json").json["methods"]
+    assert {(row["lower_bound"], row["gap"]) for row in rows} == {(None, None)}

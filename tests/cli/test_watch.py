@@ -37,13 +37,15 @@ def test_before_any_step_ran_there_is_no_mean():
     watch = Watch(PROBLEM, "post", 12)
     watch.measured(0, measured(np.inf, np.inf))
     line = watch.progress(progress(2, 9.0, feasible=False))
-    assert "best never" in line
+    assert "best never, mean" in line
     assert "·, 2 failed" in line
 
 
 def test_other_methods_say_evaluations():
     line = Watch(PROBLEM, "auto").progress(progress(1000, 5.0, feasible=False))
-    assert line.startswith("auto: best 5.00 s, does not fit yet, bound 3.00 s, 1,000 evaluations")
+    assert line.startswith("auto: best 5.00 s, does not fit yet, 1,000 evaluations")
+    line = Watch(PROBLEM, "auto").progress(progress(1000, 5.0))
+    assert line.startswith("auto: best 5.00 s, bound 3.00 s, 1,000 evaluations")
 
 
 def test_the_curve_of_a_method_that_learns_holds_every_sample():

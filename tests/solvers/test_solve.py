@@ -47,7 +47,8 @@ def check(problem: Problem, result: Result) -> None:
         schedule.verify(problem, allow_overflow=not result.feasible)
     assert problem.allowed[problem.unit, result.placement].all()
     assert (np.sort(result.order) == np.arange(problem.n)).all()
-    assert result.value >= result.lower_bound or not result.feasible
+    assert (result.lower_bound is None) == (not result.feasible)
+    assert result.lower_bound is None or result.value >= result.lower_bound
     measured = {
         "time": schedule.makespan,
         "memory": schedule.peak.max(),

@@ -42,5 +42,6 @@ def levels(results: Sequence[Result]) -> dict[str, float]:
         with suppress(SituateError):
             known[method] = others.get(method) or solve(results[0].problem, method)
     times = {name: result.value for name, result in known.items() if result.feasible}
-    times["lower bound"] = max(result.lower_bound for result in results)
+    bounds = [result.lower_bound for result in results if result.lower_bound is not None]
+    times |= {"lower bound": max(bounds)} if bounds else {}
     return times | {name: result.value for name, result in others.items() if result.feasible}

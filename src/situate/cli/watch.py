@@ -64,19 +64,20 @@ class Watch:
         return Curve.of_improvements(self.method, self._looked_at, self._improvements)
 
     def _searching(self, progress: Progress) -> str:
-        state = "" if progress.feasible else ", does not fit yet"
-        return (
-            f"best {self._text(progress.value)}{state}, bound {self._text(progress.lower_bound)}, "
-            f"{progress.evaluations:,} evaluations"
-        )
+        state = self._bound(progress) or ", does not fit yet"
+        return f"best {self._text(progress.value)}{state}, {progress.evaluations:,} evaluations"
+
+    def _bound(self, progress: Progress) -> str:
+        """Of plans that fit, once there is one."""
+        return f", bound {self._text(progress.lower_bound)}" if progress.feasible else ""
 
     def _learning(self, progress: Progress) -> str:
         done = sum(map(len, self._batches))
         mean = self._means[-1] if self._means else np.nan
         failed = f", {self._failed:,} failed" if self._failed else ""
         return (
-            f"{done:,} of {self.samples:,} samples, best {self._text(self._best)}, bound "
-            f"{self._text(progress.lower_bound)}, mean of the last {WINDOW} {self._text(mean)} "
+            f"{done:,} of {self.samples:,} samples, best {self._text(self._best)}"
+            f"{self._bound(progress)}, mean of the last {WINDOW} {self._text(mean)} "
             f"{sparkline(self._means)}{failed}"
         )
 

@@ -88,8 +88,7 @@ def figures(result: Result) -> list[tuple[str, str]]:
         (OBJECTIVES[problem.objective], value_text(result.value, problem.objective, unit)),
         *[("expected here", expected_text(result))] * (result.expected != result.makespan),
         *[("measured", measured_text(result))] * (result.measured is not None),
-        ("lower bound", value_text(result.lower_bound, problem.objective, unit)),
-        ("gap", gap_text(result.gap)),
+        *_bound(result),
         *[("makespan", time_text(result.makespan, unit))] * (problem.objective != "time"),
         ("fits in memory", "yes" if result.feasible else over_text(problem, result.schedule)),
         *[("memory counted", ONE_STEP)] * (problem.objective == "throughput"),
@@ -98,6 +97,14 @@ def figures(result: Result) -> list[tuple[str, str]]:
         ("rules", problem.rules.name),
         ("search", f"{plural(result.evaluations, 'evaluation')} in {result.seconds:.2f} s"),
     ]
+
+
+def _bound(result: Result) -> list[tuple[str, str]]:
+    if result.lower_bound is None:
+        return []
+    problem = result.problem
+    bound = value_text(result.lower_bound, problem.objective, problem.graph.unit)
+    return [("lower bound", bound), ("gap", gap_text(result.gap))]
 
 
 def expected_text(result: Result) -> str:
@@ -174,10 +181,10 @@ def comparison(results: Sequence[Result]) -> RenderableType:
     made = table("", columns + "|measured" * run, (1, 2, 3, 4, 6))
     for result in ranked:
         _method_row(made, result, best=result is ranked[0] and result.feasible)
-    bound = max(result.lower_bound for result in ranked)
-    text = value_text(bound, problem.objective, problem.graph.unit)
     heading = Text(printable(f"{problem.graph.name} on {problem.cluster.name}"), "bold")
-    return Group(heading, made, Text(f"lower bound {text}", "dim"), Text(verdict(ranked)))
+    bounds = [dict(_bound(result))["lower bound"] for result in ranked if result.feasible]
+    lines = [Text(f"lower bound {bound}", "dim") for bound in bounds[:1]]
+    return Group(heading, made, *lines, Text(verdict(ranked)))
 
 
 def _method_row(made: Table, result: Result, best: bool) -> None:

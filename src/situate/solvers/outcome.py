@@ -27,7 +27,7 @@ def result_of(search: Search, method: str) -> Result:
         order=best.order,
         schedule=best.schedule,
         value=best.value,
-        lower_bound=search.lower_bound,
+        lower_bound=search.lower_bound if best.feasible else None,
         feasible=best.feasible,
         evaluations=search.evaluations,
         seconds=search.seconds,
