@@ -50,7 +50,8 @@ LEARNERS = (
     "colocrl",
     "hierarchical",
 )
-"""The methods that learn from measured step times alone."""
+"""The methods that learn from measured step times; their default groups are made with the graph's op
+seconds, see docs/methods/README.md."""
 
 DEFAULT_SECONDS = 10.0
 """The time limit of a search that is given no budget."""

@@ -1,4 +1,4 @@
-"""Methods that learn from measured step times alone: ask for placements, tell how they did."""
+"""Methods that learn from measured step times: ask for placements, tell how they did."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ State = Mapping[str, NDArray[np.generic]]
 
 
 class Learner(Protocol):
-    """A method that sees placements and their measured times, and nothing of the machine.
+    """A method that is told of placements and their measured times, and of nothing else of the
+    machine.
 
     All its randomness comes from its seed and the number of samples asked for so far, so that
     `state` need not hold a generator's insides.
