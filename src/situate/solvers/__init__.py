@@ -50,8 +50,8 @@ LEARNERS = (
     "colocrl",
     "hierarchical",
 )
-"""The methods that learn from measured step times; their default groups are made with the graph's op
-seconds, see docs/methods/README.md."""
+"""The methods that learn from measured step times; their default groups are made with the graph's
+op seconds, see docs/methods/README.md."""
 
 DEFAULT_SECONDS = 10.0
 """The time limit of a search that is given no budget."""
