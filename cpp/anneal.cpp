@@ -11,7 +11,9 @@ namespace situate {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
-constexpr int64_t steps_between_questions = 64;
+// The clock is asked after so many steps, or steps on so many ops: in a large network one takes as
+// long as a hundred in a small one.
+constexpr int64_t steps_between_questions = 64, ops_between_questions = 500'000;
 
 // A plan over capacity costs this much more at once, and more with every byte.
 constexpr double overflow_cost = 0.05;
@@ -54,8 +56,10 @@ void Annealer::restart(const int32_t* placement, const int32_t* order) {
 }
 
 void Annealer::run(double temperature, int64_t evaluations, const std::function<bool()>& ended) {
+  const int64_t steps =
+      std::clamp<int64_t>(ops_between_questions / problem_.n, 1, steps_between_questions);
   for (int64_t i = 0; i < evaluations; ++i) {
-    if (i % steps_between_questions == 0 && ended()) break;
+    if (i % steps == 0 && ended()) break;
     ++evaluations_;
     const int first = decision_->propose(random_, *blocks_);
     if (first < 0) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from itertools import product
 
 import numpy as np
@@ -92,3 +93,22 @@ def test_the_bound_is_what_the_dual_gives_at_its_weights_and_prices() -> None:
     costs = load.weight * problem.unit_seconds + load.price * problem.unit_persistent[:, None]
     paid = (load.price * problem.capacity).sum()
     assert load.seconds == pytest.approx(costs.min(axis=1).sum() - paid, rel=1e-9)
+
+
+def test_an_ascent_that_is_ended_gives_a_smaller_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at the clock takes a second."""
+    seconds = [[1, 2, 4], [5, 1, 2], [3, 3, 1], [2, 7, 5]] * 3
+    problem = _problem(seconds, [4] * 12, [20, 20, 30])
+    looks = itertools.count()
+    monkeypatch.setattr("time.perf_counter", lambda: next(looks))
+    ended = least_load(problem, until=5.0).seconds
+    assert next(looks) == 7
+    assert 0 < ended < least_load(problem).seconds
+
+
+@pytest.mark.parametrize("memory", [100, 30, 12])
+def test_devices_that_are_all_alike_share_the_work_evenly(memory: int) -> None:
+    """In a hundred bytes and in thirty it fits; in twelve it does not, which has no price."""
+    load = least_load(Problem(apart(15, persistent=4), devices(1, 1, memory=memory)))
+    assert load.seconds == pytest.approx(7.5)
+    assert load.price.tolist() == [0, 0]

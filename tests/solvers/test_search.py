@@ -12,7 +12,7 @@ from situate.errors import SituateError
 from situate.graph import Graph, Op
 from situate.problem import Problem
 from situate.result import Progress
-from situate.solvers.search import Search
+from situate.solvers.search import Found, Search
 from tests.solvers.families import apart, chain, devices, graph, problem
 
 
@@ -99,6 +99,35 @@ def test_the_budget_runs_out_by_time() -> None:
     assert _search(time_limit=0.0).finished()
     assert not _search(time_limit=1e9).finished()
     assert _search(time_limit=1e-9).finished()
+
+
+def test_what_takes_as_long_as_the_median_offer_is_begun_only_if_there_is_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, took = [0.0], iter((1.0, 3.0, 30.0, 3.0, 3.0))
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    search = _search(time_limit=60.0)
+    decode = search._decode
+
+    def slow(*given: Any) -> Found:
+        now[0] += next(took)
+        return decode(*given)
+
+    monkeypatch.setattr(search, "_decode", slow)
+    assert search.affords(1e9), "nothing is known yet"
+    for _ in range(5):
+        search.offer(*_on(0, 0, 0, 0), ["eager"])
+    assert search.affords(6)
+    assert not search.affords(7)
+    now[0] = 58.0
+    assert search.left() > 0
+    assert search.finished()
+
+
+def test_without_a_time_limit_there_is_time_for_everything() -> None:
+    search = _search(evaluations=1000)
+    search.offer(*_on(0, 0, 0, 0))
+    assert search.affords(1e9)
 
 
 def test_a_bound_that_is_met_ends_the_search() -> None:

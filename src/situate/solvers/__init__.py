@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -56,6 +57,9 @@ op seconds, see docs/methods/README.md."""
 DEFAULT_SECONDS = 10.0
 """The time limit of a search that is given no budget."""
 
+BOUNDING, BOUNDING_AT_LEAST = 0.2, 0.5
+"""Part of the time limit, and seconds at least, that the lower bound may take."""
+
 
 def solve(
     problem: Problem,
@@ -103,7 +107,7 @@ def solve(
         raise SituateError(f"learning: method {name!r} does not learn; those that do: {known}")
     if time_limit is None and evaluations is None and not learns:
         time_limit = DEFAULT_SECONDS
-    bound = lower_bound(problem)
+    bound = lower_bound(problem, _bounded_until(begin, time_limit))
     search = Search(
         problem, bound, time_limit, evaluations, seed, threads, on_progress, begin, learning
     )
@@ -113,6 +117,14 @@ def solve(
         if search.best is None:
             raise
     return result_of(search, name)
+
+
+def _bounded_until(begin: float, time_limit: float | None) -> float:
+    """What the clock says when the lower bound must be there; without a time limit it must not
+    decide."""
+    if time_limit is None:
+        return math.inf
+    return begin + max(BOUNDING_AT_LEAST, BOUNDING * time_limit)
 
 
 def _named(method: str | MakeLearner) -> tuple[str, Callable[[Search], None]]:

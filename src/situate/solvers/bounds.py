@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from situate.least_memory import least_peak
@@ -14,23 +16,29 @@ LEAST = float(np.finfo(np.float64).smallest_subnormal)
 """What a product of times as small as this may be off by, which no relative error covers."""
 
 
-def lower_bound(problem: Problem) -> float:
-    """No feasible plan of the problem has a smaller value. Seconds, or bytes for `memory`."""
+def lower_bound(problem: Problem, until: float = math.inf) -> float:
+    """No feasible plan of the problem has a smaller value. Seconds, or bytes for `memory`.
+
+    Args:
+        problem: what is to be planned.
+        until: what `time.perf_counter` says when the ascent for the load ends, were it not at its
+            best by then.
+    """
     if problem.objective == "memory":
         return float(least_peak(problem))
     if problem.objective == "throughput":
-        bound = max(least_load(problem).seconds, float(problem.fastest.max()))
+        bound = max(least_load(problem, until).seconds, float(problem.fastest.max()))
     else:
-        bound = _least_time(problem)
+        bound = _least_time(problem, until)
     bound = max(0.0, bound * (1 - rounding(problem)) - LEAST * (problem.n + problem.d))
     return float(np.ceil(bound)) if _whole_numbers(problem) else bound
 
 
-def _least_time(problem: Problem) -> float:
+def _least_time(problem: Problem, until: float) -> float:
     paths = Paths.of(problem)
     if problem.transfers == "atomic":
         return paths.longest
-    load = least_load(problem)
+    load = least_load(problem, until)
     return max(paths.longest, load.seconds, least_window(problem, paths, load))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +34,7 @@ class Load:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # prices of endless times bound nothing
-def least_load(problem: Problem) -> Load:
+def least_load(problem: Problem, until: float = math.inf) -> Load:
     """Seconds that the busiest device must work, whatever the placement.
 
     The dual of the linear program that spreads every unit over the devices it may run on, within
@@ -41,7 +43,12 @@ def least_load(problem: Problem) -> Load:
         sum_u min_d (w_d seconds[u, d] + l_d bytes[u]) - sum_d l_d capacity[d]
 
     is a bound. Weights rise where the work falls (multiplicative weights), prices where memory
-    overflows.
+    overflows. On devices that are all alike the shares are equal, and where everything fits, prices
+    of memory that is enough for all are zero.
+
+    Args:
+        problem: a graph on a cluster.
+        until: what `time.perf_counter` says when the ascent has to end.
     """
     seconds = np.where(problem.allowed, problem.unit_seconds, np.inf)
     held = problem.unit_persistent.astype(np.float64)
@@ -51,13 +58,15 @@ def least_load(problem: Problem) -> Load:
     tight = held.sum() > problem.capacity.min()
     weight = np.full(len(count), 1 / count.sum())
     price = np.zeros(len(count))
-    if len(count) == 1 and not tight:
+    if len(count) == 1:
         return Load(float(seconds.sum() / count[0]), weight[kind_of], price[kind_of])
     rows, row_of = _distinct(np.column_stack([seconds, held]))
     times = np.bincount(row_of)
     seconds, held = rows[:, :-1], rows[:, -1]
     best, slack = Load(0.0, weight[kind_of], price[kind_of]), rounding(problem)
     for step in range(ITERATIONS):
+        if time.perf_counter() > until:
+            break
         cost = weight * seconds + price * held[:, None]
         choice = cost.argmin(axis=1)
         cheapest = (cost.min(axis=1) * times).sum()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,9 @@ from situate.solvers.learner import Learning
 
 Order = NDArray[np.int32]
 Placement = NDArray[np.int32]
+
+REMEMBERED = 9
+"""Of so many offers the median is what the next one is expected to take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +101,7 @@ class Search:
         self.measurements: list[Measurements] = []
         self.measured_best: float | None = None
         self._on_progress = on_progress
+        self._took: deque[float] = deque(maxlen=REMEMBERED)
 
     def beside(self, evaluations: int) -> Search:
         """Another search of the same problem, in the time of this one."""
@@ -156,8 +161,17 @@ class Search:
         return max(0.0, min(fractions))
 
     def finished(self) -> bool:
-        """Whether the budget is spent or the bound is met."""
-        return self.left() <= 0 or self.proved()
+        """Whether the budget is spent, what is left of the time is not enough for another offer, or
+        the bound is met."""
+        return self.left() <= 0 or not self.affords(1) or self.proved()
+
+    def affords(self, offers: float) -> bool:
+        """Whether what is left of the time is enough for what takes as long as so many offers: the
+        unit of what cannot be ended halfway, so that a limit holds on any machine and any graph."""
+        if self.time_limit is None or not self._took:
+            return True
+        expected = sorted(self._took)[len(self._took) // 2]
+        return self.seconds + offers * expected <= self.time_limit * (1 - self.reserve)
 
     def evaluated(self) -> bool:
         """Whether a limit of evaluations is spent."""
@@ -179,9 +193,11 @@ class Search:
     ) -> Found:
         """Decode a decision by each decoder and return the best of them; keep it if it is better
         than all before it, or with `ties` as good."""
+        begin = self.seconds
         found = [self._decode(placement, order, by) for by in decoders or self.decoders]
         self.evaluations += len(found)
         best = min(found, key=lambda f: f.score)
+        self._took.append(self.seconds - begin)
         if self.best is None or best.score < self.best.score:
             self.history.append((self.seconds, self.evaluations, best.value))
             self.best = best

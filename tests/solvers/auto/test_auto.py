@@ -6,6 +6,7 @@ import dataclasses
 import math
 import signal
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from situate.cluster import Cluster, Device, Link
 from situate.decoding import priority_of
 from situate.evaluators.simulator import Simulator
 from situate.graph import Graph, Op, Tensor
+from situate.grouping import heavy_edge
 from situate.problem import RULES, Problem
-from situate.result import Result
+from situate.result import Progress, Result
 from situate.solvers import solve
+from situate.solvers.auto import critical
 from situate.solvers.auto.blocks import Blocks
 from situate.solvers.auto.pipeline import pipeline_order
 from situate.solvers.auto.slices import SLICES
@@ -286,3 +289,43 @@ def test_all_rules_are_heard_however_short_the_time() -> None:
     tight = families.problem("fork")
     best = min(solve(tight, rule, time_limit=10).value for rule in ("single", "heft", "etf"))
     assert solve(tight, "auto", time_limit=0).value <= best < solve(tight, "single").value
+
+
+class Clock:
+    """A clock that stands still but for what is said to take time: decoding a plan 1 s, simulating
+    one 0.5 s, dividing the graph 8 s, a slice of annealing 0.5 s."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        patch.setattr("time.perf_counter", lambda: self.now)
+        patch.setattr(import_module("situate.solvers.auto.slices"), "SLICE", 1e-3)
+        patch.setattr(Simulator, "schedule", self._taking(1.0, Simulator.schedule))
+        patch.setattr(Simulator, "evaluate", self._taking(0.5, Simulator.evaluate))
+        patch.setattr(heavy_edge, "partitions", self._taking(8.0, heavy_edge.partitions))
+        patch.setattr(critical, "folded", self._taking(6.0, critical.folded))
+
+    def _taking(self, seconds: float, function: Any) -> Any:
+        def slow(*given: Any, **named: Any) -> Any:
+            self.now += seconds
+            return function(*given, **named)
+
+        return slow
+
+    def report(self, _: Progress) -> None:
+        self.now += 0.5
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("family", ["layered", "tight"])
+def test_a_time_limit_holds_however_long_a_plan_takes_to_decode(
+    family: str, objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rules are heard in any case; what comes then is begun only if there is time for it."""
+    small = families.problem(family, objective)
+    monkeypatch.setattr("situate.solvers.search.gap", lambda *_: 1.0)  # nothing ends it before
+    for limit in (40, 58, 130):
+        with monkeypatch.context() as patch:
+            clock = Clock(patch)
+            result = solve(small, time_limit=limit, threads=1, on_progress=clock.report)
+            assert result.seconds == clock.now <= 1.05 * limit, limit
+    assert clock.now > 0.8 * limit

@@ -16,7 +16,7 @@ from situate.solvers.auto.critical import move_critical, phase_lines
 from situate.solvers.auto.exchange import exchange
 from situate.solvers.auto.fitted import offer_fitted
 from situate.solvers.auto.live import orders_count
-from situate.solvers.auto.one_device import keep_to_one_device
+from situate.solvers.auto.one_device import candidates, keep_to_one_device
 from situate.solvers.auto.pipeline import offer_pipelines
 from situate.solvers.auto.rank import by_rank
 from situate.solvers.auto.shares import offer_shares
@@ -50,6 +50,10 @@ rest."""
 EVALUATIONS_TO_RECOVER = 100
 """Evaluations an op from which on annealing begins hot."""
 
+SETTING_OUT, LINING_UP = 15, 10
+"""What annealing does before its first slice takes no longer than so many offers, and the lines of
+critical moves."""
+
 BLOCKS_AT_LEAST, BLOCKS_AT_MOST = 20, 2
 """One move in so many concerns a whole block: seldom in a long search, often in a short one."""
 
@@ -59,7 +63,7 @@ def run(search: Search) -> None:
     search.reserve = TIDYING
     _improve(search)
     search.reserve, search.second_order = 0.0, None
-    tidy(search)
+    tidy(search, candidates(search))
     keep_to_one_device(search)
 
 
@@ -91,6 +95,8 @@ def _improve(search: Search, for_loads: bool = False) -> None:
     offer_fitted(search)
     if full := outgrown(search):
         offer_stretches(search)
+    if search.finished():
+        return
     for _ in draw(search, SAMPLES):
         if search.left() < 1 - DRAWING:
             break
@@ -98,6 +104,8 @@ def _improve(search: Search, for_loads: bool = False) -> None:
         return
     offer_pipelines(search)
     exchange(search)
+    if search.finished():
+        return
     if not by_load:
         _shorten(search, full and not for_loads)
         return
@@ -148,7 +156,10 @@ def _make_fit(search: Search) -> None:
 
 
 def _anneal(search: Search, full: bool = False) -> None:
-    """Simulated annealing over placement and order (Kirkpatrick et al., Science 220, 1983)."""
+    """Simulated annealing over placement and order (Kirkpatrick et al., Science 220, 1983), where
+    there is time for what comes before its first slice."""
+    if not search.affords(SETTING_OUT + LINING_UP * full):
+        return
     found = best(search)
     lines = phase_lines(search.problem) if full else []
     core = search.simulator.core

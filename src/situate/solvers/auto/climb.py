@@ -35,6 +35,9 @@ depends on what it moves first."""
 SEEDS = 2**32
 """So many seeds a search may have; the second ascent's is that much further."""
 
+SETTING_OUT = 20
+"""What comes before the first step takes no longer than so many offers."""
+
 UNHEARD = 50
 """Evaluations until the search, and with it the user, hears again of what is better."""
 
@@ -47,7 +50,7 @@ def climb(search: Search) -> None:
     device in one step, where annealing, whose ops keep their order, goes through worse plans.
     Where there is time for it, two ascents set out and the better goes on.
     """
-    if search.finished():
+    if search.finished() or not search.affords(SETTING_OUT):
         return
     *partitions, parts = _partitions(search.problem)
     offer_parts(search, parts)

@@ -8,11 +8,19 @@ from situate.expected import expected_seconds
 from situate.solvers.search import Search
 
 
+def candidates(search: Search) -> int:
+    """Plans that `keep_to_one_device` may look at."""
+    problem = search.problem
+    if problem.costs is None or problem.objective != "time":
+        return 0
+    return int(problem.allowed.all(axis=0).sum())
+
+
 def keep_to_one_device(search: Search) -> None:
     """Take the best plan on one device where that on several is faster by no more than what devices
     are expected to cost one another."""
     problem, best = search.problem, search.best
-    if problem.costs is None or problem.objective != "time" or best is None or not best.feasible:
+    if not candidates(search) or best is None or not best.feasible:
         return
     if len(np.unique(best.placement)) == 1:
         return

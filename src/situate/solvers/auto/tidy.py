@@ -11,23 +11,29 @@ from situate.solvers.search import Placement, Search
 DECODINGS = 500
 """Most plans that tidying may decode."""
 
+LOOK = 2
+"""Looking for what is stray takes less than so many offers."""
+
 Moves = NDArray[np.int64]
 """Rows of (unit, device)."""
 
 
-def tidy(search: Search) -> None:
+def tidy(search: Search, keep: int = 0) -> None:
     """Move parameters and inputs to the one device that reads them where no plan gets worse by it.
 
     A transfer over an idle channel is free in the model, and a nuisance in life.
+
+    Args:
+        search: whose best plan is tidied.
+        keep: offers that must have time afterwards.
     """
-    if search.best is None or "calls" in search.decoders:
+    if search.best is None or "calls" in search.decoders or not search.affords(keep + LOOK):
         return
-    deadline = np.inf if search.time_limit is None else search.time_limit
     todo = [stray(search.problem, search.best.placement)]
     most = search.evaluations + DECODINGS
     if search.evaluation_limit is not None:
         most = min(most, search.evaluation_limit)
-    while todo and search.seconds < deadline and search.evaluations < most:
+    while todo and search.affords(keep + 1) and search.evaluations < most:
         moves = todo.pop()
         half = len(moves) // 2
         if len(moves) and not _accepts(search, moves) and half:
