@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from situate.cluster import Cluster, Device, Link
-from situate.costs.measured import Costs, MeasuredDevice
+from situate.costs.measured import Costs, MeasuredDevice, Timing
 from situate.errors import GraphError, SituateError
 from situate.graph import Graph, MachineDevice, Op, Tensor
 from situate.problem import RULES, UNLIMITED, Problem, Rules
@@ -393,3 +393,17 @@ def test_times_without_a_unit_do_not_meet_links_in_bytes_per_second():
     with pytest.raises(SituateError, match=r"times without a unit.*Cluster\.identical"):
         Problem(graph, cluster(GPU, CPU))
     assert Problem(graph, Cluster.identical(2)).n == 1
+
+
+def test_ops_that_the_costs_do_not_know_are_told_of():
+    """As the command line does; one that brings its own seconds needs none."""
+    graph = Graph("g", (Op("a", flops=1, signature="x"), Op("b", flops=1), *ops("c")))
+    rates = {"flops": {"float32": 1.0}}
+    machine = cluster(Device("gpu0", **rates), Device("gpu1", **rates))
+    measured = MeasuredDevice("gpu0", "gpu", seconds={"x": Timing(1.0, 1.0, 1.0, 5)})
+    costs = Costs(machine="m", date="", versions={}, devices=[measured])
+    message = "costs: 1 of 2 ops were not measured on gpu0, gpu1: their times are estimates"
+    with pytest.warns(UserWarning, match=message):
+        Problem(graph, machine, costs=costs)
+    with pytest.warns(UserWarning, match="costs: no op was measured on gpu0, gpu1"):
+        Problem(Graph("g", (Op("b", flops=1),)), machine, costs=costs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.cluster import OWN_MACHINE, Cluster
-from situate.costs.lookup import workspace_of
+from situate.costs.lookup import estimated, workspace_of
 from situate.costs.measured import Costs
 from situate.costs.roofline import op_seconds
 from situate.errors import GraphError, SituateError, nearest
@@ -82,7 +83,8 @@ class Problem:
     """A graph on a cluster; `costs` are what ops took where they were measured.
 
     Without a cluster it is the machine that the graph's own file brings (`Graph.machine`), without
-    rules those that the file says (`Graph.rules`).
+    rules those that the file says (`Graph.rules`). A warning names the devices on which the costs
+    do not say what an op takes.
 
     With n ops, d devices and m tensors (the graph's, then one of size zero for every op that
     control edges leave), the arrays are:
@@ -140,6 +142,8 @@ class Problem:
         self._check_finite()
         if self.costs is not None:
             self._check_workspace()
+            for line in estimated(self.graph, self.cluster.devices, self.costs):
+                warnings.warn(line, stacklevel=1)  # of this place, so that it is said once
 
     def _cluster(self) -> Cluster:
         given: Cluster | None = self.cluster

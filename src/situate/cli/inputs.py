@@ -10,7 +10,6 @@ from contextlib import redirect_stdout
 from situate import zoo
 from situate.cli.terminal import note, working
 from situate.cluster import OWN_MACHINE, Cluster
-from situate.costs.lookup import coverage, measured_as
 from situate.costs.measured import Costs
 from situate.errors import PlanError, SituateError, nearest
 from situate.graph import Graph
@@ -79,8 +78,6 @@ def read_problem(
     problem = Problem(graph, chosen, goal, find_rules(rules or graph.rules), measured)
     if graph.rules != (rules or "situate"):
         _say_rules(graph, rules)
-    if measured is not None:
-        _say_costs(graph, chosen, measured)
     return problem
 
 
@@ -123,24 +120,6 @@ def _say_rules(graph: Graph, rules: str | None) -> None:
         note(f"rules: {graph.rules}, those of the {graph.source} format; --rules changes them")
     else:
         note(f"rules: {rules}, not those of the {graph.source} format ({graph.rules})")
-
-
-def _say_costs(graph: Graph, cluster: Cluster, costs: Costs) -> None:
-    """What the costs leave to the roofline."""
-    missing: dict[str, list[str]] = {}
-    of_sort: dict[str, tuple[int, int]] = {}
-    for device in cluster.devices:
-        known_as = measured_as(device, costs)
-        sort = known_as.name if known_as else ""
-        if sort not in of_sort:
-            of_sort[sort] = coverage(graph, device, costs)
-        known, working = of_sort[sort]
-        if known < working:
-            what = f"{working - known} of {working} ops were not" if known else "no op was"
-            missing.setdefault(f"costs: {what} measured on", []).append(device.name)
-    for what, names in missing.items():
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        note(f"warning: {what} {', '.join(names[:3])}{more}: their times are estimates")
 
 
 def read_planned(

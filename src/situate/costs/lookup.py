@@ -70,6 +70,26 @@ def coverage(graph: Graph, device: Device, costs: Costs) -> tuple[int, int]:
     return int(np.isfinite(seconds_of(working, device, costs)).sum()), len(working)
 
 
+def estimated(graph: Graph, devices: Sequence[Device], costs: Costs) -> list[str]:
+    """What the costs leave to the roofline, a line for all devices of which the same is to say."""
+    missing: dict[str, list[str]] = {}
+    of_sort: dict[str, tuple[int, int]] = {}
+    for device in devices:
+        known_as = measured_as(device, costs)
+        sort = known_as.name if known_as else ""
+        if sort not in of_sort:
+            of_sort[sort] = coverage(graph, device, costs)
+        known, working = of_sort[sort]
+        if known < working:
+            what = f"{working - known} of {working} ops were not" if known else "no op was"
+            missing.setdefault(f"costs: {what} measured on", []).append(device.name)
+    return [
+        f"{what} {', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: "
+        "their times are estimates"
+        for what, names in missing.items()
+    ]
+
+
 def rates(device: Device, costs: Costs | None) -> Rates:
     """Of the measured device that stands for this one; else the device's own, at the efficiencies
     that it states itself, that were fitted on a device of its kind (no more than its peaks), or
