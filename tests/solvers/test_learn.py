@@ -443,3 +443,19 @@ class OneByOne(SimulatedMachine):
         if first >= self.most:
             raise SystemExit
         return super().measure(placements, first)
+
+
+def test_no_batch_is_begun_that_there_is_no_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve samples a batch, each of a second."""
+    now = [0.0]
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    simulate = SimulatedMachine.measure
+
+    def slow(machine: SimulatedMachine, placements: Any, first: int) -> Measurements:
+        now[0] += len(placements)
+        return simulate(machine, placements, first)
+
+    monkeypatch.setattr(SimulatedMachine, "measure", slow)
+    problem = Problem(fork(6), devices(1, 2))
+    result = solve(problem, "ppo", time_limit=40, learning=Learning(settings="paper"))
+    assert (len(result.samples), result.seconds) == (36, 36.0)

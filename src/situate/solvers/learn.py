@@ -137,12 +137,14 @@ class _Run:
             ) from None
 
     def _step(self, k: int) -> None:
+        begin = self.search.seconds
         placements = self.asking.ask(self.done, k)
         measurements = self._measure(self.done, placements)
         self._count(self.done, placements, measurements)
         self.learner.tell(placements, measurements)
         self.done += k
         self.study.keep(self.done, self.asking.state)
+        self.search.took(self.search.seconds - begin)
 
     def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
         """What the study already holds of these samples, and the rest from the machine."""

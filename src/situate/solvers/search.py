@@ -165,6 +165,10 @@ class Search:
         the bound is met."""
         return self.left() <= 0 or not self.affords(1) or self.proved()
 
+    def took(self, seconds: float) -> None:
+        """Remember what an offer, or a batch of a method that learns, took."""
+        self._took.append(seconds)
+
     def affords(self, offers: float) -> bool:
         """Whether what is left of the time is enough for what takes as long as so many offers: the
         unit of what cannot be ended halfway, so that a limit holds on any machine and any graph."""
@@ -197,7 +201,7 @@ class Search:
         found = [self._decode(placement, order, by) for by in decoders or self.decoders]
         self.evaluations += len(found)
         best = min(found, key=lambda f: f.score)
-        self._took.append(self.seconds - begin)
+        self.took(self.seconds - begin)
         if self.best is None or best.score < self.best.score:
             self.history.append((self.seconds, self.evaluations, best.value))
             self.best = best
