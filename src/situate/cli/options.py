@@ -96,7 +96,7 @@ TimeLimit = Annotated[
     float | None,
     typer.Option(
         callback=_positive,
-        help="Seconds to search. Default: 10, or no limit where --evaluations is given.",
+        help="Seconds from the model that was read to the plan. Default: 10, or no limit where --evaluations is given.",
     ),
 ]
 Evaluations = Annotated[
