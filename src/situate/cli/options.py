@@ -96,7 +96,8 @@ TimeLimit = Annotated[
     float | None,
     typer.Option(
         callback=_positive,
-        help="Seconds from the model that was read to the plan. Default: 10, or no limit where --evaluations is given.",
+        help="Seconds that planning may take once the model is read. Default: 10, or no limit "
+        "where --evaluations is given.",
     ),
 ]
 Evaluations = Annotated[
