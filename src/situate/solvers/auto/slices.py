@@ -19,6 +19,9 @@ MOST = 2**31
 CHAINS = 2
 """Chains of a search that is limited by evaluations alone: as many at any number of threads."""
 
+OFFERS = 4
+"""Offers of what its chains have found that a slice is expected to end with, at most."""
+
 ROUNDS = (0.2, 0.5, 1.0)
 """Ends of the cooling rounds, as fractions of the budget; each round starts from the best plan."""
 
@@ -39,9 +42,10 @@ def chains_of(search: Search) -> int:
 
 def slices(search: Search, chains: int) -> Iterator[tuple[float, int, bool]]:
     """Temperature (relative), evaluations a chain and whether a round begins, until the budget ends
-    or a slice evaluates nothing."""
+    but for the time that what a slice finds is offered in, or a slice evaluates nothing."""
     begin, current, before = 1 - search.left(), -1, -1
-    while not search.finished() and search.evaluations > before:
+    offers = min(chains, OFFERS)
+    while not search.finished() and search.affords(offers) and search.evaluations > before:
         before = search.evaluations
         done = (1 - search.left() - begin) / max(1 - begin, 1e-9)
         now = next((r for r, end in enumerate(ROUNDS) if done < end), len(ROUNDS) - 1)
