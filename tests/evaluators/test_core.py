@@ -222,6 +222,14 @@ def test_bytes_that_overflow_are_refused() -> None:
         balancers.weigh(0, np.zeros(2, np.int64), np.full(2, -(2**63)))
 
 
+def test_annealing_looks_at_the_clock_more_often_where_a_move_takes_longer() -> None:
+    problem = Problem(chain(25_000), devices(1, 1))
+    placement, order = np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32)
+    annealers = _core.make_annealers(core_problem(problem), "time", 0, 1, placement, order)
+    annealers.run(0.0, 10**6, 1e-5, 1)
+    assert annealers.evaluations <= 20
+
+
 def test_a_tensor_sent_back_and_forth_does_not_overflow() -> None:
     """2^53 bytes with consumers on two devices in turn: each is counted more than 2^10 times, and
     what had come out below zero seemed to fit."""
