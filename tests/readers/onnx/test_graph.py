@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from situate.errors import GraphError, ReadError
 from situate.readers import onnx
-from tests.readers.models import graph, loaded, model, node, scalar, value, weight
+from tests.readers.models import graph, loaded, model, node, value, weight
 
 OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("acme", 1)]
 X, Y = value("x", [4, 8]), value("y", None)
@@ -101,18 +101,6 @@ def test_a_body_holds_what_it_states_itself():
     assert g.ops[2].persistent == 4 * (5 + 2 * 64)
 
 
-def test_a_loop_counts_once_and_says_so():
-    body = graph(
-        [node("Identity", "c", "d"), node("Relu", "s", "t")],
-        [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL), value("s", [4, 8])],
-        [value("d", [], TensorProto.BOOL), value("t", [4, 8])],
-    )
-    nodes = [node("Loop", "n - x", "y", body=body)]
-    g = onnx.read(model(nodes, [X], [value("y", [4, 8])], [scalar("n", 9)]), "")
-    assert g.ops[1].flops == 32
-    assert "1 loop counts as one iteration" in g.warnings
-
-
 def test_an_output_that_is_an_input_or_a_constant_is_no_matter():
     g = onnx.read(model([node("Relu", "x", "y")], [X], [X, value("w", [2])], [weight("w", 2)]), "")
     assert [t.name for t in g.tensors if t.output] == ["x"]
@@ -146,10 +134,6 @@ def test_a_function_is_spread_out():
             [node("Magic", "x", "y", domain="acme")],
             "the shape of 'y' cannot be inferred.*value_info",
         ),
-        (
-            [node("SequenceConstruct", "x x", "s"), node("SequenceAt", "s i", "y")],
-            "op 's': 's' is of type sequence, and only tensors are read: export the model without",
-        ),
     ],
 )
 def test_a_broken_model_is_named(nodes, message):
@@ -160,7 +144,7 @@ def test_a_broken_model_is_named(nodes, message):
 
 @pytest.mark.parametrize("kind", ["Reshape", "Identity", "Relu"])
 def test_a_node_without_inputs_is_an_error(kind):
-    with pytest.raises(ReadError, match=f"shape inference failed: .*{kind}.*Input 0"):
+    with pytest.raises(ReadError, match=f"shape inference failed: .*{kind}"):
         onnx.read(model([node(kind, "", "y")], [X], [value("y", [4, 8])]), "")
 
 

@@ -8,7 +8,7 @@ pytest.importorskip("onnx")
 
 from situate.readers.onnx.shapes import Info, Shapes
 from situate.readers.onnx.work import dtype, work
-from tests.readers.models import graph, node, value
+from tests.readers.models import node
 
 SHAPES = {
     "image": (2, 3, 8, 8),
@@ -83,18 +83,6 @@ def test_a_gather_reads_the_rows_it_takes_and_no_more():
     assert figures(node("Gather", "table ids", "rows"))[1] == 4 * (2 * 96 + 6)
 
 
-def test_a_scan_runs_once_per_step():
-    body = graph([node("Relu", "s", "t")], [value("s", [2, 8])], [value("t", [2, 8])])
-    assert figures(node("Scan", "steps", "steps", body=body, num_scan_inputs=1))[0] == 10 * 16
-
-
-def test_a_scan_goes_along_the_axis_that_it_says():
-    body = graph([node("Relu", "s", "t")], [value("s", [10, 8])], [value("t", [10, 8])])
-    for axis in (1, -2):
-        made = node("Scan", "steps", "steps", body=body, num_scan_inputs=1, scan_input_axes=[axis])
-        assert figures(made)[0] == 2 * 80
-
-
 @pytest.mark.parametrize(
     "made",
     [
@@ -103,7 +91,6 @@ def test_a_scan_goes_along_the_axis_that_it_says():
         node("LSTM", "", ""),
         node("LSTM", "ids ids ids", "states"),
         node("Einsum", "a", "ab"),
-        node("Scan", "ids", "ids", body=graph([], [], []), num_scan_inputs=1, scan_input_axes=[7]),
     ],
 )
 def test_a_node_that_lacks_inputs_or_dimensions_crashes_nothing(made):

@@ -10,7 +10,7 @@ from situate.errors import MissingExtra, ReadError
 from situate.graph import Graph
 from situate.readers import wire
 from situate.readers.onnx.graph import check_flow, graph_of
-from situate.readers.onnx.shapes import infer
+from situate.readers.onnx.infer import infer
 from situate.readers.strict_json import Keys
 
 

@@ -8,18 +8,25 @@ from typing import Any
 
 from situate.readers.onnx.shapes import Info, Shape
 
-PAST = {"Attention": 4, "QAttention": 8, "MultiHeadAttention": 6, "GroupQueryAttention": 3}
+PAST = {
+    "Attention": 4,
+    "DecoderMaskedMultiHeadAttention": 5,
+    "DecoderMaskedSelfAttention": 4,
+    "GroupQueryAttention": 3,
+    "MultiHeadAttention": 6,
+    "QAttention": 8,
+}
 """Which input holds the keys of the past, (..., positions, width)."""
+
+PROJECTING = {"Attention", "DecoderMaskedSelfAttention", "QAttention"}
+"""Those of `com.microsoft` that have weights of projections in place of keys."""
 
 
 def attention(node: Any, inputs: Sequence[Info], outputs: Sequence[Info]) -> int:
-    """Scores of queries and all keys, and sums of values: over (..., positions, width) tensors.
-
-    `Attention` and `QAttention` of `com.microsoft` have weights of projections in place of keys.
-    """
+    """Scores of queries and all keys, and sums of values: over (..., positions, width) tensors."""
     query, key, past = (_shape(inputs, place) for place in (0, 1, PAST[node.op_type]))
     projections = 0
-    if node.domain == "com.microsoft" and node.op_type in ("Attention", "QAttention"):
+    if node.domain == "com.microsoft" and node.op_type in PROJECTING:
         projections, key = 2 * math.prod(query) * key[-1], ()
     result = outputs[0].elements
     asked = math.prod(query) if key else result

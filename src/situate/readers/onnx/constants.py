@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from situate.readers.onnx.shapes import Inferred, Shapes, tensor_info
-from situate.readers.onnx.work import bodies_of
+from situate.readers.onnx.infer import Inferred
+from situate.readers.onnx.names import bodies_of
+from situate.readers.onnx.shapes import Shapes, tensor_info
 
 SMALL = 1024
 """Bytes up to which a constant that several ops read is copied instead of sent."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from situate.errors import ReadError
@@ -10,8 +10,11 @@ from situate.graph import Graph, Op
 from situate.readers.dataflow import Dataflow
 from situate.readers.names import unique
 from situate.readers.onnx.constants import constant_sizes, initializer_sizes, large_and_shared
-from situate.readers.onnx.shapes import Inferred, Shapes, tensor_info
-from situate.readers.onnx.work import bodies_of, dtype, work
+from situate.readers.onnx.infer import Inferred
+from situate.readers.onnx.names import bodies_of, node_name
+from situate.readers.onnx.names import reads as reads_of
+from situate.readers.onnx.shapes import Shapes, tensor_info
+from situate.readers.onnx.work import dtype, work
 
 VIEWS = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
 """Ops whose first output shares the memory of their first input."""
@@ -29,16 +32,16 @@ def graph_of(model: Inferred, name: str) -> Graph:
     """
     shapes = Shapes.of(model.graph)
     constants, nodes = constant_sizes(model, shapes)
-    reads = [_reads(node) for node in nodes]
+    reads = [reads_of(node) for node in nodes]
     shared = large_and_shared(constants, reads)
     inputs = [value.name for value in model.graph.input if value.name not in constants]
     if model.graph.node and not (inputs or nodes):
         raise ReadError("all its nodes are constant: they run when it is loaded, none in a step")
-    names = iter(unique([*inputs, *shared, *map(_node_name, nodes)]))
+    names = iter(unique([*inputs, *shared, *map(node_name, nodes)]))
     flow = Dataflow()
     for value in inputs:
         op = flow.add(Op(next(names), kind="input", phase="forward"))
-        flow.make(value, op, _size(value, shapes, "input"))
+        flow.make(value, op, _size(value, shapes))
     for value in shared:
         size = constants.pop(value)
         op = flow.add(Op(next(names), kind="parameter", persistent=size, phase="forward"))
@@ -51,8 +54,7 @@ def graph_of(model: Inferred, name: str) -> Graph:
     for output in model.graph.output:
         if output.name not in constants:
             flow.output(output.name)
-    warnings = (*model.warnings, *_loops(nodes))
-    return Graph(name, *flow.finish(), source="onnx", warnings=warnings)
+    return Graph(name, *flow.finish(), source="onnx", warnings=model.warnings)
 
 
 def check_flow(graph: Any) -> None:
@@ -62,7 +64,7 @@ def check_flow(graph: Any) -> None:
         ReadError: names the value and the op that reads it.
         GraphError: names a cycle.
     """
-    names = unique([_node_name(node) for node in graph.node])
+    names = unique([node_name(node) for node in graph.node])
     given = {value.name for value in (*graph.input, *graph.initializer)}
     given |= {sparse.values.name for sparse in graph.sparse_initializer}
     makers: dict[str, int] = {}
@@ -70,7 +72,9 @@ def check_flow(graph: Any) -> None:
         for value in filter(None, node.output):
             if makers.setdefault(value, op) != op:
                 raise ReadError(f"value {value!r} is made twice")
-    reads = [(v, op) for op, node in enumerate(graph.node) for v in _reads(node) if v not in given]
+    reads = [
+        (v, op) for op, node in enumerate(graph.node) for v in reads_of(node) if v not in given
+    ]
     for value, op in reads:
         if value not in makers:
             raise ReadError(f"op {names[op]!r} reads {value!r}, which no op makes")
@@ -80,10 +84,6 @@ def check_flow(graph: Any) -> None:
         value, op = early[0]
         maker = names[makers[value]]
         raise ReadError(f"op {names[op]!r} reads {value!r} before op {maker!r} makes it: sort them")
-
-
-def _node_name(node: Any) -> str:
-    return node.name or next(filter(None, node.output), "") or node.op_type or "op"
 
 
 def _add(
@@ -109,31 +109,9 @@ def _add(
     looks = node.op_type in VIEWS | METADATA and first_input in values
     for port, value in enumerate(outputs):
         view = first_input if looks and node.op_type in VIEWS and port == 0 else None
-        flow.make(value, op, _size(value, shapes, f"op {name!r}"), view_of=view)
+        flow.make(value, op, _size(value, shapes), view_of=view)
     if looks:
         flow.beside(op, first_input)
-
-
-def _loops(nodes: Sequence[Any]) -> Iterator[str]:
-    """A warning of loops, whose length is not known."""
-    if count := sum(node.op_type == "Loop" for node in nodes):
-        loops = "1 loop counts as one iteration"
-        yield loops if count == 1 else f"{count} loops count as one iteration each"
-
-
-def _reads(node: Any) -> list[str]:
-    """The values a node reads, each once, those that its bodies take from outside included."""
-    own = [value for value in node.input if value]
-    return list(dict.fromkeys([*own, *(v for body in bodies_of(node) for v in _free(body))]))
-
-
-def _free(body: Any) -> Iterator[str]:
-    """The values that a body takes from outside."""
-    made = {value.name for value in (*body.input, *body.initializer)}
-    made |= {sparse.values.name for sparse in body.sparse_initializer}
-    made |= {value for node in body.node for value in node.output}
-    read = [value for node in body.node for value in _reads(node)]
-    yield from (v for v in (*read, *(output.name for output in body.output)) if v not in made)
 
 
 def _held_in_bodies(node: Any) -> int:
@@ -148,15 +126,7 @@ def _held(body: Any) -> int:
     return own + sum(map(_held_in_bodies, body.node))
 
 
-def _size(value: str, shapes: Shapes, where: str) -> int:
-    if kind := shapes.collections.get(value):
-        raise ReadError(
-            f"{where}: {value!r} is of type {kind}, and only tensors are read: export the model "
-            "without it"
-        )
-    if (info := shapes.get(value)) is None:
-        raise ReadError(
-            f"{where}: the shape of {value!r} cannot be inferred; add it to the model's value_info "
-            "(onnxruntime.tools.symbolic_shape_infer does)"
-        )
+def _size(value: str, shapes: Shapes) -> int:
+    info = shapes.get(value)
+    assert info is not None, value
     return info.bytes

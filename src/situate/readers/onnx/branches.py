@@ -1,0 +1,108 @@
+"""The branches of `If`: the one that is known to run, or both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from situate.errors import ReadError
+from situate.readers.onnx.making import node as new_node
+from situate.readers.onnx.names import bodies_of, held, node_name
+from situate.readers.onnx.notes import Notes
+from situate.readers.onnx.scope import Scope
+from situate.readers.onnx.types import shape_of, sizes_of
+
+Follow = Callable[[Any, Scope], None]
+"""Finds the types of all values in a body."""
+
+
+def body(node: Any, name: str, outputs: int) -> Any:
+    """The graph in an attribute of the node.
+
+    Raises:
+        ReadError: it has none of that name, or one of fewer outputs.
+    """
+    found = next((a.g for a in node.attribute if a.name == name and a.HasField("g")), None)
+    if found is None:
+        raise ReadError(f"op {node_name(node)!r}: has no {name}, which {node.op_type} needs")
+    if len(found.output) < outputs:
+        raise ReadError(
+            f"op {node_name(node)!r}: its {name} makes {len(found.output)} values of {outputs}"
+        )
+    return found
+
+
+def chosen(node: Any, scope: Scope) -> Any:
+    """The branch that runs; None where the condition depends on data."""
+    condition = scope.number(node.input[0]) if node.input else None
+    if condition is None:
+        return None
+    return body(node, "then_branch" if condition else "else_branch", len(node.output))
+
+
+def inlined(
+    node: Any, branch: Any, graph: Any, scope: Scope, fresh: Callable[[str], str]
+) -> list[Any]:
+    """The nodes of a branch in place of its `If`, which make the outputs of that.
+
+    Constants of the branch move to `graph`. Names that `scope` has already are made new.
+    """
+    made = [name for inner in branch.node for name in inner.output if name]
+    names = {n: fresh(n) for n in (*made, *held(branch)) if n in scope.types or n in scope.lists}
+    passed = []
+    for inner, outer in zip(branch.output, node.output, strict=False):
+        if outer and inner.name in made and names.get(inner.name) not in node.output:
+            names[inner.name] = outer
+        elif outer:
+            passed.append((inner.name, outer))
+    _move(branch, graph, scope, names)
+    _rename(branch, names)
+    return [*branch.node, *(new_node("Identity", [names.get(a, a)], [b]) for a, b in passed)]
+
+
+def _move(branch: Any, graph: Any, scope: Scope, names: Mapping[str, str]) -> None:
+    """Constants and stated types of the branch, under their new names."""
+    for constant in branch.initializer:
+        constant.name = names.get(constant.name, constant.name)
+    for sparse in branch.sparse_initializer:
+        sparse.values.name = names.get(sparse.values.name, sparse.values.name)
+    scope.hold(branch)
+    graph.initializer.extend(branch.initializer)
+    graph.sparse_initializer.extend(branch.sparse_initializer)
+    for value in (*branch.value_info, *branch.output):
+        scope.stated.setdefault(names.get(value.name, value.name), value.type)
+
+
+def _rename(graph: Any, names: Mapping[str, str]) -> None:
+    """Change names in all nodes; a body's own values keep theirs."""
+    for node in graph.node:
+        for values in (node.input, node.output):
+            values[:] = [names.get(name, name) for name in values]
+        for inner in bodies_of(node):
+            own = held(inner) | {name for n in inner.node for name in n.output}
+            outside = {old: new for old, new in names.items() if old not in own}
+            _rename(inner, outside)
+            for value in inner.output:
+                value.name = outside.get(value.name, value.name)
+
+
+def both(node: Any, scope: Scope, follow: Follow, notes: Notes) -> dict[str, Any]:
+    """Types of what an `If` makes: where its branches differ, the larger."""
+    made: list[list[Any]] = []
+    for name in ("then_branch", "else_branch"):
+        branch, inner = body(node, name, len(node.output)), scope.inner()
+        follow(branch, inner)
+        made.append([inner.types[value.name] for value in branch.output])
+    return dict(_larger(node, made, notes))
+
+
+def _larger(node: Any, made: list[list[Any]], notes: Notes) -> Iterator[tuple[str, Any]]:
+    for name, one, other in zip(node.output, *made, strict=False):
+        if name and shape_of(one) != shape_of(other):
+            notes.unequal.append(name)
+        yield name, max(one, other, key=_elements)
+
+
+def _elements(kind: Any) -> int:
+    return math.prod(sizes_of(kind))

@@ -1,0 +1,174 @@
+"""Sizes that the caller gives: of symbolic dimensions, of axes of values, of iterations."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from situate.errors import ReadError, nearest
+from situate.readers.onnx.names import graphs_of, node_name, nodes_of
+from situate.readers.onnx.types import Open, collection, shape_of
+
+ITERATIONS = "iterations"
+"""What stands in place of an axis where a loop's trip count is given."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What `dims` says, by what it says it of."""
+
+    symbols: dict[str, int] = field(default_factory=dict)
+    """Sizes of symbolic dimensions."""
+    axes: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Sizes of axes of values by their name."""
+    iterations: dict[str, int] = field(default_factory=dict)
+    """Trip counts of loops by their name."""
+
+    def shape(self, name: str) -> Open | None:
+        """The shape of a value of unknown rank, if every axis up to the last one is given."""
+        given = self.axes.get(name, {})
+        complete = given and sorted(given) == list(range(len(given)))
+        return tuple(given[axis] for axis in sorted(given)) if complete else None
+
+    def fill(self, name: str, shape: Open) -> Open:
+        """The shape with the sizes that are given for the value.
+
+        Raises:
+            ReadError: an axis that it does not have or that has another size.
+        """
+        filled = list(shape)
+        for axis, size in self.axes.get(name, {}).items():
+            if axis >= len(shape):
+                raise ReadError(f"dims: {name!r} has {len(shape)} axes, counted from 0: no {axis}")
+            if (stated := shape[axis]) not in (None, size):
+                raise ReadError(f"dims: axis {axis} of {name!r} is {stated}, and not {size}")
+            filled[axis] = size
+        return tuple(filled)
+
+
+def option(name: str, axis: int | str) -> str:
+    """How a size is given on the command line, as a shell takes it."""
+    return f"--dim {shlex.quote(f'{name}.{axis}')}=SIZE"
+
+
+def sizes(graph: Any, dims: Mapping[str, int]) -> Sizes:
+    """What `dims` gives, in a graph without functions.
+
+    Raises:
+        ReadError: a dimension or value that the model does not have, a size that is not positive.
+    """
+    symbols = {d.dim_param for value in _stated(graph) for d in _dims(value) if d.dim_param}
+    loops = {node_name(node) for node in nodes_of(graph) if node.op_type == "Loop"}
+    values = {value.name for value in graph.input}
+    values |= {name for node in nodes_of(graph) for name in node.output if name}
+    found = Sizes()
+    for key, size in dims.items():
+        _check_size(key, size)
+        name, _, last = str(key).rpartition(".")
+        if key in symbols:
+            found.symbols[key] = size
+        elif last.isascii() and last.isdecimal() and name in values:
+            found.axes.setdefault(name, {})[int(last[:9])] = size
+        elif last == ITERATIONS and name in loops:
+            found.iterations[name] = size
+        else:
+            raise ReadError(_unknown(key, graph, symbols, values))
+    return found
+
+
+def _check_size(key: object, size: object) -> None:
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= 2**31:
+        raise ReadError(f"dims: {key!r} must be a whole number from 1 to 2^31, got {size!r}")
+
+
+def _unknown(key: object, graph: Any, symbols: set[str], values: set[str]) -> str:
+    name, _, last = str(key).rpartition(".")
+    if name and last.isdecimal():
+        return f"dims: the model has no value {name!r}{nearest(name, values)}"
+    inputs = [value for value in graph.input if not collection(value.type)]
+    known = {f"{v.name}.{axis}" for v in inputs for axis in _open(v.type)} | symbols
+    hint = nearest(str(key), known) or "; every dimension of its inputs has a size"
+    return f"dims: the model has no dimension {key!r}{hint}"
+
+
+def _stated(graph: Any) -> Iterator[Any]:
+    for inner in graphs_of(graph):
+        yield from (*inner.input, *inner.value_info, *inner.output)
+
+
+def _dims(value: Any) -> Iterator[Any]:
+    yield from value.type.tensor_type.shape.dim
+
+
+def _open(kind: Any) -> list[int]:
+    """Axes without a positive number or a name."""
+    dims = kind.tensor_type.shape.dim
+    return [axis for axis, d in enumerate(dims) if not d.dim_param and d.dim_value <= 0]
+
+
+def fix_inputs(graph: Any, given: Sizes) -> list[str]:
+    """Give every dimension of the inputs a number; the warnings of those that are taken as 1.
+
+    Raises:
+        ReadError: a size that contradicts the model or another one, an input of unknown rank.
+    """
+    constants = {tensor.name for tensor in graph.initializer}
+    inputs = [v for v in graph.input if v.name not in constants and not collection(v.type)]
+    symbols = dict(given.symbols)
+    for value in inputs:
+        _name_axes(value, given, symbols)
+    taken = {d.dim_param: 1 for v in inputs for d in _dims(v) if d.dim_param not in ("", *symbols)}
+    warnings = [
+        f"dimension {name!r} is taken as 1; --dim {shlex.quote(name)}=SIZE (in Python: "
+        f"dims={{{name!r}: SIZE}}) gives it a size"
+        for name in sorted(taken)
+    ]
+    given.symbols.update(symbols | taken)
+    return warnings + [w for value in inputs for w in _fix(value, given)]
+
+
+def _name_axes(value: Any, given: Sizes, symbols: dict[str, int]) -> None:
+    """A size of an axis that has a name is that of its name."""
+    dims = list(_dims(value))
+    for axis, size in given.axes.get(value.name, {}).items():
+        name = dims[axis].dim_param if axis < len(dims) else ""
+        if name and symbols.setdefault(name, size) != size:
+            raise ReadError(
+                f"dims: axis {axis} of {value.name!r} is dimension {name!r}, which is given as "
+                f"{symbols[name]} and as {size}: give one size"
+            )
+
+
+def _fix(value: Any, given: Sizes) -> Iterator[str]:
+    kind = value.type.tensor_type
+    if not kind.HasField("shape"):
+        _set_shape(value, given)
+    for dim in _dims(value):
+        if dim.dim_param:
+            dim.dim_value = given.symbols[dim.dim_param]
+    open_axes = _open(value.type)
+    for axis in open_axes:
+        kind.shape.dim[axis].ClearField("dim_value")
+    shape = given.fill(value.name, shape_of(value.type) or ())
+    for dim, size in zip(_dims(value), shape, strict=True):
+        dim.dim_value = size or 1
+    if taken := [axis for axis in open_axes if axis not in given.axes.get(value.name, {})]:
+        options = " ".join(option(value.name, axis) for axis in taken)
+        python = ", ".join(f"{f'{value.name}.{axis}'!r}: SIZE" for axis in taken)
+        yield (
+            f"input {value.name!r}: dimensions without a size are taken as 1; {options} (in "
+            f"Python: dims={{{python}}}) gives them sizes"
+        )
+
+
+def _set_shape(value: Any, given: Sizes) -> None:
+    """The shape of an input that the model gives none."""
+    if (shape := given.shape(value.name)) is None:
+        raise ReadError(
+            f"input {value.name!r} has no shape; {option(value.name, 0)}, "
+            f"{option(value.name, 1)}, ... for each of its axes gives it one"
+        )
+    for size in shape:
+        value.type.tensor_type.shape.dim.add(dim_value=size)

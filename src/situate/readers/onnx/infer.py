@@ -1,0 +1,52 @@
+"""An ONNX model in which every value has a type with numbers, and what must be known of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from situate.errors import ReadError
+from situate.readers.contents import one_line
+from situate.readers.onnx.dims import fix_inputs, sizes
+from situate.readers.onnx.limits import check_functions, forget_weights
+from situate.readers.onnx.names import graphs_of
+from situate.readers.onnx.walk import Walk
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """A model without functions, whose values all have shapes."""
+
+    graph: Any
+    known: frozenset[str]
+    """Values that do not depend on any input's data."""
+    warnings: tuple[str, ...]
+
+
+def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
+    """The model with numbers for its open dimensions, and what follows from them.
+
+    Raises:
+        ReadError: a size in `dims` that contradicts the model or that is not positive, shapes that
+            contradict one another or follow from nothing, functions that stand for too much.
+    """
+    if model.functions:
+        check_functions(model)
+    for graph in graphs_of(model.graph):
+        forget_weights(graph)
+    model = _inlined(model) if model.functions else model
+    given = sizes(model.graph, dims)
+    warnings = fix_inputs(model.graph, given)
+    walk = Walk(model, given)
+    walk.outermost(model.graph)
+    return Inferred(model.graph, frozenset(walk.known), (*warnings, *walk.notes.warnings()))
+
+
+def _inlined(model: Any) -> Any:
+    import onnx.inliner
+
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except Exception as error:  # onnx raises whatever its C++ parts throw
+        raise ReadError(f"its functions cannot be read: {one_line(str(error))[:300]}") from None

@@ -1,0 +1,70 @@
+"""Bounds on what a model may stand for, looked at before anything follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from situate.errors import ReadError
+from situate.graph import BYTES_LIMIT
+from situate.readers.onnx.shapes import tensor_info
+
+CONSTANT_LIMIT = 4096
+"""Bytes up to which a constant's content is kept: it may be a shape that others follow from."""
+
+DEEPEST = 32
+"""Functions that call functions: the longest such chain that is read."""
+
+MOST_NODES = 250_000
+"""Of a model whose functions are spread out."""
+
+
+def check_functions(model: Any) -> None:
+    """Functions that call others twice, which do so in turn, are few bytes and no end of nodes.
+
+    Raises:
+        ReadError: functions that stand for too much.
+    """
+    left, sizes = list(model.functions), dict[tuple[str, str], int]()
+    for _ in range(DEEPEST):
+        callers = {(function.domain, function.name) for function in left}
+        ready = [callers.isdisjoint(_called(function.node)) for function in left]
+        for function in (f for f, is_ready in zip(left, ready, strict=True) if is_ready):
+            key = function.domain, function.name
+            sizes[key] = max(_spread(function.node, sizes), sizes.get(key, 0))
+        left = [f for f, is_ready in zip(left, ready, strict=True) if not is_ready]
+    if left:
+        raise ReadError(
+            f"function {left[0].name!r}: calls itself, or others more than {DEEPEST} deep"
+        )
+    if _spread(model.graph.node, sizes) > MOST_NODES:
+        raise ReadError(f"its functions stand for more than {MOST_NODES:,} nodes")
+
+
+def _called(nodes: Any) -> Iterator[tuple[str, str]]:
+    """Domain and type of the nodes, and of those in their bodies."""
+    for node in nodes:
+        yield node.domain, node.op_type
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                yield from _called(body.node)
+
+
+def _spread(nodes: Any, sizes: Mapping[tuple[str, str], int]) -> int:
+    """How many nodes these are, with functions of so many nodes in place of their calls."""
+    return sum(sizes.get(key, 1) for key in _called(nodes))
+
+
+def forget_weights(graph: Any) -> None:
+    """Placement needs sizes only, and each copy of the model would copy the content.
+
+    Raises:
+        ReadError: a size that no graph can have.
+    """
+    for tensor in graph.initializer:
+        size = tensor_info(tensor).bytes
+        if size > BYTES_LIMIT:
+            raise ReadError(f"tensor {tensor.name!r}: is larger than 2^53 bytes")
+        if size > CONSTANT_LIMIT:
+            for field in ("raw_data", "float_data", "double_data", "int32_data", "int64_data"):
+                tensor.ClearField(field)

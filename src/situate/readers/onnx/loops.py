@@ -1,0 +1,153 @@
+"""Bodies that run several times: `Loop` and `Scan`, their trip counts and carried values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
+from typing import Any
+
+from situate.errors import ReadError
+from situate.readers.onnx.branches import Follow, body
+from situate.readers.onnx.dims import Sizes
+from situate.readers.onnx.names import node_name
+from situate.readers.onnx.notes import Notes
+from situate.readers.onnx.scope import Scope
+from situate.readers.onnx.types import element, sizes_of, tensor
+
+TRIPS = "situate.trips"
+"""Key of the trip count among the metadata of a node that was followed."""
+
+ENDLESS = 2**31
+"""A trip count that only says that a condition ends the loop."""
+
+
+def trips(node: Any) -> int:
+    """How often a node's bodies run, as `follow` found it."""
+    return next((int(entry.value) for entry in node.metadata_props if entry.key == TRIPS), 1)
+
+
+def loop(node: Any, scope: Scope, follow: Follow, given: Sizes, notes: Notes) -> dict[str, Any]:
+    """Types of what a `Loop` makes; its trip count is noted at the node.
+
+    Raises:
+        ReadError: the body takes or makes other numbers of values than the node.
+    """
+    carried = list(node.input[2:])
+    inner = scope.inner()
+    graph = body(node, "body", 1 + max(len(carried), len(node.output)))
+    _check_inputs(node, graph, carried, 2)
+    before = [scope.types[name] for name in carried]
+    inner.bind(graph.input[0].name, _scalar("INT64"))
+    inner.bind(graph.input[1].name, _scalar("BOOL"), _true())
+    for value, kind in zip(graph.input[2:], before, strict=True):
+        inner.bind(value.name, kind)
+    follow(graph, inner)
+    after = [inner.types[value.name] for value in graph.output[1:]]
+    known = _loop_trips(node, scope, inner.number(graph.output[0].name), given)
+    if known is None:
+        notes.loops.append(node_name(node))
+        notes.assumed.update(node.output)
+    count = _note(node, 1 if known is None else known)
+    states = [_grown(a, b, count) for a, b in zip(before, after, strict=False)]
+    pairs = zip(node.output, before, states, strict=False)
+    notes.changing += [name for name, a, b in pairs if sizes_of(a) != sizes_of(b)]
+    stacked = [_stacked(kind, count, 0) for kind in after[len(before) :]]
+    return dict(zip(node.output, [*states, *stacked], strict=False))
+
+
+def _loop_trips(node: Any, scope: Scope, goes_on: int | None, given: Sizes) -> int | None:
+    """None where the data decides."""
+    if (count := given.iterations.get(node_name(node))) is not None:
+        return count
+    most = scope.number(node.input[0]) if node.input[0] else ENDLESS
+    starts = scope.number(node.input[1]) if node.input[1] else 1
+    if starts == 0 or (most is not None and most <= 0):
+        return 0
+    if starts and goes_on == 0:
+        return 1
+    return most if starts and goes_on and most is not None and most < ENDLESS else None
+
+
+def _grown(before: Any, after: Any, count: int) -> Any:
+    """The type of a carried value at the end: dimensions go on as they began."""
+    first, second = sizes_of(before), sizes_of(after)
+    if count == 0 or len(first) != len(second):
+        return after if count else before
+    sizes = [max(a + count * (b - a), 0) for a, b in zip(first, second, strict=True)]
+    return tensor(element(after), sizes)
+
+
+def scan(node: Any, scope: Scope, follow: Follow, version: int) -> dict[str, Any]:
+    """Types of what a `Scan` makes; the length of the scanned axis is noted at the node.
+
+    Raises:
+        ReadError: the body takes or makes other numbers of values than the node.
+    """
+    inner, batched = scope.inner(), version < 9
+    graph = body(node, "body", len(node.output))
+    _check_inputs(node, graph, node.input[batched:], 0)
+    inputs = [scope.types[name] for name in node.input[batched:]]
+    states = len(inputs) - next((a.i for a in node.attribute if a.name == "num_scan_inputs"), 1)
+    batch = sizes_of(inputs[0])[:1] if batched else ()
+    steps, axes = 1, chain(_axes(node, "scan_input_axes"), repeat(0))
+    for place, (value, kind) in enumerate(zip(graph.input, inputs, strict=True)):
+        shape = sizes_of(kind)[batched:]
+        if place >= states:
+            steps, shape = _without(node, shape, next(axes))
+        inner.bind(value.name, tensor(element(kind), shape))
+    follow(graph, inner)
+    _note(node, steps * (batch[0] if batch else 1))
+    made = [inner.types[value.name] for value in graph.output]
+    axes = chain(_axes(node, "scan_output_axes"), repeat(0))
+    ends = [*made[:states], *(_stacked(kind, steps, next(axes)) for kind in made[states:])]
+    kinds = [tensor(element(kind), (*batch, *sizes_of(kind))) for kind in ends]
+    return dict(zip(node.output, kinds, strict=False))
+
+
+def _axes(node: Any, name: str) -> Iterable[int]:
+    return next((a.ints for a in node.attribute if a.name == name), ())
+
+
+def _without(node: Any, shape: Sequence[int], axis: int) -> tuple[int, tuple[int, ...]]:
+    """The size of an axis, and the shape without it."""
+    if not -len(shape) <= axis < len(shape):
+        raise ReadError(f"op {node_name(node)!r}: scans axis {axis} of {len(shape)} axes")
+    axis %= len(shape)
+    return shape[axis], (*shape[:axis], *shape[axis + 1 :])
+
+
+def _stacked(kind: Any, count: int, axis: int) -> Any:
+    """The type of what an output of all iterations makes."""
+    shape = list(sizes_of(kind))
+    shape.insert(axis + len(shape) + 1 if axis < 0 else axis, count)
+    return tensor(element(kind), shape)
+
+
+def _check_inputs(node: Any, graph: Any, given: Sequence[str], own: int) -> None:
+    """The body takes `own` values beside those that are handed over."""
+    if len(graph.input) != own + len(given) or not all(given) or len(node.input) < own:
+        raise ReadError(
+            f"op {node_name(node)!r}: hands over {sum(map(bool, given))} values, and its body "
+            f"takes {len(graph.input) - own}"
+        )
+
+
+def _note(node: Any, count: int) -> int:
+    kept = [entry for entry in node.metadata_props if entry.key != TRIPS]
+    del node.metadata_props[:]
+    node.metadata_props.extend(kept)
+    node.metadata_props.add(key=TRIPS, value=str(count))
+    return count
+
+
+def _scalar(kind: str) -> Any:
+    import onnx
+
+    return tensor(onnx.TensorProto.DataType.Value(kind), ())
+
+
+def _true() -> Any:
+    """A body runs only where its condition holds."""
+    import onnx
+
+    return onnx.helper.make_tensor("", onnx.TensorProto.BOOL, [], [True])

@@ -1,0 +1,66 @@
+"""What the caller should know of the way in which shapes were found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from situate.readers.onnx.dims import ITERATIONS, option
+
+
+@dataclass
+class Notes:
+    """Names of values and nodes, by what was assumed of them."""
+
+    assumed: set[str] = field(default_factory=set)
+    """Values whose shape or content may follow from one of those below that were taken as 1."""
+    data: dict[str, list[int]] = field(default_factory=dict)
+    """Axes that only the data will tell, by value; they are taken as 1."""
+    contradicted: list[str] = field(default_factory=list)
+    """Values of other shapes than the model states."""
+    trusted: list[str] = field(default_factory=list)
+    """Values whose stated shape is taken since inference rejects their node."""
+    unequal: list[str] = field(default_factory=list)
+    """Values that the branches of an If make in different shapes."""
+    loops: list[str] = field(default_factory=list)
+    """Loops of unknown trip count."""
+    changing: list[str] = field(default_factory=list)
+    """Carried values of loops whose shape changes."""
+
+    def warnings(self) -> Iterator[str]:
+        """One each for what there is."""
+        if self.data:
+            have = _have(list(self.data), "dimensions that depend on the data, taken as 1")
+            yield f"{have}; {self._options()} gives them sizes"
+        if self.contradicted:
+            yield _have(self.contradicted, "another shape than the model states, and it is taken")
+        if self.trusted:
+            yield _have(self.trusted, "the shape that the model states: inference rejects their op")
+        if self.unequal:
+            yield _have(self.unequal, "a shape that depends on the branch taken; the larger counts")
+        for loop in self.loops:
+            yield (
+                f"loop {loop!r} counts as one iteration, since its trip count depends on the data; "
+                f"{option(loop, ITERATIONS)} gives another"
+            )
+        if self.changing:
+            yield _have(self.changing, "another shape in every iteration; the first one's counts")
+
+    def hint(self) -> str:
+        """What may be the reason where shapes do not fit together."""
+        taken = "; dimensions that depend on the data are taken as 1"
+        return f"{taken}: {self._options()} gives them sizes" if self.data else ""
+
+    def _options(self) -> str:
+        options = [option(name, axis) for name, axes in self.data.items() for axis in axes]
+        return _some(options, " ")
+
+
+def _have(names: list[str], what: str) -> str:
+    have = "1 value has" if len(names) == 1 else f"{len(names)} values have"
+    return f"{have} {what}: {_some(list(map(repr, names)), ', ')}"
+
+
+def _some(texts: list[str], mark: str) -> str:
+    """The first three."""
+    return mark.join(texts[:3]) + (f"{mark}..." if len(texts) > 3 else "")

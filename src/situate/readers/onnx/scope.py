@@ -1,0 +1,61 @@
+"""What is known of the values that a graph's nodes may read, those of the graphs around it too."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from dataclasses import dataclass, field
+from typing import Any
+
+from situate.readers.onnx.folding import is_small
+from situate.readers.onnx.limits import CONSTANT_LIMIT
+from situate.readers.onnx.shapes import tensor_info
+from situate.readers.onnx.types import tensor, tensor_of
+
+
+@dataclass
+class Scope:
+    """Types of values by name, and the content of those that do not depend on any input's data."""
+
+    types: ChainMap[str, Any] = field(default_factory=ChainMap)
+    lists: ChainMap[str, tuple[str, ...]] = field(default_factory=ChainMap)
+    """What sequences and optionals consist of: names of tensors."""
+    stated: dict[str, Any] = field(default_factory=dict)
+    """Types that the graph itself states of what its nodes make; inference goes before them."""
+    is_body: bool = False
+    _contents: ChainMap[str, Any] = field(default_factory=ChainMap)
+
+    def inner(self) -> Scope:
+        """The scope of a body."""
+        return Scope(
+            self.types.new_child(),
+            self.lists.new_child(),
+            is_body=True,
+            _contents=self._contents.new_child(),
+        )
+
+    def bind(self, name: str, kind: Any, content: Any = None) -> None:
+        """State the type of a value and, where it is known, its content as a tensor."""
+        self.types[name] = kind
+        self._contents[name] = content
+
+    def content(self, name: str) -> Any:
+        """A tensor; None where it is not known."""
+        return self._contents.get(name)
+
+    def number(self, name: str) -> int | None:
+        """The content of a value of one whole number or truth value; None where it is not known."""
+        import onnx
+
+        if (content := self.content(name)) is None:
+            return None
+        array = onnx.numpy_helper.to_array(content)
+        return int(array.reshape(())) if array.size == 1 else None
+
+    def hold(self, graph: Any) -> None:
+        """Bind the constants of a graph; contents of large ones and of other files are unknown."""
+        for constant in graph.initializer:
+            small = is_small(constant.dims) and tensor_info(constant).bytes <= CONSTANT_LIMIT
+            content = constant if small and not constant.external_data else None
+            self.bind(constant.name, tensor_of(constant), content)
+        for sparse in graph.sparse_initializer:
+            self.bind(sparse.values.name, tensor(sparse.values.data_type, sparse.dims))

@@ -1,0 +1,179 @@
+"""Sequences and optionals of known content: ops on them become ops on the tensors they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from situate.errors import ReadError
+from situate.readers.onnx.making import Maker, constant, node
+from situate.readers.onnx.names import node_name
+from situate.readers.onnx.scope import Scope
+from situate.readers.onnx.types import sizes_of
+
+REMEDIES = {
+    "map": "export the model without it (skl2onnx: options={'zipmap': False})",
+    "optional": "hand over the tensor itself, or leave it out",
+    "sequence": "hand over its tensors one by one, and unroll a loop that fills it",
+}
+"""By the type of what is no tensor."""
+
+
+def refusal(where: str, name: str, which: str) -> ReadError:
+    """The error of a value that is no tensor and of unknown content."""
+    return ReadError(
+        f"{where}: {name!r} is of type {which}, and only tensors are read: {REMEDIES[which]}"
+    )
+
+
+def lowered(op: Any, scope: Scope, maker: Maker) -> list[Any] | None:
+    """Nodes on tensors that do what the op does; None where it has to do with tensors only.
+
+    Raises:
+        ReadError: which tensors it means depends on the data.
+    """
+    on_list = bool(op.input) and op.input[0] in scope.lists
+    rule = (_ON_LISTS if on_list else _ON_TENSORS).get(op.op_type)
+    if rule is None or op.domain or not op.output:
+        return None
+    try:
+        return rule(op, scope, maker)
+    except IndexError:
+        raise ReadError(f"op {node_name(op)!r}: lacks an input of {op.op_type}") from None
+
+
+def _hold(op: Any, scope: Scope, content: list[str]) -> list[Any]:
+    """The op makes a sequence of these tensors, and there is nothing to run."""
+    scope.lists[op.output[0]] = tuple(content)
+    return []
+
+
+def _same(op: Any, scope: Scope, _maker: Maker) -> list[Any]:
+    return _hold(op, scope, list(scope.lists[op.input[0]]))
+
+
+def _construct(op: Any, scope: Scope, _maker: Maker) -> list[Any]:
+    return _hold(op, scope, [name for name in op.input if name])
+
+
+def _insert(op: Any, scope: Scope, _maker: Maker) -> list[Any]:
+    content = list(scope.lists[op.input[0]])
+    content.insert(_place(op, scope, 2, len(content), len(content) + 1), op.input[1])
+    return _hold(op, scope, content)
+
+
+def _erase(op: Any, scope: Scope, _maker: Maker) -> list[Any]:
+    content = list(scope.lists[op.input[0]])
+    del content[_place(op, scope, 1, -1, len(content))]
+    return _hold(op, scope, content)
+
+
+def _at(op: Any, scope: Scope, _maker: Maker) -> list[Any]:
+    content = scope.lists[op.input[0]]
+    source = content[_place(op, scope, 1, 0, len(content))]
+    return [node("Identity", [source], op.output[:1], name=op.name)]
+
+
+def _place(op: Any, scope: Scope, place: int, default: int, length: int) -> int:
+    """A position in a sequence, counted from its beginning.
+
+    Raises:
+        ReadError: it is not in it, or depends on the data.
+    """
+    given = op.input[place] if place < len(op.input) else ""
+    position = scope.number(given) if given else default
+    if position is None:
+        raise ReadError(
+            f"op {node_name(op)!r}: its place in the sequence, {given!r}, depends on the data: "
+            "choose from one tensor instead (Gather of a stack)"
+        )
+    if not -length <= position < length:
+        raise ReadError(f"op {node_name(op)!r}: takes place {position} of a sequence of {length}")
+    return position % length
+
+
+def _length(op: Any, scope: Scope, _maker: Maker) -> list[Any]:
+    return [constant(op.output[0], [len(scope.lists[op.input[0]])], [])]
+
+
+def _has_element(op: Any, scope: Scope, _maker: Maker) -> list[Any]:
+    """A tensor is an optional that has an element; a sequence without any is taken for none."""
+    first = op.input[0] if op.input else ""
+    has = bool(first) and scope.lists.get(first) != ()
+    return [constant(op.output[0], [has], [], "BOOL")]
+
+
+def _element(op: Any, scope: Scope, maker: Maker) -> list[Any]:
+    content = scope.lists.get(op.input[0], (op.input[0],))
+    if len(content) != 1:
+        return _same(op, scope, maker)
+    return [node("Identity", content, op.output[:1], name=op.name)]
+
+
+def _concatenate(op: Any, scope: Scope, maker: Maker) -> list[Any]:
+    """Joined along an axis that the tensors have, or stacked along a new one."""
+    content, axis = list(scope.lists[op.input[0]]), _number(op, "axis", 0)
+    views: list[Any] = []
+    if _number(op, "new_axis", 0):
+        views, content = maker.views("Unsqueeze", content, axis)
+    return [*views, node("Concat", content, op.output[:1], axis=axis, name=op.name)]
+
+
+def _split(op: Any, scope: Scope, maker: Maker) -> list[Any]:
+    """Parts of the sizes that are given; else one for each place along the axis, which goes with
+    `keepdims=0`."""
+    axis, shape = _number(op, "axis", 0), sizes_of(scope.types[op.input[0]])
+    if not -len(shape) <= axis < len(shape):
+        raise ReadError(f"op {node_name(op)!r}: splits axis {axis} of {len(shape)} axes")
+    given = op.input[1] if len(op.input) > 1 else ""
+    sizes = _sizes(op, scope, given, shape[axis]) if given else [1] * shape[axis]
+    nodes, content = maker.split(op.name, op.input[0], sizes, axis)
+    views: list[Any] = []
+    if content and not given and not _number(op, "keepdims", 1):
+        views, content = maker.views("Squeeze", content, axis)
+    _hold(op, scope, content)
+    return [*nodes, *views]
+
+
+def _sizes(op: Any, scope: Scope, given: str, total: int) -> list[int]:
+    """As they are listed; or all of one size, where the last may be smaller."""
+    import onnx
+
+    if (content := scope.content(given)) is None:
+        raise ReadError(
+            f"op {node_name(op)!r}: how many tensors it makes depends on the data, {given!r}: make "
+            "that a constant of the model"
+        )
+    sizes = onnx.numpy_helper.to_array(content)
+    if sizes.ndim:
+        return [int(size) for size in sizes]
+    step = max(int(sizes), 1)
+    return [min(step, total - start) for start in range(0, total, step)]
+
+
+def _number(op: Any, name: str, default: int) -> int:
+    return next((int(a.i) for a in op.attribute if a.name == name), default)
+
+
+_ON_LISTS: dict[str, Callable[[Any, Scope, Maker], list[Any]]] = {
+    "ConcatFromSequence": _concatenate,
+    "Identity": _same,
+    "Optional": _same,
+    "OptionalGetElement": _element,
+    "OptionalHasElement": _has_element,
+    "SequenceAt": _at,
+    "SequenceErase": _erase,
+    "SequenceInsert": _insert,
+    "SequenceLength": _length,
+}
+"""Ops whose first input is a sequence or an optional."""
+
+_ON_TENSORS: dict[str, Callable[[Any, Scope, Maker], list[Any]]] = {
+    "Optional": _construct,
+    "OptionalGetElement": _element,
+    "OptionalHasElement": _has_element,
+    "SequenceConstruct": _construct,
+    "SequenceEmpty": _construct,
+    "SplitToSequence": _split,
+}
+"""Ops that make sequences and optionals of tensors, or take a tensor for an optional."""

@@ -1,0 +1,121 @@
+"""From what is inferred, stated and given of a node's outputs to types with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from situate.errors import ReadError
+from situate.readers.onnx.dims import Sizes, option
+from situate.readers.onnx.names import node_name
+from situate.readers.onnx.notes import Notes
+from situate.readers.onnx.scope import Scope
+from situate.readers.onnx.sequences import refusal
+from situate.readers.onnx.types import Open, check_rank, collection, element, shape_of, tensor
+
+
+class Settler:
+    """Decides the types of outputs: inference goes before what a model states, and that before
+    what is assumed."""
+
+    def __init__(self, given: Sizes, notes: Notes, read: Collection[str]) -> None:
+        self.given, self.notes, self._read = given, notes, read
+
+    def settle(self, node: Any, scope: Scope, made: Mapping[str, Any], reason: str) -> None:
+        """Bind every output of the node in `scope`.
+
+        Args:
+            made: types that were inferred; they may lack sizes that depend on the data.
+            reason: what inference has against the node; empty where there is nothing.
+
+        Raises:
+            ReadError: a shape follows from nothing, contradicts a size that is given, or is of no
+                tensor.
+        """
+        if not self.notes.assumed.isdisjoint(node.input):
+            self.notes.assumed.update(node.output)
+        for place, name in enumerate(node.output):
+            if not name:
+                continue
+            stated = scope.stated.get(name)
+            kind = made.get(name)
+            if which := collection(kind if kind is not None else stated):
+                raise refusal(f"op {node_name(node)!r}", name, which)
+            shape = self._shape(name, shape_of(kind), self._numbers(stated))
+            if shape is None and made and name not in self._read:
+                node.output[place] = ""  # an output that is optional and that nobody asks for
+            elif shape is None or None in shape:
+                raise _unknown(node, name, shape, bool(made), reason, self.notes)
+            else:
+                check_rank(name, shape)
+                if reason:
+                    self.notes.trusted.append(name)
+                scope.bind(name, tensor(_element(node, scope, kind, stated), shape))
+
+    def _numbers(self, stated: Any) -> Open | None:
+        """The shape that the model states, with the sizes of its symbolic dimensions."""
+        if (shape := shape_of(stated)) is None:
+            return None
+        names = [dim.dim_param for dim in stated.tensor_type.shape.dim]
+        return tuple(
+            self.given.symbols.get(name, size) if size is None else size
+            for name, size in zip(names, shape, strict=True)
+        )
+
+    def _shape(self, name: str, inferred: Open | None, stated: Open | None) -> Open | None:
+        """Open where only the caller can say the size; None where the rank is unknown too."""
+        if inferred is None:
+            shape = self.given.shape(name) if stated is None else stated
+            return None if shape is None else self.given.fill(name, shape)
+        shape = self.given.fill(name, self._joined(name, inferred, stated))
+        if open_axes := [axis for axis, size in enumerate(shape) if size is None]:
+            self.notes.data[name] = open_axes
+            self.notes.assumed.add(name)
+        return tuple(1 if size is None else size for size in shape)
+
+    def _joined(self, name: str, inferred: Open, stated: Open | None) -> Open:
+        """What is inferred goes before what is stated, unless inference had to assume something."""
+        if stated is None:
+            return inferred
+        if name in self.notes.assumed:
+            return _filled(stated, inferred)
+        if not _agree(inferred, stated):
+            self.notes.contradicted.append(name)
+        return _filled(inferred, stated)
+
+
+def _filled(one: Open, other: Open) -> Open:
+    """The first shape, with sizes of the second where it has none."""
+    if len(one) != len(other):
+        return one
+    return tuple(b if a is None else a for a, b in zip(one, other, strict=True))
+
+
+def _agree(one: Open, other: Open) -> bool:
+    """Whether two shapes may be the same."""
+    return len(one) == len(other) and all(
+        None in pair or pair[0] == pair[1] for pair in zip(one, other, strict=True)
+    )
+
+
+def _element(node: Any, scope: Scope, kind: Any, stated: Any) -> int:
+    """Where nothing says it, that of the first input."""
+    first = next((scope.types[name] for name in node.input if name in scope.types), None)
+    return element(kind) or element(stated) or element(first)
+
+
+def _unknown(
+    node: Any, name: str, shape: Open | None, made: bool, reason: str, notes: Notes
+) -> ReadError:
+    where = f"op {node_name(node)!r}"
+    if reason:
+        return ReadError(f"shape inference failed: {where}: {reason}{notes.hint()}")
+    kind = f"{node.domain}.{node.op_type}".lstrip(".")
+    why = "it depends on the data" if made else f"{kind} has no shape inference here"
+    axes = range(2) if shape is None else [a for a, size in enumerate(shape) if size is None]
+    options = " ".join(option(name, axis) for axis in axes)
+    each = " ... for each of its axes" if shape is None else ""
+    return ReadError(
+        f"{where}: the shape of {name!r} cannot be inferred ({why}): give it by {options}{each}, "
+        "or state it in the model (value_info)"
+    )

@@ -1,0 +1,161 @@
+"""One pass over an ONNX graph and its bodies, producers before consumers.
+
+It finds the type of every value. Shapes follow from those of inputs, from constants, and from
+contents that were computed of shapes; one that follows from nothing is an error, never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from situate.errors import ReadError
+from situate.readers.onnx.branches import both, chosen, inlined
+from situate.readers.onnx.calls import Call
+from situate.readers.onnx.dims import Sizes
+from situate.readers.onnx.folding import folded
+from situate.readers.onnx.loops import loop, scan
+from situate.readers.onnx.making import Maker
+from situate.readers.onnx.making import node as new_node
+from situate.readers.onnx.names import graphs_of, held, node_name
+from situate.readers.onnx.notes import Notes
+from situate.readers.onnx.schemas import Schemas
+from situate.readers.onnx.scope import Scope
+from situate.readers.onnx.sequences import lowered, refusal
+from situate.readers.onnx.settle import Settler
+from situate.readers.onnx.types import check_rank, collection, tensor_of
+
+
+class Walk:
+    """Types and contents of a model without functions, whose inputs have sizes."""
+
+    def __init__(self, model: Any, given: Sizes) -> None:
+        self.schemas = Schemas(model)
+        self.given = given
+        self.notes = Notes()
+        self.known: set[str] = set()
+        """Values of the outermost graph that do not depend on any input's data."""
+        graphs = list(graphs_of(model.graph))
+        self._names = {name for graph in graphs for name in held(graph)}
+        self._names |= {name for graph in graphs for node in graph.node for name in node.output}
+        self._read = {name for graph in graphs for node in graph.node for name in node.input}
+        self._read |= {value.name for graph in graphs for value in graph.output}
+        self._maker = Maker(self.schemas.version(""), self._fresh)
+        self._settler = Settler(given, self.notes, self._read)
+
+    def outermost(self, graph: Any) -> None:
+        """Follow the model's own graph."""
+        scope = Scope()
+        for value in graph.input:
+            if which := collection(value.type):
+                raise refusal("input", value.name, which)
+            check_rank(value.name, value.type.tensor_type.shape.dim)
+            scope.bind(value.name, value.type)
+        self.follow(graph, scope)
+
+    def follow(self, graph: Any, scope: Scope) -> None:
+        """Follow a graph whose inputs are bound in `scope`, and write it anew.
+
+        A branch that is known to run stands in place of its `If`, every value is stated with the
+        type that was found, and nodes of a body that follow from shapes are constants.
+
+        Raises:
+            ReadError: a value whose shape does not follow, or that is no tensor.
+        """
+        scope.hold(graph)
+        scope.stated |= {v.name: v.type for v in (*graph.value_info, *graph.output)}
+        nodes = [made for node in graph.node for made in self._visit(node, graph, scope)]
+        _spread_outputs(graph, scope)
+        fresh = type(graph)()
+        fresh.node.extend(nodes)
+        del graph.node[:], graph.value_info[:]
+        graph.node.MergeFrom(fresh.node)
+        _state(graph, scope)
+
+    def _visit(self, node: Any, graph: Any, scope: Scope) -> list[Any]:
+        """The node, or what stands in its place."""
+        self.schemas.normalise(node)
+        for name in node.input:
+            if name and name not in scope.types and name not in scope.lists:
+                raise ReadError(f"op {node_name(node)!r} reads {name!r}, which no op makes")
+        branch = chosen(node, scope) if _is(node, "If") else None
+        if branch is not None:
+            instead = inlined(node, branch, graph, scope, self._fresh)
+        elif (lower := lowered(node, scope, self._maker)) is not None:
+            instead = lower
+        else:
+            return self._bind(node, scope)
+        return [made for inner in instead for made in self._visit(inner, graph, scope)]
+
+    def _bind(self, node: Any, scope: Scope) -> list[Any]:
+        """Find the types of what a node makes and, where they follow, the contents."""
+        if name := next((name for name in node.input if name in scope.lists), None):
+            raise refusal(f"op {node_name(node)!r}", name, "sequence")
+        made, reason = self._inferred(node, scope)
+        contents = self._contents(node, scope, made)
+        made |= {content.name: tensor_of(content) for content in contents}
+        self._settler.settle(node, scope, made, reason)
+        for content in contents:
+            scope.bind(content.name, tensor_of(content), content)
+        if not scope.is_body:
+            self.known |= {content.name for content in contents}
+            return [node]
+        return [node] if node.op_type == "Constant" else list(map(_constant, contents)) or [node]
+
+    def _inferred(self, node: Any, scope: Scope) -> tuple[dict[str, Any], str]:
+        """Types of what the node makes, as far as they follow, and what speaks against them."""
+        if _is(node, "If"):
+            return both(node, scope, self.follow, self.notes), ""
+        if _is(node, "Loop"):
+            return loop(node, scope, self.follow, self.given, self.notes), ""
+        if _is(node, "Scan"):
+            return scan(node, scope, self.follow, self.schemas.version("")), ""
+        kinds = {name: scope.types[name] for name in node.input if name}
+        known = {name: scope.content(name) for name in kinds if scope.content(name) is not None}
+        made, reason = self.schemas.infer(node, kinds, known)
+        if made or reason:
+            return made, reason
+        call = Call(node, *zip(*((kinds.get(n), known.get(n)) for n in node.input), strict=True))
+        return dict(zip(node.output, self.schemas.contrib(call), strict=False)), ""
+
+    def _contents(self, node: Any, scope: Scope, made: Mapping[str, Any]) -> list[Any]:
+        kinds = {name: scope.types[name] for name in node.input if name}
+        known = {name: scope.content(name) for name in kinds}
+        return folded(node, self.schemas.opsets, kinds, known, made)
+
+    def _fresh(self, name: str) -> str:
+        """The name, or one like it that no value has."""
+        number, found = 2, name
+        while found in self._names:
+            found, number = f"{name}#{number}", number + 1
+        self._names.add(found)
+        return found
+
+
+def _is(node: Any, kind: str) -> bool:
+    return bool(node.op_type == kind and not node.domain)
+
+
+def _constant(content: Any) -> Any:
+    return new_node("Constant", [], [content.name], value=content)
+
+
+def _spread_outputs(graph: Any, scope: Scope) -> None:
+    """A sequence that the graph hands out is the tensors in it."""
+    names = [value.name for value in graph.output]
+    if scope.is_body and (name := next((n for n in names if n in scope.lists), None)):
+        raise refusal("the body of an op", name, "sequence")
+    outputs = [inner for name in names for inner in scope.lists.get(name, (name,))]
+    del graph.output[:]
+    for name in outputs:
+        graph.output.add(name=name)
+
+
+def _state(graph: Any, scope: Scope) -> None:
+    """Write the types that were found into the graph."""
+    own = dict(scope.types.maps[0])
+    for value in (*graph.input, *graph.output):
+        if (kind := own.pop(value.name, None) or scope.types.get(value.name)) is not None:
+            value.type.CopyFrom(kind)
+    for name, kind in own.items():
+        graph.value_info.add(name=name).type.CopyFrom(kind)

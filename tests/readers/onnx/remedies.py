@@ -1,0 +1,34 @@
+"""What messages of the ONNX reader say to do, done."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from situate.cli.inputs import _dims
+from situate.graph import Graph
+from situate.readers import onnx
+
+
+def sizes(message: str, size: int = 3) -> dict[str, int]:
+    """The `--dim` options in a message, with this size, as the command line reads them."""
+    options = re.findall(r"""--dim ((?:'[^']*'|"[^"]*"|[^\s'",;])+)""", message)
+    return _dims(shlex.split(" ".join(options).replace("SIZE", str(size))))
+
+
+def warned(data: bytes, about: str) -> str:
+    """The one warning of a model that is about this."""
+    (warning,) = (warning for warning in onnx.read(data, "").warnings if about in warning)
+    return warning
+
+
+def read(data: bytes, **dims: int) -> Graph:
+    """The graph of a model, which is read without warnings."""
+    found = onnx.read(data, "", dims)
+    assert not found.warnings
+    return found
+
+
+def work(data: bytes, kind: str, **dims: int) -> int:
+    """FLOPs of all ops of a kind in a model that is read without warnings."""
+    return sum(op.flops for op in read(data, **dims).ops if op.kind == f"onnx.{kind}")
