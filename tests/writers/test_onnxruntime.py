@@ -17,7 +17,7 @@ from situate.problem import Problem
 from situate.readers import read
 from situate.schedule import Schedule
 from situate.writers.onnxruntime import layer_annotations, write
-from tests.readers.models import convolution, loaded, model, node, value
+from tests.readers.models import convolution, graph, loaded, model, node, value
 from tests.report.handmade import chain, schedule
 
 SETTING = "session.layer_assignment_settings"
@@ -55,6 +55,26 @@ def test_every_node_of_the_copy_is_annotated(source: Path):
         "Reshape": "situate-cpu",
         "Gemm": "situate-cpu",
     }
+
+
+def test_nodes_of_a_branch_that_is_planned_in_place_of_its_op_are_annotated(tmp_path: Path):
+    """One without an annotation goes with the op that holds it."""
+    branch = graph([node("Neg", "r", "n"), node("Exp", "n", "t")], [], [value("t", [4])])
+    both = {"then_branch": branch, "else_branch": graph([], [], [value("r", [4])])}
+    yes = onnx.helper.make_tensor("yes", onnx.TensorProto.BOOL, [], [True])
+    nodes = [node("Relu", "x", "r"), node("If", "yes", "s", **both), node("If", "c", "y", **both)]
+    inputs = [value("x", [4]), value("c", [], onnx.TensorProto.BOOL)]
+    made = model(nodes, inputs, [value("s", [4]), value("y", [4])], [yes])
+    (tmp_path / "model.onnx").write_bytes(made)
+    problem, _ = planned(tmp_path / "model.onnx")
+    plan = schedule(problem, [int(op.kind == "onnx.Exp") for op in problem.graph.ops])
+    write(problem, plan, tmp_path / "placed.onnx", tmp_path / "model.onnx")
+    relu, known, unknown = onnx.load(tmp_path / "placed.onnx").graph.node
+    inner = [n for a in known.attribute if a.name == "then_branch" for n in a.g.node]
+    found = [[p.value for p in n.metadata_props] for n in (relu, known, *inner, unknown)]
+    gpu, cpu = ["situate-gpu"], ["situate-cpu"]
+    assert found == [cpu, gpu, cpu, [], cpu]
+    assert not any(n.metadata_props for a in unknown.attribute for n in a.g.node)
 
 
 def test_the_copy_holds_the_setting_and_is_else_the_same(source: Path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from situate.errors import MissingExtra, PlanError, SituateError
 from situate.problem import Problem
 from situate.readers.contents import contents
 from situate.readers.onnx import tensors
+from situate.readers.onnx.names import bodies_of
 from situate.schedule import Schedule
 from situate.writers.json_bytes import json_bytes
 
@@ -103,13 +104,28 @@ def _annotated(
     maker = {
         tensor.name: problem.graph.ops[tensor.producer].name for tensor in problem.graph.tensors
     }
-    for node in model.graph.node:
-        made = (maker[value] for value in node.output if value in maker)
-        op = next(made, node.name or next(iter(node.output), ""))
+    whole = {op.name: op.kind for op in problem.graph.ops}
+    for node in _nodes(model.graph, maker, whole):
+        op = _op(node, maker)
         if op in names:
             _set(node.metadata_props, ANNOTATION, names[op])
     _set(model.metadata_props, SETTING, setting)
     return bytes(model.SerializeToString())
+
+
+def _op(node: Any, maker: Mapping[str, str]) -> str:
+    """The name of a node's op: of the one that makes its outputs, else its own."""
+    made = (maker[value] for value in node.output if value in maker)
+    return next(made, node.name or next(iter(node.output), ""))
+
+
+def _nodes(graph: Any, maker: Mapping[str, str], kinds: Mapping[str, str]) -> Iterator[Any]:
+    """All nodes that are ops, and every `If` in whose place one of its branches is planned."""
+    for node in graph.node:
+        yield node
+        if kinds.get(_op(node, maker)) != f"onnx.{node.op_type}":
+            for body in bodies_of(node):
+                yield from _nodes(body, maker, kinds)
 
 
 def _load(source: str | Path | None) -> Any:

@@ -229,6 +229,30 @@ def classifier(*, zipped: bool) -> bytes:
     return bytes(loaded(made).SerializeToString())
 
 
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (
+            [node("SplitToSequence", "x", "s"), node("SequenceAt", "s zero", "y")],
+            "op 's': makes a sequence of 1,073,741,824 tensors, more than 1,024",
+        ),
+        (
+            [
+                node("SplitToSequence", "a", "s"),
+                *(node("ConcatFromSequence", "s", f"y{i}", axis=0, new_axis=1) for i in range(4)),
+            ],
+            "its sequences stand for more than 2,000 nodes",
+        ),
+    ],
+)
+def test_sequences_without_end_are_an_error(nodes, message, monkeypatch):
+    monkeypatch.setattr("situate.readers.onnx.walk.MOST_NODES", 2000)
+    inputs = [value("x", [2**30, 2]), value("a", [1000, 2])]
+    data = model(nodes, inputs, [value(nodes[-1].output[0], None)], HELD)
+    with pytest.raises(ReadError, match=message):
+        onnx.read(data, "")
+
+
 def test_a_map_is_refused_and_the_model_without_it_read():
     with pytest.raises(ReadError, match=r"op 'z': 'z' is of type map.*options={'zipmap': False}"):
         onnx.read(classifier(zipped=True), "")

@@ -162,6 +162,19 @@ def test_an_optional_output_that_nobody_reads_needs_no_shape():
     assert [t.name for t in read(data).tensors] == ["x", "y"]
 
 
+def test_an_output_that_a_chosen_branch_reads_under_another_name_is_kept():
+    """And named, where its shape is not known."""
+    opsets = [helper.make_opsetid("", 9)]
+    nodes = [node("Dropout", "x", "h mask"), node("Not", "mask", "t")]
+    branch = graph(nodes, [], [value("t", None, TensorProto.BOOL)])
+    held = [helper.make_tensor("c", TensorProto.BOOL, [], [True])]
+    both = {"then_branch": branch, "else_branch": branch}
+    outer = [node("Abs", "x", "mask"), node("If", "c", "y", **both), node("Abs", "mask", "z")]
+    data = model(outer, [value("x", [4])], [value("y", None)], held, opset_imports=opsets)
+    with pytest.raises(ReadError, match="the shape of 'mask#2' cannot be inferred"):
+        onnx.read(data, "")
+
+
 def test_an_op_whose_types_are_wrong_has_the_shape_of_one_whose_types_are_right():
     """Shapes do not depend on them, and runtimes allow more types than the standard."""
     data = model([node("Relu", "x", "y")], [value("x", [4], TensorProto.BOOL)], [value("y", None)])

@@ -11,7 +11,7 @@ def projected(call: Call, past_place: int) -> list[Shape]:
     positions of past and present, width of a head)."""
     (batch, positions, _), weights = call.shape(0), call.shape(1)
     widths = call.numbers("qkv_hidden_sizes") or [weights[1] // 3] * 3
-    heads, past = call.number("num_heads", 1), call.shape(past_place)
+    heads, past = call.required("num_heads"), call.shape(past_place)
     return [
         (batch, positions, widths[2]),
         (2, batch, heads, _present(call, past, positions), widths[0] // heads),
@@ -21,7 +21,7 @@ def projected(call: Call, past_place: int) -> list[Shape]:
 def multi_head(call: Call, past_place: int) -> list[Shape]:
     """(batch, positions, width of values); keys and values of past and present, by head."""
     query, key, value = call.shape(0), call.shape(1), call.shape(2)
-    heads = call.number("num_heads", 1)
+    heads = call.required("num_heads")
     batch, positions = query[:2]
     width = query[2] * query[4] if len(query) == 5 else query[2]
     values = width if not value else value[-1] * (heads if len(value) == 4 else 1)
@@ -37,8 +37,8 @@ def multi_head(call: Call, past_place: int) -> list[Shape]:
 
 def grouped(call: Call) -> list[Shape]:
     """As `multi_head`, with fewer heads of keys and values, and perhaps all three in one input."""
-    (batch, positions, width), heads = call.shape(0), call.number("num_heads", 1)
-    fewer = call.number("kv_num_heads", heads)
+    (batch, positions, width), heads = call.shape(0), call.required("num_heads")
+    fewer = call.required("kv_num_heads")
     head = width // (heads if call.has(1) else heads + 2 * fewer)
     total = _present(call, call.shape(3), positions)
     present = (batch, fewer, total, head)

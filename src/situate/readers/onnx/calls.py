@@ -34,6 +34,16 @@ class Call:
         """An attribute that is a whole number."""
         return next((int(a.i) for a in self.node.attribute if a.name == attribute), default)
 
+    def required(self, attribute: str) -> int:
+        """An attribute that is a whole number and that the operator cannot do without.
+
+        Raises:
+            LookupError: the node does not have it.
+        """
+        if all(a.name != attribute for a in self.node.attribute):
+            raise LookupError(f"lacks {attribute}")
+        return self.number(attribute)
+
     def numbers(self, attribute: str) -> list[int]:
         """An attribute that is a list of whole numbers."""
         return next((list(a.ints) for a in self.node.attribute if a.name == attribute), [])

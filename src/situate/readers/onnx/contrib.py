@@ -60,6 +60,8 @@ def contrib_types(call: Call) -> list[Any]:
     if node.domain not in DOMAINS:
         return []
     rule = _RULES.get(node.op_type)
+    if not call.has(0) and (rule or node.op_type in LIKE):
+        raise LookupError("lacks its first input")
     shapes = rule(call) if rule else [call.shape(0)] if node.op_type in LIKE else twin_shapes(call)
     return [tensor(_element(call, place), shape) for place, shape in enumerate(shapes)]
 
@@ -99,6 +101,18 @@ def _gathered(call: Call) -> list[Shape]:
     return [(*data[:axis], *call.shape(1), *data[axis + 1 :])]
 
 
+def _expanded(call: Call) -> list[Shape]:
+    """With one more axis, if its place is a constant."""
+    import onnx
+
+    if not call.has(1) or call.contents[1] is None:
+        return []
+    shape = list(call.shape(0))
+    axis = int(onnx.numpy_helper.to_array(call.contents[1]).reshape(()))
+    shape.insert(axis + len(shape) + 1 if axis < 0 else axis, 1)
+    return [tuple(shape)]
+
+
 def _last(call: Call, size: int) -> list[Shape]:
     return [(*call.shape(0)[:-1], size)]
 
@@ -110,10 +124,11 @@ _RULES: dict[str, Callable[[Call], list[Shape]]] = {
     "DecoderMaskedMultiHeadAttention": lambda call: multi_head(call, 5),
     "DecoderMaskedSelfAttention": lambda call: projected(call, 4),
     "EmbedLayerNormalization": _embedded,
+    "ExpandDims": _expanded,
     "GatherBlockQuantized": _gathered,
     "GroupQueryAttention": grouped,
-    "MatMulBnb4": lambda call: _last(call, call.number("N")),
-    "MatMulNBits": lambda call: _last(call, call.number("N")),
+    "MatMulBnb4": lambda call: _last(call, call.required("N")),
+    "MatMulNBits": lambda call: _last(call, call.required("N")),
     "MultiHeadAttention": lambda call: multi_head(call, 6),
     "QAttention": lambda call: projected(call, 8),
     "SimplifiedLayerNormalization": lambda call: _normalised(call)[:2],

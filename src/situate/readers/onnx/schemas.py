@@ -95,7 +95,9 @@ class Schemas:
         except ReadError:
             raise
         except Exception as error:  # it lacks inputs or dimensions
-            raise _failed(call.node, f"{type(error).__name__}: {error}") from None
+            raise _failed(
+                call.node, f"its inputs or attributes do not fit {call.node.op_type}: {error}"
+            ) from None
 
     def _schema(self, node: Any) -> Any:
         """None where onnx has no inference for it."""

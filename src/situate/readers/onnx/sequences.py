@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from situate.errors import ReadError
@@ -10,6 +10,9 @@ from situate.readers.onnx.making import Maker, constant, node
 from situate.readers.onnx.names import node_name
 from situate.readers.onnx.scope import Scope
 from situate.readers.onnx.types import sizes_of
+
+MOST_PARTS = 1024
+"""Tensors of one sequence: their sizes are one small constant."""
 
 REMEDIES = {
     "map": "export the model without it (skl2onnx: options={'zipmap': False})",
@@ -43,9 +46,22 @@ def lowered(op: Any, scope: Scope, maker: Maker) -> list[Any] | None:
 
 
 def _hold(op: Any, scope: Scope, content: list[str]) -> list[Any]:
-    """The op makes a sequence of these tensors, and there is nothing to run."""
+    """The op makes a sequence of these tensors, and there is nothing to run.
+
+    Raises:
+        ReadError: there are too many of them.
+    """
+    _check_length(op, len(content))
     scope.lists[op.output[0]] = tuple(content)
     return []
+
+
+def _check_length(op: Any, length: int) -> None:
+    if length > MOST_PARTS:
+        raise ReadError(
+            f"op {node_name(op)!r}: makes a sequence of {length:,} tensors, more than "
+            f"{MOST_PARTS:,}"
+        )
 
 
 def _same(op: Any, scope: Scope, _maker: Maker) -> list[Any]:
@@ -126,8 +142,9 @@ def _split(op: Any, scope: Scope, maker: Maker) -> list[Any]:
     if not -len(shape) <= axis < len(shape):
         raise ReadError(f"op {node_name(op)!r}: splits axis {axis} of {len(shape)} axes")
     given = op.input[1] if len(op.input) > 1 else ""
-    sizes = _sizes(op, scope, given, shape[axis]) if given else [1] * shape[axis]
-    nodes, content = maker.split(op.name, op.input[0], sizes, axis)
+    sizes = _sizes(op, scope, given, shape[axis])
+    _check_length(op, len(sizes))
+    nodes, content = maker.split(node_name(op), op.input[0], sizes, axis)
     views: list[Any] = []
     if content and not given and not _number(op, "keepdims", 1):
         views, content = maker.views("Squeeze", content, axis)
@@ -135,10 +152,12 @@ def _split(op: Any, scope: Scope, maker: Maker) -> list[Any]:
     return [*nodes, *views]
 
 
-def _sizes(op: Any, scope: Scope, given: str, total: int) -> list[int]:
-    """As they are listed; or all of one size, where the last may be smaller."""
+def _sizes(op: Any, scope: Scope, given: str, total: int) -> Sequence[int]:
+    """As they are listed; or all of one size, where the last may be smaller; of 1 by default."""
     import onnx
 
+    if not given:
+        return _equal(total, 1)
     if (content := scope.content(given)) is None:
         raise ReadError(
             f"op {node_name(op)!r}: how many tensors it makes depends on the data, {given!r}: make "
@@ -147,8 +166,13 @@ def _sizes(op: Any, scope: Scope, given: str, total: int) -> list[int]:
     sizes = onnx.numpy_helper.to_array(content)
     if sizes.ndim:
         return [int(size) for size in sizes]
-    step = max(int(sizes), 1)
-    return [min(step, total - start) for start in range(0, total, step)]
+    return _equal(total, max(int(sizes), 1))
+
+
+def _equal(total: int, step: int) -> Sequence[int]:
+    """Sizes of parts of which all but the last are `step`; too many are not listed."""
+    starts = range(0, total, step)
+    return starts if len(starts) > MOST_PARTS else [min(step, total - start) for start in starts]
 
 
 def _number(op: Any, name: str, default: int) -> int:

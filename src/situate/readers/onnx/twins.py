@@ -26,7 +26,6 @@ TWINS = {
     "ConvTransposeWithDynamicPads": Twin("ConvTranspose", (0, 1)),
     "DynamicQuantizeLSTM": Twin("LSTM", (0, 1, 2)),
     "DynamicQuantizeMatMul": Twin("MatMul", (0, 1)),
-    "ExpandDims": Twin("Unsqueeze", (0, 1)),
     "FusedConv": Twin("Conv", (0, 1)),
     "FusedGemm": Twin("Gemm", (0, 1)),
     "FusedMatMul": Twin("MatMul", (0, 1)),

@@ -14,10 +14,11 @@ from situate.readers.onnx.branches import both, chosen, inlined
 from situate.readers.onnx.calls import Call
 from situate.readers.onnx.dims import Sizes
 from situate.readers.onnx.folding import folded
+from situate.readers.onnx.limits import MOST_NODES
 from situate.readers.onnx.loops import loop, scan
 from situate.readers.onnx.making import Maker
 from situate.readers.onnx.making import node as new_node
-from situate.readers.onnx.names import graphs_of, held, node_name
+from situate.readers.onnx.names import graphs_of, held, node_name, reads
 from situate.readers.onnx.notes import Notes
 from situate.readers.onnx.schemas import Schemas
 from situate.readers.onnx.scope import Scope
@@ -40,6 +41,7 @@ class Walk:
         self._names |= {name for graph in graphs for node in graph.node for name in node.output}
         self._read = {name for graph in graphs for node in graph.node for name in node.input}
         self._read |= {value.name for graph in graphs for value in graph.output}
+        self._added = 0
         self._maker = Maker(self.schemas.version(""), self._fresh)
         self._settler = Settler(given, self.notes, self._read)
 
@@ -85,6 +87,10 @@ class Walk:
             instead = lower
         else:
             return self._bind(node, scope)
+        self._added += len(instead)
+        self._read.update(name for inner in instead for name in reads(inner))
+        if self._added > MOST_NODES:
+            raise ReadError(f"its sequences stand for more than {MOST_NODES:,} nodes")
         return [made for inner in instead for made in self._visit(inner, graph, scope)]
 
     def _bind(self, node: Any, scope: Scope) -> list[Any]:

@@ -1,0 +1,131 @@
+"""Types of what operators make that onnx does not know, as ONNX Runtime makes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("onnx")
+
+from onnx import TensorProto, helper
+
+from situate.errors import ReadError
+from situate.readers import onnx
+from situate.readers.onnx.infer import infer
+from situate.readers.onnx.shapes import Info, Shapes
+from tests.readers.models import loaded, model, node, scalar, value
+
+KINDS = {
+    "u": TensorProto.UINT8,
+    "s": TensorProto.INT8,
+    "f": TensorProto.FLOAT,
+    "h": TensorProto.FLOAT16,
+    "w": TensorProto.UINT16,
+    "i": TensorProto.INT32,
+    "l": TensorProto.INT64,
+    "b": TensorProto.BOOL,
+}
+OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+Q = "f u"
+"""A scale and a zero point."""
+
+
+def made(op: str, inputs: str, outputs: int = 1, **attributes: Any) -> list[tuple[Any, str]]:
+    """Shapes and types of what an op makes of inputs such as `f2,3`: a type and a shape; `-` is one
+    that is left out."""
+    words = inputs.split()
+    names = [word if word == "-" else f"i{place}" for place, word in enumerate(words)]
+    given = [
+        value(name, [int(size) for size in word[1:].split(",") if size], KINDS[word[0]])
+        for name, word in zip(names, words, strict=True)
+        if word != "-"
+    ]
+    domain = attributes.pop("domain", "com.microsoft")
+    results = [f"o{place}" for place in range(outputs)]
+    op = node(op, " ".join(names), " ".join(results), domain=domain, **attributes)
+    data = model([op], given, [value(name, None) for name in results], opset_imports=OPSETS)
+    found = Shapes.of(infer(loaded(data), {}).graph)
+    infos = [found.get(name) or Info((), "") for name in results]
+    return [(info.shape, info.dtype) for info in infos]
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes", "expected"),
+    [
+        ("QLinearSigmoid", f"u2,3 {Q} {Q}", {}, ((2, 3), "uint8")),
+        ("QLinearLeakyRelu", f"s2,3 {Q} {Q}", {}, ((2, 3), "int8")),
+        ("QLinearSoftmax", f"u2,3 {Q} {Q}", {"axis": -1, "opset": 13}, ((2, 3), "uint8")),
+        ("QGemm", f"u5,4 {Q} u4,6 {Q} i6 {Q}", {}, ((5, 6), "uint8")),
+        ("QGemm", f"u4,5 {Q} u6,4 {Q}", {"transA": 1, "transB": 1}, ((5, 6), "float32")),
+        ("QuantizeLinear", "f2,3 f w", {}, ((2, 3), "uint16")),
+        ("QuantizeLinear", "f2,3 f", {}, ((2, 3), "uint8")),
+        ("DequantizeLinear", "w2,3 h w", {}, ((2, 3), "float16")),
+        ("Gelu", "f2,3", {}, ((2, 3), "float32")),
+        ("FastGelu", "h2,3 h3", {}, ((2, 3), "float16")),
+        ("QuickGelu", "f2,3", {}, ((2, 3), "float32")),
+        ("BiasGelu", "f2,3 f3", {}, ((2, 3), "float32")),
+        ("BiasSplitGelu", "f1,8,8 f8", {}, ((1, 8, 4), "float32")),
+        ("GroupNorm", "h1,8,8,4 f4 f4", {"groups": 2}, ((1, 8, 8, 4), "float16")),
+        ("RotaryEmbedding", "f2,5,8 l2,5 f9,2 f9,2", {}, ((2, 5, 8), "float32")),
+        ("MatMulNBits", "h2,5,32 u12,2,8 h24", {"N": 12, "K": 32}, ((2, 5, 12), "float16")),
+        ("MatMulBnb4", "f2,5,32 u192 f6", {"N": 12, "K": 32}, ((2, 5, 12), "float32")),
+        ("GatherBlockQuantized", "u10,16 l2,3 f10,2", {"bits": 4}, ((2, 3, 32), "float32")),
+        ("GatherBlockQuantized", "u10,16 l2,3 f10,2", {"bits": 8}, ((2, 3, 16), "float32")),
+        ("MulInteger", "u2,3 u u3 u", {}, ((2, 3), "int32")),
+        ("MatMulInteger16", "w2,3 w3,4", {}, ((2, 4), "int32")),
+        ("ReduceSumInteger", "u2,3", {"axes": [1], "keepdims": 0}, ((2,), "int32")),
+        ("CDist", "f3,4 f5,4", {}, ((3, 5), "float32")),
+        ("MoE", "f5,8 f5,3 f3,16,8 f3,16 f3,8,16", {"k": 2}, ((5, 8), "float32")),
+    ],
+)
+def test_the_first_output(op, inputs, attributes, expected):
+    assert made(op, inputs, **attributes) == [expected]
+
+
+@pytest.mark.parametrize("op", ["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
+def test_a_normalised_sum_comes_with_means_deviations_and_the_sum(op):
+    shapes = [shape for shape, _ in made(op, "f2,5,8 f2,5,8 f8", 4)]
+    assert shapes == [(2, 5, 8), (2, 5, 1), (2, 5, 1), (2, 5, 8)]
+
+
+def test_an_operator_of_onnx_runtime_in_the_standard_domain():
+    found = made("SimplifiedLayerNormalization", "f2,5,8 f8", 2, domain="")
+    assert [shape for shape, _ in found] == [(2, 5, 8), (2, 5, 1)]
+
+
+@pytest.mark.parametrize("version", [18, 21])
+def test_a_normalisation_of_groups_of_the_standard(version):
+    op = node("GroupNormalization", "x s b", "y", num_groups=2)
+    given = [value("x", [2, 4, 3, 3]), value("s", [4]), value("b", [4])]
+    opsets = [helper.make_opsetid("", version)]
+    ops = onnx.read(model([op], given, [value("y", None)], opset_imports=opsets), "").ops
+    assert ops[-1].flops == 2 * 4 * 9
+
+
+def test_embedded_tokens_come_with_the_length_of_their_mask():
+    found = made("EmbedLayerNormalization", "i2,5 i2,5 f10,8 f6,8 f2,8 f8 f8 i2,5", 3)
+    assert found == [((2, 5, 8), "float32"), ((2,), "int32"), ((2, 5, 8), "float32")]
+
+
+@pytest.mark.parametrize(("axis", "shape"), [(1, (3, 1, 4)), (-1, (3, 4, 1))])
+def test_an_axis_that_a_constant_places(axis, shape):
+    op = node("ExpandDims", "x axis", "y", domain="com.microsoft")
+    data = model([op], [value("x", [3, 4])], [value("y", None)], [scalar("axis", axis)])
+    assert Shapes.of(infer(loaded(data), {}).graph).get("y").shape == shape
+    with pytest.raises(ReadError, match=r"com.microsoft.ExpandDims has no shape inference here"):
+        made("ExpandDims", "f3,4 i")
+
+
+@pytest.mark.parametrize("op", ["Attention", "MultiHeadAttention", "MatMulNBits", "QGemm"])
+@pytest.mark.parametrize("inputs", ["f", "f2", "-"])
+def test_one_that_lacks_inputs_or_dimensions_is_named(op, inputs):
+    with pytest.raises(ReadError, match=r"shape inference failed: op 'o0'|cannot be inferred"):
+        made(op, inputs)
+
+
+def test_the_same_name_in_another_domain_is_another_operator():
+    opsets = [*OPSETS, helper.make_opsetid("acme", 1)]
+    op = node("FastGelu", "x", "y", domain="acme")
+    with pytest.raises(ReadError, match=r"acme.FastGelu has no shape inference here"):
+        onnx.read(model([op], [value("x", [2])], [value("y", None)], opset_imports=opsets), "")
