@@ -59,7 +59,7 @@ def _feeds(node: Any, kinds: Mapping[str, Any], values: Mapping[str, Any]) -> di
     """Arrays for what the node reads; None where it needs data."""
     if node.op_type == "Constant":
         return {}
-    if node.op_type in ("Shape", "Size"):
+    if node.op_type in ("Shape", "Size") and node.input:
         return {node.input[0]: np.broadcast_to(np.float32(0), sizes_of(kinds[node.input[0]]))}
     read = [name for name in node.input if name]
     if node.op_type not in ARITHMETIC or not read or any(values.get(n) is None for n in read):

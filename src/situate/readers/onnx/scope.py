@@ -54,8 +54,21 @@ class Scope:
     def hold(self, graph: Any) -> None:
         """Bind the constants of a graph; contents of large ones and of other files are unknown."""
         for constant in graph.initializer:
-            small = is_small(constant.dims) and tensor_info(constant).bytes <= CONSTANT_LIMIT
-            content = constant if small and not constant.external_data else None
+            content = constant if _is_whole(constant) else None
             self.bind(constant.name, tensor_of(constant), content)
         for sparse in graph.sparse_initializer:
             self.bind(sparse.values.name, tensor(sparse.values.data_type, sparse.dims))
+
+
+def _is_whole(constant: Any) -> bool:
+    """Whether the content of a constant is small, here, and as long as its shape says."""
+    import onnx
+
+    small = is_small(constant.dims) and tensor_info(constant).bytes <= CONSTANT_LIMIT
+    if not small or constant.external_data:
+        return False
+    try:
+        onnx.numpy_helper.to_array(constant)
+    except (TypeError, ValueError, KeyError, RuntimeError):  # damaged, or of an unknown type
+        return False
+    return True

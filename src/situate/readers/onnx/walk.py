@@ -121,7 +121,7 @@ class Walk:
         made, reason = self.schemas.infer(node, kinds, known)
         if made or reason:
             return made, reason
-        call = Call(node, *zip(*((kinds.get(n), known.get(n)) for n in node.input), strict=True))
+        call = Call(node, [kinds.get(n) for n in node.input], [known.get(n) for n in node.input])
         return dict(zip(node.output, self.schemas.contrib(call), strict=False)), ""
 
     def _contents(self, node: Any, scope: Scope, made: Mapping[str, Any]) -> list[Any]:
