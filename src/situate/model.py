@@ -28,7 +28,7 @@ def find_model(
             returns a PyTorch model, its inputs and a loss; with `:inference` behind it without
             backward and update.
         optimizer: the update of a captured training step, such as `sgd` or `adam`.
-        dims: sizes of the symbolic dimensions of an ONNX file.
+        dims: sizes of the open dimensions of an ONNX file, as `read` takes them.
         fresh: capture a network of the zoo anew.
         signed: with the signatures that measured costs are looked up by, also where a graph
             without them comes with situate.

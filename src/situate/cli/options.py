@@ -184,7 +184,11 @@ Optimizer = Annotated[
 ]
 Dim = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=SIZE", help="Size of a symbolic dimension of an ONNX file."),
+    typer.Option(
+        metavar="NAME=SIZE",
+        help="Size of a symbolic dimension of an ONNX file, or of an axis of an input that has no "
+        "name, as INPUT.AXIS=SIZE.",
+    ),
 ]
 Out = Annotated[str | None, typer.Option(metavar="FILE", help="Write the plan, as JSON.")]
 Picture = Annotated[

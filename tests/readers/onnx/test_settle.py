@@ -149,9 +149,23 @@ def test_sizes_that_were_assumed_are_named_where_shapes_do_not_fit():
     nodes = [node("NonZero", "x", "i"), node("Transpose", "i", "t"), node("GatherND", "x t", "g")]
     nodes += [node("MatMul", "g w", "y")]
     data = model(nodes, [value("x", [4, 8])], [value("y", None)], [weight("w", 6, 5)])
-    with pytest.raises(ReadError, match=r"taken as 1: --dim i.1=SIZE gives them sizes") as error:
+    with pytest.raises(
+        ReadError, match=r"--dim i.1=SIZE gives sizes to what is taken as 1"
+    ) as error:
         onnx.read(data, "")
     assert work(data, "MatMul", **sizes(str(error.value), 6)) == 2 * 6 * 5
+
+
+def test_dimensions_of_inputs_that_were_taken_as_1_are_named_where_shapes_do_not_fit():
+    shapes = [value("x", ["rows", "columns"]), value("z", [2, None])]
+    nodes = [node("MatMul", "x w", "h"), node("MatMul", "z v", "y")]
+    outputs = [value("h", None), value("y", None)]
+    data = model(nodes, shapes, outputs, [weight("w", 6, 5), weight("v", 6, 5)])
+    with pytest.raises(ReadError, match=r"op 'h': .* gives sizes to what is taken as 1") as error:
+        onnx.read(data, "")
+    dims = sizes(str(error.value), 6)
+    assert dims == {"columns": 6, "rows": 6, "z.1": 6}
+    assert work(data, "MatMul", **dims) == 2 * 5 * 6 * (6 + 2)
 
 
 def test_an_optional_output_that_nobody_reads_needs_no_shape():

@@ -23,8 +23,10 @@ def recognises(data: bytes, keys: Keys) -> bool:
 def read(data: bytes, name: str, dims: Mapping[str, int] | None = None) -> Graph:
     """The graph of one inference: an op per node and per input, its work from inferred shapes.
 
-    Weights are never loaded, nor is any file beside this one. `dims` gives the symbolic dimensions
-    of the inputs; one that it does not give is 1, with a warning.
+    Weights are never loaded, nor is any file beside this one. `dims` gives sizes of dimensions of
+    inputs that have none in the model, by their name or as `INPUT.AXIS`; one that it does not give
+    is 1, with a warning. It also gives sizes that inference leaves open, as `VALUE.AXIS`, and trip
+    counts, as `LOOP.iterations`.
 
     Raises:
         MissingExtra: onnx is not installed.

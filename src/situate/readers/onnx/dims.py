@@ -108,8 +108,9 @@ def _open(kind: Any) -> list[int]:
     return [axis for axis, d in enumerate(dims) if not d.dim_param and d.dim_value <= 0]
 
 
-def fix_inputs(graph: Any, given: Sizes) -> list[str]:
-    """Give every dimension of the inputs a number; the warnings of those that are taken as 1.
+def fix_inputs(graph: Any, given: Sizes) -> dict[str, str]:
+    """Give every dimension of the inputs a number; warnings of those that are taken as 1, with the
+    options that give them a size.
 
     Raises:
         ReadError: a size that contradicts the model or another one, an input of unknown rank.
@@ -120,13 +121,15 @@ def fix_inputs(graph: Any, given: Sizes) -> list[str]:
     for value in inputs:
         _name_axes(value, given, symbols)
     taken = {d.dim_param: 1 for v in inputs for d in _dims(v) if d.dim_param not in ("", *symbols)}
-    warnings = [
-        f"dimension {name!r} is taken as 1; --dim {shlex.quote(name)}=SIZE (in Python: "
-        f"dims={{{name!r}: SIZE}}) gives it a size"
-        for name in sorted(taken)
-    ]
     given.symbols.update(symbols | taken)
-    return warnings + [w for value in inputs for w in _fix(value, given)]
+    named = [_named(name) for name in sorted(taken)]
+    return dict([*named, *(pair for value in inputs for pair in _fix(value, given))])
+
+
+def _named(name: str) -> tuple[str, str]:
+    text = f"--dim {shlex.quote(name)}=SIZE"
+    python = f"(in Python: dims={{{name!r}: SIZE}})"
+    return f"dimension {name!r} is taken as 1; {text} {python} gives it a size", text
 
 
 def _name_axes(value: Any, given: Sizes, symbols: dict[str, int]) -> None:
@@ -141,7 +144,7 @@ def _name_axes(value: Any, given: Sizes, symbols: dict[str, int]) -> None:
             )
 
 
-def _fix(value: Any, given: Sizes) -> Iterator[str]:
+def _fix(value: Any, given: Sizes) -> Iterator[tuple[str, str]]:
     kind = value.type.tensor_type
     if not kind.HasField("shape"):
         _set_shape(value, given)
@@ -157,10 +160,11 @@ def _fix(value: Any, given: Sizes) -> Iterator[str]:
     if taken := [axis for axis in open_axes if axis not in given.axes.get(value.name, {})]:
         options = " ".join(option(value.name, axis) for axis in taken)
         python = ", ".join(f"{f'{value.name}.{axis}'!r}: SIZE" for axis in taken)
-        yield (
+        warning = (
             f"input {value.name!r}: dimensions without a size are taken as 1; {options} (in "
             f"Python: dims={{{python}}}) gives them sizes"
         )
+        yield warning, options
 
 
 def _set_shape(value: Any, given: Sizes) -> None:

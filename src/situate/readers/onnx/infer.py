@@ -39,6 +39,7 @@ def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
     given = sizes(model.graph, dims)
     warnings = fix_inputs(model.graph, given)
     walk = Walk(model, given)
+    walk.notes.taken += warnings.values()
     walk.outermost(model.graph)
     return Inferred(model.graph, frozenset(walk.known), (*warnings, *walk.notes.warnings()))
 

@@ -14,6 +14,8 @@ class Notes:
 
     assumed: set[str] = field(default_factory=set)
     """Values whose shape or content may follow from one of those below that were taken as 1."""
+    taken: list[str] = field(default_factory=list)
+    """Options that give sizes to dimensions of inputs that are taken as 1."""
     data: dict[str, list[int]] = field(default_factory=dict)
     """Axes that only the data will tell, by value; they are taken as 1."""
     contradicted: list[str] = field(default_factory=list)
@@ -31,7 +33,7 @@ class Notes:
         """One each for what there is."""
         if self.data:
             have = _have(list(self.data), "dimensions that depend on the data, taken as 1")
-            yield f"{have}; {self._options()} gives them sizes"
+            yield f"{have}; {_some(self._options(), ' ')} gives them sizes"
         if self.contradicted:
             yield _have(self.contradicted, "another shape than the model states, and it is taken")
         if self.trusted:
@@ -48,12 +50,11 @@ class Notes:
 
     def hint(self) -> str:
         """What may be the reason where shapes do not fit together."""
-        taken = "; dimensions that depend on the data are taken as 1"
-        return f"{taken}: {self._options()} gives them sizes" if self.data else ""
+        options = [*self.taken, *self._options()]
+        return f"; {_some(options, ' ')} gives sizes to what is taken as 1" if options else ""
 
-    def _options(self) -> str:
-        options = [option(name, axis) for name, axes in self.data.items() for axis in axes]
-        return _some(options, " ")
+    def _options(self) -> list[str]:
+        return [option(name, axis) for name, axes in self.data.items() for axis in axes]
 
 
 def _have(names: list[str], what: str) -> str:
