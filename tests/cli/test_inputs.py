@@ -123,3 +123,14 @@ def test_the_machine_of_a_models_file_is_found_again(situate):
     situate_json.write(diamond(machine=machine), "own.json")
     situate("plan", "own.json", "--evaluations", 1, "--out", "p.json")
     assert situate("explain", "own.json", "p.json").status == 0
+
+
+def test_sizes_of_axes_without_a_name_are_typed_by_input_and_axis(situate, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    helper, number = onnx.helper, onnx.TensorProto.FLOAT
+    relu = helper.make_node("Relu", ["a.b/x:0"], ["y"])
+    ends = [helper.make_tensor_value_info(n, number, [None, None]) for n in ("a.b/x:0", "y")]
+    graph = helper.make_graph([relu], "g", ends[:1], ends[1:])
+    (tmp_path / "m.onnx").write_bytes(helper.make_model(graph).SerializeToString())
+    run = situate("info", "m.onnx", "--dim", "a.b/x:0.0=8", "--dim", "a.b/x:0.1=16", "--json")
+    assert (run.json["flops"], run.err) == (128, "")

@@ -31,9 +31,8 @@ Q = "f u"
 """A scale and a zero point."""
 
 
-def made(op: str, inputs: str, outputs: int = 1, **attributes: Any) -> list[tuple[Any, str]]:
-    """Shapes and types of what an op makes of inputs such as `f2,3`: a type and a shape; `-` is one
-    that is left out."""
+def model_of(op: str, inputs: str, outputs: int = 1, **attributes: Any) -> bytes:
+    """A model of one op, whose inputs are such as `f2,3`: a type and a shape; `-` is left out."""
     words = inputs.split()
     names = [word if word == "-" else f"i{place}" for place, word in enumerate(words)]
     given = [
@@ -44,9 +43,13 @@ def made(op: str, inputs: str, outputs: int = 1, **attributes: Any) -> list[tupl
     domain = attributes.pop("domain", "com.microsoft")
     results = [f"o{place}" for place in range(outputs)]
     op = node(op, " ".join(names), " ".join(results), domain=domain, **attributes)
-    data = model([op], given, [value(name, None) for name in results], opset_imports=OPSETS)
-    found = Shapes.of(infer(loaded(data), {}).graph)
-    infos = [found.get(name) or Info((), "") for name in results]
+    return model([op], given, [value(name, None) for name in results], opset_imports=OPSETS)
+
+
+def made(op: str, inputs: str, outputs: int = 1, **attributes: Any) -> list[tuple[Any, str]]:
+    """Shapes and types of what an op makes."""
+    found = Shapes.of(infer(loaded(model_of(op, inputs, outputs, **attributes)), {}).graph)
+    infos = [found.get(f"o{place}") or Info((), "") for place in range(outputs)]
     return [(info.shape, info.dtype) for info in infos]
 
 
