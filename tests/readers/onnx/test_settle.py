@@ -187,9 +187,3 @@ def test_an_output_that_a_chosen_branch_reads_under_another_name_is_kept():
     data = model(outer, [value("x", [4])], [value("y", None)], held, opset_imports=opsets)
     with pytest.raises(ReadError, match="the shape of 'mask#2' cannot be inferred"):
         onnx.read(data, "")
-
-
-def test_an_op_whose_types_are_wrong_has_the_shape_of_one_whose_types_are_right():
-    """Shapes do not depend on them, and runtimes allow more types than the standard."""
-    data = model([node("Relu", "x", "y")], [value("x", [4], TensorProto.BOOL)], [value("y", None)])
-    assert read(data).tensors[1].size == 4
