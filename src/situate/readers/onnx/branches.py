@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from situate.errors import ReadError
@@ -12,6 +12,9 @@ from situate.readers.onnx.names import bodies_of, held, node_name
 from situate.readers.onnx.notes import Notes
 from situate.readers.onnx.scope import Scope
 from situate.readers.onnx.types import shape_of, sizes_of
+
+Fresh = Callable[[str], str]
+"""Makes a name that no value has."""
 
 Follow = Callable[[Any, Scope], None]
 """Finds the types of all values in a body."""
@@ -42,36 +45,47 @@ def chosen(node: Any, scope: Scope) -> Any:
 
 
 def inlined(
-    node: Any, branch: Any, graph: Any, scope: Scope, fresh: Callable[[str], str]
+    branch: Any,
+    outputs: Sequence[str],
+    graph: Any,
+    scope: Scope,
+    fresh: Fresh,
+    given: Mapping[str, str] | None = None,
 ) -> list[Any]:
-    """The nodes of a branch in place of its `If`, which make the outputs of that.
+    """The nodes of a body in place of its op, whose outputs they make.
 
-    Constants of the branch move to `graph`. Names that `scope` has already are made new.
+    Constants of the body move to `graph`. Names that `scope` has already are made new.
+
+    Args:
+        outputs: what to call the outputs of the body; those without a name are not needed.
+        given: names of the values outside that the inputs of the body stand for.
     """
+    names = dict(given or {}) | moved(branch, graph, scope, fresh)
     made = [name for inner in branch.node for name in inner.output if name]
-    names = {n: fresh(n) for n in (*made, *held(branch)) if n in scope.types or n in scope.lists}
+    names |= {name: fresh(name) for name in made if name in scope.types or name in scope.lists}
     passed = []
-    for inner, outer in zip(branch.output, node.output, strict=False):
-        if outer and inner.name in made and names.get(inner.name) not in node.output:
+    for inner, outer in zip(branch.output, outputs, strict=False):
+        if outer and inner.name in made and names.get(inner.name) not in outputs:
             names[inner.name] = outer
         elif outer:
             passed.append((inner.name, outer))
-    _move(branch, graph, scope, names)
+    for value in (*branch.value_info, *branch.output):
+        scope.stated.setdefault(names.get(value.name, value.name), value.type)
     _rename(branch, names)
     return [*branch.node, *(new_node("Identity", [names.get(a, a)], [b]) for a, b in passed)]
 
 
-def _move(branch: Any, graph: Any, scope: Scope, names: Mapping[str, str]) -> None:
-    """Constants and stated types of the branch, under their new names."""
-    for constant in branch.initializer:
+def moved(branch: Any, graph: Any, scope: Scope, fresh: Fresh) -> dict[str, str]:
+    """Move the constants of a body to the graph around it; the new names of those that have one."""
+    constants = [*branch.initializer, *(sparse.values for sparse in branch.sparse_initializer)]
+    taken = [c.name for c in constants if c.name in scope.types or c.name in scope.lists]
+    names = {name: fresh(name) for name in taken}
+    for constant in constants:
         constant.name = names.get(constant.name, constant.name)
-    for sparse in branch.sparse_initializer:
-        sparse.values.name = names.get(sparse.values.name, sparse.values.name)
     scope.hold(branch)
     graph.initializer.extend(branch.initializer)
     graph.sparse_initializer.extend(branch.sparse_initializer)
-    for value in (*branch.value_info, *branch.output):
-        scope.stated.setdefault(names.get(value.name, value.name), value.type)
+    return names
 
 
 def _rename(graph: Any, names: Mapping[str, str]) -> None:

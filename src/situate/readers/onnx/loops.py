@@ -35,7 +35,7 @@ def loop(node: Any, scope: Scope, follow: Follow, given: Sizes, notes: Notes) ->
     carried = list(node.input[2:])
     inner = scope.inner()
     graph = body(node, "body", 1 + max(len(carried), len(node.output)))
-    _check_inputs(node, graph, carried, 2)
+    check_inputs(node, graph, carried, 2)
     before = [scope.types[name] for name in carried]
     inner.bind(graph.input[0].name, _scalar("INT64"))
     inner.bind(graph.input[1].name, _scalar("BOOL"), _true())
@@ -59,13 +59,20 @@ def _loop_trips(node: Any, scope: Scope, goes_on: int | None, given: Sizes) -> i
     """None where the data decides."""
     if (count := given.iterations.get(node_name(node))) is not None:
         return count
+    most = most_trips(node, scope)
+    if most == 0 or goes_on is None:
+        return most if most == 0 else None
+    starts = scope.number(node.input[1]) if node.input[1] else 1
+    if starts and not goes_on:
+        return 1
+    return most if starts and most is not None and most < ENDLESS else None
+
+
+def most_trips(node: Any, scope: Scope) -> int | None:
+    """The trip count of a `Loop` whose condition stays true; None where the data decides."""
     most = scope.number(node.input[0]) if node.input[0] else ENDLESS
     starts = scope.number(node.input[1]) if node.input[1] else 1
-    if starts == 0 or (most is not None and most <= 0):
-        return 0
-    if starts and goes_on == 0:
-        return 1
-    return most if starts and goes_on and most is not None and most < ENDLESS else None
+    return 0 if starts == 0 or (most is not None and most <= 0) else most
 
 
 def _grown(before: Any, after: Any, count: int) -> Any:
@@ -85,7 +92,7 @@ def scan(node: Any, scope: Scope, follow: Follow, version: int) -> dict[str, Any
     """
     inner, batched = scope.inner(), version < 9
     graph = body(node, "body", len(node.output))
-    _check_inputs(node, graph, node.input[batched:], 0)
+    check_inputs(node, graph, node.input[batched:], 0)
     inputs = [scope.types[name] for name in node.input[batched:]]
     states = len(inputs) - next((a.i for a in node.attribute if a.name == "num_scan_inputs"), 1)
     batch = sizes_of(inputs[0])[:1] if batched else ()
@@ -123,8 +130,12 @@ def _stacked(kind: Any, count: int, axis: int) -> Any:
     return tensor(element(kind), shape)
 
 
-def _check_inputs(node: Any, graph: Any, given: Sequence[str], own: int) -> None:
-    """The body takes `own` values beside those that are handed over."""
+def check_inputs(node: Any, graph: Any, given: Sequence[str], own: int) -> None:
+    """Check that the body takes `own` values beside those that are handed over.
+
+    Raises:
+        ReadError: it takes others, or one is left out.
+    """
     if len(graph.input) != own + len(given) or not all(given) or len(node.input) < own:
         raise ReadError(
             f"op {node_name(node)!r}: hands over {sum(map(bool, given))} values, and its body "

@@ -17,7 +17,7 @@ MOST_PARTS = 1024
 REMEDIES = {
     "map": "export the model without it (skl2onnx: options={'zipmap': False})",
     "optional": "hand over the tensor itself, or leave it out",
-    "sequence": "hand over its tensors one by one, and unroll a loop that fills it",
+    "sequence": "hand over its tensors as values of their own",
 }
 """By the type of what is no tensor."""
 

@@ -7,6 +7,7 @@ contents that were computed of shapes; one that follows from nothing is an error
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from situate.errors import ReadError
@@ -25,6 +26,7 @@ from situate.readers.onnx.scope import Scope
 from situate.readers.onnx.sequences import lowered, refusal
 from situate.readers.onnx.settle import Settler
 from situate.readers.onnx.types import check_rank, collection, tensor_of
+from situate.readers.onnx.unrolling import carries_sequence, unrolled
 
 
 class Walk:
@@ -82,11 +84,17 @@ class Walk:
                 raise ReadError(f"op {node_name(node)!r} reads {name!r}, which no op makes")
         branch = chosen(node, scope) if _is(node, "If") else None
         if branch is not None:
-            instead = inlined(node, branch, graph, scope, self._fresh)
-        elif (lower := lowered(node, scope, self._maker)) is not None:
-            instead = lower
-        else:
-            return self._bind(node, scope)
+            chosen_nodes = inlined(branch, node.output, graph, scope, self._fresh)
+            return self._follow(chosen_nodes, graph, scope)
+        if carries_sequence(node, scope):
+            visit = partial(self._follow, graph=graph, scope=scope)
+            return unrolled(node, graph, scope, self._maker, self.given, visit)
+        if (instead := lowered(node, scope, self._maker)) is not None:
+            return self._follow(instead, graph, scope)
+        return self._bind(node, scope)
+
+    def _follow(self, instead: list[Any], graph: Any, scope: Scope) -> list[Any]:
+        """What nodes that stand in place of another one leave to run."""
         self._added += len(instead)
         self._read.update(name for inner in instead for name in reads(inner))
         if self._added > MOST_NODES:
