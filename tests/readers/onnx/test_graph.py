@@ -185,3 +185,10 @@ def test_what_nodes_read_is_made_before_them(nodes, message):
     """Without declared shapes, which shape inference would otherwise ask for."""
     with pytest.raises((GraphError, ReadError), match=message):
         onnx.read(model(nodes, [value("x", [4])], [value("y", None)]), "net")
+
+
+def test_nodes_that_are_sorted_as_the_message_says_are_read():
+    nodes = [node("Relu", "a", "y"), node("Relu", "x", "a")]
+    with pytest.raises(ReadError, match="op 'y' reads 'a' before op 'a' makes it: sort them"):
+        onnx.read(model(nodes, [value("x", [4])], [value("y", None)]), "net")
+    assert len(onnx.read(model(nodes[::-1], [value("x", [4])], [value("y", None)]), "net").ops) == 3

@@ -183,6 +183,17 @@ def test_choosing_from_one_tensor_by_data_is_read():
     assert kinds(reading(*nodes, inputs=inputs))[-1] == "Gather"
 
 
+def test_an_optional_input_is_refused_and_its_tensor_read():
+    has = node("OptionalHasElement", "o", "h")
+    kind = helper.make_optional_type_proto(helper.make_tensor_type_proto(1, [4]))
+    outputs = [value("y", None)]
+    nodes = [has, node("OptionalGetElement", "o", "e"), node("Neg", "e", "y")]
+    with pytest.raises(ReadError, match=r"input: 'o' is of type optional.*the tensor itself"):
+        onnx.read(model(nodes, [helper.make_value_info("o", kind)], outputs), "")
+    tensor = model(nodes, [value("o", [4])], outputs)
+    assert [op.kind for op in read(tensor).ops[2:]] == ["onnx.Neg"]
+
+
 def test_a_branch_that_makes_a_sequence_by_data_is_refused():
     branch = graph([node("SequenceConstruct", "a b", "t")], [], [sequence("t")])
     nodes = [

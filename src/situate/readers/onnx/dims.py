@@ -25,10 +25,20 @@ class Sizes:
     """Sizes of axes of values by their name."""
     iterations: dict[str, int] = field(default_factory=dict)
     """Trip counts of loops by their name."""
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Names in the model of values that have others where a body stands in place of its op."""
+
+    def origin(self, name: str) -> str:
+        """The name of a value or loop in the model."""
+        return self.renamed.get(name, name)
+
+    def trips(self, name: str) -> int | None:
+        """The trip count that is given for a loop."""
+        return self.iterations.get(self.origin(name))
 
     def shape(self, name: str) -> Open | None:
         """The shape of a value of unknown rank, if every axis up to the last one is given."""
-        given = self.axes.get(name, {})
+        given = self.axes.get(self.origin(name), {})
         complete = given and sorted(given) == list(range(len(given)))
         return tuple(given[axis] for axis in sorted(given)) if complete else None
 
@@ -39,6 +49,7 @@ class Sizes:
             ReadError: an axis that it does not have or that has another size.
         """
         filled = list(shape)
+        name = self.origin(name)
         for axis, size in self.axes.get(name, {}).items():
             if axis >= len(shape):
                 raise ReadError(f"dims: {name!r} has {len(shape)} axes, counted from 0: no {axis}")

@@ -45,7 +45,7 @@ def loop(node: Any, scope: Scope, follow: Follow, given: Sizes, notes: Notes) ->
     after = [inner.types[value.name] for value in graph.output[1:]]
     known = _loop_trips(node, scope, inner.number(graph.output[0].name), given)
     if known is None:
-        notes.loops.append(node_name(node))
+        notes.loops.append(given.origin(node_name(node)))
         notes.assumed.update(node.output)
     count = _note(node, 1 if known is None else known)
     states = [_grown(a, b, count) for a, b in zip(before, after, strict=False)]
@@ -57,7 +57,7 @@ def loop(node: Any, scope: Scope, follow: Follow, given: Sizes, notes: Notes) ->
 
 def _loop_trips(node: Any, scope: Scope, goes_on: int | None, given: Sizes) -> int | None:
     """None where the data decides."""
-    if (count := given.iterations.get(node_name(node))) is not None:
+    if (count := given.trips(node_name(node))) is not None:
         return count
     most = most_trips(node, scope)
     if most == 0 or goes_on is None:

@@ -45,7 +45,8 @@ class Settler:
             if shape is None and made and name not in self._read:
                 node.output[place] = ""  # an output that is optional and that nobody asks for
             elif shape is None or None in shape:
-                raise _unknown(node, name, shape, bool(made), reason, self.notes)
+                origin = self.given.origin(name)
+                raise _unknown(node, origin, shape, bool(made), reason, self.notes)
             else:
                 check_rank(name, shape)
                 if reason:
@@ -69,7 +70,7 @@ class Settler:
             return None if shape is None else self.given.fill(name, shape)
         shape = self.given.fill(name, self._joined(name, inferred, stated))
         if open_axes := [axis for axis, size in enumerate(shape) if size is None]:
-            self.notes.data[name] = open_axes
+            self.notes.data[self.given.origin(name)] = open_axes
             self.notes.assumed.add(name)
         return tuple(1 if size is None else size for size in shape)
 

@@ -35,10 +35,10 @@ def unrolled(
     carried = list(op.input[2:])
     inner = body(op, "body", 1 + max(len(carried), len(op.output)))
     check_inputs(op, inner, carried, 2)
-    fixed = given.iterations.get(node_name(op))
+    fixed = given.trips(node_name(op))
     count = _count(op, scope) if fixed is None else fixed
     if count is None or count * (2 + len(inner.node)) > MOST_NODES:
-        raise _endless(op)
+        raise _endless(op, given)
     held = moved(inner, graph, scope, maker.fresh)
     nodes: list[Any] = []
     stacks: list[list[str]] = [[] for _ in inner.output[1 + len(carried) :]]
@@ -50,7 +50,7 @@ def unrolled(
             stack.append(name)
         goes_on = 1 if fixed is not None else scope.number(made[0])
         if goes_on is None:
-            raise _endless(op)
+            raise _endless(op, given)
         if not goes_on:
             break
     return nodes + visit(_ends(op, carried, stacks, maker))
@@ -62,10 +62,11 @@ def _count(op: Any, scope: Scope) -> int | None:
     return most_trips(op, scope) if begins else None
 
 
-def _endless(op: Any) -> ReadError:
+def _endless(op: Any, given: Sizes) -> ReadError:
+    gives = option(given.origin(node_name(op)), ITERATIONS)
     return ReadError(
         f"op {node_name(op)!r}: carries a sequence, and how often it runs depends on the data, or "
-        f"is too often to be followed; {option(node_name(op), ITERATIONS)} gives a number"
+        f"is too often to be followed; {gives} gives a number"
     )
 
 

@@ -143,6 +143,8 @@ class Walk:
         while found in self._names:
             found, number = f"{name}#{number}", number + 1
         self._names.add(found)
+        if found != name:
+            self.given.renamed[found] = self.given.origin(name)
         return found
 
 
