@@ -12,7 +12,8 @@ from onnx import TensorProto, helper
 
 from situate.errors import ReadError
 from situate.readers import onnx
-from tests.readers.models import graph, model, node, scalar, value, weight, whole
+from situate.readers.onnx.loops import TRIPS
+from tests.readers.models import graph, loaded, model, node, scalar, value, weight, whole
 from tests.readers.onnx.remedies import read, sizes, warned, work
 
 INT, BOOL = TensorProto.INT64, TensorProto.BOOL
@@ -116,6 +117,24 @@ def test_a_state_that_grows_ends_as_it_began_and_is_named():
     data = looping("count yes", inner)
     assert "'last'" in warned(data, "another shape in every iteration")
     assert {t.name: t.size for t in onnx.read(data, "").tensors}["last"] == 4 * (8 + 5) * 16
+
+
+def test_a_state_that_grows_without_measure_is_an_error():
+    inner = body(node("Tile", "h reps", "h2"), CARRY, held=[whole("reps", 1, 2**30)])
+    data = looping("n yes", inner, given=[value("n", [], INT)])
+    with pytest.raises(ReadError, match=r"no size is 2\^63 or more"):
+        onnx.read(data, "", {"loop.iterations": 2**31})
+
+
+@pytest.mark.parametrize("kind", ["Loop", "If"])
+def test_what_a_file_says_of_trip_counts_is_no_matter(kind):
+    made = loaded(looping("count yes", body()))
+    branch = graph([node("Relu", "x", "r")], [], [value("r", None)])
+    made.graph.node.append(node("If", "n", "s", then_branch=branch, else_branch=branch))
+    made.graph.input.append(value("n", [], BOOL))
+    for op in made.graph.node:
+        op.metadata_props.add(key=TRIPS, value="many")
+    assert work(made.SerializeToString(), kind) == {"Loop": 5 * STEP, "If": 128}[kind]
 
 
 def test_loops_in_loops_multiply():

@@ -18,8 +18,9 @@ def test_the_shape_of_a_type(shape):
 
 
 def test_a_named_and_a_negative_dimension_have_no_number():
-    kind = tensor(1, (2, "n"))
+    kind = tensor(1, (2, None))
     kind.tensor_type.shape.dim[0].dim_value = -2
+    kind.tensor_type.shape.dim[1].dim_param = "n"
     assert shape_of(kind) == (None, None)
 
 

@@ -15,10 +15,17 @@ MOST_DIMENSIONS = 64
 
 
 def tensor(element: int, shape: Iterable[int | None] | None) -> Any:
-    """The type of a tensor; one of unknown rank has no shape."""
+    """The type of a tensor; one of unknown rank has no shape.
+
+    Raises:
+        ReadError: a size that no protocol buffer can have.
+    """
     import onnx
 
-    return onnx.helper.make_tensor_type_proto(element, None if shape is None else list(shape))
+    sizes = None if shape is None else list(shape)
+    if sizes is not None and any(size is not None and size >= 2**63 for size in sizes):
+        raise ReadError(f"a value has shape {sizes}: no size is 2^63 or more")
+    return onnx.helper.make_tensor_type_proto(element, sizes)
 
 
 def tensor_of(constant: Any) -> Any:
