@@ -7,21 +7,22 @@ from typing import Any
 
 from situate.readers.onnx.attention_shapes import grouped, multi_head, projected
 from situate.readers.onnx.calls import Call
+from situate.readers.onnx.classic import DOMAIN, classic_types
 from situate.readers.onnx.shapes import Shape
 from situate.readers.onnx.twins import twin_shapes
 from situate.readers.onnx.types import tensor
 
-DOMAINS = {"", "ai.onnx.ml", "com.microsoft"}
+DOMAINS = {"", DOMAIN, "com.microsoft"}
 """ONNX Runtime keeps some of its operators in the standard domain."""
 
 # fmt: off
 LIKE = {
     "BiasAdd", "BiasDropout", "BiasGelu", "BiasSoftmax", "BitmaskDropout", "BitmaskBiasDropout",
     "DequantizeLinear", "FastGelu", "GatedAdd", "Gelu", "GroupNorm", "GroupNormalization",
-    "Imputer", "Inverse", "MeanVarianceNormalization", "MoE",
-    "Normalizer", "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax", "QMoE", "QOrderedGelu",
+    "Inverse", "MeanVarianceNormalization", "MoE",
+    "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax", "QMoE", "QOrderedGelu",
     "QOrderedLayerNormalization", "QuantizeLinear", "QuantizeWithOrder", "QuickGelu",
-    "RotaryEmbedding", "Scaler", "Trilu",
+    "RotaryEmbedding", "Trilu",
 }
 # fmt: on
 """Operators that make a value of their first input's shape."""
@@ -42,10 +43,8 @@ ELEMENTS: dict[str, tuple[int, ...]] = {
 FIXED = {
     "MatMulInteger16": "INT32",
     "MulInteger": "INT32",
-    "Normalizer": "FLOAT",
     "QuantizeLinear": "UINT8",
     "ReduceSumInteger": "INT32",
-    "Scaler": "FLOAT",
 }
 """Element types of first outputs where no input that `ELEMENTS` names has it."""
 
@@ -59,6 +58,8 @@ def contrib_types(call: Call) -> list[Any]:
     node = call.node
     if node.domain not in DOMAINS:
         return []
+    if node.domain == DOMAIN:
+        return classic_types(call)
     rule = _RULES.get(node.op_type)
     if not call.has(0) and (rule or node.op_type in LIKE):
         raise LookupError("lacks its first input")
