@@ -67,8 +67,8 @@ def doublings(count: int) -> Any:
     return loaded(model(nodes, [value("x", [2, 3, 4, 5])], [last]))
 
 
-@pytest.mark.parametrize("count", [3, 40])
+@pytest.mark.parametrize("count", [3, 28])
 def test_a_vector_joined_to_itself_is_as_long_as_it_says(count):
-    """Its content, which would be terabytes, is not followed."""
+    """Its content, which would be gigabytes, is not followed."""
     found = Shapes.of(infer(doublings(count), {}).graph)
     assert found.get(f"v{count}") == Info((4 * 2**count,), "int64")
