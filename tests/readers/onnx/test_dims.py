@@ -6,11 +6,11 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from situate.errors import ReadError
 from situate.readers import onnx
-from tests.readers.models import graph, model, node, value, weight
+from tests.readers.models import graph, loaded, model, node, value, weight
 from tests.readers.onnx.remedies import read, sizes, warned, work
 
 
@@ -93,6 +93,32 @@ def test_a_name_that_only_an_op_without_inference_has_is_given_too():
 def test_sizes_that_cannot_be_are_named(dims, message):
     with pytest.raises(ReadError, match=f"dims: .*{message}"):
         onnx.read(product(), "", dims)
+
+
+def test_a_size_that_changes_nothing_is_refused():
+    """Of a value whose size is known, or of one in a branch that does not run."""
+    nodes = [node("Relu", "x", "y")]
+    data = loaded(model(nodes, [value("x", [4])], [value("y", ["rows"])]))
+    data.graph.value_info.append(value("gone", ["other"]))
+    for name in ("rows", "other"):
+        with pytest.raises(ReadError, match=f"dims: '{name}' gives nothing a size"):
+            onnx.read(data.SerializeToString(), "", {name: 4})
+    branches = {
+        "then_branch": graph(nodes, [], [value("y", None)]),
+        "else_branch": graph([node("NonZero", "x", "i")], [], [value("i", None)]),
+    }
+    held = [helper.make_tensor("c", TensorProto.BOOL, [], [True])]
+    chosen = model([node("If", "c", "z", **branches)], [value("x", [4])], [value("z", None)], held)
+    with pytest.raises(ReadError, match=r"dims: 'i.1' gives nothing a size"):
+        onnx.read(chosen, "", {"i.1": 4})
+
+
+def test_a_symbol_of_what_inference_leaves_open_is_given():
+    nodes = [node("NonZero", "x", "i"), node("Cast", "i", "y", to=TensorProto.FLOAT)]
+    data = model(nodes, [value("x", [4, 8])], [value("y", [2, "found"])])
+    made = loaded(data)
+    made.graph.value_info.append(value("i", [2, "found"], TensorProto.INT64))
+    assert work(made.SerializeToString(), "Cast", found=7) == 14
 
 
 def test_two_sizes_of_one_dimension_are_named():

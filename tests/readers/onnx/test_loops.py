@@ -103,6 +103,23 @@ def test_a_trip_count_that_is_an_input_is_unknown():
     assert sizes(warned(data, "counts as one iteration")) == {"loop.iterations": 3}
 
 
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (looping("count yes", body()), "runs 5 times, and not 4"),
+        (looping("count no", body()), "runs 0 times, and not 4"),
+    ],
+)
+def test_a_trip_count_that_contradicts_the_model_is_refused(data, message):
+    with pytest.raises(ReadError, match=f"dims: loop 'loop' {message}"):
+        onnx.read(data, "", {"loop.iterations": 4})
+
+
+def test_a_trip_count_beyond_the_most_there_can_be_is_refused():
+    with pytest.raises(ReadError, match="dims: loop 'loop' runs at most 5 times, and not 6"):
+        onnx.read(data_dependent("count"), "", {"loop.iterations": 6})
+
+
 def test_what_all_iterations_make_is_stacked():
     inner = body(*TANH, CARRY, node("ReduceMax", "h2", "row", keepdims=0), out="h2 row h2")
     data = looping("count yes", inner, outputs="last rows states")

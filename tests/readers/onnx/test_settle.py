@@ -66,6 +66,12 @@ def test_both_remedies_for_a_value_of_unknown_rank_work():
     assert work(magic(value("m", [5, 5])), "Relu") == 25
 
 
+def test_a_symbol_in_a_stated_shape_is_given_by_its_name():
+    with pytest.raises(ReadError, match=r"the shape of 'm' .* give it by --dim m.0=SIZE, or state"):
+        onnx.read(magic(value("m", ["rows", 5])), "")
+    assert work(magic(value("m", ["rows", 5])), "Relu", rows=4) == 20
+
+
 def test_a_gap_between_the_axes_that_are_given_is_no_shape():
     with pytest.raises(ReadError, match="the shape of 'm' cannot be inferred"):
         onnx.read(magic(), "", {"m.0": 2, "m.2": 2})

@@ -114,4 +114,9 @@ def test_a_number_that_depends_on_the_data_is_refused_with_the_option_that_gives
 
 def test_a_number_that_is_too_large_to_follow_is_refused():
     with pytest.raises(ReadError, match="is too often to be followed"):
-        onnx.read(recurrence("three yes"), "", {"n": 3, "loop.iterations": 10**6})
+        onnx.read(recurrence("- yes"), "", {"n": 3, "loop.iterations": 10**6})
+
+
+def test_a_number_beyond_the_most_there_can_be_is_refused():
+    with pytest.raises(ReadError, match="dims: loop 'loop' runs at most 3 times, and not 4"):
+        onnx.read(recurrence("three yes"), "", {"n": 3, "loop.iterations": 4})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,8 @@ class Sizes:
     """Sizes of axes of values by their name."""
     iterations: dict[str, int] = field(default_factory=dict)
     """Trip counts of loops by their name."""
+    used: set[str] = field(default_factory=set)
+    """Those of all these that gave a size, as `dims` calls them."""
     renamed: dict[str, str] = field(default_factory=dict)
     """Names in the model of values that have others where a body stands in place of its op."""
 
@@ -34,7 +36,25 @@ class Sizes:
 
     def trips(self, name: str) -> int | None:
         """The trip count that is given for a loop."""
+        self.used.add(f"{self.origin(name)}.{ITERATIONS}")
         return self.iterations.get(self.origin(name))
+
+    def symbol(self, name: str) -> int | None:
+        """The size of a symbolic dimension; None where it has none."""
+        self.used.add(name)
+        return self.symbols.get(name)
+
+    def check_used(self, dims: Iterable[str]) -> None:
+        """Raise unless everything in `dims` gave a size.
+
+        Raises:
+            ReadError: something is of no value that is made, or of one whose size is known.
+        """
+        if unused := [key for key in dims if key not in self.used]:
+            raise ReadError(
+                f"dims: {unused[0]!r} gives nothing a size: what has that name has one, or is in a "
+                "branch that does not run"
+            )
 
     def shape(self, name: str) -> Open | None:
         """The shape of a value of unknown rank, if every axis up to the last one is given."""
@@ -56,6 +76,7 @@ class Sizes:
             if (stated := shape[axis]) not in (None, size):
                 raise ReadError(f"dims: axis {axis} of {name!r} is {stated}, and not {size}")
             filled[axis] = size
+            self.used.add(f"{name}.{axis}")
         return tuple(filled)
 
 
@@ -78,10 +99,11 @@ def sizes(graph: Any, dims: Mapping[str, int]) -> Sizes:
     for key, size in dims.items():
         _check_size(key, size)
         name, _, last = str(key).rpartition(".")
+        axis = int(last[:9]) if last.isascii() and last.isdecimal() else None
         if key in symbols:
             found.symbols[key] = size
-        elif last.isascii() and last.isdecimal() and name in values:
-            found.axes.setdefault(name, {})[int(last[:9])] = size
+        elif axis is not None and name in values:
+            found.axes.setdefault(name, {})[axis] = size
         elif last == ITERATIONS and name in loops:
             found.iterations[name] = size
         else:
@@ -131,10 +153,12 @@ def fix_inputs(graph: Any, given: Sizes) -> dict[str, str]:
     symbols = dict(given.symbols)
     for value in inputs:
         _name_axes(value, given, symbols)
-    taken = {d.dim_param: 1 for v in inputs for d in _dims(v) if d.dim_param not in ("", *symbols)}
+    named = {d.dim_param for v in inputs for d in _dims(v) if d.dim_param}
+    given.used.update(named)
+    taken = dict.fromkeys(named - symbols.keys(), 1)
     given.symbols.update(symbols | taken)
-    named = [_named(name) for name in sorted(taken)]
-    return dict([*named, *(pair for value in inputs for pair in _fix(value, given))])
+    warnings = [_named(name) for name in sorted(taken)]
+    return dict([*warnings, *(pair for value in inputs for pair in _fix(value, given))])
 
 
 def _named(name: str) -> tuple[str, str]:

@@ -41,6 +41,7 @@ def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
     walk = Walk(model, given)
     walk.notes.taken += warnings.values()
     walk.outermost(model.graph)
+    given.check_used(dims)
     return Inferred(model.graph, frozenset(walk.known), (*warnings, *walk.notes.warnings()))
 
 

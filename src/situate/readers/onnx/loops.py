@@ -59,8 +59,14 @@ def loop(node: Any, scope: Scope, follow: Follow, given: Sizes, notes: Notes) ->
 
 def _loop_trips(node: Any, scope: Scope, goes_on: int | None, given: Sizes) -> int | None:
     """None where the data decides."""
-    if (count := given.trips(node_name(node))) is not None:
-        return count
+    known = _known_trips(node, scope, goes_on)
+    count = given.trips(node_name(node))
+    if count is not None:
+        check_trips(node, count, most_trips(node, scope) if known is None else known, known)
+    return known if count is None else count
+
+
+def _known_trips(node: Any, scope: Scope, goes_on: int | None) -> int | None:
     most = most_trips(node, scope)
     if most == 0 or goes_on is None:
         return most if most == 0 else None
@@ -68,6 +74,17 @@ def _loop_trips(node: Any, scope: Scope, goes_on: int | None, given: Sizes) -> i
     if starts and not goes_on:
         return 1
     return most if starts and most is not None and most < ENDLESS else None
+
+
+def check_trips(node: Any, count: int, most: int | None, known: int | None = None) -> None:
+    """Check a trip count that is given against what is known.
+
+    Raises:
+        ReadError: the loop cannot run so often, or runs another number of times.
+    """
+    if most is not None and (count > most or known not in (None, count)):
+        times = f"{most} times" if known is not None else f"at most {most} times"
+        raise ReadError(f"dims: loop {node_name(node)!r} runs {times}, and not {count}")
 
 
 def most_trips(node: Any, scope: Scope) -> int | None:

@@ -41,7 +41,7 @@ class Settler:
             kind = made.get(name)
             if which := collection(kind if kind is not None else stated):
                 raise refusal(f"op {node_name(node)!r}", name, which)
-            shape = self._shape(name, shape_of(kind), self._numbers(stated))
+            shape = self._shape(name, shape_of(kind), self._numbers(stated, shape_of(kind)))
             if shape is None and made and name not in self._read:
                 node.output[place] = ""  # an output that is optional and that nobody asks for
             elif shape is None or None in shape:
@@ -53,15 +53,18 @@ class Settler:
                     self.notes.trusted.append(name)
                 scope.bind(name, tensor(_element(node, scope, kind, stated), shape))
 
-    def _numbers(self, stated: Any) -> Open | None:
-        """The shape that the model states, with the sizes of its symbolic dimensions."""
+    def _numbers(self, stated: Any, inferred: Open | None) -> Open | None:
+        """The shape that the model states, with the sizes of its symbolic dimensions where
+        inference has none."""
         if (shape := shape_of(stated)) is None:
             return None
         names = [dim.dim_param for dim in stated.tensor_type.shape.dim]
-        return tuple(
-            self.given.symbols.get(name, size) if size is None else size
-            for name, size in zip(names, shape, strict=True)
-        )
+        known = inferred if inferred is not None and len(inferred) == len(shape) else ()
+        numbers = list(shape)
+        for axis, (name, size) in enumerate(zip(names, shape, strict=True)):
+            if name and size is None and (not known or known[axis] is None):
+                numbers[axis] = self.given.symbol(name)
+        return tuple(numbers)
 
     def _shape(self, name: str, inferred: Open | None, stated: Open | None) -> Open | None:
         """Open where only the caller can say the size; None where the rank is unknown too."""

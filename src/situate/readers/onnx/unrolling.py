@@ -9,7 +9,7 @@ from situate.errors import ReadError
 from situate.readers.onnx.branches import body, inlined, moved
 from situate.readers.onnx.dims import ITERATIONS, Sizes, option
 from situate.readers.onnx.limits import MOST_NODES
-from situate.readers.onnx.loops import check_inputs, most_trips
+from situate.readers.onnx.loops import check_inputs, check_trips, most_trips
 from situate.readers.onnx.making import Maker, constant, node
 from situate.readers.onnx.names import node_name
 from situate.readers.onnx.scope import Scope
@@ -36,6 +36,8 @@ def unrolled(
     inner = body(op, "body", 1 + max(len(carried), len(op.output)))
     check_inputs(op, inner, carried, 2)
     fixed = given.trips(node_name(op))
+    if fixed is not None:
+        check_trips(op, fixed, most_trips(op, scope))
     count = _count(op, scope) if fixed is None else fixed
     if count is None or count * (2 + len(inner.node)) > MOST_NODES:
         raise _endless(op, given)
