@@ -8,11 +8,13 @@ from typing import Any
 from situate.errors import ReadError
 from situate.readers.onnx.branches import body, inlined, moved
 from situate.readers.onnx.dims import ITERATIONS, Sizes, option
-from situate.readers.onnx.limits import MOST_NODES
 from situate.readers.onnx.loops import check_inputs, check_trips, most_trips
 from situate.readers.onnx.making import Maker, constant, node
 from situate.readers.onnx.names import node_name
 from situate.readers.onnx.scope import Scope
+
+MOST_UNROLLED = 20_000
+"""Nodes of all iterations of one loop."""
 
 Visit = Callable[[list[Any]], list[Any]]
 """Follows nodes, and makes of them those that are left to run."""
@@ -39,7 +41,7 @@ def unrolled(
     if fixed is not None:
         check_trips(op, fixed, most_trips(op, scope))
     count = _count(op, scope) if fixed is None else fixed
-    if count is None or count * (2 + len(inner.node)) > MOST_NODES:
+    if count is None or count * (2 + len(inner.node)) > MOST_UNROLLED:
         raise _endless(op, given)
     held = moved(inner, graph, scope, maker.fresh)
     nodes: list[Any] = []

@@ -43,6 +43,7 @@ class Walk:
         self._names |= {name for graph in graphs for node in graph.node for name in node.output}
         self._read = {name for graph in graphs for node in graph.node for name in node.input}
         self._read |= {value.name for graph in graphs for value in graph.output}
+        self._numbers: dict[str, int] = {}
         self._added = 0
         self._maker = Maker(self.schemas.version(""), self._fresh)
         self._settler = Settler(given, self.notes, self._read)
@@ -139,9 +140,10 @@ class Walk:
 
     def _fresh(self, name: str) -> str:
         """The name, or one like it that no value has."""
-        number, found = 2, name
+        found, number = name, self._numbers.get(name, 2)
         while found in self._names:
             found, number = f"{name}#{number}", number + 1
+        self._numbers[name] = number
         self._names.add(found)
         if found != name:
             self.given.renamed[found] = self.given.origin(name)
