@@ -33,6 +33,18 @@ def build() -> Any:
     return Branches(), (torch.randn(16, 8), torch.randn(16, 4)), loss
 
 
+def named() -> Any:
+    """A model and a step that name the devices they were written for."""
+
+    def cast(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        with torch.autocast("cuda", torch.bfloat16):
+            out = model(x.to("cuda:1"))
+        return F.mse_loss(out.float() * torch.ones(4, device="cuda:1"), y.cuda())
+
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4)).to("cuda")
+    return model, (torch.randn(16, 8, device="cuda"), torch.randn(16, 4).pin_memory()), cast
+
+
 def endless() -> Any:
     """Inputs of which the loss is infinite."""
     return Branches(), (torch.full((16, 8), 1e30), torch.randn(16, 4)), loss

@@ -108,6 +108,15 @@ def test_inference_is_compared_too(situate, tmp_path):
     assert (run.status, run.json["equal"], run.json["losses"]) == (0, True, [])
 
 
+@pytest.mark.parametrize("mode", ["", ":inference"])
+def test_a_model_that_names_devices_runs_where_the_plan_says(situate, tmp_path, started, mode):
+    planned(tmp_path, f"tests.branches:named{mode}", method="random")
+    run = situate("verify", "plan.json", *HERE, "--json")
+    assert (run.status, run.json["equal"], run.json["tolerance"]) == (0, True, 0.0)
+    assert run.err.count("warning: the model or step names cuda, cuda:1: taken as") == 1
+    assert run.err.count("warning") == 1
+
+
 def test_devices_of_unequal_threads_have_a_tolerance(situate, tmp_path):
     planned(tmp_path, method="random", threads=(1, 2))
     content = situate("verify", "plan.json", *HERE, "--steps", "1", "--json").json

@@ -19,6 +19,14 @@ def test_it_is_real_and_its_graph_is_the_one_that_is_planned() -> None:
     assert float(subject.inputs[0].abs().sum()) > 0
 
 
+def test_devices_that_it_names_are_among_the_warnings_of_its_graph() -> None:
+    subject = find_subject("tests.branches:named")
+    planned = capture_function("tests.branches:named", cache=False)
+    assert subject.program.graph == planned
+    assert subject.program.graph.warnings == planned.warnings
+    assert len(planned.warnings) == 1
+
+
 def test_inference_has_no_update() -> None:
     graph = find_subject("tests.profiling.models:mlp:inference").program.graph
     assert {op.phase for op in graph.ops} == {"forward"}

@@ -13,7 +13,7 @@ import msgspec
 
 from situate import zoo
 from situate.cli.inputs import cluster_missing, model_and_plan, named_cluster
-from situate.cli.terminal import working
+from situate.cli.terminal import note, working
 from situate.cluster import Cluster
 from situate.costs.measured import Costs
 from situate.errors import SituateError, nearest
@@ -21,6 +21,7 @@ from situate.model import check_model
 from situate.plan import Plan
 from situate.readers.torch import INFERENCE, check_installed
 from situate.readers.torch.errors import explained
+from situate.readers.torch.named import Named
 from situate.readers.update_rule import DEFAULT, UpdateRule, update_rule
 from situate.runtime import optimizers
 from situate.runtime.compile import Built, Prepared, build_planned, prepare
@@ -94,12 +95,21 @@ def read_runnable(
     if optimizer and not training:
         raise SituateError(f"{named}: inference has no update: leave the optimizer out")
     rule = update_rule(optimizer) if optimizer else read.update_rule or DEFAULT
+    devices = Named()
     with working(f"building {named}"), contextlib.redirect_stdout(sys.stderr):
-        built, inputs, loss = _built(msgspec.structs.replace(read, graph=named), seed)
+        built, inputs, loss = _built(msgspec.structs.replace(read, graph=named), seed, devices)
     with working(f"capturing {named}"), contextlib.redirect_stdout(sys.stderr):
         program = capture_program(
-            built, inputs, loss, training=training, optimizer=str(rule), name=named
+            built,
+            inputs,
+            loss,
+            training=training,
+            optimizer=str(rule),
+            name=named,
+            named=devices,
         )
+    for warning in devices.warnings:
+        note(f"warning: {warning}")
     prepared = prepare(read, program, chosen, measured)
     return Planned(built, inputs, loss, rule if training else None, prepared, seed)
 
@@ -120,13 +130,13 @@ def _check_runs(model: str) -> None:
         )
 
 
-def _built(plan: Plan, seed: int) -> Built:
+def _built(plan: Plan, seed: int, devices: Named) -> Built:
     """Model, inputs as a tuple or a dict, and loss, all drawn from the seed."""
     import torch
 
     called = "it is called without arguments"
     with explained(plan.graph, "building the model", called):
         torch.manual_seed(seed)
-        model, inputs, loss = build_planned(plan)
+        model, inputs, loss = build_planned(plan, devices)
         # A list is called with like a tuple, and structured like none.
         return model, tuple(inputs) if isinstance(inputs, list) else inputs, loss

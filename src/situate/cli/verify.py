@@ -74,6 +74,7 @@ def verify(
             seed=seed,
             threads=_threads(used),
             name=name,
+            named=prepared.placed.program.named,
         )
     passing, why = _tolerance(tolerance, used, found.apart)
     if as_json:

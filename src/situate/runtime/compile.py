@@ -15,9 +15,9 @@ from situate.given import check
 from situate.plan import Plan
 from situate.problem import Problem, find_rules
 from situate.readers.torch import INFERENCE
-from situate.readers.torch.build import three
-from situate.readers.torch.errors import explained
+from situate.readers.torch.build import really_built
 from situate.readers.torch.function import current_directory, find_function
+from situate.readers.torch.named import Named
 from situate.readers.update_rule import DEFAULT
 from situate.runtime import optimizers
 from situate.runtime.footprint import footprint
@@ -51,8 +51,9 @@ class Prepared:
         return [planned[d] if device.mirrored else held[d] for d, device in enumerate(self.devices)]
 
 
-def build_planned(plan: Plan) -> Built:
-    """Model, inputs and loss of the network or function that a plan was made for.
+def build_planned(plan: Plan, named: Named) -> Built:
+    """Model, inputs and loss of the network or function that a plan was made for; devices that it
+    names are noted.
 
     Raises:
         PlanError: the plan was made for something else.
@@ -67,8 +68,7 @@ def build_planned(plan: Plan) -> Built:
         )
     with current_directory():
         function, _ = find_function(name)
-        with explained(name, "building the model", called="it is called without arguments"):
-            return three(function())
+        return really_built(function, name, named)
 
 
 def compile_plan(
@@ -86,15 +86,16 @@ def compile_plan(
     """See `Plan.compile`."""
     check(cluster, Cluster | None, "cluster", PlanError)
     check(costs, Costs | None, "costs", PlanError)
+    named = Named()
     if inputs is None:
-        _, inputs, planned = build_planned(plan)
+        _, inputs, planned = build_planned(plan, named)
         loss = planned if loss is None else loss
     training = trains(plan)
     rule = plan.update_rule or DEFAULT
     if optimizer is not None:
         rule = replace(rule, kind=optimizers.kind_of(optimizer))
     program = capture_program(
-        model, inputs, loss, training=training, optimizer=str(rule), name=plan.graph
+        model, inputs, loss, training=training, optimizer=str(rule), name=plan.graph, named=named
     )
     prepared = prepare(plan, program, cluster or cluster_of(plan), costs)
     if training and optimizer is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 from collections.abc import Callable, Container, Mapping
@@ -9,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
+from situate.readers.torch.devices import devices_stand
 from situate.readers.torch.errors import explained
+from situate.readers.torch.named import Named
 from situate.readers.torch.shared_heads import repeated
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.threads import threads as using
@@ -110,6 +113,7 @@ def compare(
     seed: int = 0,
     threads: int | None = None,
     name: str = "model",
+    named: Named | None = None,
 ) -> Equality:
     """Run unplaced and placed steps from the same state on the same inputs.
 
@@ -126,6 +130,7 @@ def compare(
         seed: of the random draws; the placed step has the same.
         threads: that the unplaced step's kernels may use; None leaves them as they are.
         name: what errors call the model.
+        named: the devices that the step names, if any: the unplaced one runs on the CPU.
 
     Raises:
         NotFinite: the loss of an unplaced step is infinite or no number.
@@ -138,7 +143,7 @@ def compare(
     with explained(name, "running the unplaced step"), using(threads):
         made = optimizer(list(copied.parameters())) if optimizer else None
         unplaced = Unplaced(copied, inputs, loss, made, clip=clip, seed=seed, name=name)
-        with (ran := _recorder()), repeated() as heads:
+        with (ran := _recorder()), repeated() as heads, _on_cpu(named):
             expected = [unplaced() for _ in range(steps)]
     before = {} if made is None else _kept(copied, made)
     del made, unplaced
@@ -151,6 +156,11 @@ def compare(
     kept = {name: _kept_difference(before.get(name), after.get(name)) for name in before | after}
     state = _differences(copied, model)
     return Equality(tuple(returned), state, changed, tuple(losses), apart, kept)
+
+
+def _on_cpu(named: Named | None) -> contextlib.AbstractContextManager[None]:
+    """Around a step that names devices, whose functions PyTorch calls otherwise within."""
+    return devices_stand(named) if named else contextlib.nullcontext()
 
 
 def taken_apart(model: torch.nn.Module, training: bool) -> list[str]:

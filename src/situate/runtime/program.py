@@ -12,6 +12,7 @@ from situate.readers.torch.build import from_real
 from situate.readers.torch.errors import explained, quiet
 from situate.readers.torch.flow import described_outputs
 from situate.readers.torch.graph import assemble, drafts, to_step
+from situate.readers.torch.named import Named
 from situate.readers.torch.names import path
 from situate.readers.torch.step import Step
 from situate.readers.torch.tracing import Trace, joint
@@ -38,6 +39,7 @@ class Program:
         optimizer: the kind of the update of its parameters.
         separate: from inputs, structured as the captured ones, to the tensors among them.
         restore: from the results to what the loss or the model returns.
+        named: the devices that model and step name.
     """
 
     graph: Graph
@@ -50,6 +52,7 @@ class Program:
     optimizer: str
     separate: Callable[[object], tuple[torch.Tensor, ...]]
     restore: Callable[[list[torch.Tensor]], Any]
+    named: Named
 
     @property
     def inputs(self) -> list[fx.Node]:
@@ -66,20 +69,24 @@ def capture_program(
     training: bool = True,
     optimizer: str = "sgd",
     name: str = "model",
+    named: Named | None = None,
 ) -> Program:
     """Capture the step of a real model, which is left as it is.
 
-    Args and errors are those of `situate.capture`, whose graph the program has.
+    Args:
+        named: the devices that were named where the model was built.
+
+    The others, and errors, are those of `situate.capture`, whose graph the program has.
     """
     rule = update_rule(optimizer)
     check_installed()
     with quiet(), explained(name, "capturing the step"):
-        real = from_real(model, inputs, loss, name)
+        real = from_real(model, inputs, loss, name, named)
         captured = joint(real, training, name)
         step = to_step(captured, optimizer)
         check_functional(step.flow.ops)
         made = drafts(step)
-        graph = checked(assemble(name, made, step.flow), training)
+        graph = checked(assemble(name, made, step.flow), training, real.named)
     results, gradients, mutations = _outputs(captured)
     nodes = tuple(draft.node for draft in made)
     return Program(
@@ -93,6 +100,7 @@ def capture_program(
         rule.kind,
         real.separate,
         captured.restore,
+        real.named,
     )
 
 

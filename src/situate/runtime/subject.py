@@ -13,9 +13,9 @@ from situate import zoo
 from situate.cache import keep
 from situate.errors import SituateError, nearest
 from situate.readers.torch import INFERENCE, check_installed, kept
-from situate.readers.torch.build import Build, three
-from situate.readers.torch.errors import explained
+from situate.readers.torch.build import Build, really_built
 from situate.readers.torch.function import current_directory, find_function
+from situate.readers.torch.named import Named
 from situate.readers.update_rule import update_rule
 from situate.runtime.program import Program, capture_program
 from situate.zoo.loading import network_key
@@ -76,12 +76,11 @@ def find_subject(text: str, optimizer: str | None = None) -> Subject:
 
 
 def _subject(name: str, build: Build, training: bool, optimizer: str) -> Subject:
-    called = "it is called without arguments"
+    named = Named()
     with contextlib.redirect_stdout(sys.stderr):
-        with explained(name, "building the model", called=called):
-            model, inputs, loss = three(build())
+        model, inputs, loss = really_built(build, name, named)
         program = capture_program(
-            model, inputs, loss, training=training, optimizer=optimizer, name=name
+            model, inputs, loss, training=training, optimizer=optimizer, name=name, named=named
         )
     given = inputs if isinstance(inputs, (tuple, list, Mapping)) else (inputs,)
     return Subject(model, program.separate(inputs), given, program)

@@ -129,45 +129,6 @@ def test_functions_and_hooks_work_after_a_capture_as_before() -> None:
     assert x.grad.tolist() == [3.0, 3.0]
 
 
-def cast(device: str, **named: Any) -> Callable[[Any, Tensor], Tensor]:
-    """What a layer computes under `torch.autocast`."""
-
-    def function(model: Any, x: Tensor) -> Tensor:
-        with torch.autocast(device, **named):
-            out: Tensor = model.layer(x)
-        return out
-
-    return function
-
-
-@pytest.mark.filterwarnings("ignore:.*CUDA is not available")
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("named", [{}, {"dtype": torch.bfloat16, "enabled": True}])
-def test_autocast_of_another_device_is_refused(named: dict[str, Any], training: bool) -> None:
-    message = r"test_refused\.py:\d+: torch.autocast\('cuda'\) does nothing .* 'cpu'"
-    with pytest.raises(SituateError, match=message):
-        of(cast("cuda", **named), training)
-
-
-def test_autocast_that_was_made_before_the_capture_is_refused_where_it_holds() -> None:
-    made = torch.autocast("cpu", torch.bfloat16)
-    made.device = "cuda"  # as where there is a GPU
-
-    def function(model: Any, x: Tensor) -> Tensor:
-        with made:
-            out: Tensor = model.layer(x)
-        return out
-
-    with pytest.raises(SituateError, match=r"torch.autocast\('cuda'\) does nothing"):
-        of(function)
-
-
-def test_autocast_of_the_cpu_and_none_are_captured() -> None:
-    dtypes = {op.dtype for op in of(cast("cpu", dtype=torch.bfloat16)).ops}
-    assert "bfloat16" in dtypes
-    assert of(cast("cuda", enabled=False)).ops
-
-
 class Criterion(nn.Module):
     """A loss that learns."""
 

@@ -13,6 +13,7 @@ from situate.readers.torch.build import Build
 from situate.readers.torch.errors import explained
 from situate.readers.torch.function import current_directory, find_function
 from situate.readers.torch.graph import to_graph
+from situate.readers.torch.named import Named
 from situate.readers.torch.tracing import trace
 from situate.readers.update_rule import OPTIMIZERS, update_rule
 
@@ -51,7 +52,8 @@ def capture(
     update_rule(optimizer)
     check_installed()
     with explained(name, "capturing the step"):
-        return checked(to_graph(trace(build, training, name), name, optimizer), training)
+        traced = trace(build, training, name)
+        return checked(to_graph(traced, name, optimizer), training, traced.named)
 
 
 def capture_function(text: str, *, optimizer: str | None = None, cache: bool = True) -> Graph:
@@ -85,15 +87,15 @@ def capture_function(text: str, *, optimizer: str | None = None, cache: bool = T
         return graph
 
 
-def checked(graph: Graph, training: bool) -> Graph:
-    """A graph that was captured, with what to warn of.
+def checked(graph: Graph, training: bool, named: Named) -> Graph:
+    """A graph that was captured, with what to warn of, as of devices that were named.
 
     Raises:
         SituateError: there is nothing to train.
     """
     if training and all(op.phase != "update" for op in graph.ops):
         raise SituateError("the loss depends on no parameter that takes a gradient")
-    return dataclasses.replace(graph, warnings=(*_warnings(), *graph.warnings))
+    return dataclasses.replace(graph, warnings=(*_warnings(), *named.warnings, *graph.warnings))
 
 
 def check_installed(*packages: str) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.readers.torch.constants import constants_known
-from situate.readers.torch.devices import devices_here
+from situate.readers.torch.devices import devices_here, devices_stand
 from situate.readers.torch.distributed import check_of_one_process, no_replicas
 from situate.readers.torch.errors import explained
 from situate.readers.torch.meta import to_cpu
+from situate.readers.torch.named import Named
+from situate.readers.torch.swapping import modules_convertible
 from situate.readers.torch.trees import flatten
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 Build = Callable[[], Any]
 
+CALLED = "it is called without arguments"
 RETURNS = "must return (model, inputs, loss): a torch.nn.Module, a tuple of tensors and a function"
 
 
@@ -35,6 +37,7 @@ class Built:
         separate: the tensors of inputs of the same structure.
         mode: of the fake tensors.
         strangers: names of parameters that the loss has.
+        named: the devices that have been named.
     """
 
     model: torch.nn.Module
@@ -43,6 +46,7 @@ class Built:
     separate: Callable[[object], tuple[torch.Tensor, ...]]
     mode: FakeTensorMode
     strangers: tuple[str, ...]
+    named: Named = field(default_factory=Named)
 
 
 def built(build: Build, name: str) -> Built:
@@ -51,17 +55,27 @@ def built(build: Build, name: str) -> Built:
     Raises:
         SituateError: `build` fails, or does not return a model, its inputs and a loss.
     """
-    mode = _mode()
-    with explained(name, "building the model", called="it is called without arguments"):
+    mode, named = _mode(), Named()
+    with explained(name, "building the model", called=CALLED), devices_stand(named):
         try:
-            with mode, _convertible(mode), constants_known(), devices_here(), no_replicas():
-                return _on_cpu(_checked(build(), mode))
+            with mode, constants_known(), modules_convertible(mode), devices_here(), no_replicas():
+                return _on_cpu(replace(_checked(build(), mode), named=named))
         except Exception as error:
             if not _needs_values(error):
                 raise
             real = _checked(build(), mode)
             model, tensors = _fake(real.model, mode), _fakes(real.tensors, mode)
-            return _on_cpu(replace(real, model=model, tensors=tensors))
+            return _on_cpu(replace(real, model=model, tensors=tensors, named=named))
+
+
+def really_built(build: Build, name: str, named: Named) -> tuple[Any, Any, Any]:
+    """The model, inputs and loss that `build` returns; devices that it names are noted.
+
+    Raises:
+        SituateError: `build` fails, or returns no three things.
+    """
+    with explained(name, "building the model", called=CALLED), devices_stand(named):
+        return three(build())
 
 
 def _on_cpu(what: Built) -> Built:
@@ -70,8 +84,11 @@ def _on_cpu(what: Built) -> Built:
     return replace(what, tensors=tuple(map(moved, what.tensors)))
 
 
-def from_real(model: object, inputs: object, loss: object, name: str) -> Built:
-    """The same of a model that exists, by way of a copy on fake tensors.
+def from_real(
+    model: object, inputs: object, loss: object, name: str, named: Named | None = None
+) -> Built:
+    """The same of a model that exists, by way of a copy on fake tensors; `named` are the devices
+    that were named where it was built.
 
     Raises:
         SituateError: not a model, its inputs and a loss; or a model that cannot be copied.
@@ -80,7 +97,10 @@ def from_real(model: object, inputs: object, loss: object, name: str) -> Built:
     with explained(name, "copying the model onto fake tensors"):
         real = _checked((model, inputs, loss), mode)
         copied = copy.deepcopy(real.model, _fake_of(real.model, mode))
-        return replace(real, model=copied, tensors=_fakes(real.tensors, mode))
+        tensors = _fakes(real.tensors, mode)
+        return replace(
+            real, model=copied, tensors=tensors, named=real.named if named is None else named
+        )
 
 
 def _mode() -> FakeTensorMode:
@@ -124,25 +144,6 @@ def _fake_of(model: torch.nn.Module, mode: FakeTensorMode) -> dict[int, Any]:
     )
     held = (leaf for store in stores for value in store.values() for leaf in tree_leaves(value))
     return {id(t): mode.from_tensor(t) for t in held if isinstance(t, torch.Tensor)}
-
-
-@contextlib.contextmanager
-def _convertible(mode: FakeTensorMode) -> Iterator[None]:
-    """Let `model.to(...)` work on fake parameters: it swaps tensors, which PyTorch refuses while
-    the mode remembers them by weak references."""
-    import torch
-
-    swap = torch.utils.swap_tensors
-
-    def forget_and_swap(old: torch.Tensor, new: torch.Tensor) -> None:
-        mode.fake_tensor_converter.meta_converter.tensor_memo.clear()
-        swap(old, new)  # type: ignore[no-untyped-call]
-
-    torch.utils.swap_tensors = forget_and_swap
-    try:
-        yield
-    finally:
-        torch.utils.swap_tensors = swap
 
 
 def _needs_values(error: Exception) -> bool:

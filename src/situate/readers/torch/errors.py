@@ -29,8 +29,13 @@ MASK = (
     "of nn.Transformer)"
 )
 DEVICE = (
-    "this asks for another device than the CPU, on which steps are captured, wherever they are to "
-    "run: leave the device out, or take that of an input (x.device)"
+    "this asks for what only another device than the CPU has, on which steps are captured, "
+    "wherever they are to run: leave it out, or do it only where x.device.type of an input is "
+    "that device's"
+)
+GENERATOR = (
+    "this draws from a torch.Generator of another device than the CPU, on which models are built "
+    "and steps captured: leave the generator's device out"
 )
 _REMEDIES = {
     "DataDependentOutputException": VALUES,
@@ -52,11 +57,15 @@ _PHRASES = {
     "doesn't match mode": DATA,
     "view functorch tensor": GRADIENTS,
     "'Tensor' object has no attribute 'constant'": GRADIENTS,
+    "Cannot get CUDA generator": GENERATOR,
     "not linked with support for": DEVICE,
-    "not compiled with CUDA enabled": DEVICE,
+    "Torch not compiled with": DEVICE,
     "accelerator device when none is available": DEVICE,
-    "requires CUDA support": DEVICE,
+    "CUDA support": DEVICE,
     "without ATen_cuda library": DEVICE,
+    "Tried to instantiate dummy base class": DEVICE,
+    "without MPS backend": DEVICE,
+    "has no attribute '_cuda_": DEVICE,
     "support the deepcopy protocol": (
         "a module keeps a tensor that is computed from its parameters, so it cannot be copied: use "
         "torch.nn.utils.parametrizations in place of torch.nn.utils.weight_norm and its like"

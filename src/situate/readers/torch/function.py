@@ -13,7 +13,9 @@ from typing import Any
 
 from situate.errors import SituateError, nearest
 from situate.readers.torch.build import Build
+from situate.readers.torch.devices import names_stand
 from situate.readers.torch.errors import explained, quiet
+from situate.readers.torch.named import Named
 
 
 @contextmanager
@@ -59,7 +61,7 @@ def versions(*packages: str) -> str:
 
 def _imported(name: str, text: str) -> ModuleType:
     try:
-        with quiet():
+        with quiet(), names_stand(Named()):
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = error.name or name

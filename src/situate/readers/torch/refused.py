@@ -74,42 +74,6 @@ def _refuse_backward(*_: Any, **__: Any) -> Any:
     raise Unsupported("the step calls backward() itself: return the loss, which is differentiated")
 
 
-@contextlib.contextmanager
-def autocast_is_the_cpus() -> Iterator[None]:
-    """Refuse autocast of another device, which does nothing on the CPU: the step would be planned
-    without it."""
-    import torch
-
-    autocast = torch.autocast
-    make, enter = autocast.__init__, autocast.__enter__
-
-    def made(self: Any, device_type: str, *given: Any, **named: Any) -> None:
-        make(self, device_type, *given, **named)
-        if _enabled(*given, **named):
-            _check_cpus(device_type)
-
-    def entered(self: Any) -> Any:
-        if self._enabled:
-            _check_cpus(self.device)
-        return enter(self)  # type: ignore[no-untyped-call]
-
-    with replaced(autocast, "__init__", made), replaced(autocast, "__enter__", entered):
-        yield
-
-
-def _enabled(dtype: object = None, enabled: bool = True, cache_enabled: object = None) -> bool:
-    """Whether it is asked for: PyTorch disables it where there is no such device."""
-    return enabled
-
-
-def _check_cpus(device: str) -> None:
-    if device != "cpu":
-        raise Unsupported(
-            f"torch.autocast({device!r}) does nothing on the CPU, where the step is captured: "
-            "write torch.autocast('cpu', torch.bfloat16), or x.device.type of an input for 'cpu'"
-        )
-
-
 def check_averages(model: torch.nn.Module) -> None:
     """Raises SituateError for a batch-norm that averages over all steps so far: how much the next
     one counts is another number in every step."""

@@ -14,16 +14,16 @@ from situate.readers.torch.build import Build, Built, built, described, set_mode
 from situate.readers.torch.checks import tensors_unchecked
 from situate.readers.torch.constants import constants_known
 from situate.readers.torch.ctc import ctc_of_known_lengths
-from situate.readers.torch.devices import devices_here
+from situate.readers.torch.devices import devices_here, devices_stand, lie_here
 from situate.readers.torch.distributions import arguments_unchecked
 from situate.readers.torch.errors import SHAPES, explained, quiet
 from situate.readers.torch.inference import inference_without_gradients
 from situate.readers.torch.interpolation import interpolation_whole
 from situate.readers.torch.margins import margins_whole
+from situate.readers.torch.named import Named
 from situate.readers.torch.names import path_of
 from situate.readers.torch.recurrent import layers_step_by_step
 from situate.readers.torch.refused import (
-    autocast_is_the_cpus,
     backward_is_autograds,
     check_averages,
     check_chance,
@@ -31,6 +31,7 @@ from situate.readers.torch.refused import (
 )
 from situate.readers.torch.shared_heads import heads_share
 from situate.readers.torch.statistics import statistics_as_computed
+from situate.readers.torch.swapping import modules_stay_as_built
 from situate.readers.torch.trees import Structure, flatten
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Trace:
         trainable: names of parameters that take a gradient.
         constants: by name, the tensors that are neither parameters nor buffers of the model.
         restore: from the tensors that the step returns to what the loss or the model returns.
+        named: the devices that model and step name.
     """
 
     graph: fx.Graph
@@ -59,6 +61,7 @@ class Trace:
     trainable: frozenset[str]
     constants: dict[str, torch.Tensor]
     restore: Callable[[list[torch.Tensor]], Any]
+    named: Named
 
 
 def trace(build: Build, training: bool, name: str) -> Trace:
@@ -87,14 +90,21 @@ def joint(what: Built, training: bool, name: str) -> Trace:
             )
         check_averages(what.model)
         step = _step(what, training)
-        graph, constants = _joint(step, what.tensors, training, what.mode)
+        with _devices(what):
+            graph, constants = _joint(step, what.tensors, training, what.mode)
     named = list(what.model.named_parameters(remove_duplicate=False))
     first: dict[int, str] = {}
     for path, parameter in named:
         first.setdefault(id(parameter), path)
     canonical = {path: first[id(parameter)] for path, parameter in named}
     trainable = frozenset(path for path, parameter in named if parameter.requires_grad)
-    return Trace(graph, canonical, trainable, constants, step.restore)
+    return Trace(graph, canonical, trainable, constants, step.restore, what.named)
+
+
+def _devices(what: Built) -> contextlib.AbstractContextManager[None]:
+    """In which devices stand for the plan's, unless the model is on one."""
+    state = (*what.model.parameters(), *what.model.buffers(), *what.tensors)
+    return devices_stand(what.named) if lie_here(state) else contextlib.nullcontext()
 
 
 def _step(what: Built, training: bool) -> Any:
@@ -167,7 +177,6 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
 @ctc_of_known_lengths()
 @arguments_unchecked()
 @tensors_unchecked()
-@autocast_is_the_cpus()
 @statistics_as_computed()
 @devices_here()
 @inference_without_gradients()
@@ -182,7 +191,8 @@ def _joint(
     if training and not any(p.requires_grad for p in step.parameters()):
         raise SituateError("no parameter takes a gradient, so there is no training step")
     silent = contextlib.redirect_stderr(io.StringIO())
-    with mode, silent, constants_known(), heads_share(), backward_is_autograds(training):
+    heads, backward = heads_share(), backward_is_autograds(training)
+    with mode, silent, constants_known(), heads, backward, modules_stay_as_built():
         exported = _exported(step, tensors)
     if not _is_static(exported):
         with mode:

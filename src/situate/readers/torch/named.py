@@ -1,0 +1,48 @@
+"""Names of devices in a program: a plan decides where its ops run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+HERE = ("cpu", "meta")
+"""Kinds of devices that a step is captured on as they are."""
+
+
+class Named:
+    """The devices that a program has named, but for the CPU and `meta`."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    def add(self, name: object) -> None:
+        """Note one, which may have been noted before."""
+        self._names[str(name)] = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A line about them; none where there are none."""
+        if not self._names:
+            return ()
+        names = ", ".join(sorted(self._names))
+        return (f"the model or step names {names}: taken as wherever the plan puts an op",)
+
+    def here(self, device: Any) -> Any:
+        """The CPU in place of another device, which is noted; what is no name of one as it is."""
+        if is_here(device):
+            return device
+        self.add(f"device {device}" if isinstance(device, int) else device)
+        return "cpu"
+
+
+def is_here(device: Any) -> bool:
+    """Whether it is the CPU, `meta` or no name of a device."""
+    import torch
+
+    if isinstance(device, int):
+        return isinstance(device, bool)
+    if isinstance(device, torch.device):
+        return device.type in HERE
+    return not isinstance(device, str) or torch.device(device).type in HERE
