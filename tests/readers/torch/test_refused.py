@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
 from situate.readers.torch import capture  # noqa: E402
+from situate.readers.torch.refused import one_thread  # noqa: E402
 from tests.readers.calling import X, mean, of  # noqa: E402
 
 
@@ -127,6 +129,36 @@ def test_functions_and_hooks_work_after_a_capture_as_before() -> None:
     y.sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == [3.0, 3.0]
+
+
+def in_a_thread(model: Any, x: Tensor) -> Tensor:
+    found: list[Tensor] = []
+    thread = Thread(target=lambda: found.append(model.layer(x)))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_thread_that_a_step_starts_is_refused(training: bool) -> None:
+    with pytest.raises(SituateError, match=r"test_refused\.py:\d+: the step computes in a thread"):
+        of(in_a_thread, training)
+
+
+def test_a_thread_of_another_one_may_start_meanwhile() -> None:
+    begun: list[int] = []
+
+    def starting() -> None:
+        Thread(target=lambda: begun.append(1)).start()
+        begun.append(2)
+
+    go = Event()
+    beside = Thread(target=lambda: (go.wait(), starting()))
+    beside.start()
+    with one_thread():
+        go.set()
+        beside.join()
+    assert set(begun) == {1, 2}
 
 
 class Criterion(nn.Module):

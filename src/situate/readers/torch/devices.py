@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from situate.readers.torch.accelerators import accelerators_idle
 from situate.readers.torch.autocast import autocast_of_the_cpu
-from situate.readers.torch.errors import DEVICE, GENERATOR, Unsupported
 from situate.readers.torch.named import HERE, Named, is_here
 from situate.readers.torch.patched import dispatched, replaced
+from situate.readers.torch.remedies import DEVICE, GENERATOR, Unsupported
 
 if TYPE_CHECKING:
     import torch

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from situate.readers.torch.errors import Unsupported
 from situate.readers.torch.patched import replaced
+from situate.readers.torch.remedies import Unsupported
 
 FREEZES = (
     "the step freezes a parameter, which capture does not see: freeze it where the model is built; "

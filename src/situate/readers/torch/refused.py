@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
-from situate.readers.torch.errors import Unsupported
 from situate.readers.torch.freezing import parameters_stay_trained
+from situate.readers.torch.libraries import function_remedy
 from situate.readers.torch.names import module
 from situate.readers.torch.patched import replaced
+from situate.readers.torch.remedies import GRADIENTS, THREADS, Unsupported
 
 if TYPE_CHECKING:
     import torch
     from torch import fx
+
+
+REWRITE = (
+    "write it with ops that PyTorch differentiates, or as a torch.library.custom_op with its "
+    "gradient"
+)
 
 
 @contextlib.contextmanager
@@ -31,7 +39,8 @@ def backward_is_autograds(training: bool) -> Iterator[None]:
     hooks = torch.autograd.graph.saved_tensors_hooks
     refuse = classmethod(partial(_refuse_function, function.apply))
     enter = partialmethod(_refuse_packing, hooks.__enter__)
-    with contextlib.ExitStack() as stack:
+    gradients = replaced(torch.autograd, "grad", _refuse_gradients)
+    with gradients, contextlib.ExitStack() as stack:
         stack.enter_context(replaced(function, "apply", refuse))
         stack.enter_context(replaced(tensor, "register_hook", _refuse_hook))
         stack.enter_context(replaced(hooks, "__enter__", enter))
@@ -46,8 +55,8 @@ def _refuse_function(apply: Any, kind: type, *given: Any, **named: Any) -> Any:
     if kind.__module__.partition(".")[0] == "torch":
         return apply.__func__(kind, *given, **named)
     raise Unsupported(
-        f"capture does not see the backward pass of autograd.Function {kind.__name__!r}: write it "
-        "with ops that PyTorch differentiates, or as a torch.library.custom_op with its gradient"
+        f"capture does not see the backward pass of autograd.Function {kind.__name__!r}: "
+        f"{function_remedy(kind) or REWRITE}"
     )
 
 
@@ -74,6 +83,24 @@ def _refuse_backward(*_: Any, **__: Any) -> Any:
     raise Unsupported("the step calls backward() itself: return the loss, which is differentiated")
 
 
+def _refuse_gradients(*_: Any, **__: Any) -> Any:
+    raise Unsupported(GRADIENTS)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Refuse what the step begins in another thread, where nothing is traced."""
+    own, start = threading.get_ident(), threading.Thread.start
+
+    def begin(thread: threading.Thread) -> None:
+        if threading.get_ident() == own:
+            raise Unsupported(THREADS)
+        start(thread)
+
+    with replaced(threading.Thread, "start", begin):
+        yield
+
+
 def check_averages(model: torch.nn.Module) -> None:
     """Raises SituateError for a batch-norm that averages over all steps so far: how much the next
     one counts is another number in every step."""
@@ -96,7 +123,8 @@ def check_dense(graph: fx.Graph) -> None:
         if getattr(node.meta.get("val"), "layout", torch.strided) != torch.strided:
             where = module(node) or "the step"
             raise SituateError(
-                f"{where}: makes a sparse tensor, which is not planned for: leave sparse=True out"
+                f"{where}: makes a sparse tensor, which is not planned for: leave sparse=True out, "
+                "and compute with dense tensors"
             )
 
 

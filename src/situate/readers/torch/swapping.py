@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from situate.readers.torch.errors import Unsupported
 from situate.readers.torch.patched import replaced
+from situate.readers.torch.remedies import Unsupported
 
 if TYPE_CHECKING:
     from torch._subclasses.fake_tensor import FakeTensorMode

@@ -16,19 +16,22 @@ from situate.readers.torch.constants import constants_known
 from situate.readers.torch.ctc import ctc_of_known_lengths
 from situate.readers.torch.devices import devices_here, devices_stand, lie_here
 from situate.readers.torch.distributions import arguments_unchecked
-from situate.readers.torch.errors import SHAPES, explained, quiet
+from situate.readers.torch.errors import explained, quiet
 from situate.readers.torch.inference import inference_without_gradients
 from situate.readers.torch.interpolation import interpolation_whole
 from situate.readers.torch.margins import margins_whole
 from situate.readers.torch.named import Named
 from situate.readers.torch.names import path_of
+from situate.readers.torch.products import products_of_one_dtype
 from situate.readers.torch.recurrent import layers_step_by_step
 from situate.readers.torch.refused import (
     backward_is_autograds,
     check_averages,
     check_chance,
     check_dense,
+    one_thread,
 )
+from situate.readers.torch.remedies import SHAPES
 from situate.readers.torch.shared_heads import heads_share
 from situate.readers.torch.statistics import statistics_as_computed
 from situate.readers.torch.swapping import modules_stay_as_built
@@ -190,9 +193,15 @@ def _joint(
 
     if training and not any(p.requires_grad for p in step.parameters()):
         raise SituateError("no parameter takes a gradient, so there is no training step")
-    silent = contextlib.redirect_stderr(io.StringIO())
-    heads, backward = heads_share(), backward_is_autograds(training)
-    with mode, silent, constants_known(), heads, backward, modules_stay_as_built():
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mode)
+        stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+        stack.enter_context(constants_known())
+        stack.enter_context(products_of_one_dtype())
+        stack.enter_context(heads_share())
+        stack.enter_context(backward_is_autograds(training))
+        stack.enter_context(modules_stay_as_built())
+        stack.enter_context(one_thread())
         exported = _exported(step, tensors)
     if not _is_static(exported):
         with mode:
