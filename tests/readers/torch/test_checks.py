@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from functools import partial
 
 import pytest
@@ -10,9 +11,10 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
+from situate.errors import SituateError  # noqa: E402
 from situate.readers.torch.checks import tensors_unchecked  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
-from tests.readers.calling import X, mean  # noqa: E402
+from tests.readers.calling import X, mean, of  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 
@@ -65,3 +67,52 @@ def test_tensors_are_checked_as_before():
         torch._check_tensor_all(torch.tensor(False))
     with pytest.raises(RuntimeError):
         torch._check_tensor_all(torch.tensor(False))
+
+
+LIBRARY = """
+import torch
+
+def clamped(x):
+    if not torch.isfinite(x).all() or torch.isinf(x).any() or x.isnan().any():
+        x = x.clamp(-1, 1)
+    return x
+"""
+
+
+@pytest.fixture
+def library(tmp_path):
+    """A module of an installed package."""
+    path = tmp_path / "site-packages" / "lib" / "clamping.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(LIBRARY)
+    spec = importlib.util.spec_from_file_location("clamping", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_numbers_are_finite_where_a_library_looks(library):
+    kinds = [op.kind for op in of(lambda model, x: library.clamped(model.layer(x)), False).ops]
+    assert "aten.addmm" in kinds
+    assert "aten.clamp" not in kinds
+
+
+def test_where_the_step_looks_itself_it_is_refused():
+    def step(model, x):
+        return model.layer(x) if torch.isfinite(x).all() else x
+
+    with pytest.raises(SituateError, match=r"test_checks\.py:\d+: what happens here depends on"):
+        of(step)
+
+
+def test_what_a_library_computes_of_the_answer_is_computed(library):
+    library.masked = lambda x: torch.where(torch.isfinite(x), x, 0.0)
+    graph = of(lambda model, x: library.masked(model.layer(x)), False)
+    assert "aten.where" in {op.kind for op in graph.ops}
+
+
+def test_truth_is_pytorchs_behind_it():
+    before = torch.Tensor.__bool__, torch.isfinite, torch.Tensor.all
+    with tensors_unchecked():
+        assert not torch.isfinite(torch.tensor([1.0, torch.inf])).all()
+    assert (torch.Tensor.__bool__, torch.isfinite, torch.Tensor.all) == before

@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
+from traceback import FrameSummary
 
 from situate.readers.torch.lines import inside_package
 
 VALUES = "this line of {} depends on the values of a tensor, which capture does not know: {}"
+KNOWN = (
+    ("layerdrop", "set layerdrop (encoder_layerdrop, decoder_layerdrop) to 0 in its configuration"),
+    (
+        "expert_",
+        "compute experts in another way, where the model has one "
+        '(model.set_experts_implementation("batched_mm"))',
+    ),
+    ("labels", "give the model no labels, and compute the loss in the step from what it returns"),
+    (
+        "global_attn",
+        "leave the attention mask out, where nothing is padded and no token attends to all",
+    ),
+    (
+        "mask",
+        "leave the attention mask out where nothing is padded, or choose another attention "
+        '(model.set_attn_implementation("sdpa"), or "eager")',
+    ),
+)
+"""By a word in the line or just before it, what has been tried and works."""
+
+BEFORE = 4
+"""Lines before one that are looked at too."""
+
 OTHER = (
-    "look for an argument of the model that leaves it out or fixes it, or do it outside the step"
+    "make what it looks at in the step itself, of numbers (torch.tensor([...])); or look for an "
+    "argument of the model that leaves it out"
 )
 FUNCTION = (
-    "it is {}'s own: let the module that calls it infer (eval(), where the model is built), if "
-    "that leaves it out, or plan inference"
+    "it is {}'s own: where the model is built, put another module in the place of the one that "
+    "calls it, or let that infer (eval()) if it does without then; or plan inference"
 )
 
 
-def library_remedy(filename: str) -> str:
+def library_remedy(frame: FrameSummary) -> str:
     """What is said of a line of a library that depends on values; empty for a line of the user's
     own."""
-    inside = inside_package(filename)
-    return VALUES.format(_package(inside), OTHER) if inside else ""
+    inside = inside_package(frame.filename)
+    return VALUES.format(_package(inside), _known(frame)) if inside else ""
 
 
 def function_remedy(kind: type) -> str:
@@ -29,6 +55,12 @@ def function_remedy(kind: type) -> str:
     module = sys.modules.get(kind.__module__)
     inside = inside_package(getattr(module, "__file__", None) or "")
     return FUNCTION.format(_package(inside)) if inside else ""
+
+
+def _known(frame: FrameSummary) -> str:
+    line = frame.lineno or 0
+    code = [linecache.getline(frame.filename, k) for k in range(line, line - 1 - BEFORE, -1)]
+    return next((remedy for text in code for word, remedy in KNOWN if word in text), OTHER)
 
 
 def _package(inside: str) -> str:

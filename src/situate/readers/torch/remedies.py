@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 
 from situate.readers.torch.libraries import library_remedy
-from situate.readers.torch.lines import is_raised_by_user, is_users, user_frame
+from situate.readers.torch.lines import is_raised_by_user, is_users, user_frame, user_line
 
 
 class Unsupported(Exception):
@@ -93,6 +93,12 @@ UNTRACED = (
     "tensors, or do it outside the step"
 )
 
+SELECTED = (
+    "a gradient has a size that depends on the values of a tensor, as where the step sets what a "
+    "mask selects (x[mask] = y): use torch.where, or in a model of transformers that masks sound "
+    "by chance apply_spec_augment=False"
+)
+
 _KINDS = {
     "DataDependentOutputException": VALUES,
     "DynamicOutputShapeException": SHAPES,
@@ -112,6 +118,7 @@ _PHRASES = {
     "FakeTensor.__format__": TAKEN,
     "Cannot access data pointer": TAKEN,
     "Not available for 'meta' device type": TAKEN,
+    "its data is not allocated yet": TAKEN,
     "Cannot get CUDA generator": GENERATOR,
     "not linked with support for": DEVICE,
     "Torch not compiled with": DEVICE,
@@ -151,7 +158,7 @@ def remedy(error: BaseException) -> str:
 
 def _of_library(error: BaseException) -> str:
     frame = user_frame(error)
-    return library_remedy(frame.filename) if frame else ""
+    return library_remedy(frame) if frame else ""
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -170,7 +177,8 @@ def _known(error: BaseException) -> str:
         return MASK
     for kind in type(error).__mro__:
         if kind.__name__ in _KINDS:
-            return _KINDS[kind.__name__]
+            found = _KINDS[kind.__name__]
+            return found if found != SHAPES or user_line(error) else SELECTED
     if is_raised_by_user(error):
         return ""
     if "support the deepcopy protocol" in str(error):

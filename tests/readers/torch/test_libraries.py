@@ -1,0 +1,156 @@
+"""Where a library's own line cannot be captured, what is said of it has been tried and works."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+from situate.errors import SituateError  # noqa: E402
+from situate.readers.torch import capture, libraries  # noqa: E402
+from tests.readers.calling import of  # noqa: E402
+
+SIZES = {
+    "hidden_size": 16,
+    "intermediate_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "vocab_size": 40,
+}
+
+
+def words(model, masked=False):
+    ids = torch.ones(2, 8, dtype=torch.int64)
+    inputs = {"input_ids": ids, "labels": ids}
+    if masked:
+        inputs["attention_mask"] = torch.ones_like(ids)
+    return model, inputs, lambda model, **batch: model(**batch, use_cache=False).loss
+
+
+def experts(how=None):
+    config = transformers.MixtralConfig(
+        **SIZES, num_key_value_heads=2, num_local_experts=2, max_position_embeddings=16
+    )
+    model = transformers.MixtralForCausalLM(config)
+    if how:
+        model.set_experts_implementation(how)
+    return words(model)
+
+
+def attention(how):
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES))
+    model.set_attn_implementation(how)
+    return words(model, masked=True)
+
+
+def sound(labels=True, **options):
+    config = transformers.Wav2Vec2Config(
+        **SIZES,
+        conv_dim=(8,),
+        conv_stride=(5,),
+        conv_kernel=(10,),
+        num_feat_extract_layers=1,
+        num_conv_pos_embeddings=4,
+        num_conv_pos_embedding_groups=2,
+        mask_time_length=2,
+        **options,
+    )
+
+    def loss(model, x, y):
+        out = model(x).logits.log_softmax(-1).transpose(0, 1)
+        return F.ctc_loss(out, y, (len(out),) * 2, (3,) * 2)
+
+    model = transformers.Wav2Vec2ForCTC(config)
+    inputs = torch.randn(2, 300), torch.ones(2, 3, dtype=torch.int64)
+    return model, inputs, (lambda model, x, y: model(x, labels=y).loss) if labels else loss
+
+
+def activation(replaced):
+    model = transformers.BloomForCausalLM(
+        transformers.BloomConfig(vocab_size=40, hidden_size=16, n_layer=1, n_head=2)
+    )
+    for block in model.transformer.h if replaced else ():
+        block.mlp.gelu_impl = nn.GELU(approximate="tanh")
+    return words(model)
+
+
+def routed(infers):
+    config = transformers.PhimoeConfig(**SIZES, num_key_value_heads=2, num_local_experts=2)
+    model = transformers.PhimoeForCausalLM(config)
+    for part in model.modules() if infers else ():
+        if type(part).__name__ == "PhimoeTopKRouter":
+            part.eval()
+    return words(model)
+
+
+REMEDIES = [
+    (
+        lambda: experts("eager"),
+        'set_experts_implementation("batched_mm")',
+        lambda: experts("batched_mm"),
+    ),
+    (
+        lambda: attention("flex_attention"),
+        'another attention (model.set_attn_implementation("sdpa")',
+        lambda: attention("sdpa"),
+    ),
+    (
+        lambda: sound(),
+        "give the model no labels, and compute the loss in the step",
+        lambda: sound(labels=False, layerdrop=0.0, apply_spec_augment=False),
+    ),
+    (
+        lambda: sound(labels=False),
+        "set layerdrop (encoder_layerdrop, decoder_layerdrop) to 0 in its configuration",
+        lambda: sound(labels=False, layerdrop=0.0, apply_spec_augment=False),
+    ),
+    (
+        lambda: sound(labels=False, layerdrop=0.0),
+        "apply_spec_augment=False",
+        lambda: sound(labels=False, layerdrop=0.0, apply_spec_augment=False),
+    ),
+    (
+        lambda: activation(replaced=False),
+        "put another module in the place of the one that calls it",
+        lambda: activation(replaced=True),
+    ),
+    (lambda: routed(infers=False), "let that infer (eval())", lambda: routed(infers=True)),
+]
+
+
+@pytest.mark.parametrize(("build", "remedy", "remedied"), REMEDIES)
+def test_a_remedy_helps(build, remedy, remedied):
+    with pytest.raises(SituateError, match=re.escape(remedy)):
+        capture(build, name="net")
+    assert capture(remedied, name="net").ops
+
+
+def test_the_line_is_named_by_its_place_in_the_library():
+    place = r"^net: capturing the step: transformers/models/mixtral/modeling_mixtral\.py:\d+: this"
+    with pytest.raises(SituateError, match=place):
+        capture(lambda: experts("eager"), name="net")
+
+
+@pytest.fixture
+def library(tmp_path):
+    """A module of another package."""
+    path = tmp_path / "site-packages" / "lib" / "deciding.py"
+    path.parent.mkdir(parents=True)
+    path.write_text("def pick(x, n):\n    return x if n.sum() > 0 else -x\n")
+    spec = importlib.util.spec_from_file_location("deciding", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_any_other_line_has_a_remedy_that_holds_everywhere(library):
+    with pytest.raises(SituateError, match=re.escape(libraries.OTHER)):
+        of(lambda model, x: library.pick(model.layer(x), x))
+    assert of(lambda model, x: library.pick(model.layer(x), torch.tensor([1.0, 2.0]))).ops
