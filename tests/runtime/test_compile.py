@@ -104,7 +104,7 @@ def other_model() -> torch.nn.Module:
         ),
         (
             {"inputs": (torch.zeros(8, 6).double(), torch.zeros(8).long())},
-            "is not what the plan was made for",
+            "a product of float32 and float64 is asked for here",
         ),
         ({"inputs": (torch.zeros(8, 6),)}, r"'y' \(the step is loss\(model, \*inputs\)\)"),
         ({"inputs": 3}, "the inputs are"),

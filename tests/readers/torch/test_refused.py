@@ -145,6 +145,15 @@ def test_a_thread_that_a_step_starts_is_refused(training: bool) -> None:
         of(in_a_thread, training)
 
 
+def test_a_daemon_may_be_started() -> None:
+    def watched(model: Any, x: Tensor) -> Tensor:
+        Thread(target=lambda: None, daemon=True).start()
+        out: Tensor = model.layer(x)
+        return out
+
+    assert of(watched).ops
+
+
 def test_a_thread_of_another_one_may_start_meanwhile() -> None:
     begun: list[int] = []
 

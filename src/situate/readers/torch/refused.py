@@ -89,11 +89,12 @@ def _refuse_gradients(*_: Any, **__: Any) -> Any:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Refuse what the step begins in another thread, where nothing is traced."""
+    """Refuse what the step begins in another thread, where nothing is traced. A daemon is none that
+    it waits for: progress bars have one."""
     own, start = threading.get_ident(), threading.Thread.start
 
     def begin(thread: threading.Thread) -> None:
-        if threading.get_ident() == own:
+        if threading.get_ident() == own and not thread.daemon:
             raise Unsupported(THREADS)
         start(thread)
 
