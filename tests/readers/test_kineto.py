@@ -6,6 +6,7 @@ import pytest
 
 from situate.errors import ReadError
 from situate.readers import kineto
+from situate.readers.chrome_trace.events import decode, spans
 from tests.readers.traces import KERNELS, chrome_trace, event
 
 
@@ -47,3 +48,17 @@ def test_what_is_no_kineto_trace_is_said():
 def test_a_bad_argument_is_named():
     with pytest.raises(ReadError, match=r"traceEvents\[0\].args: Expected `int`"):
         kineto.profile(chrome_trace(event("a", 0, 1, args={"External id": [1]})))
+
+
+@pytest.mark.parametrize("now", ["cpu_op", "cuda_runtime", "kernel", "gpu_memcpy", "gpu_memset"])
+def test_categories_of_earlier_versions_are_those_of_today(now):
+    earlier = {today: word for word, today in kineto.EARLIER.items()}
+    for word in (earlier[now], earlier[now].title(), now):
+        (span,), _ = spans(decode(chrome_trace(event("a", 0, 1, word))))
+        assert kineto.category(span) == now
+
+
+def test_a_profile_of_an_earlier_version_has_the_kernels_that_calls_launched():
+    words = {"cpu_op": "Operator", "cuda_runtime": "Runtime", "kernel": "Kernel"}
+    earlier = kineto.profile(chrome_trace(*({**e, "cat": words[e["cat"]]} for e in KERNELS)))
+    assert [earlier.gpu_seconds(call) for call in earlier.calls] == pytest.approx([40e-6, 5e-6])

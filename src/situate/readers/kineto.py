@@ -4,6 +4,7 @@ the GPU's runtime, and the kernels that those launch. See docs/formats/chrome-tr
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +21,38 @@ CALLS = frozenset({"cpu_op", "user_annotation"})
 GPU = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 
 NO_WORK = frozenset(
-    {"user_annotation", "gpu_user_annotation", "python_function", "Trace", "overhead", "cuda_sync"}
+    {
+        "user_annotation",
+        "gpu_user_annotation",
+        "python_function",
+        "trace",
+        "overhead",
+        "external_correlation",
+        "cuda_sync",
+        "cuda_event",
+        "cuda_profiler_range",
+        "xpu_sync",
+        "xpu_scope_profiler",
+    }
 )
-"""Categories that say what others are part of, or what they wait for."""
+"""Categories that say what others are part of, what they wait for, or what the profiler did."""
+
+EARLIER = {
+    "operator": "cpu_op",
+    "runtime": "cuda_runtime",
+    "kernel": "kernel",
+    "memcpy": "gpu_memcpy",
+    "memset": "gpu_memset",
+    "user": "gpu_user_annotation",
+    "python": "python_function",
+}
+"""Categories of PyTorch 1.8 to 1.10, in small letters, by their present names."""
+
+_ANNOTATION = re.compile(r"(ProfilerStep|Optimizer\.\w+|enumerate\(\w+\))#")
+"""Names of what PyTorch itself annotates, which was an operator before it was an annotation."""
+
+_WAIT = re.compile(r"Synchronize|EventWait|QueueFinish")
+"""In names of calls of CUDA's, HIP's, Level Zero's, Ascend's and SYCL's runtimes that wait."""
 
 
 class _Args(msgspec.Struct, frozen=True):
@@ -74,19 +104,26 @@ class Profile:
         return (launches.totals[last] - launches.totals[first]) / MICROSECONDS
 
 
+def category(span: Span) -> str:
+    """Its category, as PyTorch calls it today."""
+    word = span.category.lower()  # one version wrote gpu_user_Annotation
+    word = EARLIER.get(word, word)
+    return "user_annotation" if word == "cpu_op" and _ANNOTATION.match(span.name) else word
+
+
 def wrote(found: Iterable[Span]) -> bool:
     """Whether there are spans that only Kineto writes."""
-    return any(span.category == "cpu_op" or span.category in GPU for span in found)
+    return any(category(span) == "cpu_op" or on_gpu(span) for span in found)
 
 
 def work(found: Iterable[Span]) -> list[Span]:
     """The spans that stand for work."""
-    return [span for span in found if span.category not in NO_WORK]
+    return [span for span in found if category(span) not in NO_WORK]
 
 
 def on_gpu(span: Span) -> bool:
     """Whether it is a kernel, a copy or a fill."""
-    return span.category in GPU
+    return category(span) in GPU
 
 
 def busy(span: Span) -> float:
@@ -112,11 +149,11 @@ def waits(by_track: Mapping[Track, Sequence[Span]]) -> Iterator[tuple[Span, Span
 
 
 def _synchronises(span: Span) -> bool:
-    return _is_runtime(span) and span.name.endswith("Synchronize")
+    return _is_runtime(span) and _WAIT.search(span.name) is not None
 
 
 def _is_runtime(span: Span) -> bool:
-    return span.category.endswith(("_runtime", "_driver"))
+    return category(span).endswith(("_runtime", "_driver"))
 
 
 def profile(data: bytes) -> Profile:
@@ -126,9 +163,9 @@ def profile(data: bytes) -> Profile:
         ReadError: an event that is not as it should be, or no calls.
     """
     found, _ = spans(decode(data))
-    args = {s.number: _args(s) for s in found if s.category in CALLS | GPU or _is_runtime(s)}
+    args = {s.number: _args(s) for s in found if category(s) in CALLS | GPU or _is_runtime(s)}
     calls = sorted(
-        (span for span in found if span.category in CALLS),
+        (span for span in found if category(span) in CALLS),
         key=lambda span: (args[span.number].external, span.start, -span.end),
     )
     if not calls:

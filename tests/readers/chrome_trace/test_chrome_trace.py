@@ -77,6 +77,81 @@ def test_annotations_of_kineto_are_no_work():
     assert len(graph_of(*traces.KERNELS, *notes).ops) == len(traces.KERNELS)
 
 
+EARLIER = {
+    "cpu_op": "Operator",
+    "cuda_runtime": "Runtime",
+    "kernel": "Kernel",
+    "gpu_memcpy": "Memcpy",
+    "gpu_memset": "Memset",
+}
+"""Categories of PyTorch 1.8 by those of today."""
+
+COPY = [
+    event("aten::copy_", 60, 20, args={"External id": 3}),
+    event("cudaMemcpyAsync", 62, 3, "cuda_runtime", args={"correlation": 52}),
+    event("Memcpy HtoD", 66, 7, "gpu_memcpy", pid=0, args={"correlation": 52}),
+    event("Memset (Device)", 75, 2, "gpu_memset", pid=0, args={"correlation": 53}),
+    event("cudaDeviceSynchronize", 81, 30, "cuda_runtime", args={}),
+]
+
+
+def test_the_categories_of_an_earlier_pytorch_mean_the_same():
+    events = [*traces.KERNELS, *COPY, event("PyTorch Profiler (0)", 0, 1e6, "Trace", tid=1)]
+    earlier = graph_of(*({**e, "cat": EARLIER.get(e["cat"], e["cat"])} for e in events))
+    today = graph_of(*events)
+    assert (earlier.ops, set(earlier.control)) == (today.ops, set(today.control))
+    assert sum(op.seconds.get("accelerator", 0) for op in today.ops) == pytest.approx(54e-6)
+    assert sum(op.seconds.get("*", 0) for op in today.ops) == pytest.approx(49e-6)
+
+
+@pytest.mark.parametrize(
+    ("category", "name"),
+    [
+        ("Trace", "PyTorch Profiler (0)"),
+        ("Operator", "ProfilerStep#3"),
+        ("cpu_op", "Optimizer.step#SGD.step"),
+        ("Operator", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
+        ("gpu_user_Annotation", "forward"),
+        ("overhead", "Activity Buffer Request"),
+        ("cuda_sync", "Stream Wait Event"),
+        ("cuda_event", "Event Record"),
+        ("cuda_profiler_range", "0"),
+    ],
+)
+def test_what_the_profiler_says_of_itself_and_of_waits_is_no_work(category, name):
+    assert len(graph_of(*traces.KERNELS, event(name, 0, 999, category)).ops) == len(traces.KERNELS)
+
+
+@pytest.mark.parametrize(
+    ("category", "name"),
+    [
+        ("Runtime", "cudaStreamSynchronize"),
+        ("cuda_runtime", "cudaEventSynchronize_ptsz"),
+        ("cuda_runtime", "hipDeviceSynchronize"),
+        ("cuda_driver", "cuCtxSynchronize"),
+        ("xpu_runtime", "urQueueFinish"),
+        ("privateuse1_runtime", "aclrtSynchronizeStream"),
+    ],
+)
+def test_waits_of_every_runtime_take_nothing(category, name):
+    wait = event(name, 60, 30, category, args={})
+    seconds = {op.name: op.seconds for op in graph_of(*traces.KERNELS, wait).ops}
+    assert seconds[name] == {"*": 0.0}
+
+
+def test_numbers_of_tracks_are_the_same_in_quotes():
+    """PyTorch 1.8 quotes the threads of spans, and not those of flows."""
+    quoted = [{**e, "tid": str(e["tid"])} for e in traces.KERNELS]
+    flows = [
+        {"ph": "s", "cat": "async", "name": "launch", "id": 50, "pid": 7, "tid": 7, "ts": 12},
+        {"ph": "f", "cat": "async", "name": "launch", "id": 50, "pid": 0, "tid": 7, "ts": 15}
+        | {"bp": "e"},
+    ]
+    graph = graph_of(*quoted, *flows)
+    assert ("cudaLaunchKernel", "sgemm") in edges(graph)
+    assert {op.module for op in graph.ops} == {"7/7", "0/7"}
+
+
 def test_a_recorded_trace_counts_every_microsecond_once():
     """Three steps of a network of linear layers, of 9.2 ms on the GPU each."""
     data = contents(DATA / "param-et" / "linear_kineto_3_steps.json.gz")

@@ -66,13 +66,19 @@ def read(data: bytes, name: str) -> Graph:
 
 
 def _op(span: Span, name: str, track: str) -> Op:
-    is_operator = span.category == "cpu_op" and "::" in span.name
     return Op(
         name,
-        kind=span.name.replace("::", ".") if is_operator else span.category or "op",
+        kind=_kind(span),
         seconds={"accelerator" if kineto.on_gpu(span) else "*": kineto.busy(span) / MICROSECONDS},
         module=track,
     )
+
+
+def _kind(span: Span) -> str:
+    """The operator of PyTorch that it is, else its category."""
+    if kineto.category(span) == "cpu_op" and "::" in span.name:
+        return span.name.replace("::", ".")
+    return kineto.EARLIER.get(span.category.lower(), span.category) or "op"
 
 
 def _edges(

@@ -37,12 +37,17 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def track(self) -> Track:
-        return self.process, self.thread
+        """Numbers are numbers whether in quotes or not: PyTorch 1.8 quoted those of spans only."""
+        return _number(self.process), _number(self.thread)
 
     @property
     def time(self) -> float:
         """Its `start`, which `decode` has seen to be there."""
         return self.start or 0.0
+
+
+def _number(word: int | str) -> int | str:
+    return int(word) if isinstance(word, str) and re.fullmatch(r"[0-9]{1,18}", word) else word
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -107,7 +112,7 @@ def labels(events: Iterable[Event]) -> dict[Track, str]:
     for event in events:
         seen[event.track] = None
         if event.phase == "M" and event.name == "process_name":
-            processes[event.process] = _label(event)
+            processes[event.track[0]] = _label(event)
         elif event.phase == "M" and event.name == "thread_name":
             threads[event.track] = _label(event)
     return {
