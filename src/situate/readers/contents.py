@@ -1,4 +1,4 @@
-"""The bytes of a file, unpacked where it is gzipped."""
+"""The bytes of a file, unpacked where it is gzipped; of an archive, what it is."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from situate.errors import ReadError
+from situate.readers import archives
 
 LIMIT = 2**31 - 1
 """Largest file, unpacked, in bytes: what a protocol buffer may hold."""
@@ -23,8 +24,8 @@ def contents(path: Path, limit: int = LIMIT) -> bytes:
     """The content of the file, unpacked if it begins like a gzip file.
 
     Raises:
-        ReadError: the file cannot be read, is empty, is larger than `limit` bytes or is a damaged
-            gzip file.
+        ReadError: the file cannot be read, is empty, is an archive, is larger than `limit` bytes or
+            is a damaged gzip file.
     """
     try:
         data = packed(path, limit)
@@ -43,7 +44,7 @@ def packed(path: Path, limit: int) -> bytes:
 
     Raises:
         OSError, ValueError: the file cannot be read.
-        ReadError: it is larger than `limit` bytes.
+        ReadError: it is an archive or larger than `limit` bytes.
     """
     with path.open("rb") as file:
         return _limited(file, limit)
@@ -88,6 +89,8 @@ def _unpacked(data: bytes, limit: int) -> bytes:
 def _limited(file: BinaryIO | gzip.GzipFile, limit: int) -> bytes:
     data = io.BytesIO()  # hands out what it holds without a copy
     while chunk := file.read(CHUNK):
+        if not data.tell():
+            archives.refuse(chunk[: archives.HEAD])
         if data.tell() + len(chunk) > limit:
             raise ReadError(f"holds more than {limit} bytes, the most that is read")
         data.write(chunk)
