@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sqlite3
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -81,8 +82,17 @@ def refused(match: str, path: Path | str, family: type[SituateError] = SituateEr
     assert (Path(path).read_bytes() if os.path.isfile(path) else None) == before
 
 
-def edited(path: Path, statement: str) -> None:
+def with_header(path: Path, **values: str) -> None:
+    """A study whose header says something else, under the checksum that it then has."""
+    for name, value in values.items():
+        checksum = zlib.crc32(f"{name}\0{value}".encode())
+        edited(
+            path, "UPDATE header SET value = ?, checksum = ? WHERE name = ?", value, checksum, name
+        )
+
+
+def edited(path: Path, statement: str, *values: object) -> None:
     connection = sqlite3.connect(path)
-    connection.execute(statement)
+    connection.execute(statement, values)
     connection.commit()
     connection.close()

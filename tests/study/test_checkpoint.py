@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from situate.errors import ReadError
-from situate.study import StudyFile
+from situate.study import StudyFile, counts
 from tests.study.studies import HEADER, content, edited, made, state
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +59,7 @@ def test_a_checkpoint_that_nothing_wrote_is_noticed(
     connection.execute("DELETE FROM checkpoint")
     row = name, done, array, zlib.crc32(array, zlib.crc32(f"{name!s} {done}".encode()))
     connection.execute("INSERT INTO checkpoint VALUES (?, ?, ?, ?)", row)
+    counts.write(connection, "checkpoint", 1)
     connection.commit()
     connection.close()
     with (
@@ -75,7 +76,10 @@ def test_a_checkpoint_that_nothing_wrote_is_noticed(
         "UPDATE checkpoint SET array = 'x'",
         "UPDATE checkpoint SET array = x'00'",
         "UPDATE checkpoint SET name = 'a' WHERE name = 'count'",
-        "DELETE FROM samples WHERE number > 5",
+        "UPDATE checkpoint SET checksum = 5 WHERE name = 'none'",
+        "DELETE FROM checkpoint WHERE name = 'none'",
+        "DELETE FROM checkpoint",
+        "DELETE FROM counts WHERE name = 'checkpoint'",
     ],
 )
 def test_an_edited_checkpoint_is_noticed(statement: str, tmp_path: Path) -> None:

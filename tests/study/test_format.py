@@ -41,8 +41,22 @@ def test_another_programs_database_is_refused(statement: str, tmp_path: Path) ->
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     path = made(tmp_path / "a")
-    edited(path, "PRAGMA user_version = 3")
-    refused("format 3 of a study, and this situate reads format 2", path, ReadError)
+    edited(path, "PRAGMA user_version = 4")
+    refused("format 4 of a study, and this situate reads format 3", path, ReadError)
+
+
+def test_an_earlier_format_is_refused(tmp_path: Path) -> None:
+    path = made(tmp_path / "a")
+    edited(path, "PRAGMA user_version = 2")
+    refused("format 2 of a study, and this situate reads format 3; use the", path, ReadError)
+
+
+@pytest.mark.parametrize("column", ["value", "name"])
+@pytest.mark.parametrize("name", HEADER)
+def test_an_edited_header_is_noticed(name: str, column: str, tmp_path: Path) -> None:
+    path = made(tmp_path / "a")
+    edited(path, f"UPDATE header SET {column} = ? WHERE name = ?", f"{name}x", name)
+    refused(f"'{name}x?' in the header of the study is damaged", path, ReadError)
 
 
 @pytest.mark.parametrize(
@@ -52,12 +66,15 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
         "DROP TABLE header",
         "ALTER TABLE header RENAME value TO v",
         "DELETE FROM header",
+        "DELETE FROM header WHERE name = 'seed'",
+        "DROP TABLE counts",
+        "DELETE FROM counts",
     ],
 )
 def test_a_study_that_lacks_a_part_is_refused(statement: str, tmp_path: Path) -> None:
     path = made(tmp_path / "a")
     edited(path, statement)
-    refused("the study is damaged; restore a copy of it|has graph None", path)
+    refused("the study is damaged; restore|the count of header in the study is damaged", path)
 
 
 @pytest.mark.parametrize(

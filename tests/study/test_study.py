@@ -15,7 +15,7 @@ import pytest
 from situate.errors import ReadError, SituateError
 from situate.study import Study, StudyFile
 from situate.study.format import TABLES
-from tests.study.studies import BATCH, BATCHES, HEADER, batch, edited, fill, made
+from tests.study.studies import BATCH, BATCHES, HEADER, batch, edited, fill, made, with_header
 
 PAGE = (Path(__file__).parents[2] / "docs" / "study-format.md").read_text()
 
@@ -76,18 +76,30 @@ def test_what_is_no_study_is_not_read(tmp_path: Path) -> None:
     "header", [{"ops": "x"}, {"ops": "-3"}, {"ops": "1" * 19}, {"devices": ""}, {"devices": "0"}]
 )
 def test_a_header_that_was_edited_is_noticed(header: dict[str, str], tmp_path: Path) -> None:
-    connection = sqlite3.connect(made(tmp_path / "a"))
-    connection.execute("UPDATE header SET value = ? WHERE name = ?", (*header.values(), *header))
-    connection.commit()
-    connection.close()
+    with_header(made(tmp_path / "a"), **header)
     with pytest.raises(ReadError, match="a: the header of the study is damaged"):
         Study.read(tmp_path / "a")
 
 
 def test_no_memory_is_taken_on_the_word_of_a_header(tmp_path: Path) -> None:
-    edited(made(tmp_path / "a"), "UPDATE header SET value = '2000000000' WHERE name = 'ops'")
+    with_header(made(tmp_path / "a"), ops="2000000000")
     with pytest.raises(ReadError, match="a: sample 0 of the study is damaged"):
         Study.read(tmp_path / "a").placement(0)
+
+
+@pytest.mark.parametrize(
+    ("statement", "sample"),
+    [
+        ("UPDATE samples SET number = 127 WHERE number = 23", 23),
+        ("DELETE FROM samples WHERE number = 23", 23),
+        ("DELETE FROM samples WHERE number BETWEEN 8 AND 11", 8),
+        ("DELETE FROM samples", 0),
+    ],
+)
+def test_a_sample_that_is_missing_is_named(statement: str, sample: int, tmp_path: Path) -> None:
+    edited(made(tmp_path / "a"), statement)
+    with pytest.raises(ReadError, match=f"a: sample {sample} of the study is damaged; restore"):
+        Study.read(tmp_path / "a")
 
 
 def test_the_page_shows_the_tables_as_they_are() -> None:

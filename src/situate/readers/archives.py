@@ -9,14 +9,14 @@ from situate.errors import ReadError
 HEAD = 1024
 """First bytes of a file that are looked at."""
 
-_TAR = "is a tar archive: unpack it (tar -xf FILE) and give the file that was in it"
+_TAR = "is a tar archive: unpack it (tar -xf FILE) and give the file in it"
 
 _KINDS = {
-    b"PK\x03\x04": "is a zip archive: unpack it (unzip FILE) and give the file that was in it",
+    b"PK\x03\x04": "is a zip archive: unpack it (unzip FILE) and give the file in it",
     b"PK\x05\x06": "is an empty zip archive",
     b"PK\x07\x08": "is a part of a zip archive: join its parts and unpack it (unzip FILE)",
-    b"7z\xbc\xaf\x27\x1c": "is a 7z archive: unpack it (7z x FILE) and give the file that was in it",
-    b"Rar!\x1a\x07": "is a rar archive: unpack it (unrar x FILE) and give the file that was in it",
+    b"7z\xbc\xaf\x27\x1c": "is a 7z archive: unpack it (7z x FILE) and give the file in it",
+    b"Rar!\x1a\x07": "is a rar archive: unpack it (unrar x FILE) and give the file in it",
     b"\xfd7zXZ\x00": "is compressed by xz: unpack it first (xz -dk FILE)",
     **dict.fromkeys(
         (b"BZh%d1AY&SY" % level for level in range(1, 10)),

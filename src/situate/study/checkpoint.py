@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.study import counts
 from situate.study.connection import damaged
 
 State = Mapping[str, NDArray[np.generic]]
@@ -25,6 +26,7 @@ def write(connection: sqlite3.Connection, done: int, state: State) -> None:
         data = stream.getvalue()
         row = name, done, data, _checksum(name, done, data)
         connection.execute("INSERT INTO checkpoint VALUES (?, ?, ?, ?)", row)
+    counts.write(connection, "checkpoint", len(state))
 
 
 def read(connection: sqlite3.Connection, path: Path) -> tuple[int, State | None]:
@@ -37,6 +39,8 @@ def read(connection: sqlite3.Connection, path: Path) -> tuple[int, State | None]
     try:
         state = {name: _array(name, done, data, checksum) for name, done, data, checksum in rows}
         (done,) = {row[1] for row in rows} or {0}
+        if len(rows) != counts.read(connection, path, "checkpoint"):
+            raise ValueError("an array is missing")
     except Exception:  # numpy's reader of headers raises whatever Python's own parser does
         raise damaged(path, "the checkpoint of the study") from None
     return done, state or None

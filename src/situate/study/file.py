@@ -68,7 +68,9 @@ class StudyFile:
                 create(self._connection, header)
             else:
                 check_header(read_header(self._connection, self.path), header, self.path)
-            self._count = {of: samples.count(self._connection, of) for of in samples.TABLES}
+            self._count = {
+                of: samples.checked_count(self._connection, self.path, of) for of in samples.TABLES
+            }
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

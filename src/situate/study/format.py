@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from situate.errors import ReadError, SituateError
-from situate.study import samples
+from situate.study import counts, samples
 from situate.study.connection import damaged
 
 APPLICATION = 0x53495455
 """SQLite's `application_id`: `SITU`."""
 
-VERSION = 2
+VERSION = 3
 """SQLite's `user_version`: the version of the format."""
 
 TABLES = (
-    "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL)",
     *(
         f"CREATE TABLE {name} (number INTEGER PRIMARY KEY, batch INTEGER NOT NULL, seconds REAL,"
         " outcome TEXT NOT NULL, placement BLOB NOT NULL, checksum INTEGER NOT NULL)"
@@ -25,6 +26,7 @@ TABLES = (
     ),
     "CREATE TABLE checkpoint (name TEXT PRIMARY KEY, done INTEGER NOT NULL,"
     " array BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    counts.TABLE,
 )
 
 
@@ -40,7 +42,13 @@ def create(connection: sqlite3.Connection, header: Mapping[str, str]) -> None:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
-    connection.executemany("INSERT INTO header VALUES (?, ?)", header.items())
+    rows = [(name, value, _checksum(name, value)) for name, value in header.items()]
+    connection.executemany("INSERT INTO header VALUES (?, ?, ?)", rows)
+    for name, count in (
+        ("header", len(rows)),
+        *((of, 0) for of in (*samples.TABLES, "checkpoint")),
+    ):
+        counts.write(connection, name, count)
 
 
 def read_header(connection: sqlite3.Connection, path: Path) -> dict[str, str]:
@@ -60,7 +68,13 @@ def read_header(connection: sqlite3.Connection, path: Path) -> dict[str, str]:
     tables = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
     if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok" or {*TABLES} - tables:
         raise damaged(path, "the study")
-    return dict(connection.execute("SELECT name, value FROM header ORDER BY rowid"))
+    rows = connection.execute("SELECT name, value, checksum FROM header ORDER BY rowid").fetchall()
+    for name, value, checksum in rows:
+        if checksum != _checksum(name, value):
+            raise damaged(path, f"{name!r} in the header of the study")
+    if len(rows) != counts.read(connection, path, "header"):
+        raise damaged(path, "the header of the study")
+    return {name: value for name, value, _ in rows}
 
 
 def check_header(held: Mapping[str, str], wanted: Mapping[str, str], path: Path) -> None:
@@ -74,6 +88,10 @@ def check_header(held: Mapping[str, str], wanted: Mapping[str, str], path: Path)
                 f"{path}: the study has {name} {held.get(name)!r} and this search "
                 f"{wanted.get(name)!r}; start the search as it was, or give it another file"
             )
+
+
+def _checksum(name: object, value: object) -> int:
+    return zlib.crc32(f"{name}\0{value}".encode())
 
 
 def _mark(connection: sqlite3.Connection) -> tuple[int, int]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.evaluators.measurements import OUTCOMES, Measurements
+from situate.study import counts
 from situate.study.connection import damaged
 from situate.study.packing import Packing
 
@@ -56,11 +57,16 @@ def write(
     """Add the samples number `first` and on, of one batch, in the caller's transaction."""
     rows = _rows(first, packed, measured, batch)
     connection.executemany(f"INSERT INTO {of} VALUES (?, ?, ?, ?, ?, ?)", rows)
+    counts.write(connection, of, first + len(packed))
 
 
-def count(connection: sqlite3.Connection, of: Of) -> int:
-    """How many there are."""
-    return int(connection.execute(f"SELECT count(*) FROM {of}").fetchone()[0])
+def checked_count(connection: sqlite3.Connection, path: Path, of: Of) -> int:
+    """How many there are, once each was seen to be as it was written.
+
+    Raises:
+        ReadError: one is missing, one is more than there were, or one is not as it was written.
+    """
+    return sum(1 for _ in _read(connection, path, 0, 2**62, of))
 
 
 def read(
@@ -75,14 +81,22 @@ def read(
     Raises:
         ReadError: one is missing, or not as it was written.
     """
+    return list(_read(connection, path, first, end, of))
+
+
+def _read(
+    connection: sqlite3.Connection, path: Path, first: int, end: int, of: Of
+) -> Iterator[Sample]:
+    """As `read`, one after the other."""
     query = f"SELECT * FROM {of} WHERE number >= ? AND number < ? ORDER BY number"
-    samples = []
-    for number, row in enumerate(connection.execute(query, (first, end)), first):
-        sample = _sample(row)
+    rows = connection.execute(query, (first, end))
+    for number in range(first, min(end, counts.read(connection, path, of))):
+        sample = _sample(row) if (row := rows.fetchone()) else None
         if sample is None or sample.number != number:
             raise damaged(path, f"sample {number} of the study")
-        samples.append(sample)
-    return samples
+        yield sample
+    if (row := rows.fetchone()) is not None:
+        raise damaged(path, f"the study, which has a sample {row[0]} that was not measured,")
 
 
 def measurements(samples: Sequence[Sample]) -> Measurements:
