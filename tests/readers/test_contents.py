@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from situate.errors import ReadError
-from situate.readers.contents import contents, graph_name, one_line, packed, text
+from situate.readers.contents import (
+    LONGEST_LINE,
+    contents,
+    graph_name,
+    lines,
+    one_line,
+    packed,
+    text,
+)
+from tests.readers.allocated import peak_bytes
 
 
 def write(folder: Path, data: bytes) -> Path:
@@ -109,3 +118,24 @@ def test_a_graph_of_a_file_whose_name_is_not_utf8_has_a_name_that_is():
 
 def test_a_message_is_one_line_without_control_characters():
     assert one_line("a\nb\x1b[2J\u2028é") == "a\\nb\\x1b[2J\\u2028é"
+
+
+def test_lines_end_as_in_any_system():
+    assert list(lines(b"\xef\xbb\xbfa\r\nb\rc\n\nd")) == ["a", "b", "c", "", "d"]
+    assert list(lines(b"a\n")) == ["a"]
+    assert list(lines(b"")) == []
+
+
+def test_lines_are_made_one_after_the_other():
+    data = b"a line\n" * 50_000
+    assert peak_bytes(lambda: sum(1 for _ in lines(data))) < 10_000
+
+
+def test_a_line_without_end_is_refused():
+    with pytest.raises(ReadError, match="line 2: has more than 16777216 bytes"):
+        list(lines(b"a\n" + b"b" * (LONGEST_LINE + 1)))
+
+
+def test_a_line_that_is_no_text_names_its_byte():
+    with pytest.raises(ReadError, match=r"is not UTF-8 text \(byte 3\)"):
+        list(lines(b"a\nb\xff"))

@@ -9,6 +9,7 @@ import pytest
 from situate.errors import GraphError, MissingExtra, ReadError
 from situate.readers import costgraph
 from situate.readers.recognise import recognise
+from tests.readers.allocated import peak_bytes
 
 TEXT = """
 # A matrix product and its gradient.
@@ -169,3 +170,7 @@ def test_without_tensorboard_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.cost_graph_pb2", None)
     with pytest.raises(MissingExtra, match=r"pip install 'situate\[report\]'"):
         graph_of(TEXT)
+
+
+def test_lines_that_say_nothing_are_not_kept():
+    assert peak_bytes(lambda: costgraph.read(TEXT.encode() + b"\n" * 50_000, "")) < 300_000

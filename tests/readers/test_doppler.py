@@ -6,6 +6,7 @@ import pytest
 
 from situate.errors import GraphError, ReadError
 from situate.readers import doppler
+from tests.readers.allocated import peak_bytes
 
 SMALL = b"\n".join(
     [
@@ -60,3 +61,29 @@ def test_a_truncated_file_says_so():
 def test_a_cycle_is_named():
     with pytest.raises(GraphError, match="cycle"):
         doppler.read(SMALL.replace(b"1, 2, 2, \n2", b"1, 2, 0, \n2"), "small")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (b"0,1\n0,0,1,2\n1,2,3,3\n" + b"5,1\n" * 100_000, "need 4 lines of costs, there are m"),
+        (b"0,1" * 50_000 + b"\n0\n1\n5,1\n", "line 2: lists more than 6 ids"),
+        (b"0,1\n0" + b",0" * 100_000 + b"\n0\n5,1\n", "line 3: lists more than 16 ids"),
+        (b"0,1\n0\n1\n" + b"\n" * 100_000, "need 4 lines of costs, there are 0"),
+    ],
+)
+def test_no_more_is_kept_than_the_first_line_promises(rows, message):
+    def read():
+        with pytest.raises(ReadError, match=message):
+            doppler.read(data, "")
+
+    data = b"6\n" + rows
+    assert peak_bytes(read) < 4.5 * 100_000
+
+
+def test_a_count_without_rows_takes_nothing():
+    def read():
+        with pytest.raises(ReadError, match="need 999999999999999999 lines of costs, there are 1"):
+            doppler.read(b"9" * 18 + b"\n\n0\n1\n5,1\n", "")
+
+    assert peak_bytes(read) < 100_000

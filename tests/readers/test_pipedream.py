@@ -8,6 +8,7 @@ import pytest
 
 from situate.errors import ReadError
 from situate.readers import pipedream, read
+from tests.readers.allocated import peak_bytes
 
 PROFILES = Path(__file__).parent.parent / "data" / "pipedream-profiles"
 
@@ -122,3 +123,7 @@ def test_a_line_without_figures_is_refused_however_long_it_is():
     line = f"node5 -- Linear -- {'a' * 500_000}"
     with pytest.raises(ReadError, match="line 8: has no activation_size, backward_compute_time"):
         pipedream.read(SMALL + line.encode(), "g")
+
+
+def test_lines_that_say_nothing_are_not_kept():
+    assert peak_bytes(lambda: pipedream.read(SMALL + b"\n" * 50_000, "")) < 150_000

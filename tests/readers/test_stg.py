@@ -7,6 +7,7 @@ import pytest
 from situate.errors import GraphError, ReadError
 from situate.readers import stg
 from situate.readers.recognise import recognise
+from tests.readers.allocated import peak_bytes
 
 DIAMOND = b"""\
     4
@@ -74,3 +75,29 @@ def test_a_cycle_and_a_self_loop_are_named():
 def test_next_to_nothing_is_an_error(data):
     with pytest.raises(ReadError):
         stg.read(data, "")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (b"0 0 0\n" * 100_000, r"says 5 tasks.* there are more"),
+        (b"0 0 100000" + b" 0" * 100_000 + b"\n1 0 0\n" * 6, "line 2.*lists more predecessors"),
+        (b"\n" * 100_000, r"says 5 tasks.* there are 0"),
+        (b"# a word\n" * 50_000, r"says 5 tasks.* there are 0"),
+    ],
+)
+def test_no_more_is_kept_than_the_first_line_promises(rows, message):
+    def read():
+        with pytest.raises(ReadError, match=message):
+            stg.read(data, "")
+
+    data = b"5\n" + rows
+    assert peak_bytes(read) < 4.5 * 100_000
+
+
+def test_a_count_without_rows_takes_nothing():
+    def read():
+        with pytest.raises(ReadError, match=r"says 999999999999999999 tasks.* there are 1"):
+            stg.read(b"9" * 18 + b"\n0 0 0\n", "")
+
+    assert peak_bytes(read) < 100_000

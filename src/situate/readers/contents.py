@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import os
+import re
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,6 +19,11 @@ LIMIT = 2**31 - 1
 """Largest file, unpacked, in bytes: what a protocol buffer may hold."""
 
 CHUNK = 2**20
+
+LONGEST_LINE = 2**24
+"""Bytes of a line at most."""
+
+_LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 
 SUFFIXES = {".gz", ".json", ".txt", ".graph", ".stg", ".onnx", ".pb", ".pbtxt"}
 
@@ -60,6 +68,24 @@ def text(data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ReadError(f"is not UTF-8 text (byte {error.start})") from None
+
+
+def lines(data: bytes) -> Iterator[str]:
+    """The lines of a text, without their ends, one after the other: none is kept.
+
+    Raises:
+        ReadError: one is not UTF-8 or longer than `LONGEST_LINE`.
+    """
+    at = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
+    number = 0
+    while at < len(data) and (match := _LINE.match(data, at)):
+        number, begin, at = number + 1, at, match.end()
+        if match.end(1) - begin > LONGEST_LINE:
+            raise ReadError(f"line {number}: has more than {LONGEST_LINE} bytes")
+        try:
+            yield match[1].decode()
+        except UnicodeDecodeError as error:
+            raise ReadError(f"is not UTF-8 text (byte {begin + error.start})") from None
 
 
 def graph_name(path: Path) -> str:

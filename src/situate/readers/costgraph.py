@@ -10,7 +10,7 @@ from typing import Any
 from situate.errors import MissingExtra, ReadError
 from situate.graph import BYTES_LIMIT, Graph, Op
 from situate.readers import wire
-from situate.readers.contents import text
+from situate.readers.contents import lines
 from situate.readers.dataflow import Dataflow
 from situate.readers.names import unique
 from situate.readers.strict_json import Keys
@@ -75,7 +75,7 @@ def _parse(data: bytes) -> Any:
     message = CostGraphDef()
     try:
         if _TEXT.match(data[:65536]):
-            text_format.Parse(text(data), message)
+            text_format.ParseLines(lines(data), message)
         else:
             message.ParseFromString(data)
     except (text_format.ParseError, DecodeError, RecursionError, UnicodeDecodeError) as error:

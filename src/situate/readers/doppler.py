@@ -4,11 +4,12 @@ Assignment in Asynchronous Dataflow Graphs"). See docs/formats/doppler.md."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from situate.errors import ReadError
 from situate.graph import Graph, Op, Tensor
-from situate.readers.contents import text
+from situate.readers.contents import lines
 from situate.readers.quantity import amount, whole
 from situate.readers.strict_json import Keys
 
@@ -31,18 +32,21 @@ def read(data: bytes, name: str) -> Graph:
         ReadError: missing lines, counts that do not agree, an edge to an op that is not there.
         GraphError: the graph breaks its own rules.
     """
-    lines = text(data).splitlines()
-    if len(lines) < 5:
-        raise ReadError(f"has {len(lines)} lines; at least 5 are needed: is it truncated?")
-    nodes = whole(lines[0].strip(), "line 1: number of nodes")
-    inputs, sources, targets = (_ids(line, i) for i, line in enumerate(lines[1:4], start=2))
-    costs = [_costs(line, i) for i, line in enumerate(lines[4:], start=5) if line.strip()]
-    if nodes - len(inputs) != len(costs):
+    rows = lines(data)
+    head = list(islice(rows, 4))
+    if len(head) < 4:
+        raise ReadError(f"has {len(head)} lines; at least 5 are needed: is it truncated?")
+    nodes = whole(head[0].strip(), "line 1: number of nodes")
+    inputs = _ids(head[1], 2, nodes)
+    count = nodes - len(inputs)
+    sources, targets = (_ids(line, i, count**2) for i, line in enumerate(head[2:], start=3))
+    costs = _all_costs(rows, count)
+    if len(costs) != count:
         raise ReadError(
-            f"{nodes} nodes less {len(inputs)} inputs need {nodes - len(inputs)} lines of costs, "
-            f"there are {len(costs)}"
+            f"{nodes} nodes less {len(inputs)} inputs need {count} lines of costs, there are "
+            + ("more" if len(costs) > count else f"{len(costs)}: is it truncated?")
         )
-    consumers = _consumers(sources, targets, len(costs))
+    consumers = _consumers(sources, targets, count)
     ops = (Op(str(j), kind, seconds={"*": time}) for j, (time, _, kind) in enumerate(costs))
     return Graph(
         name=name,
@@ -58,8 +62,19 @@ def read(data: bytes, name: str) -> Graph:
     )
 
 
-def _ids(line: str, number: int) -> list[int]:
-    return [whole(token, f"line {number}: id") for token in line.replace(",", " ").split()]
+def _ids(line: str, number: int, most: int) -> list[int]:
+    """The numbers of a line, of which there can be so many."""
+    tokens = islice(re.finditer(r"[^\s,]+", line), min(most, len(line)) + 1)
+    ids = [whole(token[0], f"line {number}: id") for token in tokens]
+    if len(ids) > most:
+        raise ReadError(f"line {number}: lists more than {most} ids, which are all there can be")
+    return ids
+
+
+def _all_costs(rows: Iterator[str], count: int) -> list[tuple[float, float, str]]:
+    """Of so many ops, and of one more where there are more."""
+    filled = ((i, row) for i, row in enumerate(rows, start=5) if row.strip())
+    return [_costs(row, i) for i, row in islice(filled, count + 1)]
 
 
 def _costs(line: str, number: int) -> tuple[float, float, str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from situate.errors import ReadError, nearest
 from situate.graph import Graph, Op, Tensor
-from situate.readers.contents import text
+from situate.readers.contents import lines
 from situate.readers.quantity import amount, size
 from situate.readers.strict_json import Keys
 
@@ -58,17 +59,17 @@ def read(data: bytes, name: str) -> Graph:
         ReadError: a line that is neither a layer nor an edge, an edge to an unknown layer.
         GraphError: the graph breaks its own rules.
     """
-    layers = _layers(text(data))
+    layers = _layers(lines(data))
     ops = [op for layer in layers.values() for op in _ops(layer, layers)]
     index = {op.name: j for j, op in enumerate(ops)}
     tensors = [t for layer in layers.values() for t in _tensors(layer, layers, index)]
     return Graph(name=name, ops=tuple(ops), tensors=tuple(tensors), source="pipedream")
 
 
-def _layers(content: str) -> dict[str, _Layer]:
+def _layers(content: Iterable[str]) -> dict[str, _Layer]:
     layers: dict[str, _Layer] = {}
     edges: dict[tuple[str, str], int] = {}
-    for number, line in enumerate(content.splitlines(), start=1):
+    for number, line in enumerate(content, start=1):
         columns = line.strip().split(" -- ")
         if len(columns) == 2:
             edges.setdefault((columns[0], columns[1]), number)

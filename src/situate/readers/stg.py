@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from situate.errors import ReadError
 from situate.graph import Graph, Op
-from situate.readers.contents import text
+from situate.readers.contents import lines
 from situate.readers.quantity import amount, whole
 from situate.readers.strict_json import Keys
 
@@ -31,8 +32,10 @@ def read(data: bytes, name: str) -> Graph:
         ReadError: a line that is none, an id out of order, a predecessor that is not there.
         GraphError: the graph breaks its own rules.
     """
-    lines = _lines(text(data))
-    count, tasks = _count(lines[0]), lines[1:]
+    rows = _rows(data)
+    count = _count(*next(rows, (1, "")))
+    # No more is kept than so many tasks can have: the file says how many before they come.
+    tasks = [(number, row.split(maxsplit=count + 5)) for number, row in islice(rows, count + 3)]
     _check_count(count, tasks)
     control = [
         (before, task)
@@ -48,22 +51,17 @@ def read(data: bytes, name: str) -> Graph:
     )
 
 
-def _lines(content: str) -> list[Line]:
-    """All lines that say something, without comments."""
-
-    def columns() -> Iterator[Line]:
-        for number, line in enumerate(content.splitlines(), start=1):
-            if fields := line.partition("#")[0].split():
-                yield number, fields
-
-    return list(columns()) or [(1, [])]
+def _rows(data: bytes) -> Iterator[tuple[int, str]]:
+    """Number and text of the lines that say something, without comments."""
+    for number, line in enumerate(lines(data), start=1):
+        if row := line.partition("#")[0].strip():
+            yield number, row
 
 
-def _count(line: Line) -> int:
-    number, columns = line
-    if len(columns) != 1:
+def _count(number: int, row: str) -> int:
+    if len(row.split(maxsplit=1)) != 1:
         raise ReadError(f"line {number}: must be the number of tasks alone")
-    return whole(columns[0], f"line {number}: number of tasks")
+    return whole(row, f"line {number}: number of tasks")
 
 
 def _check_count(count: int, tasks: list[Line]) -> None:
@@ -71,7 +69,7 @@ def _check_count(count: int, tasks: list[Line]) -> None:
     if len(tasks) not in (count, count + 2):
         raise ReadError(
             f"says {count} tasks, so {count} or (with two dummies) {count + 2} lines must follow; "
-            f"there are {len(tasks)}"
+            f"there are {'more' if len(tasks) > count + 2 else len(tasks)}"
         )
     number, columns = tasks[-1] if tasks else (1, ["", ""])
     if len(columns) < 2 or amount(columns[1], f"line {number}: time") != 0:
@@ -89,6 +87,8 @@ def _op(task: int, number: int, columns: list[str]) -> Op:
 
 def _predecessors(task: int, number: int, columns: list[str], tasks: int) -> list[int]:
     where = f"line {number}: task {task}"
+    if len(columns) - 3 > tasks:
+        raise ReadError(f"{where}: lists more predecessors than there are tasks")
     before = [whole(column, f"{where}: predecessor") for column in columns[3:]]
     if len(columns) > 2 and whole(columns[2], f"{where}: number of predecessors") != len(before):
         raise ReadError(f"{where}: says {columns[2]} predecessors and lists {len(before)}")
