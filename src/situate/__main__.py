@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
+from situate.streams import open_closed, say
 
 
 def run() -> int:
     """The exit status of the command line, also where it is interrupted while it loads or ends."""
+    open_closed()
     try:
         from situate.cli import main
 
         return main()
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        say("interrupted")
         return 130
 
 

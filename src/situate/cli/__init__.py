@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
-import os
 import select
 import sys
 import warnings
@@ -29,6 +28,7 @@ from situate.cli import (
 )
 from situate.cli.terminal import FAILED, INTERRUPTED, fail, note
 from situate.errors import SituateError
+from situate.streams import discard
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -107,8 +107,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _broken(error: OSError) -> int:
     """The status after a failed read or write; silent where nobody reads what is printed."""
     silent = isinstance(error, BrokenPipeError) and _unread()
-    with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    discard(sys.stdout)
     if silent:
         return FAILED
     return fail(f"{error.filename or 'output'}: {error.strerror or error}")
@@ -117,7 +116,6 @@ def _broken(error: OSError) -> int:
 def _unread() -> bool:
     """Whether a reader has closed the pipe that is printed into."""
     poll = select.poll()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError):
-            poll.register(stream, 0)  # an error is reported in any case
+    with contextlib.suppress(OSError):
+        poll.register(sys.stdout, 0)  # an error is reported in any case
     return bool(poll.poll(0))

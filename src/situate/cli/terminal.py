@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from situate.streams import say
+
 FAILED = 1
 BAD_INPUT = 2
 INFEASIBLE = 3
@@ -20,7 +22,7 @@ def note(text: str) -> None:
     """One line on stderr; control characters are shown, not obeyed."""
     from situate.report.text import printable
 
-    print(printable(text, LONGEST), file=sys.stderr)
+    say(printable(text, LONGEST))
 
 
 def fail(message: str) -> int:
