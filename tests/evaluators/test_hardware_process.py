@@ -9,6 +9,7 @@ import pytest
 
 from situate.evaluators import hardware_process
 from situate.evaluators.hardware_process import DeviceProcess, Ended
+from situate.runtime.launch import Started
 from situate.runtime.team import OutOfMemory, StepFailed
 from tests.processes import left_of
 
@@ -24,18 +25,22 @@ CHILD = "child = subprocess.Popen(['sleep', '600']); parent.send([os.getpid(), c
 
 
 @pytest.fixture
-def executing(monkeypatch):
+def started():
+    """Ends them."""
+    found = Started()
+    yield found
+    found.end()
+
+
+@pytest.fixture
+def executing(monkeypatch, started):
     """Starts a process that executes this."""
-    started = []
 
     def start(text):
         monkeypatch.setattr(hardware_process, "START_DEVICE", CONNECTED + text)
-        started.append(DeviceProcess("gpu0", 1, ["a", "b"]))
-        return started[-1]
+        return DeviceProcess("gpu0", 1, ["a", "b"], started)
 
-    yield start
-    for process in started:
-        process.close()
+    return start
 
 
 def test_it_hears_and_answers(executing):
@@ -52,14 +57,14 @@ def test_how_it_ended_is_said(executing):
     assert raised.value.status == -signal.SIGSEGV
 
 
-def test_one_that_hung_up_and_lives_is_not_waited_for(executing, monkeypatch):
+def test_one_that_hung_up_and_lives_is_not_waited_for(executing, started, monkeypatch):
     monkeypatch.setattr(hardware_process, "GRACE", 0.1)
     process = executing(CHILD + "; parent.close(); time.sleep(600)")
-    started = process.answer()
+    numbers = process.answer()
     with pytest.raises(Ended, match="its process hung up"):
         process.answer()
-    process.close()
-    assert left_of(started) == []
+    started.end()
+    assert left_of(numbers) == []
 
 
 def test_what_it_says_of_a_failure_is_one_line(executing):
@@ -69,10 +74,10 @@ def test_what_it_says_of_a_failure_is_one_line(executing):
         executing("parent.send(Failed('error', ''))").answer()
 
 
-def test_nobody_listens_once_it_is_closed(executing):
+def test_nobody_listens_once_it_is_ended(executing, started):
     process = executing(CHILD + "; time.sleep(600)")
-    started = process.answer()
-    process.close()
+    numbers = process.answer()
+    started.end()
     process.say("hello")
-    assert len(started) == 2
-    assert left_of(started) == []
+    assert len(numbers) == 2
+    assert left_of(numbers) == []

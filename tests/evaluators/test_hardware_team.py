@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from situate.evaluators import hardware_process, hardware_team
 from situate.evaluators.hardware_team import DeviceProcesses, TimedOut, memory_kills
 from situate.runtime.team import OutOfMemory
 from situate.runtime.worker import Run
+from tests.processes import gone, interrupt_starts
 
 
 @pytest.fixture
@@ -107,3 +109,28 @@ def test_where_nothing_is_counted_there_are_none(monkeypatch, tmp_path):
     assert memory_kills() == 0
     (tmp_path / "absent").write_text("not a table\n")
     assert memory_kills() == 0
+
+
+def test_nothing_is_left_of_those_that_start_when_ctrl_c_comes(monkeypatch):
+    monkeypatch.setattr(hardware_process, "START_DEVICE", "import time; time.sleep(600)")
+    numbers = interrupt_starts(monkeypatch, times=2)
+    made = DeviceProcesses(60)
+    with pytest.raises(KeyboardInterrupt):
+        made.start(["cpu:0"], [SimpleNamespace(threads=1)], 0, None)
+    with pytest.raises(KeyboardInterrupt):
+        made.close()
+    assert len(numbers) == 1
+    assert all(map(gone, numbers))
+
+
+def test_a_timer_that_ctrl_c_kept_from_starting_does_not_keep_processes(monkeypatch):
+    class Interrupted(hardware_team.Timer):
+        def start(self):
+            signal.raise_signal(signal.SIGINT)
+            super().start()
+
+    monkeypatch.setattr(hardware_team, "Timer", Interrupted)
+    made = DeviceProcesses(60)
+    with pytest.raises(KeyboardInterrupt):
+        made.start([], [], 0, None)
+    made.close()

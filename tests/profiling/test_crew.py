@@ -13,12 +13,13 @@ import pytest
 pytest.importorskip("torch")
 
 from situate.errors import SituateError
+from situate.profiling import crew as crews
 from situate.profiling.bench import Bench
 from situate.profiling.crew import Crew
 from situate.profiling.pairs import round_trips
 from situate.runtime.hardware import RealDevice
 from situate.runtime.subject import Subject
-from tests.processes import left_of
+from tests.processes import gone, interrupt_starts, left_of
 
 DEVICES = [RealDevice("cpu:0", "cpu", 1), RealDevice("cpu:1", "cpu", 1)]
 
@@ -110,3 +111,14 @@ def test_nothing_is_left_running() -> None:
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_nothing_is_left_of_those_that_start_when_ctrl_c_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(crews, "START", "import time; time.sleep(600)")
+    numbers = interrupt_starts(monkeypatch, times=2)
+    with pytest.raises(KeyboardInterrupt):
+        Crew(DEVICES)
+    assert len(numbers) == 1
+    assert all(map(gone, numbers))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import sys
 
 import pytest
 
-from situate.runtime.launch import launched
+from situate.runtime.launch import Started, launched
+from tests.processes import gone, interrupt_starts, left_of
 
 
 def said(code: str, threads: int | None = None) -> str:
@@ -52,3 +54,43 @@ def test_it_knows_its_device_and_its_threads() -> None:
 
 def test_it_has_a_session_of_its_own() -> None:
     assert said("os.getsid(0) == os.getpid()") == "True"
+
+
+SLEEP = "import time; time.sleep(600)"
+
+
+def start(started: Started) -> int:
+    return started.start(SLEEP, (), (), threads=1, name="cpu:0").pid
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_one_that_starts_when_ctrl_c_comes_is_known(monkeypatch, times) -> None:
+    started, numbers = Started(), interrupt_starts(monkeypatch, times)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            start(started)
+    assert len(numbers) == 2
+    with pytest.raises(KeyboardInterrupt):
+        started.end()
+    assert all(map(gone, numbers))
+
+
+def test_those_that_nobody_can_end_any_more_end(monkeypatch) -> None:
+    started = Started()
+    number = start(started)
+    del started
+    gc.collect()
+    assert gone(number)
+
+
+def test_one_ends_with_all_that_it_started(tmp_path) -> None:
+    reading, writing = os.pipe()
+    code = "import os, subprocess, sys; child = subprocess.Popen(['sleep', '600']); "
+    code += f"os.write(int(sys.argv[1]), str(child.pid).encode() + b'\\n'); {SLEEP}"
+    started = Started()
+    started.start(code, (str(writing),), (writing,), threads=1, name="cpu:0")
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        child = int(pipe.readline())
+    started.end()
+    assert left_of([child]) == []

@@ -15,8 +15,6 @@ from tests.processes import left_of
 
 WORKER = f"""
 import os, sys, time
-from situate.runtime.parent import die_with_parent
-die_with_parent()
 os.write(int(sys.argv[1]), b"ready")
 time.sleep({3 * LOOK})
 os.write(int(sys.argv[1]), b"alive")
@@ -24,8 +22,6 @@ os.write(int(sys.argv[1]), b"alive")
 
 BUSY = """
 import os
-from situate.runtime.parent import die_with_parent
-die_with_parent()
 print(os.getpid(), flush=True)
 while True: pass
 """
@@ -64,3 +60,9 @@ def test_it_ends_with_a_parent_that_is_killed_whatever_it_does() -> None:
         worker = int(parent.stdout.readline())
         parent.kill()
     assert left_of([worker]) == []
+
+
+def test_one_that_starts_when_its_parent_is_gone_does_nothing(monkeypatch) -> None:
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    process = launched("print('hello')", (), (), threads=1, name="cpu:0")
+    assert process.wait() == 1

@@ -24,7 +24,7 @@ from situate.runtime import team  # noqa: E402
 from situate.runtime.memory import anonymous_file  # noqa: E402
 from situate.runtime.team import OutOfMemory, Processes, StepFailed, failure  # noqa: E402
 from situate.runtime.worker import Failed, Hello  # noqa: E402
-from tests.processes import left_of, runs  # noqa: E402
+from tests.processes import gone, interrupt_starts, left_of, runs  # noqa: E402
 from tests.runtime import misbehaving  # noqa: E402
 from tests.runtime.misbehaving import built, optimizer_of, workers  # noqa: E402
 from tests.runtime.steps import assert_same, kept, state, train  # noqa: E402
@@ -178,15 +178,29 @@ def test_a_worker_that_ends_while_it_is_told_much_is_one_line(
     os.close(block)
 
 
+def test_nothing_is_left_of_workers_that_start_when_ctrl_c_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(team, "START_WORKER", "import time; time.sleep(600)")
+    numbers = interrupt_starts(monkeypatch, times=2)
+    flags, block = _core.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
+    hello = Hello(None, None, "cpu", 1, [])  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        Processes(["cpu:0", "cpu:1"], [hello] * 2, block, flags)
+    os.close(block)
+    assert len(numbers) == 1
+    assert all(map(gone, numbers))
+
+
 def test_all_workers_start_before_one_is_told_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     """What they are told may be more than a socket takes before they listen."""
     said: list[str] = []
 
-    def started(name: str, threads: int, block: int) -> Mock:
+    def started(self: Processes, name: str, threads: int, block: int) -> Mock:
         said.append("started")
         return Mock()
 
-    monkeypatch.setattr(team, "_started", started)
+    monkeypatch.setattr(Processes, "_start", started)
     monkeypatch.setattr(Processes, "_say", lambda *given: said.append("told"))
     monkeypatch.setattr(Processes, "_answers", lambda *given, **named: [])
     hello = Hello(None, None, "cpu", 1, [])  # type: ignore[arg-type]

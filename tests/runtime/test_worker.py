@@ -107,7 +107,6 @@ def test_what_a_worker_is_told_is_plain_data(step: PlacedStep) -> None:
 def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPatch) -> None:
     from situate.runtime import worker
 
-    monkeypatch.setattr(worker, "die_with_parent", lambda: None)
     monkeypatch.setattr(worker, "keep_freed_memory", lambda: None)
     monkeypatch.setattr(worker.signal, "signal", lambda *given: None)
     ours, theirs = multiprocessing.Pipe()
@@ -137,7 +136,6 @@ def test_a_worker_whose_parent_is_gone_before_it_is_ready_ends(
 ) -> None:
     from situate.runtime import worker
 
-    monkeypatch.setattr(worker, "die_with_parent", lambda: None)
     monkeypatch.setattr(worker, "keep_freed_memory", lambda: None)
     monkeypatch.setattr(worker.signal, "signal", lambda *given: None)
     monkeypatch.setattr("situate.runtime.memory.mapped", lambda block: None)

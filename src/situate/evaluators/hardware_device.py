@@ -14,7 +14,6 @@ from pathlib import Path
 
 from situate.readers.torch.function import current_directory
 from situate.runtime.allocator import keep_freed_memory
-from situate.runtime.parent import die_with_parent
 from situate.runtime.worker import Failed, Hello, Work
 
 FIRST_TO_GO = "1000"
@@ -31,7 +30,6 @@ def main(connection: int, *modules: str) -> None:
         connection: descriptor of a socket.
         modules: what to import: they may define operators.
     """
-    die_with_parent()
     keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):

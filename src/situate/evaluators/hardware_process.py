@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from multiprocessing import Pipe, reduction
 from typing import Any
 
-from situate.runtime.launch import launched
+from situate.runtime.launch import Started
 from situate.runtime.team import GRACE, OutOfMemory, StepFailed
 from situate.runtime.worker import Failed, Hello
 
@@ -46,12 +46,13 @@ class DeviceProcess:
         name: of the device.
         threads: that its kernels may use.
         modules: that it imports.
+        started: whoever ends it.
     """
 
-    def __init__(self, name: str, threads: int, modules: Sequence[str]) -> None:
+    def __init__(self, name: str, threads: int, modules: Sequence[str], started: Started) -> None:
         self.name = name
         self.connection, theirs = Pipe()
-        self._process = launched(
+        self._process = started.start(
             START_DEVICE,
             (str(theirs.fileno()), *modules),
             (theirs.fileno(),),
@@ -99,9 +100,3 @@ class DeviceProcess:
         """End it and all that it started."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-
-    def close(self) -> None:
-        """Have nothing left of it."""
-        self.kill()
-        self._process.wait()
-        self.connection.close()

@@ -14,6 +14,8 @@ from situate import _core
 from situate.evaluators.hardware_device import END
 from situate.evaluators.hardware_process import KILLED, DeviceProcess, Ended
 from situate.runtime.device import Ran
+from situate.runtime.launch import Started
+from situate.runtime.signals import Waiting
 from situate.runtime.team import START, OutOfMemory, StepFailed
 from situate.runtime.worker import Hello, Run, Store
 
@@ -37,6 +39,7 @@ class DeviceProcesses:
 
     def __init__(self, limit: float, modules: Sequence[str] = ()) -> None:
         self._limit, self._modules = limit, modules
+        self._started = Started()
         self._all: dict[str, DeviceProcess] = {}
         self._timer: Timer | None = None
         self._expired, self._reproach = False, ""
@@ -96,24 +99,27 @@ class DeviceProcesses:
 
     def close(self) -> None:
         """End all processes."""
-        self._stop()
-        for process in self._all.values():
-            process.close()
-        self._all = {}
+        with Waiting():
+            self._stop()
+            self._started.end()
+            for process in self._all.values():
+                process.connection.close()
+            self._all = {}
 
     def _process(self, name: str, threads: int) -> DeviceProcess:
         if name not in self._all:
-            self._all[name] = DeviceProcess(name, threads, self._modules)
+            self._all[name] = DeviceProcess(name, threads, self._modules, self._started)
         return self._all[name]
 
     def _allow(self, seconds: float, reproach: str) -> None:
         """Kill all processes so many seconds from now, which unblocks whoever waits for them."""
-        self._stop()
-        self._expired, self._reproach = False, f"{reproach} within {seconds:g} s"
-        self._deadline = perf_counter() + seconds
-        self._timer = Timer(seconds, self._expire)
-        self._timer.daemon = True
-        self._timer.start()
+        with Waiting():  # a timer that was made and not started cannot be joined
+            self._stop()
+            self._expired, self._reproach = False, f"{reproach} within {seconds:g} s"
+            self._deadline = perf_counter() + seconds
+            self._timer = Timer(seconds, self._expire)
+            self._timer.daemon = True
+            self._timer.start()
 
     def _expire(self) -> None:
         self._expired = True

@@ -16,7 +16,7 @@ from situate.errors import SituateError
 from situate.machine import usable_cpus
 from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
-from situate.runtime.launch import launched
+from situate.runtime.launch import Started
 from situate.runtime.worker import Failed, Hello, Run, main
 
 START = "import sys; from situate.profiling.crew import serve; serve(int(sys.argv[1]))"
@@ -54,11 +54,16 @@ class Crew:
         self._names = [device.name for device in devices]
         self._others = list(devices)
         self._connections: list[Connection] = []
+        self._started = Started()
         self._processes: list[subprocess.Popen[bytes]] = []
         self._step = 0
         self.beside = 0.0
-        for _ in range(max(1, usable_cpus() - 1)):
-            self._start_next()
+        try:
+            for _ in range(max(1, usable_cpus() - 1)):
+                self._start_next()
+        except BaseException:
+            self._started.end()
+            raise
 
     def start_others(self) -> None:
         """Start those that are not started yet."""
@@ -71,7 +76,7 @@ class Crew:
 
     def _start(self, device: RealDevice) -> None:
         ours, theirs = Pipe()
-        process = launched(
+        process = self._started.start(
             START,
             (str(theirs.fileno()),),
             (theirs.fileno(),),
@@ -86,14 +91,9 @@ class Crew:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._started.end()
         for connection in self._connections:
             connection.close()
-        self._end()
-
-    def _end(self) -> None:
-        for process in self._processes:
-            process.kill()
-            process.wait()
 
     @property
     def pids(self) -> list[int]:
@@ -146,7 +146,7 @@ class Crew:
                 ready = wait(missing)
                 found |= {of[c]: self._answer(of[c]) for c in missing if c in ready}
         except SituateError:
-            self._end()
+            self._started.end()
             raise
         return {i: found[i] for i in members}
 

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable
-from types import FrameType, TracebackType
-from typing import Any
+from typing import Self
 
-Handler = Callable[[int, FrameType | None], Any]
-
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
-SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
-"""Those that programs handle; to ask for all sixty takes longer than a small step's ops."""
+from situate.runtime.signals import Waiting
 
 
-class Commit:
+class Commit(Waiting):
     """Around a step. Python's signal handlers run at once until parameters begin to change, the
     step has ended, or one that failed begins to be undone; what comes then waits for the end. Once
     a handler has raised, the step has failed. Beside the main thread no handler runs.
@@ -25,27 +17,14 @@ class Commit:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.begun = False
-        self._waits = False
-        self._handlers: dict[int, Handler] = {}
-        self._came: list[tuple[int, FrameType | None]] = []
 
-    def __enter__(self) -> Commit:
-        self.begun, self._waits = False, True
-        if threading.current_thread() is threading.main_thread():
-            self._take()
+    def __enter__(self) -> Self:
+        self.begun = False
+        super().__enter__()
         self._waits = False
         return self
-
-    def _take(self) -> None:
-        found = ((number, signal.getsignal(number)) for number in SIGNALS)
-        self._handlers = {number: h for number, h in found if callable(h) and not _is_ours(h)}
-        try:
-            for number in self._handlers:
-                signal.signal(number, self._handle)
-        except BaseException:
-            self._restored()
-            raise
 
     def begin(self) -> None:
         """Parameters change from now on."""
@@ -56,43 +35,6 @@ class Commit:
         """Handlers wait from now on."""
         self._waits = True
 
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self._waits:
-            self._came.append((number, frame))
-            return
-        self._waits = True
-        self._handlers[number](number, frame)
-        self._waits = False
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        raised = self._restored()
-        came, self._came = self._came, []
-        for number, frame in came:
-            try:
-                self._handlers[number](number, frame)
-            except BaseException as reason:
-                raised = reason
-        if raised is not None:
-            raise raised
-
-    def _restored(self) -> BaseException | None:
-        """Put all handlers back, also while those that are back raise."""
-        raised: BaseException | None = None
-        while True:
-            try:
-                for number, handler in self._handlers.items():
-                    if signal.getsignal(number) == self._handle:
-                        signal.signal(number, handler)
-            except BaseException as reason:
-                raised = reason
-            else:
-                return raised
-
-
-def _is_ours(handler: object) -> bool:
-    return getattr(handler, "__func__", None) is Commit._handle
+    def _takes(self, handler: object) -> bool:
+        """A step inside a step leaves signals to the outer one."""
+        return not isinstance(getattr(handler, "__self__", None), Commit)

@@ -1,15 +1,67 @@
-"""Starts the process of a device: a fresh interpreter, which finds what this one finds."""
+"""Starts and ends the processes of devices: fresh interpreters, which find what this one finds."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
+from situate.runtime.parent import PARENT
+from situate.runtime.signals import Waiting
+
+WATCH = "from situate.runtime.parent import die_with_parent; die_with_parent()\n"
+"""What a process executes first: it must not outlive this one, which may end at any time."""
+
 LEAVE = "\nimport os; os._exit(0)"
 """Whoever has nothing more to do is gone at once: Python would walk all of PyTorch before."""
+
+
+class Started:
+    """Processes that are ended together: when that is said, when nobody refers to this any more, or
+    when Python ends. Signals wait while one is started, so that none runs and is not known here,
+    and while they are ended."""
+
+    def __init__(self) -> None:
+        self._processes: list[subprocess.Popen[bytes]] = []
+        weakref.finalize(self, _end, self._processes)
+
+    def start(
+        self,
+        code: str,
+        arguments: Sequence[str],
+        descriptors: Sequence[int],
+        *,
+        threads: int | None,
+        name: str,
+        quiet: bool = False,
+    ) -> subprocess.Popen[bytes]:
+        """One more; see `launched`."""
+        with Waiting():
+            process = launched(
+                code, arguments, descriptors, threads=threads, name=name, quiet=quiet
+            )
+            self._processes.append(process)
+        return process
+
+    def end(self) -> None:
+        """Have nothing left of them."""
+        _end(self._processes)
+
+
+def _end(processes: list[subprocess.Popen[bytes]]) -> None:
+    """Kill them and all that they started, and wait until they are gone."""
+    with Waiting():
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        for process in processes:
+            process.wait()
+        processes.clear()
 
 
 def launched(
@@ -33,13 +85,14 @@ def launched(
     counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if threads is not None else ()
     printed = subprocess.DEVNULL if quiet else None
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", code + LEAVE, *arguments],
+        [sys.executable, "-P", "-c", WATCH + code + LEAVE, *arguments],
         pass_fds=descriptors,
         env={
             **os.environ,
             **dict.fromkeys(counts, str(threads)),
             "PYTHONPATH": os.pathsep.join(_path()),
             "SITUATE_DEVICE": name,
+            PARENT: str(os.getpid()),
         },
         stdin=subprocess.DEVNULL,
         stdout=printed,

@@ -9,11 +9,18 @@ import time
 LOOK = 0.1
 """Seconds between two looks whether the parent is there."""
 
+PARENT = "SITUATE_PARENT"
+"""Variable of the environment that holds the number of the process that started this one."""
+
 
 def die_with_parent() -> None:
-    """End this process soon after its parent, also in the middle of a step. The kernel could see to
-    it (PR_SET_PDEATHSIG), but takes the thread that started a process for its parent."""
-    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+    """End this process soon after its parent, also in the middle of a step, and at once where the
+    parent is gone already. The kernel could see to it (PR_SET_PDEATHSIG), but takes the thread that
+    started a process for its parent."""
+    parent = int(os.environ[PARENT])
+    if os.getppid() != parent:
+        os._exit(1)
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 
 def _watch(parent: int) -> None:

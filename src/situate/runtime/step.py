@@ -24,6 +24,7 @@ from situate.runtime.optimizers import Hyperparameters, hyperparameters
 from situate.runtime.placed import PlacedProgram
 from situate.runtime.settings import settings
 from situate.runtime.shares import share_of
+from situate.runtime.signals import Waiting
 from situate.runtime.team import Here, Processes, Team
 from situate.runtime.worker import SPIN, Hello, Run, Store
 
@@ -114,14 +115,14 @@ class PlacedStep:
         given = self._exchange.checked(inputs)
         self._bindings.refresh()
         now = hyperparameters(self.optimizer) if self.optimizer else []
-        team = self._team = self._team or self._started(now)
         news = None if now == self._told else now
         changed = self._bindings.changed() if self._ahead else ()
         read, written = self._exchange.read(given), self._exchange.written()
         order = Run(self._step + 1, timed, news, memory, changed, self._keep, read, written)
         with self._commit as commit:
             try:
-                self.ran = team.run(order)
+                self._team = self._team or self._started(now)
+                self.ran = self._team.run(order)
                 commit.wait()
                 self._step, self._told = order.step, now
             except BaseException:
@@ -212,9 +213,10 @@ class PlacedStep:
                 self._end()
 
     def _end(self) -> None:
-        team, self._team = self._team, None
-        if team is not None:
-            team.close()
+        with Waiting():
+            team, self._team = self._team, None
+            if team is not None:
+                team.close()
 
     def __enter__(self) -> PlacedStep:
         return self

@@ -17,7 +17,7 @@ from situate.runtime.allocator import keep_freed_memory, return_freed_memory
 from situate.runtime.channels import ABORT
 from situate.runtime.commit import Commit
 from situate.runtime.device import Ran
-from situate.runtime.launch import launched
+from situate.runtime.launch import Started
 from situate.runtime.seeds import kept_generator
 from situate.runtime.threads import threads
 from situate.runtime.worker import Failed, Hello, Run, Store, Work, failed
@@ -132,11 +132,12 @@ class Processes:
         self, names: Sequence[str], hellos: Sequence[Hello], block: int, flags: _core.Flags
     ) -> None:
         self._flags = flags
+        self._started = Started()
         self._workers: list[Worker] = []
         self._silent: list[Worker] = []
         try:
             for name, hello in zip(names, hellos, strict=True):
-                self._workers.append(_started(name, hello.threads, block))
+                self._workers.append(self._start(name, hello.threads, block))
             for worker, hello in zip(self._workers, hellos, strict=True):
                 self._say(worker, hello)
             self._answers(0, START, undone=True)
@@ -165,12 +166,22 @@ class Processes:
             worker.connection.send(what)
 
     def close(self) -> None:
+        self._started.end()
         for worker in self._workers:
             worker.connection.close()
-        for worker in self._workers:
-            worker.process.kill()
-            worker.process.wait()
         self._workers = []
+
+    def _start(self, name: str, threads: int, block: int) -> Worker:
+        ours, theirs = multiprocessing.Pipe()
+        process = self._started.start(
+            START_WORKER,
+            (str(theirs.fileno()), str(block)),
+            (theirs.fileno(), block),
+            threads=threads,
+            name=name,
+        )
+        theirs.close()
+        return Worker(name, process, ours)
 
     def _answers(self, step: int, limit: float | None, undone: bool) -> list[Ran]:
         """One answer of every worker, in their order; see `failure`."""
@@ -238,16 +249,3 @@ def _left(step: int, undone: bool) -> str:
     if undone:
         return f"the model is as after step {max(step - 1, 0)}"
     return "the model may be updated in part, so load what was saved last"
-
-
-def _started(name: str, threads: int, block: int) -> Worker:
-    ours, theirs = multiprocessing.Pipe()
-    process = launched(
-        START_WORKER,
-        (str(theirs.fileno()), str(block)),
-        (theirs.fileno(), block),
-        threads=threads,
-        name=name,
-    )
-    theirs.close()
-    return Worker(name, process, ours)

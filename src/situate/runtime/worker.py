@@ -15,7 +15,6 @@ from situate.runtime.allocator import keep_freed_memory
 from situate.runtime.common import Places
 from situate.runtime.device import Share
 from situate.runtime.optimizers import Hyperparameters
-from situate.runtime.parent import die_with_parent
 from situate.runtime.settings import Settings, adopt
 
 if TYPE_CHECKING:
@@ -112,7 +111,6 @@ def main(connection: int, block: int) -> None:
         connection: descriptor of a socket.
         block: descriptor of the common memory.
     """
-    die_with_parent()
     keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     from situate.runtime.memory import mapped

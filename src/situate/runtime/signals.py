@@ -1,0 +1,82 @@
+"""Signals that come when what their handlers raise would leave something half done."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+Handler = Callable[[int, FrameType | None], Any]
+
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
+SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
+"""Those that programs handle; to ask for all sixty takes longer than a small step's ops."""
+
+
+class Waiting:
+    """A block in which Python's signal handlers wait for its end, where they run in the order in
+    which their signals came; the last that raises does. Beside the main thread no handler runs."""
+
+    def __init__(self) -> None:
+        self._waits = False
+        self._handlers: dict[int, Handler] = {}
+        self._came: list[tuple[int, FrameType | None]] = []
+
+    def __enter__(self) -> Self:
+        self._waits = True
+        if threading.current_thread() is threading.main_thread():
+            self._take()
+        return self
+
+    def _take(self) -> None:
+        found = ((number, signal.getsignal(number)) for number in SIGNALS)
+        self._handlers = {number: h for number, h in found if callable(h) and self._takes(h)}
+        try:
+            for number in self._handlers:
+                signal.signal(number, self._handle)
+        except BaseException:
+            self._restored()
+            raise
+
+    def _takes(self, handler: object) -> bool:
+        """Whether that handler is to wait."""
+        return True
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._waits:
+            self._came.append((number, frame))
+            return
+        self._waits = True
+        self._handlers[number](number, frame)
+        self._waits = False
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        raised = self._restored()
+        came, self._came = self._came, []
+        for number, frame in came:
+            try:
+                self._handlers[number](number, frame)
+            except BaseException as reason:
+                raised = reason
+        if raised is not None:
+            raise raised
+
+    def _restored(self) -> BaseException | None:
+        """Put all handlers back, also while those that are back raise."""
+        raised: BaseException | None = None
+        while True:
+            try:
+                for number, handler in self._handlers.items():
+                    if signal.getsignal(number) == self._handle:
+                        signal.signal(number, handler)
+            except BaseException as reason:
+                raised = reason
+            else:
+                return raised
