@@ -18,9 +18,10 @@ FAILED = Measurements(np.array([np.inf]), np.array([1], np.uint8))
 
 
 def test_every_batch_has_its_mean_the_best_and_its_failures(tmp_path):
-    with board(tmp_path / "post") as write:
-        write(0, MEASURED)
-        write(3, FAILED)
+    with board(tmp_path / "post") as found:
+        found.measured(0, MEASURED)
+        found.measured(3, FAILED)
+    assert found.complete
     assert read(tmp_path / "post") == {
         "seconds/batch_mean": [(3, 3.0)],
         "seconds/best": [(3, 2.0), (4, 2.0)],
@@ -30,8 +31,9 @@ def test_every_batch_has_its_mean_the_best_and_its_failures(tmp_path):
 
 def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with board(None) as write:
-        write(0, MEASURED)
+    with board(None) as found:
+        found.measured(0, MEASURED)
+    assert found.complete
     assert list(tmp_path.iterdir()) == []
 
 
@@ -40,7 +42,21 @@ def test_a_disk_that_fills_up_does_not_end_the_search(tmp_path, monkeypatch, cap
         raise SituateError("cannot write 'tb': No space left on device")
 
     monkeypatch.setattr(Scalars, "write", full)
-    with board(tmp_path) as write:
-        write(0, MEASURED)
-        write(3, MEASURED)
-    assert capsys.readouterr().err.count("No space left on device; TensorBoard gets no more") == 1
+    with board(tmp_path) as found:
+        found.measured(0, MEASURED)
+        found.measured(3, MEASURED)
+    assert not found.complete
+    said = (
+        "error: cannot write 'tb': No space left on device; TensorBoard gets no more of this search"
+    )
+    assert capsys.readouterr().err == f"{said}\n"
+
+
+def test_what_cannot_be_written_in_the_end_is_said_too(tmp_path, monkeypatch, capsys):
+    def full(_):
+        raise SituateError("cannot write 'tb': Input/output error")
+
+    with board(tmp_path) as found:
+        monkeypatch.setattr(Scalars, "close", full)
+    assert not found.complete
+    assert capsys.readouterr().err.startswith("error: cannot write 'tb': Input/output error")

@@ -30,10 +30,15 @@ def test_all_that_came_are_handled_at_the_end(handled: list[int]) -> None:
 
 
 def test_ctrl_c_is_raised_at_the_end() -> None:
-    reached = []
-    with pytest.raises(KeyboardInterrupt), Waiting():
-        signal.raise_signal(signal.SIGINT)
-        reached.append("end")
+    reached: list[str] = []
+
+    def interrupted() -> None:
+        with Waiting():
+            signal.raise_signal(signal.SIGINT)
+            reached.append("end")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert reached == ["end"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

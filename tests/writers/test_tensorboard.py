@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import resource
 import sys
 from pathlib import Path
 
@@ -51,6 +52,35 @@ def test_a_run_written_again_replaces_the_one_before(tmp_path, monkeypatch):
     assert read(tmp_path) == {"best": [(12, 2.0), (24, 1.0)]}
 
 
+def test_what_was_written_can_be_read_at_once(tmp_path):
+    scalars = Scalars(tmp_path)
+    scalars.write(12, {"best": 2.0})
+    assert read(tmp_path) == {"best": [(12, 2.0)]}
+    scalars.close()
+
+
+def test_on_a_full_disk_the_file_ends_with_a_whole_record(tmp_path):
+    """A limit on the size of files stands for the disk."""
+    scalars, written = Scalars(tmp_path), []
+
+    def fill():
+        for step in range(100):
+            scalars.write(step, {"best": 2.0})
+            written.append((step, 2.0))
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, before[1]))
+    try:
+        with pytest.raises(SituateError, match=r"cannot write .*: File too large"):
+            fill()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    scalars.close()
+    (file,) = tmp_path.iterdir()
+    assert file.stat().st_size < 200
+    assert read(tmp_path) == {"best": written}
+
+
 def test_a_folder_that_cannot_be_is_an_error(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(SituateError, match="cannot write"):
@@ -58,6 +88,6 @@ def test_a_folder_that_cannot_be_is_an_error(tmp_path):
 
 
 def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.event_file_writer", None)
+    monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.record_writer", None)
     with pytest.raises(MissingExtra, match=r"situate\[report\]"):
         Scalars(tmp_path)

@@ -26,7 +26,8 @@ from situate.cli import (
     run,
     verify,
 )
-from situate.cli.terminal import FAILED, INTERRUPTED, fail, note
+from situate.cli.terminal import BAD_INPUT, FAILED, INTERRUPTED, fail, note
+from situate.cli.threads import reported
 from situate.errors import SituateError
 from situate.streams import discard
 
@@ -68,9 +69,9 @@ def situate(
 ) -> None:
     """Decides which device runs each op of a neural network, and in which order.
 
-    Exit status: 0 done; 1 whoever read stdout closed it; 2 bad input, with one line on stderr that
-    says what is wrong; 3 no plan that fits in memory was found; 4 'verify' found a difference; 130
-    interrupted before there was a plan.
+    Exit status: 0 done; 1 whoever read stdout closed it; 2 bad input, or an output that cannot be
+    written, with one line on stderr that says what is wrong; 3 no plan that fits in memory was
+    found; 4 'verify' found a difference; 130 interrupted before there was a plan.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())
@@ -83,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: note(f"warning: {message}")
-        return _run(arguments)
+        with reported() as failed:
+            return _run(arguments) or (BAD_INPUT if failed else 0)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
-from situate.cli.terminal import note
+from situate.cli.terminal import fail
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.writers.tensorboard import Scalars
 
 
 @contextmanager
-def board(folder: Path | None) -> Iterator[Callable[[int, Measurements], None]]:
+def board(folder: Path | None) -> Iterator[Board]:
     """What writes each batch of measurements to the run `folder`, or with None nothing."""
-    if folder is None:
-        yield lambda first, measurements: None
-        return
-    run = _Run(Scalars(folder))
+    run = Board(None if folder is None else Scalars(folder))
     try:
-        yield run.measured
+        yield run
     finally:
         run.close()
 
 
-class _Run:
-    """One method's scalars; where they cannot be written any more, the search goes on without."""
+class Board:
+    """One method's scalars; where they cannot be written any more, the search goes on without.
 
-    def __init__(self, scalars: Scalars) -> None:
-        self._scalars: Scalars | None = scalars
+    Attributes:
+        complete: all was written.
+    """
+
+    def __init__(self, scalars: Scalars | None) -> None:
+        self.complete = True
+        self._scalars = scalars
         self._best = np.inf
 
     def measured(self, first: int, measurements: Measurements) -> None:
@@ -47,10 +49,15 @@ class _Run:
         try:
             self._scalars.write(first + len(measurements), values)
         except SituateError as error:
-            note(f"{error}; TensorBoard gets no more of this search")
-            self._scalars = None
+            self._give_up(error)
 
     def close(self) -> None:
         if self._scalars is not None:
-            with suppress(SituateError):
+            try:
                 self._scalars.close()
+            except SituateError as error:
+                self._give_up(error)
+
+    def _give_up(self, error: SituateError) -> None:
+        fail(f"{error}; TensorBoard gets no more of this search")
+        self.complete, self._scalars = False, None

@@ -97,6 +97,7 @@ def compare(
         write_outputs,
     )
     from situate.cli.search import Budget
+    from situate.cli.terminal import BAD_INPUT
 
     chosen = chosen_of(methods)
     lesson = Lesson(
@@ -127,4 +128,4 @@ def compare(
         draw_curves(runs, curves)
     finally:
         show_comparison(results, best, as_json)
-    return result_status(best)
+    return result_status(best) or (0 if all(run.complete for run in runs) else BAD_INPUT)

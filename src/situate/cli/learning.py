@@ -30,10 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a method found, and how it got there."""
+    """What a method found, and how it got there.
+
+    Attributes:
+        complete: all that was to be written meanwhile was.
+    """
 
     result: Result
     curve: Curve
+    complete: bool = True
 
 
 def run(
@@ -55,17 +60,17 @@ def run(
         return Run(search(problem, method, budget, watch=watch), watch.curve())
     watch = Watch(problem, method, budget.evaluations)
     folder = Path(lesson.tensorboard, method) if lesson.tensorboard else None
-    with board(folder) as write:
+    with board(folder) as scalars:
 
         def measured(first: int, measurements: Measurements) -> None:
             watch.measured(first, measurements)
-            write(first, measurements)
+            scalars.measured(first, measurements)
 
         learning = replace(lesson.learning(study, machine), on_measured=measured)
         result = search(problem, method, budget, learning, watch)
     _say_of_failures(result)
     _say_of_time(result, budget, study)
-    return Run(result, watch.curve())
+    return Run(result, watch.curve(), scalars.complete)
 
 
 def check_learners(

@@ -91,7 +91,7 @@ def plan(
         write_outputs,
     )
     from situate.cli.search import Budget, interruptible
-    from situate.cli.terminal import note
+    from situate.cli.terminal import BAD_INPUT, note
 
     check_method(method)
     lesson = Lesson(
@@ -126,4 +126,4 @@ def plan(
         draw_curves([found], curves)
     finally:  # a full disk does not take the answer of a long search
         show(result, as_json)
-    return result_status(result)
+    return result_status(result) or (0 if found.complete else BAD_INPUT)

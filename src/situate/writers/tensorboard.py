@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import math
+import os
+import secrets
+import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from situate.errors import MissingExtra, SituateError
 
-FLUSH = 2.0
-"""Seconds after which what was written can be read."""
+EVENT_FILE = "brain.Event:2"
+"""The version that a file of events begins with."""
 
 
 class Scalars:
     """Numbers over steps. A run that the folder already holds is replaced as TensorBoard shows it.
+
+    What was written can be read at once, and the file ends with a whole record also where the disk
+    is full. TensorBoard's own writer leaves both to a thread, whose errors nobody hears.
 
     Args:
         folder: of the run; made with its parents.
@@ -28,15 +36,18 @@ class Scalars:
     def __init__(self, folder: str | Path) -> None:
         try:
             from tensorboard.compat.proto import event_pb2, summary_pb2
-            from tensorboard.summary.writer.event_file_writer import EventFileWriter
+            from tensorboard.summary.writer.record_writer import RecordWriter
         except ImportError:
             raise MissingExtra("tensorboard", "report") from None
         self._folder = folder
         self._event, self._summary = event_pb2.Event, summary_pb2.Summary
+        self._record_writer = RecordWriter
         start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
         with self._one_line():
-            self._writer = EventFileWriter(str(folder), flush_secs=FLUSH)
-            self._writer.add_event(self._event(wall_time=time.time(), session_log=start))
+            os.makedirs(folder, exist_ok=True)
+            self._file = Path(folder, _name()).open("xb", buffering=0)  # noqa: SIM115 - see close
+        self._add(file_version=EVENT_FILE)
+        self._add(session_log=start)
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
         """Add values by tag; those that are not finite are left out."""
@@ -47,13 +58,29 @@ class Scalars:
                 if math.isfinite(value)
             ]
         )
-        with self._one_line():
-            self._writer.add_event(self._event(wall_time=time.time(), step=step, summary=summary))
+        self._add(step=step, summary=summary)
 
     def close(self) -> None:
-        """Write what is left."""
+        """Let go of the file."""
         with self._one_line():
-            self._writer.close()
+            self._file.close()
+
+    def _add(self, **content: Any) -> None:
+        record = io.BytesIO()
+        event = self._event(wall_time=time.time(), **content)
+        self._record_writer(record).write(event.SerializeToString())
+        with self._one_line():
+            self._append(record.getbuffer())
+
+    def _append(self, record: memoryview) -> None:
+        """All of a record or nothing."""
+        end = self._file.tell()
+        try:
+            while record:
+                record = record[self._file.write(record) :]
+        except OSError:
+            self._file.truncate(end)
+            raise
 
     @contextmanager
     def _one_line(self) -> Iterator[None]:
@@ -62,3 +89,9 @@ class Scalars:
         except OSError as error:
             reason = error.strerror or str(error)
             raise SituateError(f"cannot write {str(self._folder)!r}: {reason}") from None
+
+
+def _name() -> str:
+    """Of a new file; TensorBoard reads those of a folder in the order of their names."""
+    host, token = socket.gethostname(), secrets.token_hex(4)
+    return f"events.out.tfevents.{int(time.time()):010d}.{host}.{os.getpid()}.{token}"
