@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -127,3 +129,15 @@ def test_a_pipe_without_a_name_is_written_to() -> None:
     os.close(write)
     with open(read, "rb") as stream:
         assert stream.read() == b"through"
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_a_name_beyond_ascii_is_written_whatever_the_locale(tmp_path: Path, locale: str) -> None:
+    code = "import os; from situate.atomic import write_bytes; write_bytes(os.listdir()[0], b'new')"
+    (tmp_path / "löwe.json").touch()
+    plain = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, **plain}, check=True
+    )
+    assert (tmp_path / "löwe.json").read_bytes() == b"new"
+    assert len(list(tmp_path.iterdir())) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import sys
 from pathlib import Path
 
 from situate.errors import SituateError
@@ -41,7 +42,7 @@ def _write_stream(target: Path, data: bytes) -> None:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    begin = os.fsencode(target.name)[:100].decode(errors="ignore")
+    begin = os.fsencode(target.name)[:100].decode(sys.getfilesystemencoding(), "ignore")
     temporary = target.with_name(f".{begin}.{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as stream:  # with the permissions that a new file gets here
