@@ -45,6 +45,11 @@ COMMAND = """
 import atexit, os, signal, sys
 import situate.cli
 from situate.__main__ import run
+from situate.runtime.signals import Waiting
+
+def waiting(work):
+    with Waiting():
+        work()
 
 def interrupted(*_):
     os.kill(os.getpid(), signal.SIGINT)
@@ -71,6 +76,7 @@ sys.exit(status)
         ("try: interrupted()\n    finally: interrupted()", 130, "interrupted\n"),
         ("Left(); import time; time.sleep(60); return 0", 130, "interrupted\n"),
         ("main.left = Left(); return 3", 3, ""),
+        ("waiting(interrupted)", 130, "interrupted\n"),
         ("signal.signal(signal.SIGINT, signal.SIG_IGN); interrupted(); return 3", 3, ""),
     ],
 )
