@@ -31,7 +31,7 @@ def test_a_format_can_be_demanded(tmp_path):
     path = tmp_path / "tasks"
     path.write_bytes(SAMPLES["stg"])
     assert read(path, format="stg") == read(path)
-    with pytest.raises(ReadError, match="tasks: line 5: must be: compute,comm"):
+    with pytest.raises(ReadError, match="tasks: line 3: lists more than 1 ids"):
         read(path, format="doppler")
 
 
