@@ -8,12 +8,20 @@ Numbered CPUs stand for GPUs: without CUDA even a fake tensor could not be on on
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def run_on_fake_devices(model: Any, device_map: Mapping[str, int | str], *inputs: Any) -> Any:
-    """The model's output as a fake tensor.
+def run_on_fake_devices(
+    model: Any,
+    device_map: Mapping[str, int | str],
+    *inputs: Any,
+    step: Callable[..., Any] = lambda model, *inputs: model(*inputs),
+) -> Any:
+    """The model's output, or that of a step of it, as fake tensors.
+
+    What a split module holds itself is first sent where the map has it, as docs/exports.md says:
+    the hooks send only what the outermost module holds.
 
     Raises:
         RuntimeError: an op's inputs are on different devices.
@@ -33,9 +41,10 @@ def run_on_fake_devices(model: Any, device_map: Mapping[str, int | str], *inputs
         for store in (module._parameters, module._buffers):
             for name, tensor in store.items():
                 if tensor is not None:
-                    store[name] = _fake(tensor, mode, device)
+                    own = f"{path}.{name}" if path and f"{path}.{name}" in device_map else path
+                    store[name] = _fake(tensor, mode, _device(own, device_map))
     with mode, torch.no_grad():
-        return dispatched(*(mode.from_tensor(tensor) for tensor in inputs))
+        return step(dispatched, *(mode.from_tensor(tensor) for tensor in inputs))
 
 
 def _device(path: str, device_map: Mapping[str, int | str]) -> str:

@@ -1,175 +1,102 @@
-"""Modules whose results meet go together."""
+"""Modules whose results meet, as a graph tells of them."""
 
 from __future__ import annotations
 
-from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
-from situate.writers.whole_modules import below, homes, parents
-from tests.report.handmade import schedule
+from situate.writers.whole_modules import INPUTS, Groups, Modules, below, is_outside, parents
 
 
-class Net:
-    """A graph in the making: ops with their module, device and what they read."""
-
-    def __init__(self) -> None:
-        self.ops: list[Op] = []
-        self.devices: list[int] = []
-        self.reads: dict[int, list[int]] = {}
-
-    def op(self, module: str, device: int, *reads: int, **fields: object) -> int:
-        """Add an op of a second; its number."""
-        number = len(self.ops)
-        made = {"seconds": {"*": 1.0}, "phase": "forward"} | fields
-        self.ops.append(Op(f"op{number}", module=module, **made))  # type: ignore[arg-type]
-        self.devices.append(device)
-        for source in reads:
-            self.reads.setdefault(source, []).append(number)
-        return number
-
-    def parameter(self, module: str, device: int, size: int = 10, kind: str = "parameter") -> int:
-        """Add a parameter or a buffer; its number."""
-        return self.op(module, device, kind=kind, persistent=size)
-
-    def linear(self, module: str, device: int, *reads: int, size: int = 10) -> int:
-        """Add a module with a parameter; the number of its result."""
-        return self.op(module, device, self.parameter(module, device, size), *reads)
-
-    def homes(self, memory: int | None = None) -> dict[str, int]:
-        tensors = tuple(Tensor(f"t{j}", j, 8, tuple(to)) for j, to in self.reads.items())
-        graph = Graph("g", tuple(self.ops), tensors)
-        devices = tuple(Device(f"gpu{i}", memory=memory) for i in range(3))
-        problem = Problem(graph, Cluster("c", devices, (Link("*", "*", 8.0),)))
-        return homes(problem, schedule(problem, self.devices))
+def graph(*ops: tuple[str, str, str], reads: dict[int, tuple[int, ...]]) -> Graph:
+    """Ops of a name, kind and module; parameters hold 10 bytes. `reads` are consumers by op."""
+    made = tuple(
+        Op(name, kind, module=module, persistent=10 * (kind == "parameter"))
+        for name, kind, module in ops
+    )
+    return Graph("g", made, tuple(Tensor(f"t{j}", j, 8, to) for j, to in reads.items()))
 
 
-def test_modules_in_a_row_go_where_the_plan_has_them():
-    net = Net()
-    net.linear("c", 0, net.linear("b", 2, net.linear("a", 1)))
-    assert net.homes() == {"a": 1, "b": 2, "c": 0}
+SPLIT = graph(
+    ("scale", "parameter", ""),
+    ("base.token", "parameter", "base"),
+    ("base.a.weight", "parameter", "base.a"),
+    ("base.a/mm", "op", "base.a"),
+    ("base/add", "op", "base"),
+    ("base.b.weight", "parameter", "base.b"),
+    ("base.b/mm", "op", "base.b"),
+    ("mul", "op", ""),
+    reads={0: (7,), 1: (4,), 2: (3,), 3: (4,), 4: (6,), 5: (6,), 6: (7,)},
+)
+"""The sum of a module's result and a parameter of its container goes into another, and is scaled by
+a parameter of the outermost module."""
 
 
-def test_what_a_module_adds_to_its_own_input_makes_it_whole():
-    net = Net()
-    x = net.linear("first", 0)
-    net.op("block", 1, x, net.linear("block.b", 2, net.linear("block.a", 1, x), size=30))
-    assert net.homes() == {"first": 0, "block.a": 2, "block.b": 2, "block": 2}
+def joined(groups: Groups) -> dict[str, str]:
+    return {path: groups.first(path) for path in groups}
 
 
-def test_a_module_goes_where_it_runs_and_not_where_its_parameters_lie():
-    net = Net()
-    net.op("a", 1, net.parameter("a", 0, size=30))
-    assert net.homes() == {"a": 1}
+def test_what_split_modules_hold_themselves_has_a_path_of_its_own():
+    modules = Modules(SPLIT)
+    assert modules.paths == ["scale", "base.token", "base.a", "base.b", INPUTS]
+    assert (modules.own, modules.root) == ({"scale", "base.token"}, {"scale"})
+    assert (modules.held[""], modules.held["base"]) == (40, 30)
 
 
-def test_where_that_exceeds_a_memory_all_go_where_their_parameters_lie():
-    net = Net()
-    x = net.op("a", 1, net.parameter("a", 0, size=30))
-    net.op("b", 1, x, net.parameter("b", 1, size=30))
-    assert net.homes(memory=60) == {"a": 1, "b": 1}
-    assert net.homes(memory=59) == {"a": 0, "b": 1}
+def test_what_is_added_to_it_goes_with_it_and_what_follows_need_not():
+    found = joined(Groups(Modules(SPLIT), largest=0, with_inputs=True))
+    assert found["base.token"] == found["base.a"] != found["base.b"]
 
 
-def test_what_a_module_adds_of_its_parts_brings_those_together():
-    """And leaves what follows them where it is."""
-    net = Net()
-    words, places = net.linear("body.words", 0, size=30), net.linear("body.places", 1)
-    net.linear("body.layer", 2, net.op("body", 0, words, places))
-    assert net.homes() == {"body.words": 0, "body.places": 0, "body.layer": 2}
+def test_what_the_outermost_module_holds_is_with_the_inputs():
+    found = joined(Groups(Modules(SPLIT), largest=0, with_inputs=False))
+    assert found["scale"] == found[INPUTS] == found["base.b"]
 
 
-def test_residuals_of_the_outermost_module_bring_its_parts_together():
-    net = Net()
-    x = net.linear("a", 0, size=30)
-    net.linear("head", 2, net.op("", 1, x, net.linear("b", 1, x)))
-    assert net.homes() == {"a": 0, "b": 0, "head": 2}
+RESIDUAL = graph(
+    ("first.weight", "parameter", "first"),
+    ("first/mm", "op", "first"),
+    ("block.a.weight", "parameter", "block.a"),
+    ("block.a/mm", "op", "block.a"),
+    ("block.b.weight", "parameter", "block.b"),
+    ("block.b/mm", "op", "block.b"),
+    ("block/add", "op", "block"),
+    ("last.weight", "parameter", "last"),
+    ("last/mm", "op", "last"),
+    reads={0: (1,), 1: (3, 6), 2: (3,), 3: (5,), 4: (5,), 5: (6,), 6: (8,), 7: (8,)},
+)
 
 
-def test_inputs_of_the_model_are_on_the_first_device_of_the_map():
-    """Where accelerate brings them; so what is masked with one has to be there."""
-    net = Net()
-    mask = net.op("", 2, kind="input")
-    x = net.linear("b", 2, net.linear("a", 1))
-    net.linear("head", 2, net.op("", 2, mask, x))
-    assert net.homes() == {"b": 1, "a": 1, "head": 2}
+def test_a_block_goes_whole():
+    found = joined(Groups(Modules(RESIDUAL), largest=20, with_inputs=True))
+    assert found["block.a"] == found["block.b"] == found["block"] != found["first"]
 
 
-def test_a_block_that_is_handed_an_input_of_the_model_goes_whole():
-    net = Net()
-    mask = net.op("", 0, kind="input")
-    up = net.linear("block.up", 1, net.linear("first", 0), size=30)
-    net.linear("block.down", 2, net.op("block", 1, mask, up))
-    assert net.homes() == {"first": 0, "block.up": 1, "block.down": 1, "block": 1}
+def test_of_one_that_is_too_large_only_the_parts_that_meet_go_together():
+    found = joined(Groups(Modules(RESIDUAL), largest=19, with_inputs=True))
+    assert found["block.b"] == found["first"] != found["block.a"]
+    assert "block" not in found
 
 
-def test_so_does_one_that_is_handed_what_a_module_around_it_makes_of_nothing():
-    net = Net()
-    mask = net.op("body", 0)
-    up = net.linear("body.block.up", 1, net.linear("body.first", 0), size=30)
-    net.linear("body.block.down", 2, net.op("body.block", 1, net.op("body.block", 1, mask), up))
-    assert net.homes() == {
-        "body.first": 0,
-        "body.block.up": 1,
-        "body.block.down": 1,
-        "body.block": 1,
-    }
+LABELS = graph(
+    ("x", "input", ""),
+    ("labels", "input", ""),
+    ("inner.a.weight", "parameter", "inner.a"),
+    ("inner.a/mm", "op", "inner.a"),
+    ("inner/cross_entropy", "op", "inner"),
+    reads={0: (3,), 1: (4,), 2: (3,), 3: (4,)},
+)
+"""A loss that an inner module makes of labels."""
 
 
-def test_what_a_block_makes_of_nothing_itself_joins_nothing():
-    net = Net()
-    up = net.linear("block.up", 1, net.linear("first", 0), size=30)
-    net.linear("block.down", 2, net.op("block", 1, net.op("block", 1), up))
-    assert net.homes() == {"first": 0, "block.up": 1, "block.down": 2}
+def test_labels_meet_the_results_where_the_inputs_are_or_are_brought_to_them():
+    met, free = (Groups(Modules(LABELS), 0, with_inputs) for with_inputs in (True, False))
+    assert (joined(met)["inner.a"] == joined(met)[INPUTS], met.brought) == (True, False)
+    assert (joined(free)["inner.a"] == joined(free)[INPUTS], free.brought) == (False, True)
 
 
-def test_the_loss_joins_nothing():
-    net = Net()
-    x = net.linear("body", 0)
-    net.op("", 0, net.linear("one", 1, x), net.linear("two", 2, x))
-    assert net.homes() == {"body": 0, "one": 1, "two": 2}
-
-
-def test_a_module_whose_parts_only_run_backward_has_a_home_of_its_own():
-    net = Net()
-    net.op("sum", 2, net.linear("a", 0), net.linear("b", 1))
-    net.op("sum.part", 2, phase="backward")
-    assert net.homes() == {"a": 0, "b": 1, "sum": 2}
-
-
-def test_modules_that_read_one_parameter_share_a_device():
-    net = Net()
-    shared = net.parameter("words", 1)
-    net.op("head", 2, shared, net.linear("body", 0, net.op("words", 1, shared)))
-    assert net.homes() == {"words": 1, "head": 1, "body": 0}
-
-
-def test_a_buffer_that_is_handed_around_joins_nothing():
-    net = Net()
-    angles = net.parameter("", 0, kind="buffer")
-    net.linear("b", 2, angles, net.linear("a", 1, angles))
-    assert net.homes() == {"": 0, "a": 1, "b": 2}
-
-
-def test_modules_without_parameters_go_where_they_run():
-    net = Net()
-    x = net.linear("a", 0)
-    net.op("drop", 1, x, seconds={"*": 0.0})
-    assert net.homes() == {"a": 0, "drop": 1}
-
-
-def test_joined_modules_without_parameters_follow_their_seconds():
-    net = Net()
-    first = net.op("body.a", 1, seconds={"*": 0.0})
-    second = net.op("body.b", 2)
-    net.op("next", 0, net.op("body", 0, first, second))
-    assert net.homes() == {"body.a": 2, "body.b": 2, "next": 0}
-
-
-def test_the_backward_pass_joins_nothing():
-    net = Net()
-    a, b = net.linear("block.a", 0), net.linear("block.b", 1)
-    net.op("block", 2, a, b, phase="backward")
-    assert net.homes() == {"block.a": 0, "block.b": 1}
+def test_the_loss_of_the_step_is_in_no_module():
+    assert is_outside(Op("loss/mean"))
+    assert not is_outside(Op("mean"))
+    assert not is_outside(Op("loss/mean", module="loss"))
 
 
 def test_paths():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from situate.atomic import write_bytes
@@ -12,49 +13,93 @@ from situate.graph import Graph
 from situate.problem import Problem
 from situate.report.text import plural, printable
 from situate.schedule import Schedule
+from situate.writers.dispatched import devices_of, placement_of
+from situate.writers.exported import exported, figures, over_text
+from situate.writers.homes import Homes, homes
 from situate.writers.json_bytes import json_bytes
 from situate.writers.places import Place, places
-from situate.writers.whole_modules import homes, parents
+from situate.writers.whole_modules import parents
 
 SOURCES = ("pytorch", "situate")
 """Formats whose graphs call modules what PyTorch calls them."""
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
-    """Write the device map as JSON; warns of modules that the plan puts elsewhere, in part.
+    """Write the device map as JSON; warns where it differs from the plan, with the predicted step
+    and memory of the map, and where it does not fit.
 
     Raises:
         PlanError: the graph names no module of PyTorch that holds parameters.
         SituateError: `path` cannot be written.
     """
-    found = device_map(problem, schedule)
-    write_bytes(path, json_bytes(found))
-    moved = moved_modules(problem, schedule, found)
-    if moved:
-        names = ", ".join(printable(name, 60) or "the outermost" for name in moved[:3])
-        more = ", ..." if len(moved) > 3 else ""
-        warnings.warn(
-            f"a device map knows whole modules whose results meet on one device, and differs from "
-            f"the plan in {plural(len(moved), 'module')} ({names}{more})",
-            stacklevel=2,
-        )
+    found = _found(problem, schedule)
+    made = _map(problem, found)
+    write_bytes(path, json_bytes(made))
+    for line in _differences(problem, schedule, found, made):
+        warnings.warn(line, stacklevel=2)
 
 
 def device_map(problem: Problem, schedule: Schedule) -> dict[str, Place]:
     """Module path to place, for every module that holds anything, as few entries as say it.
 
-    A path stands for all modules below it that are not named themselves.
+    A path stands for all below it that is not named itself. What a split module holds itself is
+    named as it is in the model's state.
 
     Raises:
         PlanError: the graph names no module of PyTorch that holds parameters.
     """
+    return _map(problem, _found(problem, schedule))
+
+
+def map_schedule(
+    problem: Problem, device_map: Mapping[str, Place], schedule: Schedule
+) -> Schedule | None:
+    """The predicted schedule of the plan `schedule` under a device map: its `peak` is the memory,
+    its `makespan` the step, `overflow` the bytes beyond the devices' capacities.
+
+    None where the map puts an op where it cannot run.
+
+    Raises:
+        PlanError: the map is empty, or names a place that the cluster has not.
+    """
+    return exported(problem, schedule, placement_of(problem, devices_of(problem, device_map)))
+
+
+def _found(problem: Problem, schedule: Schedule) -> Homes:
     if not _names_modules(problem.graph):
         raise PlanError(
             f"graph {problem.graph.name!r} has no parameters with a module path, which a device "
             "map needs: export a plan for a model captured from PyTorch"
         )
+    return homes(problem, schedule)
+
+
+def _map(problem: Problem, found: Homes) -> dict[str, Place]:
     numbers = places(problem.cluster)
-    return _folded({path: numbers[device] for path, device in homes(problem, schedule).items()})
+    return _folded({path: numbers[device] for path, device in found.devices.items()})
+
+
+def _differences(
+    problem: Problem, schedule: Schedule, found: Homes, made: Mapping[str, Place]
+) -> Iterator[str]:
+    """A line for each way in which the map is not the plan."""
+    moved = moved_modules(problem, schedule, made)
+    if moved:
+        names = ", ".join(printable(name, 60) or "the outermost" for name in moved[:3])
+        more = ", ..." if len(moved) > 3 else ""
+        yield (
+            f"a device map knows whole modules whose results meet on one device, and differs from "
+            f"the plan in {plural(len(moved), 'module')} ({names}{more})"
+        )
+    if found.schedule is None or found.schedule.placement.tolist() != schedule.placement.tolist():
+        yield f"of the map: {figures(problem, schedule, found.schedule)}"
+    if found.schedule is not None and not found.fits:
+        yield f"the map does not fit: {over_text(problem, found.schedule)}"
+    if found.brought:
+        yield (
+            "the model has to bring inputs, such as labels, to the device of its results, as "
+            "`labels.to(logits.device)` does"
+        )
 
 
 def _names_modules(graph: Graph) -> bool:
@@ -63,16 +108,12 @@ def _names_modules(graph: Graph) -> bool:
     return graph.source in SOURCES and bool(paths if graph.source == "pytorch" else paths - {""})
 
 
-def moved_modules(problem: Problem, schedule: Schedule, found: dict[str, Place]) -> list[str]:
+def moved_modules(problem: Problem, schedule: Schedule, found: Mapping[str, Place]) -> list[str]:
     """Modules with parameters some of whose ops the plan puts elsewhere than the map does."""
-    numbers = places(problem.cluster)
     holds = {op.module for op in problem.graph.ops if op.persistent}
-    place = {
-        module: next(found[p] for p in (module, *reversed(parents(module))) if p in found)
-        for module in holds
-    }
-    ops = zip(problem.graph.ops, schedule.placement.tolist(), strict=True)
-    moved = (op.module for op, d in ops if op.module in holds and place[op.module] != numbers[d])
+    placed = placement_of(problem, devices_of(problem, found))
+    ops = zip(problem.graph.ops, placed, schedule.placement.tolist(), strict=True)
+    moved = (op.module for op, here, there in ops if op.module in holds and here != there)
     return list(dict.fromkeys(moved))
 
 
