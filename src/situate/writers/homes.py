@@ -17,8 +17,9 @@ from situate.writers.whole_modules import INPUTS, Groups, Modules, runs
 SHARES = (1, 2, 4, 8, 16, 32)
 """Modules of at most one such part of all bytes go whole; one after the other is tried."""
 
-WORTH = 0.5
-"""What part of the distance from the plan has to be left where only smaller modules go whole."""
+WORTH = 0.65
+"""Smaller modules go whole, and larger ones do not, where the distance from the plan is then at most
+this part of what it was."""
 
 CLOSE = 0.02
 """A distance from the plan below which no other way is tried."""
@@ -101,12 +102,12 @@ class _Search:
             best = drafts[0][0]
             for found, *_ in drafts[1:]:
                 best = found if found.better(best, WORTH) else best
-            if best.fits:
+            if best.fits and not best.loose:
                 return best
-        for draft in sorted(drafts, key=lambda draft: draft[0].excess):
+        for draft in sorted(drafts, key=lambda draft: (draft[0].loose, draft[0].excess)):
             found = self._moved(*draft)
             best = found if found.better(best) else best
-            if best.fits:
+            if best.fits and not best.loose:
                 break
         return best
 

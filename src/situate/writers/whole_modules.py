@@ -22,6 +22,9 @@ INPUTS = "<inputs>"
 OUTSIDE = "loss/"
 """What the names of captured ops begin with that are in no module at all."""
 
+SMALL = 4
+"""A module of at most one such part of all bytes goes whole if it holds something itself."""
+
 
 class Modules:
     """The modules of a graph, as accelerate's hooks see them.
@@ -32,7 +35,8 @@ class Modules:
             module; None for the rest.
         paths: all of these, `INPUTS` among them, in the order of the ops.
         held: bytes that lie in a module and below it, by its path.
-        own: paths of what modules that may be split hold themselves.
+        holders: modules with others in them that hold something themselves.
+        own: paths of what these hold.
         root: those of the outermost module.
     """
 
@@ -48,6 +52,7 @@ class Modules:
         self.unit = [self._unit(op) for op in self.ops]
         self.paths = list(dict.fromkeys(path for path in self.unit if path is not None))
         units = list(zip(self.unit, self.ops, strict=True))
+        self.holders = {op.module for path, op in units if op.persistent and path != op.module}
         self.own = {path for path, op in units if path is not None and path != op.module}
         self.root = {path for path, op in units if path and not op.module}
         self.held: Counter[str] = Counter()
@@ -80,8 +85,9 @@ class Groups:
     """Paths in the making into groups that must share a device.
 
     Args:
-        largest: bytes of the largest module that goes whole, if it combines what it is handed with
-            results of its parts; of larger ones, only the parts that meet go together.
+        largest: bytes of the largest module that goes whole, if it holds something itself or
+            combines what it is handed with results of its parts; of larger ones, only the parts
+            that meet go together.
         with_inputs: whether what the model makes of all its modules' results meets its inputs, such
             as labels, where these are; else the model has to bring them.
     """
@@ -96,6 +102,9 @@ class Groups:
         """Whether a larger module is handed what comes from who knows where, such as a mask."""
         if INPUTS in self._leader:
             self._join([INPUTS, *sorted(modules.root)])
+        for module in sorted(modules.holders):
+            if self._may_go_whole(module) and modules.held[module] <= modules.held[""] // SMALL:
+                self._join(self._whole(module))
         while self._pass():
             pass
 
@@ -160,19 +169,21 @@ class Groups:
         strays = strays and here is None and any(path != INPUTS for path in paths)
         apart = len({self.first(path) for path in among}) > 1
         handed = strays or not all(below(path, module) for path in among)
-        whole = here is None and handed and len(module) > 0 and self._is_small(module)
+        whole = here is None and handed and self._may_go_whole(module)
         self.loose |= strays and not whole
         if not (apart or (strays and whole)):
             return False
-        if whole:
-            self._leader[module] = module
-            self._home.clear()
-            among = [path for path in self._leader if _within(path, module)]
-        self._join(among)
+        self._join(self._whole(module) if whole else among)
         return True
 
-    def _is_small(self, module: str) -> bool:
-        return self.modules.held[module] <= self.largest
+    def _may_go_whole(self, module: str) -> bool:
+        return module != "" and self.modules.held[module] <= self.largest
+
+    def _whole(self, module: str) -> list[str]:
+        """Give a module a place of its own; all paths that share it."""
+        self._leader[module] = module
+        self._home.clear()
+        return [path for path in self._leader if _within(path, module)]
 
     def _join(self, paths: Iterable[str]) -> None:
         first, *others = dict.fromkeys(self.first(path) for path in paths)
