@@ -37,7 +37,9 @@ def test_every_target_is_written(situate, model, pair, plan, target, package):
 def test_a_pipeline_is_written(situate, target, network):
     situate("plan", network, "--cluster", "h100-8", "--method", "expert", "--out", "plan.json")
     run = situate("export", network, "plan.json", "--to", target, "--out", "out")
-    assert (run.status, run.err) == (0, "wrote out\n")
+    assert run.status == 0
+    own = "warning: of the script: "  # llama.cpp has the embedding on the CPU
+    assert run.err == "wrote out\n" or (target == "llamacpp" and run.err.startswith(own))
     assert "8" in Path("out").read_text()
 
 

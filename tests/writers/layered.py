@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
@@ -18,6 +19,7 @@ def network(
     paths: Sequence[str] = PATHS,
     kinds: Sequence[str] = ("gpu", "gpu", "gpu"),
     persistent: Sequence[int] = (),
+    memory: int | None = None,
 ) -> Problem:
     """A chain of ops, one a path, that hold 10 bytes each; devices are called `gpu0` and so on.
 
@@ -29,11 +31,11 @@ def network(
         for path, size in zip(paths, sizes, strict=True)
     )
     tensors = tuple(Tensor(f"t{i}", i, 8, (i + 1,)) for i in range(len(ops) - 1))
-    devices = tuple(Device(f"{kind}{i}", kind=kind) for i, kind in enumerate(kinds))
+    devices = tuple(Device(f"{kind}{i}", kind=kind, memory=memory) for i, kind in enumerate(kinds))
     return Problem(Graph("net", ops, tensors), Cluster("c", devices, (Link("*", "*", 8.0),)))
 
 
-def placed(devices: Sequence[int], **options: Sequence[str]) -> tuple[Problem, Schedule]:
+def placed(devices: Sequence[int], **options: Any) -> tuple[Problem, Schedule]:
     """The network of `PATHS` and the plan that puts its ops on these devices."""
     problem = network(**options)
     return problem, schedule(problem, devices)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from situate.errors import PlanError
-from situate.writers.llamacpp import CPU, ending, overrides, shares, write
+from situate.writers.llamacpp import CPU, ending, in_order, overrides, pieces, shares, write
 from tests.report.handmade import schedule
 from tests.writers.layered import network, placed
 
@@ -46,7 +47,7 @@ def test_every_layer_goes_where_it_should_and_the_output_with_the_last(homes: li
 
 def test_all_layers_on_the_cpu():
     assert shares([CPU] * 4, 0) == ["-ngl", "0"]
-    assert overrides([CPU] * 4, {}) == []
+    assert overrides([CPU] * 4, [CPU] * 4, {}) == []
 
 
 def test_the_output_alone_on_a_gpu(tmp_path: Path):
@@ -62,12 +63,57 @@ def test_the_output_alone_on_a_gpu(tmp_path: Path):
 
 def test_layers_on_the_cpu_behind_others_go_by_name():
     homes = [CPU, 0, CPU, 1, CPU]
-    assert taken(shares(homes, 2), 5) == [CPU, 0, 0, 1, 1, 1]
-    assert overrides(homes, {}) == ["-ot", r"blk\.(2|4)\.=CPU"]
+    base = pieces(homes, 2)
+    assert taken(shares(base, 2), 5) == [CPU, 0, 0, 1, 1, 1]
+    assert overrides(homes, base, {}) == ["-ot", r"blk\.(2|4)\.=CPU"]
+
+
+@pytest.mark.parametrize(
+    ("homes", "base", "named"),
+    [
+        ([0, 0, 1, 1, 0], [0, 0, 1, 1, 1], [r"blk\.(4)\.=CUDA0"]),
+        ([0, 1, 0, 0], [0, 0, 0, 0], [r"blk\.(1)\.=CUDA1"]),
+        ([0, 1, CPU, 0, 1, 1], [0, 0, 0, 0, 1, 1], [r"blk\.(1)\.=CUDA1", r"blk\.(2)\.=CPU"]),
+        ([1, 0, 1, 0], [0, 0, 0, 0], [r"blk\.(0|2)\.=CUDA1"]),
+    ],
+)
+def test_layers_that_come_back_to_a_gpu_go_by_name(
+    homes: list[int], base: list[int], named: list[str]
+):
+    """As few as can be; the others are in one piece on each GPU."""
+    assert pieces(homes, 2) == base
+    assert taken(shares(base, 2), len(homes))[:-1] == base
+    assert overrides(homes, base, {})[1::2] == named
+
+
+def placement_of(options: Sequence[str], layers: int) -> list[int]:
+    """The GPU that llama.cpp gives each layer, by `-ts` and the first `-ot` that matches it."""
+    found = taken(options[:6], layers)[:-1]
+    patterns = [word.rpartition("=") for word in options[7::2]]
+    for layer in range(layers):
+        fits = (to for pattern, _, to in patterns if re.search(pattern, f"blk.{layer}.attn_q"))
+        there = next(fits, None)
+        found[layer] = CPU if there == "CPU" else int(there[4:]) if there else found[layer]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_layers_are_where_the_plan_has_them(seed: int):
+    homes = random.Random(seed).choices([CPU, 0, 1, 2], k=9)
+    base = pieces(homes, 3)
+    options = [*shares(base, 3), *overrides(homes, base, {})]
+    assert placement_of(options, 9) == homes
+
+
+def test_gpus_are_in_the_order_that_leaves_most_layers_in_one_piece():
+    assert in_order([4, 5, 4, 4, 9, 5, 5], others=[9, 6, 5], gpus=[4, 5, 6]) == [4, 5, 6]
+    assert in_order([5, 4, 5, 9, 4, 4], others=[], gpus=[4, 5]) == [5, 4]
+    assert in_order([4, 5, 5, 5, 4, 4, 4], others=[], gpus=[4, 5]) == [5, 4]
 
 
 def test_experts_go_by_name_before_layers():
-    found = overrides([0, 0, CPU, 0], {0: CPU, 1: 0, 2: 1, 3: CPU})
+    homes = [0, 0, CPU, 0]
+    found = overrides(homes, pieces(homes, 1), {0: CPU, 1: 0, 2: 1, 3: CPU})
     assert found == [
         *("-ot", r"blk\.(0|3)\.ffn_.*_exps=CPU"),
         *("-ot", r"blk\.(2)\.ffn_.*_exps=CUDA1"),
@@ -76,7 +122,7 @@ def test_experts_go_by_name_before_layers():
 
 
 def test_patterns_match_their_layers_tensors_alone():
-    pattern = overrides([0] * 11, {1: CPU})[1].removesuffix("=CPU")
+    pattern = overrides([0] * 11, [0] * 11, {1: CPU})[1].removesuffix("=CPU")
     assert re.search(pattern, "blk.1.ffn_gate_exps.weight")
     assert not re.search(pattern, "blk.10.ffn_gate_exps.weight")
     assert not re.search(pattern, "blk.1.ffn_gate_shexp.weight")
@@ -96,7 +142,7 @@ def test_patterns_match_their_layers_tensors_alone():
 def test_an_output_that_is_not_with_the_last_gpus_layers_goes_by_name(
     homes: list[int], output: list[int], options: list[str]
 ):
-    assert ending(homes, output) == options
+    assert ending(pieces(homes, 2), output) == options
 
 
 @pytest.mark.parametrize("held", [(9, 8), (8, 9)])
@@ -114,6 +160,19 @@ def test_a_plan_as_a_script(tmp_path: Path, held: tuple[int, int]):
     ]
 
 
-def test_a_gpu_that_comes_back_is_refused(tmp_path: Path):
-    with pytest.raises(PlanError, match="goes back to 'gpu0'"):
-        write(*placed([0, 0, 0, 1, 0, 0, 0, 0, 0]), tmp_path / "run.sh")
+def test_a_plan_that_comes_back_to_a_gpu(tmp_path: Path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write(*placed([0, 0, 0, 1, 0, 0, 0, 1, 0]), tmp_path / "run.sh")
+    last = (tmp_path / "run.sh").read_text().splitlines()[-1]
+    assert last.startswith(r"""exec "$@" -ngl 7 -sm layer -ts 7,0 -ot 'blk\.(2)\.=CUDA1'""")
+
+
+def test_a_script_that_does_not_fit_says_by_how_much(tmp_path: Path):
+    """The layer that the plan splits goes whole."""
+    paths = ("layers.0", "layers.1.a", "layers.1.b", "layers.2")
+    problem = network(paths, kinds=("gpu", "gpu"), persistent=(20, 20, 19, 20), memory=60)
+    plan = schedule(problem, [0, 1, 0, 1])
+    assert plan.feasible(problem)
+    with pytest.warns(UserWarning, match="the script does not fit: gpu1 by 15 B"):
+        write(problem, plan, tmp_path / "run.sh")

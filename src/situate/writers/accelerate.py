@@ -14,7 +14,7 @@ from situate.problem import Problem
 from situate.report.text import plural, printable
 from situate.schedule import Schedule
 from situate.writers.dispatched import devices_of, placement_of
-from situate.writers.exported import exported, figures, over_text
+from situate.writers.exported import exported, said
 from situate.writers.homes import Homes, homes
 from situate.writers.json_bytes import json_bytes
 from situate.writers.places import Place, places
@@ -91,10 +91,7 @@ def _differences(
             f"a device map knows whole modules whose results meet on one device, and differs from "
             f"the plan in {plural(len(moved), 'module')} ({names}{more})"
         )
-    if found.schedule is None or found.schedule.placement.tolist() != schedule.placement.tolist():
-        yield f"of the map: {figures(problem, schedule, found.schedule)}"
-    if found.schedule is not None and not found.fits:
-        yield f"the map does not fit: {over_text(problem, found.schedule)}"
+    yield from said(problem, schedule, found.schedule, "map")
     if found.brought:
         yield (
             "the model has to bring inputs, such as labels, to the device of its results, as "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import get_args
 
 import numpy as np
@@ -11,6 +12,7 @@ from situate.decoding import DecoderName, decode, order_of
 from situate.errors import SituateError
 from situate.problem import Problem
 from situate.report.single import objective_value
+from situate.report.tables import over_text
 from situate.report.text import printable
 from situate.report.units import size_text, time_text
 from situate.schedule import Schedule
@@ -38,10 +40,36 @@ def exported(problem: Problem, plan: Schedule, placement: Sequence[int]) -> Sche
     return min(found, other, key=lambda made: made.excess(problem))
 
 
-def figures(problem: Problem, plan: Schedule, found: Schedule | None) -> str:
-    """Predicted seconds of a step and bytes on each device, beside those of the plan."""
+def said(problem: Problem, plan: Schedule, found: Schedule | None, what: str) -> Iterator[str]:
+    """Lines that tell how a file, called `what`, differs from its plan in figures, if it does."""
     if found is None:
-        return "it cannot be timed, for it puts ops where they cannot run"
+        yield f"the {what} cannot be timed, for it puts ops where they cannot run"
+    elif found.placement.tolist() != plan.placement.tolist():
+        yield f"of the {what}: {figures(problem, plan, found)}"
+        if not found.feasible(problem):
+            yield f"the {what} does not fit: {over_text(problem, found).removeprefix('no: ')}"
+
+
+def placed(problem: Problem, plan: Schedule, devices: Mapping[str, int]) -> list[int]:
+    """The device index of every op, by the innermost path of its module that `devices` has; the
+    plan's for those without."""
+
+    @cache
+    def device(module: str) -> int | None:
+        return next((devices[path] for path in _upwards(module) if path in devices), None)
+
+    found = (device(op.module.replace("/", ".")) for op in problem.graph.ops)
+    own = plan.placement.tolist()
+    return [theirs if here is None else here for here, theirs in zip(found, own, strict=True)]
+
+
+def _upwards(module: str) -> list[str]:
+    parts = module.split(".")
+    return [".".join(parts[:i]) for i in range(len(parts), 0, -1)]
+
+
+def figures(problem: Problem, plan: Schedule, found: Schedule) -> str:
+    """Predicted seconds of a step and bytes on each device, beside those of the plan."""
     unit = problem.graph.unit
     if problem.objective == "throughput":
         what, value = "time between steps", [s.period(problem) for s in (found, plan)]
@@ -57,13 +85,6 @@ def figures(problem: Problem, plan: Schedule, found: Schedule | None) -> str:
     return (
         f"{what} {seconds[0]} (the plan's {seconds[1]}); memory {', '.join(memory[:SHOWN])}{more}"
     )
-
-
-def over_text(problem: Problem, found: Schedule) -> str:
-    """`gpu0 by 1,288,490,188 bytes, gpu1 by 300 bytes`; empty where it fits."""
-    over = found.overflow(problem).tolist()
-    names = zip(problem.cluster.names, over, strict=True)
-    return ", ".join(f"{printable(name, 40)} by {size:,} bytes" for name, size in names if size)
 
 
 def distance(problem: Problem, plan: Schedule, found: Schedule) -> float:

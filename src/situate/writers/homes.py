@@ -18,14 +18,14 @@ SHARES = (1, 2, 4, 8, 16, 32)
 """Modules of at most one such part of all bytes go whole; one after the other is tried."""
 
 WORTH = 0.65
-"""Smaller modules go whole, and larger ones do not, where the distance from the plan is then at most
-this part of what it was."""
+"""Only smaller modules go whole where the distance from the plan is then at most this part of what
+it was."""
 
 CLOSE = 0.02
 """A distance from the plan below which no other way is tried."""
 
 INPUTS_WORTH = 0.2
-"""How much further from the plan what needs nothing of the model may be."""
+"""How much more than twice as far from the plan what needs nothing of the model may be."""
 
 TRIALS = 200
 """Most placements that are simulated to come within memory."""
@@ -80,7 +80,7 @@ def homes(problem: Problem, schedule: Schedule) -> Homes:
     if met.fits and met.distance <= CLOSE:
         return met
     free = search.best(with_inputs=False)
-    nearer = free.excess == met.excess and free.distance < met.distance - INPUTS_WORTH
+    nearer = free.excess == met.excess and 2 * free.distance + INPUTS_WORTH < met.distance
     return free if free.brought and (free.excess < met.excess or nearer) else met
 
 

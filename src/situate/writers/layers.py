@@ -134,6 +134,12 @@ def layers(problem: Problem, schedule: Schedule) -> Layers:
     )
 
 
+def layer_of(op: Op, path: str) -> int | None:
+    """The number of an op's layer in the list at `path`; None beside it."""
+    match = _LAYER.fullmatch(op.module.replace("/", "."))
+    return int(match[2]) if match and match[1] == path else None
+
+
 def _needed(problem: Problem, schedule: Schedule) -> dict[int, int]:
     """The device, by op, on which what it holds is needed: an accelerator's own, else where the
     forward pass reads it first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,10 +11,11 @@ from pathlib import Path
 from situate.atomic import write_bytes
 from situate.problem import Problem
 from situate.schedule import Schedule
+from situate.writers.exported import exported, placed, said
 from situate.writers.launcher import script
-from situate.writers.layers import layers
+from situate.writers.layers import Layers, layer_of, layers
 from situate.writers.places import places
-from situate.writers.stages import runs, visible, warn_of_splits
+from situate.writers.stages import visible, warn_of_splits
 
 CPU = -1
 """In place of the number of a GPU."""
@@ -24,76 +26,126 @@ EXPERTS = "ffn_.*_exps"
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     """Write a script for `sh FILE llama-server -m MODEL`. A layer with experts goes where the rest
-    of it is.
+    of it is. Warns where that differs from the plan, with its predicted step and memory.
 
     Raises:
-        PlanError: the graph names no list of layers, or a GPU's layers are not in one piece.
+        PlanError: the graph names no list of layers.
         SituateError: `path` cannot be written.
     """
     network, numbers = layers(problem, schedule), places(problem.cluster)
-    gpus = [device for device, number in enumerate(numbers) if isinstance(number, int)]
     parts = [
         replace(part, device=network.trunks.get(layer, part.device))
         for layer, part in enumerate(network.parts)
     ]
-    pieces = runs(problem, [part for part in parts if part.device in gpus])
     warn_of_splits(network)
-    used = [device for device, _ in pieces]
-    others = {*network.experts.values(), *(part.device for part in network.after[-1:])}
-    used += sorted(others.intersection(gpus).difference(used))
+    others = [*network.experts.values(), *(part.device for part in network.after[-1:])]
+    gpus = [device for device, number in enumerate(numbers) if isinstance(number, int)]
+    used = in_order([part.device for part in parts], others, gpus)
     number = {device: i for i, device in enumerate(used)}
     homes = [number.get(part.device, CPU) for part in parts]
     experts = {layer: number.get(device, CPU) for layer, device in network.experts.items()}
     output = [number.get(part.device, CPU) for part in network.after[-1:]]
-    split = shares(homes, len(used), *output)
-    arguments = [*split, *overrides(homes, experts), *ending(homes, output)]
+    base = pieces(homes, len(used))
+    split = shares(base, len(used), *output)
+    arguments = [*split, *overrides(homes, base, experts), *ending(base, output)]
     names = [problem.cluster.names[device] for device in used] or ["CPU"]
     environment = visible(problem.cluster, used)
     write_bytes(path, script(problem, names, environment, arguments))
+    for line in said(problem, schedule, script_schedule(problem, schedule, network), "script"):
+        warnings.warn(line, stacklevel=2)
 
 
-def shares(homes: Sequence[int], count: int, output: int = CPU) -> list[str]:
+def script_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Schedule | None:
+    """What the script comes to; None where an op cannot run there. The input embedding is on the
+    first CPU, if there is one."""
+    cpu = next((d for d, place in enumerate(places(problem.cluster)) if place == "cpu"), None)
+    devices = {
+        part.path: network.trunks.get(layer, part.device)
+        for layer, part in enumerate(network.parts)
+    }
+    devices |= {part.path: part.device for part in network.after}
+    devices |= {part.path: part.device if cpu is None else cpu for part in network.before}
+    found = placed(problem, schedule, devices)
+    for j, op in enumerate(problem.graph.ops):
+        layer = layer_of(op, network.path)
+        if layer in network.experts and "experts" in op.module.replace("/", ".").split("."):
+            found[j] = network.experts[layer]
+    return exported(problem, schedule, found)
+
+
+def in_order(homes: Sequence[int], others: Sequence[int], gpus: Sequence[int]) -> list[int]:
+    """The GPUs that are used: by their first layers, or by the middle of their layers if fewer are
+    then elsewhere, see `pieces`; then those of `others` without any."""
+    layers_of: dict[int, list[int]] = defaultdict(list)
+    for layer, device in enumerate(homes):
+        if device in gpus:
+            layers_of[device].append(layer)
+    by_middle = sorted(
+        layers_of, key=lambda device: sum(layers_of[device]) / len(layers_of[device])
+    )
+    used = min([*layers_of], by_middle, key=lambda order: _elsewhere(homes, order))
+    return used + sorted({*others}.intersection(gpus).difference(used))
+
+
+def _elsewhere(homes: Sequence[int], order: Sequence[int]) -> int:
+    """Layers that are not in the piece of their GPU."""
+    number = {device: i for i, device in enumerate(order)}
+    numbered = [number.get(device, CPU) for device in homes]
+    base = pieces(numbered, len(order))
+    return sum(home not in (there, CPU) for home, there in zip(numbered, base, strict=True))
+
+
+def pieces(homes: Sequence[int], count: int) -> list[int]:
+    """The homes of the layers if those of each GPU, of `count` GPUs, are in one piece in the GPUs'
+    order, with as few layers elsewhere as can be; layers on the CPU in front are there."""
+    begin = _first_on_gpu(homes)
+    least = [(0, [CPU] * begin)] * count
+    for home in homes[begin:]:
+        best = least[0]
+        for gpu in range(count):
+            best = min(best, least[gpu], key=lambda one: one[0])
+            away = home not in (CPU, gpu)
+            least[gpu] = (best[0] + away, [*best[1], gpu])
+    return min(least, key=lambda one: one[0], default=(0, [CPU] * begin))[1]
+
+
+def shares(base: Sequence[int], count: int, output: int = CPU) -> list[str]:
     """Options that put every layer on its GPU, of `count` GPUs, and where no layer is on one, the
-    output on its own.
+    output on its own. Only layers in front are on the CPU.
 
     llama.cpp keeps the first layers on the CPU and shares out the others, and the output behind
-    them as one more, in proportion to `-ts`: in whole numbers that add up, exactly so many. A
-    layer on the CPU behind others counts as its neighbour's here, and `overrides` takes it back.
+    them as one more, in proportion to `-ts`: in whole numbers that add up, exactly so many.
     """
-    begin = _first_on_gpu(homes)
-    here = homes[begin] if begin < len(homes) else output
-    if here == CPU:
+    begin = _first_on_gpu(base)
+    last = base[-1] if begin < len(base) else output
+    if last == CPU:
         return ["-ngl", "0"]
     split = [0] * count
-    for home in homes[begin:]:
-        here = here if home == CPU else home
-        split[here] += 1
-    split[here] += 1
+    for gpu in (*base[begin:], last):
+        split[gpu] += 1
     ratio = ",".join(map(str, split))
-    return ["-ngl", str(len(homes) + 1 - begin), "-sm", "layer", "-ts", ratio]
+    return ["-ngl", str(len(base) + 1 - begin), "-sm", "layer", "-ts", ratio]
 
 
-def overrides(homes: Sequence[int], experts: Mapping[int, int]) -> list[str]:
-    """Options for experts that are not where their layer is, then for layers on the CPU behind a
-    GPU's: of several patterns that match a tensor the first holds."""
-    begin = _first_on_gpu(homes)
+def overrides(homes: Sequence[int], base: Sequence[int], experts: Mapping[int, int]) -> list[str]:
+    """Options for experts that are not where their layer is, then for layers that are not where
+    `base` has them: of several patterns that match a tensor the first holds."""
     exiled: dict[tuple[int, str], list[int]] = defaultdict(list)
     for layer, home in enumerate(homes):
         if experts.get(layer, home) != home:
             exiled[experts[layer], EXPERTS].append(layer)
-    for layer, home in enumerate(homes):
-        if home == CPU and layer > begin:
-            exiled[CPU, ""].append(layer)
+    for layer, (home, there) in enumerate(zip(homes, base, strict=True)):
+        if home != there:
+            exiled[home, ""].append(layer)
     options = []
     for (home, tensors), numbers in exiled.items():
         options += ["-ot", rf"blk\.({'|'.join(map(str, numbers))})\.{tensors}={_buffer(home)}"]
     return options
 
 
-def ending(homes: Sequence[int], output: Sequence[int]) -> list[str]:
-    """Options for an output, one or none, that is not where the last layer on a GPU is."""
-    last = next((home for home in reversed(homes) if home != CPU), CPU)
-    away = [_buffer(home) for home in output if last not in (home, CPU)]
+def ending(base: Sequence[int], output: Sequence[int]) -> list[str]:
+    """Options for an output, one or none, that is not where the last layer is, if on a GPU."""
+    away = [_buffer(home) for home in output if base[-1] not in (home, CPU)]
     return [word for buffer in away for word in ("-ot", f"^output={buffer}")]
 
 

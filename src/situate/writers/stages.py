@@ -11,11 +11,13 @@ from situate.errors import PlanError
 from situate.problem import Problem
 from situate.report.text import plural, printable
 from situate.schedule import Schedule
+from situate.writers.exported import exported, placed, said
 from situate.writers.layers import Layers, Part, layers
 from situate.writers.places import places
 
-REMEDY = "plan it with --method pipeline, or, for a network of the zoo, with --method expert"
-"""What makes plans of stages in one piece."""
+
+class NotAPipeline(PlanError):
+    """A plan whose layers are not in one piece on each device; another plan may be."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,8 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
     """The pipeline of a plan; warns of what the plan puts elsewhere than the pipeline does.
 
     Raises:
-        PlanError: the graph names no list of layers, a layer is on no accelerator, or the layers
-            of a device are not in one piece.
+        PlanError: the graph names no list of layers, or a layer is on no accelerator.
+        NotAPipeline: the layers of a device are not in one piece.
     """
     network, numbers = layers(problem, schedule), places(problem.cluster)
     for part in network.parts:
@@ -53,6 +55,9 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
     warn_of_ends(problem, network.before, pieces[0][0], "first")
     warn_of_ends(problem, network.after, pieces[-1][0], "last")
     warn_of_splits(network)
+    found = stage_schedule(problem, schedule, network)
+    for line in said(problem, schedule, found, "pipeline"):
+        warnings.warn(line, stacklevel=2)
     return Stages(
         network,
         tuple(count for _, count in pieces),
@@ -61,11 +66,21 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
     )
 
 
+def stage_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Schedule | None:
+    """What whole layers come to, with what is before and after them in the first stage and the
+    last; None where an op cannot run there."""
+    first, last = network.parts[0].device, network.parts[-1].device
+    devices = {part.path: part.device for part in network.parts}
+    devices |= {part.path: first for part in network.before}
+    devices |= {part.path: last for part in network.after}
+    return exported(problem, schedule, placed(problem, schedule, devices))
+
+
 def runs(problem: Problem, parts: Sequence[Part]) -> list[tuple[int, int]]:
     """Device and number of layers of each stage.
 
     Raises:
-        PlanError: a device's layers are not in one piece.
+        NotAPipeline: a device's layers are not in one piece.
     """
     found: list[tuple[int, int]] = []
     for part in parts:
@@ -73,9 +88,9 @@ def runs(problem: Problem, parts: Sequence[Part]) -> list[tuple[int, int]]:
             found[-1] = (part.device, found[-1][1] + 1)
         elif part.device in (device for device, _ in found):
             here, before = (problem.cluster.names[d] for d in (part.device, found[-1][0]))
-            raise PlanError(
+            raise NotAPipeline(
                 f"layer {part.path!r} goes back to {here!r} after layers on {before!r}: a pipeline "
-                f"has the layers of a device in one piece: {REMEDY}"
+                "has the layers of a device in one piece"
             )
         else:
             found.append((part.device, 1))
