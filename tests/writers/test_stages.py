@@ -6,8 +6,7 @@ import warnings
 
 import pytest
 
-from situate.errors import PlanError
-from situate.writers.stages import stages
+from situate.writers.stages import NotAPipeline, stages
 from tests.report.handmade import schedule
 from tests.writers.layered import network, placed
 
@@ -34,13 +33,13 @@ def test_devices_of_other_kinds_have_no_number():
     assert found.environment == {"CUDA_VISIBLE_DEVICES": "1,0"}
 
 
-def test_a_device_that_comes_back_is_refused_with_the_layer_and_the_remedy():
-    with pytest.raises(PlanError, match=r"'model\.layers\.3' goes back to 'gpu0'.*pipeline"):
+def test_a_device_that_comes_back_is_refused_with_the_layer():
+    with pytest.raises(NotAPipeline, match=r"'model\.layers\.3' goes back to 'gpu0'.*pipeline"):
         stages(*placed([0, 0, 0, 1, 0, 0, 0, 0, 0]))
 
 
 def test_a_stage_on_a_cpu_is_refused():
-    with pytest.raises(PlanError, match=r"'model\.layers\.4' is on 'cpu1'"):
+    with pytest.raises(NotAPipeline, match=r"'model\.layers\.4' is on 'cpu1'"):
         stages(*placed([0, 0, 0, 0, 0, 1, 1, 1, 1], kinds=("gpu", "cpu")))
 
 
@@ -61,3 +60,12 @@ def test_a_layer_that_is_split_is_said():
     problem = network(("layers.0.a", "layers.0.b", "layers.1"))
     with pytest.warns(UserWarning, match=r"splits 1 module over devices \(layers\.0\)"):
         stages(problem, schedule(problem, [0, 1, 1]))
+
+
+def test_what_the_pipeline_comes_to_is_said_where_it_is_not_the_plan():
+    problem = network(("layers.0.a", "layers.0.b", "layers.1"), persistent=(20, 30, 20), memory=50)
+    with pytest.warns(UserWarning, match="of the pipeline") as said:
+        stages(problem, schedule(problem, [0, 1, 0]))
+    lines = [str(warning.message) for warning in said]
+    assert lines[-2].startswith("of the pipeline: predicted step")
+    assert lines[-1] == "the pipeline does not fit: gpu1 by 16 B"

@@ -8,7 +8,7 @@ import typer
 
 from situate.cli.completions import of
 from situate.cli.options import Cluster, Costs, Dim, Model, Optimizer, PlanFile
-from situate.errors import SituateError
+from situate.errors import PlanError, SituateError
 
 TARGETS = (
     "perfetto",
@@ -47,9 +47,11 @@ def export(
 
     from situate.cli.inputs import check_name, model_and_plan, read_planned
     from situate.cli.outputs import check_outputs
-    from situate.cli.terminal import note
+    from situate.cli.remedy import remedy
+    from situate.cli.terminal import note, working
     from situate.model import check_model
     from situate.report.tables import over_text
+    from situate.writers.stages import NotAPipeline
 
     check_name(to, TARGETS, "target")
     model, plan = model_and_plan(model, plan)
@@ -59,7 +61,11 @@ def export(
     check_outputs([model, plan, cluster or "", costs or ""], [out])
     problem, schedule = read_planned(model, plan, cluster, optimizer, dim, costs)
     source = {"model": model} if to == "onnxruntime" else {}
-    importlib.import_module(f"situate.writers.{to}").write(problem, schedule, out, **source)
+    try:
+        importlib.import_module(f"situate.writers.{to}").write(problem, schedule, out, **source)
+    except NotAPipeline as error:
+        with working("trying what helps"):
+            raise PlanError(f"{error}: {remedy(problem)}") from None
     note(f"wrote {out}")
     if not schedule.feasible(problem):
         note(f"warning: the plan does not fit: {over_text(problem, schedule).removeprefix('no: ')}")

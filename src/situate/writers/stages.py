@@ -17,7 +17,7 @@ from situate.writers.places import places
 
 
 class NotAPipeline(PlanError):
-    """A plan whose layers are not in one piece on each device; another plan may be."""
+    """A plan whose layers are not in one piece on each accelerator; another plan's may be."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
     """The pipeline of a plan; warns of what the plan puts elsewhere than the pipeline does.
 
     Raises:
-        PlanError: the graph names no list of layers, or a layer is on no accelerator.
-        NotAPipeline: the layers of a device are not in one piece.
+        PlanError: the graph names no list of layers.
+        NotAPipeline: a layer is on no accelerator, or those of a device are not in one piece.
     """
     network, numbers = layers(problem, schedule), places(problem.cluster)
     for part in network.parts:
         if not isinstance(numbers[part.device], int):
-            raise PlanError(
+            raise NotAPipeline(
                 f"layer {part.path!r} is on {problem.cluster.names[part.device]!r}, and a stage of "
-                "this target is an accelerator: plan on a cluster of accelerators"
+                "this target is an accelerator"
             )
     pieces = runs(problem, network.parts)
     warn_of_ends(problem, network.before, pieces[0][0], "first")
