@@ -12,21 +12,23 @@ import pytest
 
 from situate.cluster import Cluster, Device, Link
 from situate.errors import PlanError, SituateError
-from situate.graph import Graph, Op
+from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
 from situate.readers.torch import capture
-from situate.writers.accelerate import device_map, moved_modules, write
+from situate.writers.accelerate import device_map, map_schedule, moved_modules, write
 from tests.report.handmade import chain, schedule
 from tests.writers.fake_devices import run_on_fake_devices
 
 
-def problem_of(held: dict[str, int], kinds: tuple[str, ...] = ("gpu", "gpu")) -> Problem:
+def problem_of(
+    held: dict[str, int], kinds: tuple[str, ...] = ("gpu", "gpu"), memory: int | None = None
+) -> Problem:
     """One op a module, which holds so many bytes; `#` and what follows tells ops apart."""
     ops = tuple(
         Op(name or "root", seconds={"*": 1.0}, persistent=size, module=name.partition("#")[0])
         for name, size in held.items()
     )
-    devices = tuple(Device(f"{kind}{i}", kind=kind) for i, kind in enumerate(kinds))
+    devices = tuple(Device(f"{kind}{i}", kind=kind, memory=memory) for i, kind in enumerate(kinds))
     return Problem(Graph("g", ops), Cluster("c", devices, (Link("*", "*", 1.0),)))
 
 
@@ -60,9 +62,45 @@ def test_a_split_module_goes_where_most_bytes_are_and_is_named(tmp_path: Path) -
     plan = schedule(problem, [0, 1, 0])
     assert device_map(problem, plan) == {"a": 1, "b": 0}
     assert moved_modules(problem, plan, device_map(problem, plan)) == ["a"]
-    with pytest.warns(UserWarning, match=r"differs from the plan in 1 module \(a\)"):
+    with pytest.warns(UserWarning, match=r"plan in 1 module \(a\)|of the map: predicted step"):
         write(problem, plan, tmp_path / "map.json")
     assert json.loads((tmp_path / "map.json").read_bytes()) == {"a": 1, "b": 0}
+
+
+def test_a_map_that_does_not_fit_says_so_with_what_it_comes_to(tmp_path: Path) -> None:
+    """The halves of what goes whole fit, and the whole on no device."""
+    problem = problem_of({"a#w": 6, "a#v": 5, "b": 1}, memory=9)
+    plan = schedule(problem, [0, 1, 0])
+    assert plan.feasible(problem)
+    with pytest.warns(UserWarning, match=r"of the map") as told:
+        write(problem, plan, tmp_path / "map.json")
+    lines = [str(warning.message) for warning in told]
+    step = "predicted step 2.00 s (the plan's 2.00 s)"
+    assert lines[1:] == [
+        f"of the map: {step}; memory gpu0 1 B (7 B), gpu1 11 B (5 B)",
+        "the map does not fit: gpu1 by 2 B",
+    ]
+    found = map_schedule(problem, {"a": 1, "b": 0}, plan)
+    assert found is not None
+    assert found.overflow(problem).tolist() == [0, 2]
+
+
+def test_inputs_that_the_model_has_to_bring_are_said(tmp_path: Path) -> None:
+    """Where labels met the results on the first device, the map would be far from the plan."""
+    ops = (
+        Op("x", "input", seconds={"*": 0.0}),
+        Op("labels", "input", seconds={"*": 0.0}),
+        Op("a", seconds={"*": 1.0}, persistent=10, module="a"),
+        Op("b", seconds={"*": 1.0}, persistent=10, module="b"),
+        Op("cross_entropy", seconds={"*": 0.0}),
+    )
+    tensors = (Tensor("t0", 0, 8, (2,)), Tensor("t1", 1, 8, (4,)), Tensor("t2", 2, 8, (3,)))
+    graph = Graph("g", ops, (*tensors, Tensor("t3", 3, 8, (4,))))
+    problem = Problem(graph, problem_of({"a": 1}).cluster)
+    plan = schedule(problem, [0, 0, 0, 1, 1])
+    assert device_map(problem, plan) == {"a": 0, "b": 1}
+    with pytest.warns(UserWarning, match=r"the model has to bring inputs, such as labels"):
+        write(problem, plan, tmp_path / "map.json")
 
 
 def test_whole_modules_raise_no_warning(tmp_path: Path) -> None:
@@ -105,7 +143,7 @@ def test_only_graphs_with_the_names_of_pytorch_modules_have_a_map(
 
 def test_a_split_outermost_module_has_a_word(tmp_path: Path) -> None:
     problem = problem_of({"#w": 1, "#v": 9, "a": 1})
-    with pytest.warns(UserWarning, match=r"1 module \(the outermost\)"):
+    with pytest.warns(UserWarning, match=r"1 module \(the outermost\)|of the map"):
         write(problem, schedule(problem, [0, 1, 0]), tmp_path / "map.json")
 
 

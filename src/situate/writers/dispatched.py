@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from situate.errors import PlanError
 from situate.graph import Op
 from situate.problem import Problem
 from situate.writers.places import Place, places
@@ -22,11 +23,24 @@ def placement_of(problem: Problem, devices: Mapping[str, int]) -> list[int]:
 
 
 def devices_of(problem: Problem, device_map: Mapping[str, Place]) -> dict[str, int]:
-    """Device index by path; of several CPUs or disks, which a map cannot tell apart, the first."""
-    found: dict[Place, int] = {}
+    """Device index by path; of several CPUs or disks, which a map cannot tell apart, the first.
+
+    Raises:
+        PlanError: the map is empty, or has a place that the cluster has not.
+    """
+    known: dict[Place, int] = {}
     for device, place in enumerate(places(problem.cluster)):
-        found.setdefault(place, device)
-    return {path: found[place] for path, place in device_map.items()}
+        known.setdefault(place, device)
+    if not device_map:
+        raise PlanError("device map: it is empty")
+    for path, place in device_map.items():
+        if place not in known:
+            names = ", ".join(map(repr, known))
+            raise PlanError(
+                f"device map: {path!r}: cluster {problem.cluster.name!r} has no place {place!r}; "
+                f"it has {names}"
+            )
+    return {path: known[place] for path, place in device_map.items()}
 
 
 class _Dispatch:
