@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from situate.cli.remedy import remedy
+from situate.cli import remedy as module
+from situate.cli.remedy import one_of_each, pipeline
 from situate.writers import situate_json
 from tests.writers.layered import network
 
@@ -43,13 +44,86 @@ def test_a_script_of_llama_cpp_needs_none(situate, pair, scattered):
 
 
 def test_the_method_is_named_that_gives_a_pipeline_which_fits():
-    assert remedy(network(memory=80)) == "plan it with --method pipeline"
+    assert pipeline(network(memory=80)) == "plan it with --method pipeline"
 
 
 def test_a_pipeline_that_would_not_fit_is_no_remedy():
     problem = network(kinds=("gpu", "gpu", "cpu"), memory=30)
-    assert remedy(problem).startswith("the best pipeline that was found does not fit either (gpu")
+    assert pipeline(problem).startswith("the best pipeline that was found does not fit either (gpu")
 
 
 def test_without_a_list_of_layers_there_is_none():
-    assert remedy(network(("a", "b"))).startswith("no plan of whole runs of layers was found")
+    assert pipeline(network(("a", "b"))).startswith("no plan of whole runs of layers was found")
+
+
+@pytest.fixture
+def two_gpus(situate, monkeypatch) -> str:
+    """A cluster of two GPUs and a CPU; `p.json` is a plan of `model.onnx` for both GPUs."""
+    monkeypatch.setattr(module, "SECONDS", 0.3)
+    pytest.importorskip("onnx")
+    from tests.readers.models import convolution, loaded
+
+    Path("model.onnx").write_bytes(loaded(convolution()).SerializeToString())
+    Path("two.toml").write_text(MACHINE.format(memory="1 GiB"))
+    situate("plan", "model.onnx", "--cluster", "two.toml", "--method", "single", "--out", "p.json")
+    plan = json.loads(Path("p.json").read_text())
+    plan["placement"] = dict.fromkeys(plan["placement"], "b") | {"c": "a"}
+    Path("p.json").write_text(json.dumps(plan))
+    return "two.toml"
+
+
+MACHINE = """
+name = "two"
+[[devices]]
+name = "a"
+memory = "{memory}"
+flops = {{ float32 = 1e9 }}
+bandwidth = 1e9
+[[devices]]
+name = "b"
+memory = "2 GiB"
+flops = {{ float32 = 1e9 }}
+bandwidth = 1e9
+[[devices]]
+name = "host"
+kind = "cpu"
+flops = {{ float32 = 1e6 }}
+bandwidth = 1e9
+[[links]]
+from = "a"
+to = "b"
+bandwidth = 1e9
+[[links]]
+from = "host"
+to = "*"
+bandwidth = 1e9
+"""
+
+
+def test_onnx_runtime_is_given_a_cluster_that_was_tried(situate, two_gpus):
+    options = ("--to", "onnxruntime", "--out", "out.onnx")
+    run = situate("export", "model.onnx", "p.json", "--cluster", two_gpus, *options)
+    assert run.status == 2
+    assert (
+        "one gpu device: plan on a cluster with one device of each kind, such as b, host" in run.err
+    )
+    text = MACHINE.format(memory="1 GiB")
+    one = (
+        text[: text.index('[[devices]]\nname = "a"')]
+        + text[text.index('[[devices]]\nname = "b"') :]
+    )
+    one = one[: one.index('[[links]]\nfrom = "a"')] + one[one.index('[[links]]\nfrom = "host"') :]
+    Path("one.toml").write_text(one)
+    plan = ("--cluster", "one.toml", "--time-limit", "0.3", "--out", "one.json")
+    assert situate("plan", "model.onnx", *plan).status == 0
+    run = situate("export", "model.onnx", "one.json", "--cluster", "one.toml", *options)
+    assert run.status == 0
+    assert run.err.endswith("wrote out.onnx\n")
+
+
+def test_one_device_of_each_kind_on_which_nothing_fits_is_no_remedy(monkeypatch):
+    monkeypatch.setattr(module, "SECONDS", 0.3)
+    problem = network(kinds=("gpu", "gpu"), memory=50)
+    assert one_of_each(problem) == (
+        "no plan on one device of each kind (gpu0) that fits was found either (gpu0 by 56 B)"
+    )

@@ -16,7 +16,7 @@ from situate.errors import PlanError, SituateError
 from situate.problem import Problem
 from situate.readers import read
 from situate.schedule import Schedule
-from situate.writers.onnxruntime import layer_annotations, write
+from situate.writers.onnxruntime import SeveralOfAKind, layer_annotations, write
 from tests.readers.models import convolution, graph, loaded, model, node, value
 from tests.report.handmade import chain, schedule
 
@@ -130,7 +130,7 @@ def test_devices_of_other_kinds_are_accelerators(source: Path):
 
 
 def test_two_devices_of_one_kind_are_refused(source: Path):
-    with pytest.raises(PlanError, match=r"'gpu0' and 'gpu1'.*one gpu device"):
+    with pytest.raises(SeveralOfAKind, match=r"'gpu0' and 'gpu1'.*one gpu device"):
         layer_annotations(*planned(source, ("gpu", "gpu")))
 
 

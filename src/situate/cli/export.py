@@ -47,10 +47,10 @@ def export(
 
     from situate.cli.inputs import check_name, model_and_plan, read_planned
     from situate.cli.outputs import check_outputs
-    from situate.cli.remedy import remedy
     from situate.cli.terminal import note, working
     from situate.model import check_model
     from situate.report.tables import over_text
+    from situate.writers.onnxruntime import SeveralOfAKind
     from situate.writers.stages import NotAPipeline
 
     check_name(to, TARGETS, "target")
@@ -63,9 +63,11 @@ def export(
     source = {"model": model} if to == "onnxruntime" else {}
     try:
         importlib.import_module(f"situate.writers.{to}").write(problem, schedule, out, **source)
-    except NotAPipeline as error:
+    except (NotAPipeline, SeveralOfAKind) as error:
+        from situate.cli.remedy import remedy
+
         with working("trying what helps"):
-            raise PlanError(f"{error}: {remedy(problem)}") from None
+            raise PlanError(f"{error}: {remedy(problem, error)}") from None
     note(f"wrote {out}")
     if not schedule.feasible(problem):
         note(f"warning: the plan does not fit: {over_text(problem, schedule).removeprefix('no: ')}")

@@ -1,13 +1,22 @@
-"""What helps a plan that a pipeline cannot be made of, after it was tried."""
+"""What helps a plan that a target cannot take, after it was tried."""
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
-from situate.errors import SituateError
+from situate.cluster import Device
+from situate.errors import PlanError, SituateError
 from situate.problem import Problem
 from situate.report.tables import over_text
+from situate.report.text import printable
 from situate.schedule import Schedule
+from situate.solvers import solve
+from situate.writers.layers import layers
+from situate.writers.onnxruntime import SeveralOfAKind
+from situate.writers.stages import stage_schedule, stages
 
 METHODS = ("pipeline", "expert")
 """Those that place whole runs of layers, the second for networks of the zoo."""
@@ -16,7 +25,43 @@ SECONDS = 5.0
 """Time limit of each."""
 
 
-def remedy(problem: Problem) -> str:
+def remedy(problem: Problem, error: PlanError) -> str:
+    """What to do about an exporter's error, and by how much it does not help if it does not."""
+    return one_of_each(problem) if isinstance(error, SeveralOfAKind) else pipeline(problem)
+
+
+def one_of_each(problem: Problem) -> str:
+    """A cluster with one device of each kind, the largest, if a plan fits there."""
+    largest: dict[str, Device] = {}
+    for device in problem.cluster.devices:
+        kept = largest.setdefault(device.kind, device)
+        if kept.memory is not None and (device.memory is None or device.memory > kept.memory):
+            largest[device.kind] = device
+    names = [device.name for device in largest.values()]
+    smaller = _restricted(problem, names)
+    found = solve(smaller, time_limit=SECONDS).schedule
+    which = ", ".join(printable(name, 40) for name in names)
+    if found.feasible(smaller):
+        return f"plan on a cluster with one device of each kind, such as {which}"
+    over = over_text(smaller, found).removeprefix("no: ")
+    return f"no plan on one device of each kind ({which}) that fits was found either ({over})"
+
+
+def _restricted(problem: Problem, names: Sequence[str]) -> Problem:
+    """The problem on some of its devices."""
+    cluster = problem.cluster
+    links = tuple(
+        link
+        for link in cluster.links
+        if all(any(fnmatchcase(n, end) for n in names) for end in (link.source, link.target))
+    )
+    devices = tuple(device for device in cluster.devices if device.name in names)
+    return dataclasses.replace(
+        problem, cluster=dataclasses.replace(cluster, devices=devices, links=links)
+    )
+
+
+def pipeline(problem: Problem) -> str:
     """The method whose plan becomes a pipeline that fits, else by how much the best does not."""
     best: Schedule | None = None
     for method in METHODS:
@@ -35,10 +80,6 @@ def remedy(problem: Problem) -> str:
 
 def _pipeline(problem: Problem, method: str) -> Schedule | None:
     """What a method's plan comes to as a pipeline; None where it gives none."""
-    from situate.solvers import solve
-    from situate.writers.layers import layers
-    from situate.writers.stages import stage_schedule, stages
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -44,10 +44,11 @@ def said(problem: Problem, plan: Schedule, found: Schedule | None, what: str) ->
     """Lines that tell how a file, called `what`, differs from its plan in figures, if it does."""
     if found is None:
         yield f"the {what} cannot be timed, for it puts ops where they cannot run"
-    elif found.placement.tolist() != plan.placement.tolist():
-        yield f"of the {what}: {figures(problem, plan, found)}"
-        if not found.feasible(problem):
-            yield f"the {what} does not fit: {over_text(problem, found).removeprefix('no: ')}"
+        return
+    if figures(problem, found, found) != (line := figures(problem, plan, found)):
+        yield f"of the {what}: {line}"
+    if found.placement.tolist() != plan.placement.tolist() and not found.feasible(problem):
+        yield f"the {what} does not fit: {over_text(problem, found).removeprefix('no: ')}"
 
 
 def placed(problem: Problem, plan: Schedule, devices: Mapping[str, int]) -> list[int]:

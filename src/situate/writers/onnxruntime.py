@@ -26,6 +26,10 @@ DESIGNATORS = ("cpu", "gpu", "npu", "fpga")
 """Kinds of devices that ONNX Runtime has a word for; any other is an `accelerator`."""
 
 
+class SeveralOfAKind(PlanError):
+    """A plan for two devices of one kind; another plan may do with one of each."""
+
+
 def write(
     problem: Problem, schedule: Schedule, path: str | Path, model: str | Path | None = None
 ) -> None:
@@ -38,7 +42,8 @@ def write(
         model: the ONNX file that the graph was read from.
 
     Raises:
-        PlanError: the graph is none of ONNX, or the plan uses two devices of one kind.
+        PlanError: the graph is none of ONNX.
+        SeveralOfAKind: the plan uses two devices of one kind.
         SituateError: `model` is no ONNX file, its weights could not be found beside the copy, or
             `path` cannot be written.
         MissingExtra: onnx is not installed.
@@ -55,7 +60,8 @@ def layer_annotations(problem: Problem, schedule: Schedule) -> tuple[dict[str, s
     """The annotation of every node by its op's name, and the setting for all of them.
 
     Raises:
-        PlanError: the graph is none of ONNX, or the plan uses two devices of one kind.
+        PlanError: the graph is none of ONNX.
+        SeveralOfAKind: the plan uses two devices of one kind.
     """
     nodes = [j for j, op in enumerate(problem.graph.ops) if op.kind.startswith("onnx.")]
     if not nodes:
@@ -78,9 +84,8 @@ def _designators(problem: Problem, devices: set[int]) -> dict[int, str]:
         word = kind if kind in DESIGNATORS else "accelerator"
         if used.setdefault(word, device) != device:
             names = f"{cluster.names[used[word]]!r} and {cluster.names[device]!r}"
-            raise PlanError(
-                f"the plan uses {names}, and a session of ONNX Runtime has one {word} device: plan "
-                "on a cluster with one device of each kind"
+            raise SeveralOfAKind(
+                f"the plan uses {names}, and a session of ONNX Runtime has one {word} device"
             )
     return {device: _numbered(word, device, cluster) for word, device in used.items()}
 
