@@ -12,7 +12,8 @@ from tests.report.handmade import schedule
 class Net:
     """A graph in the making: ops with their module, device and what they read."""
 
-    def __init__(self) -> None:
+    def __init__(self, memories: tuple[int | None, ...] = (None, None, None)) -> None:
+        self.memories = memories
         self.ops: list[Op] = []
         self.devices: list[int] = []
         self.reads: dict[int, list[int]] = {}
@@ -41,7 +42,8 @@ class Net:
     def found(self, memory: int | None = None) -> Homes:
         tensors = tuple(Tensor(f"t{j}", j, 8, tuple(to)) for j, to in self.reads.items())
         graph = Graph("g", tuple(self.ops), tensors)
-        devices = tuple(Device(f"gpu{i}", memory=memory) for i in range(3))
+        sizes = self.memories if memory is None else [memory] * 3
+        devices = tuple(Device(f"gpu{i}", memory=size) for i, size in enumerate(sizes))
         problem = Problem(graph, Cluster("c", devices, (Link("*", "*", 8.0),)))
         return homes(problem, schedule(problem, self.devices))
 
@@ -173,3 +175,40 @@ def test_the_backward_pass_joins_nothing():
     a, b = net.linear("block.a", 0), net.linear("block.b", 1)
     net.op("block", 2, a, b, phase="backward")
     assert net.homes() == {"block.a": 0, "block.b": 1}
+
+
+def test_groups_are_moved_until_all_devices_hold_theirs():
+    """The plan has three modules on one device, which holds two."""
+    net = Net()
+    x = net.linear("a", 0, size=40)
+    net.linear("d", 1, net.linear("c", 0, net.linear("b", 0, x, size=40), size=40), size=20)
+    assert set(net.found().devices.values()) == {0, 1}
+    found = net.found(memory=110)
+    assert found.fits
+    assert list(found.devices.values()).count(0) == 2
+
+
+def test_where_only_one_device_holds_all_that_meets_it_goes_there():
+    net = Net(memories=(30, 30, 200))
+    words = net.parameter("words", 0, size=40)
+    net.op("head", 1, words, net.linear("body", 0, net.op("words", 1, words), size=40))
+    assert net.found().devices == {"words": 2, "head": 2, "body": 2}
+
+
+def test_what_no_device_holds_is_said():
+    net = Net()
+    parameters = (net.parameter("a", 0, size=20), net.parameter("a", 1, size=20))
+    net.op("a", 0, *parameters)
+    found = net.found(memory=30)
+    assert not found.fits
+    assert found.schedule is not None
+    assert found.excess == found.schedule.peak.max() - 30
+
+
+def test_inputs_that_the_model_brings_are_told():
+    """The output layer is too far from the plan where the labels would meet it."""
+    net = Net()
+    labels = net.op("", 0, kind="input", seconds={"*": 0.0})
+    net.op("", 1, labels, net.linear("b", 1, net.linear("a", 0)), seconds={"*": 0.0})
+    found = net.found()
+    assert (found.devices, found.brought) == ({"a": 0, "b": 1}, True)

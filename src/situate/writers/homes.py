@@ -92,7 +92,7 @@ class _Search:
         self.accelerators = {device for device, place in named if isinstance(place, int)}
 
     def best(self, with_inputs: bool) -> Homes:
-        """The homes of least cost: by seconds, else by bytes, else after moves."""
+        """The homes of least cost: by seconds, else by bytes, else after moves, else all in one."""
         groupings = list(self._groupings(with_inputs))
         drafts: list[tuple[Homes, Groups, Assigned]] = []
         for by_bytes in (False, True):
@@ -104,12 +104,19 @@ class _Search:
                 best = found if found.better(best, WORTH) else best
             if best.fits and not best.loose:
                 return best
-        for draft in sorted(drafts, key=lambda draft: (draft[0].loose, draft[0].excess)):
-            found = self._moved(*draft)
+        for found in self._mended(drafts):
             best = found if found.better(best) else best
             if best.fits and not best.loose:
                 break
         return best
+
+    def _mended(self, drafts: list[tuple[Homes, Groups, Assigned]]) -> Iterator[Homes]:
+        """Drafts after moves, and all modules on each device."""
+        for draft in sorted(drafts, key=lambda draft: (draft[0].loose, draft[0].excess)):
+            yield self._moved(*draft)
+        _, groups, assigned = drafts[0]
+        for device in range(self.problem.d):
+            yield self._homes(groups, dict.fromkeys(assigned, device))
 
     def _groupings(self, with_inputs: bool) -> Iterator[Groups]:
         """Every way to join that differs."""
