@@ -37,7 +37,10 @@ def captured(name: str, training: bool = False) -> Graph:
         model, inputs = made(name)
         return model, inputs, lambda m, *x: m(*x).square().mean() if training else m(*x)
 
-    graph = capture(build, training=training, name=name)
+    return timed(capture(build, training=training, name=name))
+
+
+def timed(graph: Graph) -> Graph:
     ops = tuple(msgspec.structs.replace(op, seconds={"*": 1.0}) for op in graph.ops)
     return dataclasses.replace(graph, ops=ops)
 
@@ -119,3 +122,31 @@ def test_the_dispatched_model_computes_the_same(name: str, tmp_path: Path) -> No
         set_module_tensor_to_device(model, path, moved[path])
     dispatched = dispatch_model(model, moved, offload_dir=str(tmp_path))
     assert torch.equal(dispatched(*inputs), expected)
+
+
+TRANSFORMERS = ("vit", "clip", "bert_with_labels", "whisper_with_labels", "t5_with_labels")
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_so_do_models_of_transformers(name: str) -> None:
+    pytest.importorskip("transformers")
+    from tests.writers.transformers_models import MODELS
+
+    def build() -> Any:
+        torch.manual_seed(0)
+        model, inputs, result = MODELS[name]()
+
+        def step(model: Any, *values: Any) -> Any:
+            return model(**dict(zip(inputs, values, strict=True)))[result]
+
+        return model.eval(), tuple(inputs.values()), step
+
+    problem = problem_of(timed(capture(build, training=False, name=name)), 2, share=0.67)
+    plan = solve(problem, "pipeline", evaluations=100).schedule
+    found = device_map(problem, plan)
+    schedule = map_schedule(problem, found, plan)
+    assert schedule is not None
+    assert schedule.feasible(problem)
+    assert abs(schedule.peak - plan.peak).max() < 0.1 * plan.peak.sum()
+    model, inputs, step = build()
+    run_on_fake_devices(model, found, *inputs, step=step)
