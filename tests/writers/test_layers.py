@@ -8,7 +8,7 @@ from situate.cluster import Cluster, Device, Link
 from situate.errors import PlanError
 from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
-from situate.writers.layers import layers
+from situate.writers.layers import layer_of, layers
 from tests.report.handmade import schedule
 from tests.writers.layered import network, placed
 
@@ -146,3 +146,11 @@ def test_a_module_between_two_layers_comes_after_them():
     found = layers(*placed([0] * 5, paths=("embed", "layers.0", "between", "layers.1", "head")))
     assert [part.path for part in found.before] == ["embed"]
     assert [part.path for part in found.after] == ["between", "head"]
+
+
+@pytest.mark.parametrize(
+    ("module", "number"),
+    [("model/layers/3/mlp", 3), ("model.layers.3", 3), ("layers.3", None), ("model.norm", None)],
+)
+def test_an_op_is_of_a_layer_of_the_list(module: str, number: int | None):
+    assert layer_of(Op("a", module=module), "model.layers") == number

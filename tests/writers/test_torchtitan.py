@@ -38,10 +38,15 @@ def test_other_models_keep_their_names(tmp_path: Path):
 
 @pytest.mark.parametrize("path", ["transformer.h", "bert.encoder.layer", "decoder.layers"])
 def test_layers_that_torchtitan_would_leave_out_are_refused(path: str, tmp_path: Path):
+    """And taken from a model without what is around them."""
+    outer, _, own = path.rpartition(".")
     problem = network((f"{path}.0", f"{path}.1", "head"))
-    with pytest.raises(PlanError, match=rf"layers are '{path}'.*without '{path.split('.')[0]}'"):
+    with pytest.raises(PlanError, match=rf"layers are '{path}'.*'{own}'.*without '{outer}'"):
         write(problem, schedule(problem, [0, 1, 1]), tmp_path / "stages.toml")
     assert not (tmp_path / "stages.toml").exists()
+    problem = network((f"{own}.0", f"{own}.1", "head"))
+    stages = written(problem, schedule(problem, [0, 1, 1]), tmp_path)["module_fqns_per_model_part"]
+    assert stages == [[f"{own}.0"], [f"{own}.1", "head"]]
 
 
 def test_every_module_is_in_one_stage(tmp_path: Path):

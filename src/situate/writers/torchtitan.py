@@ -60,7 +60,7 @@ def modules(pipeline: Stages) -> list[list[str]]:
 def _check_outermost(path: str) -> None:
     """torchtitan keeps, of a stage's names, the model's own modules and what its own lists hold."""
     if "." in path and path != TRANSFORMERS:
-        outer, _, rest = path.partition(".")
+        outer, _, rest = path.rpartition(".")
         raise PlanError(
             f"the layers are {printable(path, 60)!r}, and torchtitan splits only lists that the "
             f"model itself has, such as {printable(rest, 60)!r}: plan a model without "
