@@ -212,3 +212,17 @@ def test_inputs_that_the_model_brings_are_told():
     net.op("", 1, labels, net.linear("b", 1, net.linear("a", 0)), seconds={"*": 0.0})
     found = net.found()
     assert (found.devices, found.brought) == ({"a": 0, "b": 1}, True)
+
+
+def handed_a_mask() -> Net:
+    """A block of two parts, handed a mask that a module around it makes of nothing."""
+    net = Net()
+    up = net.linear("body.block.up", 1, net.linear("body.first", 0), size=60)
+    net.linear("body.block.down", 2, net.op("body.block", 1, net.op("body", 0), up), size=60)
+    return net
+
+
+def test_a_block_that_no_device_holds_is_split_and_what_that_asks_of_the_model_is_told():
+    whole, split = (handed_a_mask().found(memory) for memory in (160, 100))
+    assert (whole.fits, whole.loose, whole.devices["body.block"]) == (True, False, 1)
+    assert (split.fits, split.loose, "body.block" in split.devices) == (True, True, False)

@@ -92,6 +92,11 @@ def _differences(
             f"the plan in {plural(len(moved), 'module')} ({names}{more})"
         )
     yield from said(problem, schedule, found.schedule, "map")
+    if found.loose:
+        yield (
+            "a module that is split is handed what another makes of nothing, such as a mask: the "
+            "model has to make it on the device of what it meets"
+        )
     if found.brought:
         yield (
             "the model has to bring inputs, such as labels, to the device of its results, as "

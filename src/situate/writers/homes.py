@@ -60,6 +60,11 @@ class Homes:
     def fits(self) -> bool:
         return not self.excess
 
+    @property
+    def close(self) -> bool:
+        """Whether nothing else need be tried."""
+        return self.fits and not self.loose and self.distance <= CLOSE
+
     def better(self, other: Homes, worth: float = 1.0) -> bool:
         """Whether memory, then what is sure to run, then a distance that is at most `worth` of the
         other's speak for these."""
@@ -77,7 +82,7 @@ def homes(problem: Problem, schedule: Schedule) -> Homes:
     """
     search = _Search(problem, schedule)
     met = search.best(with_inputs=True)
-    if met.fits and met.distance <= CLOSE:
+    if met.close:
         return met
     free = search.best(with_inputs=False)
     nearer = free.excess == met.excess and 2 * free.distance + INPUTS_WORTH < met.distance
@@ -93,12 +98,15 @@ class _Search:
 
     def best(self, with_inputs: bool) -> Homes:
         """The homes of least cost: by seconds, else by bytes, else after moves, else all in one."""
-        groupings = list(self._groupings(with_inputs))
         drafts: list[tuple[Homes, Groups, Assigned]] = []
         for by_bytes in (False, True):
+            groupings = [groups for _, groups, _ in drafts] or self._groupings(with_inputs)
             for groups in groupings:
                 assigned = self._assigned(groups, by_bytes)
-                drafts.append((self._homes(groups, assigned), groups, assigned))
+                found = self._homes(groups, assigned)
+                drafts.append((found, groups, assigned))
+                if found.close:
+                    return found
             best = drafts[0][0]
             for found, *_ in drafts[1:]:
                 best = found if found.better(best, WORTH) else best
