@@ -49,7 +49,7 @@ def test_an_op_that_cannot_run_there_is_told():
     found = exported(problem, plan, [0, 1, 0])
     assert found is None
     assert list(said(problem, plan, found, "map")) == [
-        "the map cannot be timed, for it puts ops where they cannot run"
+        "the map has no schedule: an op cannot run where it is, or calls wait for others"
     ]
 
 

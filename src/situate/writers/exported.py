@@ -23,7 +23,7 @@ SHOWN = 8
 
 def exported(problem: Problem, plan: Schedule, placement: Sequence[int]) -> Schedule | None:
     """The schedule of a placement (n,) in the plan's order, or in the program's if that exceeds
-    memory by less; None where it has none, because an op cannot run where it is."""
+    memory by less; None if an op cannot run where it is, or calls wait for one another."""
     devices = np.array(placement, np.int32)
     if not np.isfinite(problem.seconds[np.arange(problem.n), devices]).all():
         return None
@@ -43,7 +43,7 @@ def exported(problem: Problem, plan: Schedule, placement: Sequence[int]) -> Sche
 def said(problem: Problem, plan: Schedule, found: Schedule | None, what: str) -> Iterator[str]:
     """Lines that tell how a file, called `what`, differs from its plan in figures, if it does."""
     if found is None:
-        yield f"the {what} cannot be timed, for it puts ops where they cannot run"
+        yield f"the {what} has no schedule: an op cannot run where it is, or calls wait for others"
         return
     if figures(problem, found, found) != (line := figures(problem, plan, found)):
         yield f"of the {what}: {line}"
