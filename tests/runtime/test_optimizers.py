@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
 from situate.readers.update_rule import OPTIMIZERS  # noqa: E402
-from situate.runtime.optimizers import MOMENTS, default, hyperparameters, kind_of  # noqa: E402
+from situate.runtime.optimizers import MOMENTS, as_given, default, hyperparameters, kind_of  # noqa: E402
 
 optim = torch.optim
 
@@ -79,7 +81,45 @@ def test_hyperparameters_are_numbers_of_every_group() -> None:
     one, other = weights(2)
     groups = [{"params": [one]}, {"params": [other], "lr": torch.tensor(0.5)}]
     first, second = hyperparameters(optim.AdamW(groups, lr=0.25, betas=(0.5, 0.75)))
-    assert (first["lr"], second["lr"]) == (0.25, 0.5)
-    assert type(second["lr"]) is float
+    assert (first["lr"], as_given(second)["lr"]) == (0.25, torch.tensor(0.5))
     assert first["betas"] == (0.5, 0.75)
     assert "params" not in first
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        torch.tensor(0.1),
+        torch.tensor([0.1]),
+        torch.tensor(0.1, dtype=torch.float64),
+        torch.tensor(0.1, dtype=torch.bfloat16),
+        np.float32(0.1),
+        np.float64(0.1),
+    ],
+)
+def test_numbers_keep_the_type_that_they_were_given_in(number: Any) -> None:
+    group = {"params": weights(), "lr": number, "betas": (torch.tensor(0.5), torch.tensor(0.75))}
+    [told] = hyperparameters(optim.Adam([group]))
+    [again] = hyperparameters(optim.Adam([group]))
+    [plain] = hyperparameters(optim.Adam(weights(), lr=0.1))
+    found = as_given(told)
+    assert (type(found["lr"]), found["lr"].dtype) == (type(number), number.dtype)
+    assert (found["lr"].shape, found["lr"]) == (number.shape, number)
+    assert found["betas"] == (torch.tensor(0.5), torch.tensor(0.75))
+    assert told == again
+    assert told["lr"] != plain["lr"]
+    assert pickle.loads(pickle.dumps(told)) == told  # noqa: S301
+
+
+def test_a_tensor_that_is_changed_in_place_is_another_number() -> None:
+    optimizer = optim.AdamW(weights(), lr=torch.tensor(0.1))
+    before = hyperparameters(optimizer)
+    optimizer.param_groups[0]["lr"].fill_(0.2)
+    assert hyperparameters(optimizer) != before
+
+
+def test_a_tensor_of_several_numbers_is_refused() -> None:
+    optimizer = optim.SGD(weights(), lr=0.1)
+    optimizer.param_groups[0]["weight_decay"] = torch.zeros(2)
+    with pytest.raises(SituateError, match=r"weight_decay has shape \(2,\): give one number"):
+        hyperparameters(optimizer)

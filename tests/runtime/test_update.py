@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -24,6 +25,11 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
     (Adam, {"lr": 0.01, "betas": (0.8, 0.9), "eps": 1e-4}),
     (Adam, {"lr": 0.01, "weight_decay": 0.1, "maximize": True}),
     (AdamW, {"lr": 0.01, "weight_decay": 0.1}),
+    (SGD, {"lr": torch.tensor(0.03), "momentum": torch.tensor(0.9), "weight_decay": 0.1}),
+    (Adam, {"lr": torch.tensor(0.01), "betas": (torch.tensor(0.8), torch.tensor(0.9))}),
+    (Adam, {"lr": 0.01, "eps": torch.tensor(1e-6), "weight_decay": np.float32(0.1)}),
+    (AdamW, {"lr": torch.tensor([0.01]), "weight_decay": torch.tensor(0.1)}),
+    (AdamW, {"lr": np.float32(0.01), "weight_decay": 0.1}),
 ]
 SHAPES = [(3, 5), (), (0, 3), (PIECE // 100, 250)]
 
@@ -38,7 +44,8 @@ def test_it_is_what_pytorch_does(make: Any, options: dict[str, Any], shape: Any)
     update = Update(kind_of(optimizer), found, hyperparameters(optimizer)[0])
     for step in range(1, 4):
         if step == 3:
-            optimizer.param_groups[0]["lr"] = 0.03
+            group = optimizer.param_groups[0]
+            group["lr"] = group["lr"] * 3
             update.tell(hyperparameters(optimizer)[0])
         parameter.grad = torch.randn(shape)
         update(parameter.grad, step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     import torch
 
 Hyperparameters = dict[str, Any]
+"""Of a group of parameters, by name; see `hyperparameters` and `as_given`."""
 
 MOMENTS: dict[str, tuple[str, ...]] = {
     "sgd": (),
@@ -74,8 +76,32 @@ def check_options(optimizer: torch.optim.Optimizer) -> None:
             raise SituateError(f"optimizer {name}: leave decoupled_weight_decay {remedy}")
 
 
+@dataclass(frozen=True)
+class Typed:
+    """A number of a tensor or of NumPy, whose type decides how updates round; it can be compared,
+    and sent to another process.
+
+    Attributes:
+        kind: the type of the elements of a tensor, or of a number of NumPy.
+        shape: of the tensor.
+    """
+
+    value: float
+    kind: Any
+    shape: tuple[int, ...] = ()
+
+    def made(self) -> Any:
+        """The number, as it was given."""
+        import torch
+
+        if isinstance(self.kind, torch.dtype):
+            number = torch.tensor(self.value, dtype=self.kind, device="cpu")
+            return number.reshape(self.shape)
+        return self.kind(self.value)
+
+
 def hyperparameters(optimizer: torch.optim.Optimizer) -> list[Hyperparameters]:
-    """What every group of parameters says now.
+    """What every group of parameters says now, for `as_given`.
 
     Raises:
         SituateError: a tensor of several numbers.
@@ -88,10 +114,28 @@ def hyperparameters(optimizer: torch.optim.Optimizer) -> list[Hyperparameters]:
 
 
 def _number(name: str, value: Any) -> Any:
+    import numpy as np
     import torch
 
-    if not isinstance(value, torch.Tensor):
+    if isinstance(value, (tuple, list)):
+        return tuple(_number(name, each) for each in value)
+    if isinstance(value, np.generic):
+        return Typed(value.item(), type(value))
+    if not isinstance(value, (torch.Tensor, np.ndarray)):
         return value
-    if value.numel() != 1:
+    if value.size != 1 if isinstance(value, np.ndarray) else value.numel() != 1:
         raise SituateError(f"optimizer: {name} has shape {tuple(value.shape)}: give one number")
-    return value.item()
+    if isinstance(value, np.ndarray):
+        return Typed(value.item(), value.dtype.type)
+    return Typed(value.item(), value.dtype, tuple(value.shape))
+
+
+def as_given(hyperparameters: Hyperparameters) -> Hyperparameters:
+    """The numbers of a group of parameters, of the types that its owner gave them."""
+    return {name: _made(value) for name, value in hyperparameters.items()}
+
+
+def _made(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_made, value))
+    return value.made() if isinstance(value, Typed) else value

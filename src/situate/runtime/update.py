@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from situate.runtime.optimizers import MOMENTS, Hyperparameters
+from situate.runtime.optimizers import MOMENTS, Hyperparameters, as_given
 from situate.runtime.state import Entry, flat
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class Update:
     def __init__(self, kind: str, entry: Entry, hyperparameters: Hyperparameters) -> None:
         import torch
 
-        self._entry, self._hyperparameters, self._apply = entry, hyperparameters, _APPLY[kind]
+        self._entry, self._apply = entry, _APPLY[kind]
+        self._hyperparameters = as_given(hyperparameters)
         self._size = _size(entry.value)
         self._parts = _cut(entry.parts, self._size)
         self._copies = _cut(entry.copies, self._size) or [()] * len(self._parts)
@@ -40,7 +41,7 @@ class Update:
 
     def tell(self, hyperparameters: Hyperparameters) -> None:
         """Go on with other hyperparameters."""
-        self._hyperparameters = hyperparameters
+        self._hyperparameters = as_given(hyperparameters)
 
     def __call__(self, gradient: torch.Tensor, step: int) -> None:
         """Update in step number `step`, which `Entry.undo` can undo at any point."""
@@ -74,7 +75,7 @@ def rehearse(kind: str, hyperparameters: Hyperparameters, dtype: torch.dtype) ->
     names = ("gradient", "value", *MOMENTS[kind])
     gradient, *parts = (torch.zeros(1, dtype=dtype, device="cpu") for _ in names)
     with torch.no_grad():
-        _APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), hyperparameters)
+        _APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), as_given(hyperparameters))
 
 
 def _size(parameter: torch.Tensor) -> int:
