@@ -118,6 +118,17 @@ def test_the_largest_difference_is_placed():
     assert (figures["loss_step"], figures["parameter"]) == (2, "b")
 
 
+def test_inputs_are_a_row_where_one_is_written_over():
+    assert "inputs" not in shown(
+        equality_table(Equality((0.0,), {}, 0, ()), "net", 0.0, "as given")
+    )
+    found = Equality((0.0,), {"a": 0.0}, 1, (1.0,), inputs={0: 0.0, 2: 0.5})
+    text = shown(equality_table(found, "net", 0.0, "as given"))
+    assert row(text, "inputs") == "inputs differs by up to 0.5, in input 2"
+    figures = equality_figures(found, 0.0)
+    assert (figures["equal"], figures["input_difference"], figures["input"]) == (False, 0.5, 2)
+
+
 def test_what_the_optimizer_keeps_is_a_row_where_it_keeps_something():
     found = Equality((0.0,), {"a": 0.0}, 1, (1.0,), kept={"a step": 0.0, "a exp_avg": 0.5})
     text = shown(equality_table(found, "net", 0.0, "as given"))

@@ -96,6 +96,39 @@ def test_another_moment_is_found_though_the_parameters_are_the_same():
     assert not found.within(0.0)
 
 
+def test_what_is_left_in_inputs_is_compared():
+    model, inputs, loss = branches.build()
+    before = [tensor.clone() for tensor in inputs]
+
+    def writing(model, x, y):
+        return loss(model, x.mul_(1.5), y)
+
+    made = partial(placed_step, given=(inputs, writing))
+    found = compare(model, inputs, writing, sgd, made, steps=2, threads=1)
+    assert (found.inputs, found.worst_input) == ({0: 0.0}, 0)
+    assert found.within(0.0)
+    assert torch.equal(inputs[0], before[0] * 1.5 * 1.5)
+
+
+def test_an_input_that_is_left_otherwise_is_found():
+    model, inputs, loss = branches.build()
+
+    class Writing(PlacedStep):
+        def close(self):
+            super().close()
+            inputs[0][0] += 1
+
+    def writing(model, optimizer):
+        made = placed_step(model, optimizer)
+        made.__class__ = Writing
+        return made
+
+    found = compare(model, inputs, loss, sgd, writing, steps=1, threads=1)
+    assert (found.worst_input, found.loss_difference) == (0, 0.0)
+    assert found.input_difference > 0
+    assert not found.within(0.0)
+
+
 def test_inference_compares_what_the_model_returns():
     model, inputs, loss = branches.build()
     found = compare(model, inputs, loss, None, placed_step, steps=2, threads=1)

@@ -203,6 +203,8 @@ def equality_table(found: Equality, name: str, tolerance: float, why: str) -> Re
         ("parameters, buffers", _difference(found.parameter_difference, found.name)),
         *[("optimizer state", _difference(found.kept_difference, found.kept_name))]
         * bool(found.kept),
+        *[("inputs", _difference(found.input_difference, f"input {found.worst_input}"))]
+        * bool(found.inputs),
         ("changed by the steps", f"{found.changed} of {len(found.state)}"),
         ("tolerance", f"{tolerance:g}: {why}"),
     ]
@@ -224,6 +226,8 @@ def equality_figures(found: Equality, tolerance: float) -> dict[str, Any]:
         "parameter": found.name or None,
         "optimizer_difference": found.kept_difference,
         "optimizer_state": found.kept_name or None,
+        "input_difference": found.input_difference,
+        "input": found.worst_input if found.input_difference else None,
         "compared": len(found.state),
         "changed": found.changed,
     }

@@ -50,7 +50,7 @@ def _check(path: str, tensor: torch.Tensor, captured: torch.Tensor) -> None:
 
 def _check_apart(state: Mapping[str, torch.Tensor], changed: Collection[str]) -> None:
     """Refuse tensors that share memory, of which each will have its own."""
-    spans = sorted((*_span(tensor), path) for path, tensor in state.items() if tensor.numel())
+    spans = sorted((*span(tensor), path) for path, tensor in state.items() if tensor.numel())
     reached, last = 0, ""
     for begin, end, path in spans:
         if begin < reached and not {path, last}.isdisjoint(changed):
@@ -61,7 +61,7 @@ def _check_apart(state: Mapping[str, torch.Tensor], changed: Collection[str]) ->
         reached, last = max((reached, last), (end, path))
 
 
-def _span(tensor: torch.Tensor) -> tuple[int, int]:
+def span(tensor: torch.Tensor) -> tuple[int, int]:
     """Where in memory it begins and ends."""
     begin = tensor.data_ptr()
     return begin, begin + extent(tuple(tensor.shape), tensor.stride()) * tensor.itemsize

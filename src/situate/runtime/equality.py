@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,8 @@ class Equality:
         apart: what is captured as other ops, where eager PyTorch rounds otherwise.
         kept: the same of what the optimiser keeps, such as `left.weight exp_avg`, |a| being that of
             a tensor's largest number.
+        inputs: by number of an input that the steps write over, the difference of what they left
+            in it; of others only where there is one.
     """
 
     returned: tuple[float, ...]
@@ -59,6 +61,7 @@ class Equality:
     losses: tuple[float, ...]
     apart: tuple[str, ...] = ()
     kept: dict[str, float] = field(default_factory=dict)
+    inputs: dict[int, float] = field(default_factory=dict)
 
     @property
     def loss_difference(self) -> float:
@@ -90,9 +93,24 @@ class Equality:
         """What of it differs most; empty where nothing differs."""
         return _worst(self.kept)
 
+    @property
+    def input_difference(self) -> float:
+        """The largest difference of what is left in an input."""
+        return max(self.inputs.values(), default=0.0)
+
+    @property
+    def worst_input(self) -> int | None:
+        """The first input that differs most, where one is written over; they count from 0."""
+        return max(self.inputs, key=self.inputs.__getitem__, default=None)
+
     def within(self, tolerance: float) -> bool:
         """Whether no difference exceeds it; 0 asks for equal numbers."""
-        found = self.loss_difference, self.parameter_difference, self.kept_difference
+        found = (
+            self.loss_difference,
+            self.parameter_difference,
+            self.kept_difference,
+            self.input_difference,
+        )
         return max(found) <= tolerance
 
 
@@ -122,7 +140,7 @@ def compare(
 
     Args:
         model: is trained by the placed step.
-        inputs: a tuple or a dict by name.
+        inputs: a tuple or a dict by name; the placed step writes over them what it writes.
         loss: as in `situate.capture`.
         optimizer: makes one of parameters; None compares inference.
         step: makes the placed step of a model and its optimiser; it is closed in the end.
@@ -146,6 +164,7 @@ def compare(
         with (ran := _recorder()), repeated() as heads, _on_cpu(named):
             expected = [unplaced() for _ in range(steps)]
     before = {} if made is None else _kept(copied, made)
+    tensors, separate = unplaced.tensors, unplaced.separate
     del made, unplaced
     apart = (*taken_apart(copied, optimizer is not None), *fused(ran.names), *heads)
     losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
@@ -155,7 +174,8 @@ def compare(
     after = {} if placed.optimizer is None else _kept(model, placed.optimizer)
     kept = {name: _kept_difference(before.get(name), after.get(name)) for name in before | after}
     state = _differences(copied, model)
-    return Equality(tuple(returned), state, changed, tuple(losses), apart, kept)
+    left = _left(tensors, separate(inputs))
+    return Equality(tuple(returned), state, changed, tuple(losses), apart, kept, left)
 
 
 def _on_cpu(named: Named | None) -> contextlib.AbstractContextManager[None]:
@@ -225,6 +245,13 @@ def _differences(one: torch.nn.Module, other: torch.nn.Module) -> dict[str, floa
     """By name, of the parameters and buffers of two copies of a model."""
     ours, theirs = _state(one), _state(other)
     return {name: difference(ours[name], theirs[name]) for name in ours}
+
+
+def _left(ones: list[torch.Tensor], others: Iterable[torch.Tensor]) -> dict[int, float]:
+    """By number, of the inputs that steps wrote over; the first were new when they began."""
+    pairs = enumerate(zip(ones, others, strict=True))
+    found = {k: (one._version > 0, difference(one, other)) for k, (one, other) in pairs}
+    return {k: size for k, (written, size) in found.items() if size or written}
 
 
 def _state(model: torch.nn.Module) -> dict[str, torch.Tensor]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
-from situate.runtime.bindings import described
+from situate.runtime.bindings import described, span
 from situate.runtime.common import Common
 from situate.runtime.program import Program
 
@@ -38,7 +38,27 @@ class Exchange:
                     f"input {k} is {described(tensor)}, the step was captured with "
                     f"{described(place)}: give such batches, or capture and plan for this one"
                 )
+        for number in self._program.overwritten:
+            self._check_apart(number, tensors)
         return tensors
+
+    def _check_apart(self, number: int, tensors: Sequence[torch.Tensor]) -> None:
+        """Refuse an input that the step writes over and that is not alone in its memory."""
+        tensor = tensors[number]
+        if any(
+            length > 1 and not step
+            for length, step in zip(tensor.shape, tensor.stride(), strict=True)
+        ):
+            raise SituateError(f"input {number} is expanded, and the step writes it: clone it")
+        begin, end = span(tensor)
+        for k, other in enumerate([*tensors, self._common.raw]):
+            first, last = span(other)
+            if k != number and first < end and begin < last:
+                what = f"input {k}" if k < len(tensors) else "the model"
+                raise SituateError(
+                    f"input {number}, which the step writes over, shares memory with {what}: "
+                    "clone it"
+                )
 
     def read(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
         """What the step reads as its inputs; None for those in the common memory."""
@@ -69,8 +89,20 @@ class Exchange:
 
         return None if self._apart else [torch.empty_like(r) for r in self._common.results]
 
+    def write_back(
+        self, given: Sequence[torch.Tensor], written: Sequence[torch.Tensor] | None
+    ) -> None:
+        """Write over the inputs what the step that is replaced does."""
+        import torch
+
+        results = self._common.results if written is None else written
+        overwritten = self._program.overwritten
+        with torch.inference_mode():
+            for number, result in zip(overwritten, results[-len(overwritten) :], strict=False):
+                given[number].copy_(result)
+
     def returned(self, written: Sequence[torch.Tensor] | None) -> Any:
         """What the step that is replaced returns."""
         if written is None:
             written = [result.clone() for result in self._common.results]
-        return self._program.restore(list(written))
+        return self._program.restore([*written])

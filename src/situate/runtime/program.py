@@ -32,7 +32,9 @@ class Program:
         graph: what is planned.
         step: the trace, and what flows in it.
         nodes: (ops,) what an op of the graph computes, holds or updates.
-        results: the nodes whose values the step returns: the loss, or what the model returns.
+        results: the nodes whose values the step returns: the loss, or what the model returns; then
+            those of what it writes over its inputs.
+        overwritten: numbers of those inputs, in that order.
         gradients: by parameter, the nodes of its gradients, one for each of the names it goes by.
         mutations: by buffer, the node of its new value.
         training: it has gradients and updates.
@@ -46,6 +48,7 @@ class Program:
     step: Step
     nodes: tuple[fx.Node, ...]
     results: tuple[fx.Node, ...]
+    overwritten: tuple[int, ...]
     gradients: dict[str, tuple[fx.Node, ...]]
     mutations: dict[str, fx.Node]
     training: bool
@@ -87,13 +90,14 @@ def capture_program(
         check_functional(step.flow.ops)
         made = drafts(step)
         graph = checked(assemble(name, made, step.flow), training, real.named)
-    results, gradients, mutations = _outputs(captured)
+    results, overwritten, gradients, mutations = _outputs(captured)
     nodes = tuple(draft.node for draft in made)
     return Program(
         graph,
         step,
         nodes,
-        results,
+        (*results, *overwritten.values()),
+        tuple(overwritten),
         gradients,
         mutations,
         training,
@@ -106,9 +110,11 @@ def capture_program(
 
 def _outputs(
     trace: Trace,
-) -> tuple[tuple[fx.Node, ...], dict[str, tuple[fx.Node, ...]], dict[str, fx.Node]]:
-    """The nodes of results, of gradients by parameter, and of new values by buffer."""
+) -> tuple[list[fx.Node], dict[int, fx.Node], dict[str, tuple[fx.Node, ...]], dict[str, fx.Node]]:
+    """The nodes of results, of new values by input, of gradients by parameter, and of new values
+    by buffer."""
     results: list[fx.Node] = []
+    overwritten: dict[int, fx.Node] = {}
     gradients: dict[str, tuple[fx.Node, ...]] = {}
     mutations: dict[str, fx.Node] = {}
     for node, descriptor in described_outputs(trace.graph):
@@ -120,4 +126,6 @@ def _outputs(
                 gradients[canonical] = (*gradients.get(canonical, ()), node)
             case "InputMutationAOTOutput" if name := path(descriptor.mutated_input):
                 mutations[name] = node
-    return tuple(results), gradients, mutations
+            case "InputMutationAOTOutput":
+                overwritten[descriptor.mutated_input.idx] = node
+    return results, overwritten, gradients, mutations

@@ -40,7 +40,8 @@ class PlacedStep:
 
     Called with the model's inputs (and targets), it does what `loss(model, *inputs)`, `backward()`
     and `optimizer.step()` do, and returns the loss; for inference it returns what the model does.
-    The model that was given holds the parameters at all times: save and load its state dict.
+    The model that was given holds the parameters at all times: save and load its state dict. What
+    the step writes over its inputs is written when it has ended.
 
     A call that fails raises `SituateError` and leaves the model as it was after the last finished
     step; so does Ctrl-C. Use it as a context manager, or close it, to end its processes. Threads
@@ -124,6 +125,7 @@ class PlacedStep:
                 self._team = self._team or self._started(now)
                 self.ran = self._team.run(order)
                 commit.wait()
+                self._exchange.write_back(given, written)
                 self._step, self._told = order.step, now
             except BaseException:
                 try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from situate.readers.torch.build import from_real, set_mode
@@ -22,6 +22,10 @@ class Unplaced:
         optimizer: of the model's parameters; None infers.
         clip: the largest norm of the gradients, all together.
 
+    Attributes:
+        tensors: copies of those in the inputs, which the steps may write over.
+        separate: the tensors in inputs of the same structure.
+
     Raises:
         SituateError: not a model, its inputs and a loss.
     """
@@ -39,7 +43,12 @@ class Unplaced:
     ) -> None:
         built = from_real(model, inputs, loss, name)
         self._model, self._call = model, built.call
-        self._tensors = built.separate(inputs)
+        # A step may write over its inputs, which are the caller's.
+        self.separate = built.separate
+        self.tensors = [
+            tensor.detach().clone().requires_grad_(tensor.requires_grad)
+            for tensor in built.separate(inputs)
+        ]
         self._optimizer, self._clip = optimizer, clip
         self._seed, self._step = seed, 0
         set_mode(model, optimizer is not None)
@@ -49,12 +58,10 @@ class Unplaced:
         import torch
 
         self._step += 1
-        # A step may overwrite its inputs, of which a placed one has a copy.
-        tensors = [tensor.clone() for tensor in self._tensors]
         with kept_generator(), seeded(self._seed, self._step):
             if self._optimizer is None:
-                return self._infer(tensors)
-            loss = self._call(self._model, *tensors)
+                return self._infer(self.tensors)
+            loss = self._call(self._model, *self.tensors)
             loss.backward()
         if self._clip is not None:
             torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._clip)
@@ -62,7 +69,7 @@ class Unplaced:
         self._optimizer.zero_grad()
         return [loss.detach().clone()]
 
-    def _infer(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    def _infer(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """What the model returns, of which the call may make a loss."""
         import torch
 

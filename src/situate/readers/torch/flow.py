@@ -29,7 +29,7 @@ class Flow:
     Attributes:
         ops: the nodes that compute, in order.
         reads: the storages each of them reads, without repetition.
-        results: what the step returns.
+        results: what the step returns, and what it writes over its inputs.
         gradients: by parameter, one for each of the names that it goes by.
         mutations: by buffer, its new value.
     """
@@ -161,7 +161,7 @@ def _inputs(node: fx.Node) -> list[fx.Node]:
 def _outputs(
     trace: Trace, storage: dict[fx.Node, Storage]
 ) -> tuple[tuple[Storage, ...], dict[str, tuple[Storage, ...]], dict[str, Storage]]:
-    """Results, gradients by parameter, new values by buffer."""
+    """Results, new values of inputs among them, gradients by parameter, new values by buffer."""
     results: list[Storage] = []
     gradients: dict[str, list[Storage]] = {}
     mutations: dict[str, Storage] = {}
@@ -173,6 +173,8 @@ def _outputs(
                 gradients.setdefault(trace.canonical[name], []).append(storage[node])
             case "InputMutationAOTOutput" if name := path(descriptor.mutated_input):
                 mutations[name] = storage[node]
+            case "InputMutationAOTOutput":
+                results.append(storage[node])
     return tuple(results), {name: tuple(gs) for name, gs in gradients.items()}, mutations
 
 
