@@ -151,3 +151,11 @@ class Computed(fx.Interpreter):
 def _like(value: Tensor) -> Tensor:
     fill = torch.ones if value.is_floating_point() else torch.zeros
     return fill(value.shape, dtype=value.dtype)
+
+
+def test_what_is_written_over_an_input_is_an_output() -> None:
+    def build() -> Any:
+        return nn.Linear(4, 4), torch.ones(2, 4), lambda model, x: model(x.mul_(2)).mean()
+
+    outputs = [tensor.name for tensor in capture(build).tensors if tensor.output]
+    assert sorted(outputs) == ["loss/mean:0", "loss/mul:0"]

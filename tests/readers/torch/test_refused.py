@@ -239,7 +239,7 @@ class Remembering(nn.Module):
 
 
 def test_a_tensor_that_is_kept_for_the_next_step_is_refused() -> None:
-    with pytest.raises(SituateError, match=r"reads the tensor '1.said', and puts .* buffer"):
+    with pytest.raises(SituateError, match=r"keeps in 'model.1.said': .* buffer"):
         capture(lambda: (nn.Sequential(nn.ReLU(), Remembering(True)), X, None))
 
 

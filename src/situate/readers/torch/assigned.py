@@ -1,4 +1,4 @@
-"""Buffers and other tensors in whose place a model puts new ones: capture sees writes alone."""
+"""Buffers in whose place a model puts new ones: capture sees writes alone."""
 
 from __future__ import annotations
 
@@ -21,15 +21,11 @@ class AssignedBuffers:
 
     It reads copies of them, since autograd minds a write to what it has kept, and what is there in
     the end is written into the buffer.
-
-    Attributes:
-        attributes: paths of the tensors that the model assigns and that are no buffers of it.
     """
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._model = model
         self._paths: set[str] = set()
-        self.attributes: set[str] = set()
 
     @contextlib.contextmanager
     def written(self) -> Iterator[None]:
@@ -45,12 +41,9 @@ class AssignedBuffers:
         # In the model's order: a set has another in every process, and so would the graph.
         assigned = [path for path in held if path in self._paths]
         given = held | {path: held[path].clone() for path in assigned}
-        before = _attributes(self._model)
         self._put(given)
         try:
             yield
-            after = _attributes(self._model)
-            self.attributes |= {path for path in before if after.get(path) is not before[path]}
             left = {path: self._store(path)[0].get(self._store(path)[1]) for path in held}
         finally:
             self._put(held)
@@ -71,18 +64,6 @@ class AssignedBuffers:
     def _store(self, path: str) -> tuple[dict[str, torch.Tensor | None], str]:
         owner, _, name = path.rpartition(".")
         return self._model.get_submodule(owner)._buffers, name
-
-
-def _attributes(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """By path, the tensors that modules have as plain attributes."""
-    import torch
-
-    return {
-        f"{path}.{name}" if path else name: value
-        for path, module in model.named_modules()
-        for name, value in vars(module).items()
-        if isinstance(value, torch.Tensor)
-    }
 
 
 def _alike(path: str, held: torch.Tensor, left: torch.Tensor | None) -> torch.Tensor:

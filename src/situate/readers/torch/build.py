@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
+from situate.readers.torch.aspects import contents_kept
 from situate.readers.torch.constants import constants_known
 from situate.readers.torch.devices import devices_here, devices_stand
 from situate.readers.torch.distributed import check_of_one_process, no_replicas
@@ -174,9 +175,10 @@ def _checked(returned: object, mode: FakeTensorMode) -> Built:
 
     def call(model: torch.nn.Module, *values: torch.Tensor) -> Any:
         arguments = fill(values)
-        if isinstance(arguments, dict):
-            return result(model, **arguments)
-        return result(model, *arguments)
+        with contents_kept(arguments):
+            if isinstance(arguments, dict):
+                return result(model, **arguments)
+            return result(model, *arguments)
 
     owner = loss if isinstance(loss, torch.nn.Module) else torch.nn.Module()
     strangers = tuple(name for name, p in owner.named_parameters() if p.requires_grad)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Any
 
@@ -127,14 +127,3 @@ def check_dense(graph: fx.Graph) -> None:
                 f"{where}: makes a sparse tensor, which is not planned for: leave sparse=True out, "
                 "and compute with dense tensors"
             )
-
-
-def check_chance(constants: Iterable[object]) -> None:
-    """Raises SituateError for a generator that a step draws from: a placed step has its own."""
-    import torch
-
-    if any(isinstance(value, torch.Generator) for value in constants):
-        raise SituateError(
-            "the step draws from a torch.Generator of its own, which is not captured: leave "
-            "generator= out, and give a seed to what runs the step"
-        )

@@ -16,6 +16,7 @@ from situate.readers.torch.constants import constants_known
 from situate.readers.torch.ctc import ctc_of_known_lengths
 from situate.readers.torch.devices import devices_here, devices_stand, lie_here
 from situate.readers.torch.distributions import arguments_unchecked
+from situate.readers.torch.effects import check_effects, surroundings_kept
 from situate.readers.torch.errors import explained, quiet
 from situate.readers.torch.inference import inference_without_gradients
 from situate.readers.torch.interpolation import interpolation_whole
@@ -27,20 +28,19 @@ from situate.readers.torch.recurrent import layers_step_by_step
 from situate.readers.torch.refused import (
     backward_is_autograds,
     check_averages,
-    check_chance,
     check_dense,
     one_thread,
 )
 from situate.readers.torch.remedies import SHAPES
 from situate.readers.torch.shared_heads import heads_share
 from situate.readers.torch.statistics import statistics_as_computed
+from situate.readers.torch.surroundings import Surroundings
 from situate.readers.torch.swapping import modules_stay_as_built
 from situate.readers.torch.trees import Structure, flatten
 
 if TYPE_CHECKING:
     import torch
     from torch import fx
-    from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.export import ExportedProgram
 
 STEP = "the step is loss(model, *inputs), which"
@@ -93,8 +93,8 @@ def joint(what: Built, training: bool, name: str) -> Trace:
             )
         check_averages(what.model)
         step = _step(what, training)
-        with _devices(what):
-            graph, constants = _joint(step, what.tensors, training, what.mode)
+        with _devices(what), surroundings_kept(what.model, what.call) as surroundings:
+            graph, constants = _joint(step, what, surroundings, training)
     named = list(what.model.named_parameters(remove_duplicate=False))
     first: dict[int, str] = {}
     for path, parameter in named:
@@ -136,10 +136,6 @@ def _step(what: Built, training: bool) -> Any:
                 return _scalar(value)
             found[:] = [flatten(returned[-1] if returned else value)]
             return _tensors(returned[-1] if returned else value)
-
-        def assigns(self, constant: str) -> bool:
-            """Whether the model puts another tensor in the place of one that is no buffer."""
-            return path_of(constant) in assigned.attributes
 
         def restore(self, tensors: list[torch.Tensor]) -> Any:
             if not found:
@@ -184,7 +180,7 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
 @devices_here()
 @inference_without_gradients()
 def _joint(
-    step: torch.nn.Module, tensors: tuple[torch.Tensor, ...], training: bool, mode: FakeTensorMode
+    step: torch.nn.Module, what: Built, surroundings: Surroundings, training: bool
 ) -> tuple[fx.Graph, dict[str, torch.Tensor]]:
     """Export, then trace the exported step together with its gradient (or without one)."""
     import torch
@@ -193,6 +189,7 @@ def _joint(
 
     if training and not any(p.requires_grad for p in step.parameters()):
         raise SituateError("no parameter takes a gradient, so there is no training step")
+    tensors, mode = what.tensors, what.mode
     with contextlib.ExitStack() as stack:
         stack.enter_context(mode)
         stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
@@ -202,6 +199,7 @@ def _joint(
         stack.enter_context(backward_is_autograds(training))
         stack.enter_context(modules_stay_as_built())
         stack.enter_context(one_thread())
+        check_effects(step, tensors, surroundings, training, mode)
         exported = _exported(step, tensors)
     if not _is_static(exported):
         with mode:
@@ -237,13 +235,7 @@ def _exported(step: Any, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
             "it reads a tensor that neither the model holds nor the inputs have: register it as a "
             "buffer of the model, or give it as an input"
         ) from None
-    check_chance(exported.constants.values())
-    for name, value in exported.constants.items():
-        if step.assigns(name):
-            raise SituateError(
-                f"it reads the tensor {path_of(name)!r}, and puts another in its place for the "
-                "next step: register it as a buffer of the model"
-            )
+    for value in exported.constants.values():
         if isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad:
             raise SituateError(
                 f"it reads a tensor of shape {tuple(value.shape)} that takes a gradient and is no "

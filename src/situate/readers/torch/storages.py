@@ -1,0 +1,90 @@
+"""Memory of tensors, fake ones among them, and numbers of what is in it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+LARGEST = 2**26
+"""Bytes of a real tensor whose content is looked at."""
+
+
+def storages(tensor: torch.Tensor) -> list[Any]:
+    """The storage; of a fake tensor whose values are known that of the values, too, which alone it
+    has in common with views of it."""
+    known = getattr(tensor, "constant", None)
+    return [_storage(each) for each in (tensor, known) if each is not None]
+
+
+def _storage(tensor: torch.Tensor) -> Any:
+    """The storage; of a sparse tensor, which has none, itself."""
+    try:
+        return tensor.untyped_storage()
+    except NotImplementedError:
+        return tensor
+
+
+def key(storage: Any) -> int:
+    """A number that no other storage has as long as there is this one."""
+    return int(getattr(storage, "_cdata", id(storage)))
+
+
+def geometry(tensor: torch.Tensor) -> tuple[object, ...]:
+    """What of its storage a tensor shows, and how."""
+    import torch
+
+    if tensor.layout != torch.strided:
+        return (tensor.dtype, tuple(tensor.shape))
+    layout = (tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
+    return (tensor.dtype, *layout, tensor.is_conj(), tensor.is_neg())
+
+
+def is_fake(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has no values."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return isinstance(tensor, FakeTensor) or tensor.device.type == "meta"
+
+
+def content(tensor: torch.Tensor) -> str:
+    """A digest of what is in the storage of a real tensor; of a large one, of where it is."""
+    import torch
+    from torch.utils._mode_utils import no_dispatch
+
+    memory = _storage(tensor)
+    if not hasattr(memory, "nbytes") or memory.nbytes() > LARGEST or tensor.device.type != "cpu":
+        return digest("real", key(memory))
+    with no_dispatch():
+        found = torch.empty(0, dtype=torch.uint8).set_(memory).numpy()
+    return digest("real", hashlib.blake2b(found.tobytes(), digest_size=16).hexdigest())
+
+
+def digest(*parts: object) -> str:
+    """A short text of which others have others."""
+    text = "\0".join(part if isinstance(part, str) else repr(part) for part in parts)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """What is in nested lists, tuples and dicts, with texts of how it is nested."""
+    if isinstance(value, (list, tuple)):
+        yield f"of {len(value)}"
+        for each in value:
+            yield from leaves(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield repr(key)
+            yield from leaves(each)
+    else:
+        yield value
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in nested lists, tuples and dicts."""
+    import torch
+
+    return (leaf for leaf in leaves(value) if isinstance(leaf, torch.Tensor))
