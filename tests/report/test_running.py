@@ -129,6 +129,15 @@ def test_inputs_are_a_row_where_one_is_written_over():
     assert (figures["equal"], figures["input_difference"], figures["input"]) == (False, 0.5, 2)
 
 
+def test_what_a_placed_step_leaves_out_is_a_row():
+    found = Equality((0.0,), {}, 0, (), left_out=("model.a", "model.b", "model.c", "model.d"))
+    text = shown(equality_table(found, "net", 0.0, "as given"))
+    assert row(text, "left") == (
+        "left out what steps keep in model.a, model.b, model.c and 1 more, as no placed one does"
+    )
+    assert equality_figures(found, 0.0)["left_out"] == found.left_out
+
+
 def test_what_the_optimizer_keeps_is_a_row_where_it_keeps_something():
     found = Equality((0.0,), {"a": 0.0}, 1, (1.0,), kept={"a step": 0.0, "a exp_avg": 0.5})
     text = shown(equality_table(found, "net", 0.0, "as given"))

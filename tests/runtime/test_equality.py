@@ -110,6 +110,20 @@ def test_what_is_left_in_inputs_is_compared():
     assert torch.equal(inputs[0], before[0] * 1.5 * 1.5)
 
 
+def test_what_no_placed_step_keeps_is_named():
+    model, inputs, loss = branches.build()
+    model.seen = [torch.zeros(1)]
+
+    def seeing(model, x, y):
+        found = loss(model, x, y)
+        model.seen[0] = found.detach()
+        return found
+
+    made = partial(placed_step, given=(inputs, seeing))
+    found = compare(model, inputs, seeing, sgd, made, steps=1, threads=1)
+    assert (found.left_out, found.within(0.0)) == (("model.seen",), True)
+
+
 def test_an_input_that_is_left_otherwise_is_found():
     model, inputs, loss = branches.build()
 

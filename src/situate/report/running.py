@@ -205,6 +205,7 @@ def equality_table(found: Equality, name: str, tolerance: float, why: str) -> Re
         * bool(found.kept),
         *[("inputs", _difference(found.input_difference, f"input {found.worst_input}"))]
         * bool(found.inputs),
+        *[("left out", f"what steps keep in {_listed(found.left_out)}")] * bool(found.left_out),
         ("changed by the steps", f"{found.changed} of {len(found.state)}"),
         ("tolerance", f"{tolerance:g}: {why}"),
     ]
@@ -228,9 +229,16 @@ def equality_figures(found: Equality, tolerance: float) -> dict[str, Any]:
         "optimizer_state": found.kept_name or None,
         "input_difference": found.input_difference,
         "input": found.worst_input if found.input_difference else None,
+        "left_out": found.left_out,
         "compared": len(found.state),
         "changed": found.changed,
     }
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first few of them."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{', '.join(map(printable, names[:3]))}{more}, as no placed one does"
 
 
 def _difference(size: float, where: str) -> str:

@@ -14,6 +14,7 @@ from situate.readers.torch.devices import devices_stand
 from situate.readers.torch.errors import explained
 from situate.readers.torch.named import Named
 from situate.readers.torch.shared_heads import repeated
+from situate.readers.torch.surroundings import Surroundings
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.threads import threads as using
 from situate.runtime.unplaced import Unplaced, leaves
@@ -53,6 +54,8 @@ class Equality:
             a tensor's largest number.
         inputs: by number of an input that the steps write over, the difference of what they left
             in it; of others only where there is one.
+        left_out: names of attributes and variables in which the unplaced steps keep tensors, where
+            no placed step does.
     """
 
     returned: tuple[float, ...]
@@ -62,6 +65,7 @@ class Equality:
     apart: tuple[str, ...] = ()
     kept: dict[str, float] = field(default_factory=dict)
     inputs: dict[int, float] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     @property
     def loss_difference(self) -> float:
@@ -158,6 +162,7 @@ def compare(
         raise SituateError(f"steps: must be positive, got {steps}")
     with explained(name, "copying the model"):
         copied = copy.deepcopy(model)
+    reached = Surroundings(model=copied, loss=loss)
     with explained(name, "running the unplaced step"), using(threads):
         made = optimizer(list(copied.parameters())) if optimizer else None
         unplaced = Unplaced(copied, inputs, loss, made, clip=clip, seed=seed, name=name)
@@ -165,7 +170,8 @@ def compare(
             expected = [unplaced() for _ in range(steps)]
     before = {} if made is None else _kept(copied, made)
     tensors, separate = unplaced.tensors, unplaced.separate
-    del made, unplaced
+    left_out = tuple(reached.kept())
+    del made, unplaced, reached
     apart = (*taken_apart(copied, optimizer is not None), *fused(ran.names), *heads)
     losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
     changed = sum(difference > 0 for difference in _differences(copied, model).values())
@@ -175,7 +181,7 @@ def compare(
     kept = {name: _kept_difference(before.get(name), after.get(name)) for name in before | after}
     state = _differences(copied, model)
     left = _left(tensors, separate(inputs))
-    return Equality(tuple(returned), state, changed, tuple(losses), apart, kept, left)
+    return Equality(tuple(returned), state, changed, tuple(losses), apart, kept, left, left_out)
 
 
 def _on_cpu(named: Named | None) -> contextlib.AbstractContextManager[None]:
