@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,9 @@ from torch import Tensor, nn  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.readers.torch import capture  # noqa: E402
 from situate.readers.torch.sharing import check_apart  # noqa: E402
+from situate.runtime.equality import compare  # noqa: E402
+from situate.runtime.step import PlacedStep  # noqa: E402
+from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 BASE = torch.zeros(4, 4)
 
@@ -85,3 +89,30 @@ def test_capture_refuses_to_write_into_common_memory(
 
 def test_common_memory_that_is_only_read_is_captured() -> None:
     assert capture(lambda: (Sharing(lambda model, x: None), torch.ones(4, 3), None)).ops
+
+
+class Whole(nn.Module):
+    """Takes the part in the step."""
+
+    base: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        self.register_buffer("base", torch.zeros(3, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        part = self.base[0]
+        part.add_(x.detach().mean(0))
+        out: Tensor = self.layer(x + part + self.base.t()[0]).mean()
+        return out
+
+
+def test_a_part_that_the_step_takes_of_one_buffer_is_written_as_pytorch_does() -> None:
+    found = compare(Whole(), torch.randn(4, 3), None, sgd, placed_step_of_whole, threads=1)
+    assert found.within(0.0)
+    assert found.changed == 3
+
+
+def placed_step_of_whole(model: nn.Module, optimizer: Any) -> PlacedStep:
+    return placed_step(model, optimizer, given=((torch.randn(4, 3),), None))
