@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import torch
 
 LARGEST = 100_000
-"""Entries of a container that is looked into, and objects that are in all."""
+"""Entries of a container that is looked into, and objects that are reached from a root."""
 
 FOREIGN = sys.stdlib_module_names | {"torch", "numpy", "situate", "transformers", "torchvision"}
 """Packages whose own globals and classes hold no state of a user's step."""
@@ -115,8 +115,9 @@ class _Walk:
         self._pending: list[tuple[object, str]] = []
 
     def visit(self, root: object, name: str) -> None:
-        self._pending.append((root, name))
-        while self._pending and len(self._seen) < LARGEST:
+        self._pending = [(root, name)]
+        most = len(self._seen) + LARGEST
+        while self._pending and len(self._seen) < most:
             value, name = self._pending.pop()
             if self._is_new(value):
                 self._look(value, name)
