@@ -11,7 +11,7 @@ transformers = pytest.importorskip("transformers")
 
 from situate.readers.torch import capture  # noqa: E402
 from situate.readers.torch.trees import flatten  # noqa: E402
-from situate.runtime.equality import compare  # noqa: E402
+from situate.runtime.equality import STEPS, compare  # noqa: E402
 from tests.runtime.placing import placed_step  # noqa: E402
 
 LAYERS, HEADS, LENGTH, WIDTH = 2, 2, 6, 8
@@ -100,3 +100,17 @@ def test_leaves_and_structure_make_the_value_again():
     assert again["cache"] is not cache
     assert again["cache"].layers[1].keys is cache.layers[1].keys
     assert flatten(again)[1] == structure
+
+
+def test_a_static_cache_is_written_where_it_is():
+    config = KINDS["whole"]()
+    model = network("whole").eval()
+    cache = transformers.StaticCache(config=config, max_cache_len=LENGTH + STEPS)
+    with torch.no_grad():
+        model(WORDS, past_key_values=cache)
+    before = [layer.keys.clone() for layer in cache.layers]
+    word = {"input_ids": WORDS[:, :1], "position_ids": torch.tensor([[LENGTH]])}
+    found = compared(model, word | {"past_key_values": cache})
+    assert found.within(0.0)
+    assert found.inputs
+    assert not any(map(torch.equal, before, (layer.keys for layer in cache.layers)))
