@@ -29,7 +29,6 @@ CHANGES: list[tuple[Callable[[Any, Tensor], object], str]] = [
         lambda model, x: model.register_parameter("more", nn.Parameter(torch.ones(1))),
         "the parameters and modules of the model",
     ),
-    (lambda model, x: model.register_forward_hook(lambda *_: None), "the hooks of the model"),
     (lambda model, x: x.requires_grad_(), "whether input 0 takes a gradient"),
     (lambda model, x: model.frozen.requires_grad_(), "whether parameter 'frozen' takes a gradient"),
 ]

@@ -25,8 +25,6 @@ def aspects(model: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> dict[str,
     for path, module in model.named_modules():
         of = f"module {path!r}" if path else "the model"
         found[f"whether {of} trains (train or eval)"] = module.training
-        hooks = (getattr(module, name) for name in vars(module) if name.endswith("_hooks"))
-        found[f"the hooks of {of}"] = [len(each) for each in hooks if each is not None]
     for name, p in model.named_parameters():
         grad = p.grad
         found[f"the gradient of parameter {name!r}"] = grad is None or (id(grad), grad._version)
