@@ -216,6 +216,14 @@ WRONG: dict[str, tuple[Step, str]] = {
     "attribute": (lambda m, x: m.layr(x).mean(), "AttributeError: 'Model' object has no attribut"),
     "method": (lambda m, x: m.layer(x).meen(), "AttributeError: 'Tensor' object has no attribut"),
     "the user's own": (raised, "ValueError: no such thing"),
+    "branches": (
+        lambda m, x: torch.cond(x.sum() > 0, m.layer, lambda t: -m.layer(t), (x,)).mean(),
+        remedies.BRANCHES,
+    ),
+    "generator": (
+        lambda m, x: (m.layer(x) * torch.rand(6, 4, generator=torch.Generator())).mean(),
+        "the step draws from a torch.Generator of its own",
+    ),
 }
 
 
@@ -238,10 +246,6 @@ WITHOUT_A_LINE: dict[str, tuple[Step, str]] = {
         lambda m, x: (m.layer(x).to_sparse() * 2).to_dense().mean(),
         "the step: makes a sparse tensor",
     ),
-    "branches": (
-        lambda m, x: torch.cond(x.sum() > 0, m.layer, lambda t: -m.layer(t), (x,)).mean(),
-        f"capturing the step: {remedies.BRANCHES}",
-    ),
     "overwritten": (
         lambda m, x: (lambda y: (y * y).sum() + y.add_(1).mean())(m.layer(x)),
         f"capturing the step: {remedies.OVERWRITTEN}",
@@ -249,10 +253,6 @@ WITHOUT_A_LINE: dict[str, tuple[Step, str]] = {
     "data": (
         lambda m, x: (m.layer(x).data * m.layer(x)).mean(),
         f"capturing the step: {remedies.DATA}",
-    ),
-    "generator": (
-        lambda m, x: (m.layer(x) * torch.rand(6, 4, generator=torch.Generator())).mean(),
-        "the step draws from a torch.Generator of its own",
     ),
 }
 

@@ -93,7 +93,7 @@ def slope(model):
         ),
         (
             lambda: (Branching(), torch.ones(2, 4), lambda model, x: model(x).mean()),
-            r"net: capturing the step: the step calls .* \(torch\.cond .*: use torch\.where",
+            r"net: capturing the step: \S+:\d+: the step calls .*torch\.cond.*: use torch\.where",
         ),
         (
             lambda: (Packing(), torch.ones(2, 3, 4), lambda model, x: model(x).mean()),

@@ -31,7 +31,8 @@ NUMBER = (
 )
 DRAWN = (
     "the step draws a number by {module}, not by torch: it would be the same in every placed step; "
-    "draw it by torch, or outside of the step and give it as an input"
+    "draw it by torch, or outside of the step and give it as an input, or leave it out, as "
+    "apply_spec_augment=False does in a model of transformers that masks sound by chance"
 )
 KEPT = (
     "the step keeps a tensor in {place}, where a placed step would leave none: return it from the "
