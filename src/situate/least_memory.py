@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from situate.problem import Problem
 from situate.rounding import EPSILON
@@ -28,5 +29,9 @@ def _largest_op(problem: Problem) -> int:
     np.add.at(need, problem.producer, size)
     repeat = np.diff(problem.consumer_start)
     np.add.at(need, problem.consumers, np.repeat(size, repeat))
-    takes_time = problem.fastest > EPSILON * problem.serial_seconds
-    return int(need[takes_time].max(initial=0))
+    return int(need[takes_time(problem)].max(initial=0))
+
+
+def takes_time(problem: Problem) -> NDArray[np.bool_]:
+    """(n,) whether a clock at an op's start shows another time at its end, whenever it starts."""
+    return np.asarray(problem.fastest > EPSILON * problem.serial_seconds)

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from situate.problem import Problem
 from situate.result import Progress
 from situate.rounding import gap
 from situate.schedule import Schedule
+from situate.solvers.late import Lateness
 from situate.solvers.learner import Learning
 
 Order = NDArray[np.int32]
@@ -196,11 +198,10 @@ class Search:
         ties: bool = False,
     ) -> Found:
         """Decode a decision by each decoder and return the best of them; keep it if it is better
-        than all before it, or with `ties` as good."""
+        than all before it, or with `ties` as good. Where memory counts it is heard in other ways
+        too, see `_decoded`."""
         begin = self.seconds
-        found = [self._decode(placement, order, by) for by in decoders or self.decoders]
-        self.evaluations += len(found)
-        best = min(found, key=lambda f: f.score)
+        best = self._decoded(placement, order, decoders or self.decoders)
         self.took(self.seconds - begin)
         if self.best is None or best.score < self.best.score:
             self.history.append((self.seconds, self.evaluations, best.value))
@@ -235,8 +236,7 @@ class Search:
 
     def prefer(self, placements: Sequence[Placement], order: Order, margin: float) -> None:
         """Take the best of these if it fits and is worse than what is known by `margin` at most."""
-        found = [self._decode(placement, order, self.decoders[0]) for placement in placements]
-        self.evaluations += len(found)
+        found = [self._decoded(placement, order, self.decoders[:1]) for placement in placements]
         best = min(found, key=lambda f: f.score, default=None)
         if best and self.best and best.feasible and best.value <= self.best.value + margin:
             self.best = best
@@ -261,6 +261,40 @@ class Search:
         self._on_progress(
             Progress(self.seconds, self.evaluations, value, feasible, self.lower_bound)
         )
+
+    def _decoded(
+        self, placement: Placement, order: Order, decoders: Sequence[DecoderName]
+    ) -> Found:
+        """The best of a decision by these decoders.
+
+        Where it does not fit, or memory is what is sought, also by all others, and by each in the
+        order in which what depends on weights alone is late.
+        """
+        found = [self._decode(placement, order, by) for by in decoders]
+        if self._memory_counts(found):
+            found += [self._decode(placement, order, by) for by in self._others(decoders)]
+        if self._memory_counts(found) and len(late := self._late_order(order)):
+            found += [self._decode(placement, late, by) for by in self.decoders]
+        self.evaluations += len(found)
+        return min(found, key=lambda f: f.score)
+
+    def _memory_counts(self, found: list[Found]) -> bool:
+        """Whether a plan that holds less would be better than these."""
+        if self.problem.rules.memory == "persistent" or "calls" in self.decoders:
+            return False
+        return self.problem.objective == "memory" or all(f.excess for f in found)
+
+    def _others(self, decoders: Sequence[DecoderName]) -> list[DecoderName]:
+        return [by for by in self.decoders if by not in decoders]
+
+    @cached_property
+    def _lateness(self) -> Lateness:
+        return Lateness(self.problem)
+
+    def _late_order(self, order: Order) -> Order:
+        """See `Lateness`; empty where that changes nothing."""
+        late = self._lateness.order(order)
+        return late[:0] if np.array_equal(late, order) else late
 
     def _decode(self, placement: Placement, order: Order, decoder: DecoderName) -> Found:
         [placement] = self._restrictions.check(placement[None], lambda _: "")

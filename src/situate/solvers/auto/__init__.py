@@ -28,6 +28,7 @@ from situate.solvers.auto.slices import (
     slice_seconds,
     slices,
 )
+from situate.solvers.auto.small import look_at_all
 from situate.solvers.auto.stretches import offer_stretches, outgrown
 from situate.solvers.auto.tidy import tidy
 from situate.solvers.random_search import SAMPLES, draw
@@ -88,6 +89,8 @@ def _improve(search: Search, for_loads: bool = False) -> None:
         return
     by_load = search.problem.objective == "throughput"
     if by_load and search.problem.d == 1 and best(search).feasible:
+        return
+    if look_at_all(search):
         return
     offer_shares(search)
     if search.finished():

@@ -1,0 +1,93 @@
+"""Optimistic scores: what no order of the ops and no decoder can make better of a placement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate import _core
+from situate.decoding import priority_of
+from situate.least_memory import takes_time
+from situate.problem import Problem
+from situate.rounding import rounding
+from situate.solvers.search import Search
+
+Placements = NDArray[np.int32]
+"""(k, n) device indices."""
+
+Floats = NDArray[np.float64]
+
+
+def least_scores(search: Search, placements: Placements) -> list[tuple[int, float]]:
+    """Of every placement the bytes that it exceeds capacities by at least, and its least value."""
+    problem = search.problem
+    peak = _least_peaks(problem, placements)
+    excess = [sum(row) for row in np.maximum(0, peak - problem.capacity).tolist()]
+    if problem.objective == "memory":
+        value = peak.max(axis=1).astype(np.float64)
+    elif problem.objective == "throughput":
+        value = _periods(search, placements)
+    elif problem.transfers == "atomic":
+        value = np.array([_core.calls(search.simulator.core, each)[0] for each in placements])
+    else:
+        value = _least_makespans(problem, placements) * (1 - rounding(problem))
+    return list(zip(excess, value.tolist(), strict=True))
+
+
+def _periods(search: Search, placements: Placements) -> Floats:
+    """(k,) seconds between steps, which no order changes."""
+    problem, priority = search.problem, priority_of(np.array(search.problem.graph.order))
+    schedules = (search.simulator.schedule(placement, priority) for placement in placements)
+    return np.array([schedule.period(problem) for schedule in schedules])
+
+
+def _least_makespans(problem: Problem, placements: Placements) -> Floats:
+    """(k,) the longest path, transfers that nothing delays included, or the busiest device."""
+    every = np.arange(len(placements))
+    end, load = np.zeros(placements.shape), np.zeros((len(placements), problem.d))
+    for op in problem.graph.order:
+        here, start = placements[:, op], np.zeros(len(placements))
+        for tensor in _inputs(problem, op):
+            producer = problem.producer[tensor]
+            there = placements[:, producer]
+            start = np.maximum(start, end[:, producer] + _moves(problem, tensor)[there, here])
+        end[:, op] = start + problem.seconds[op, here]
+        load[every, here] += problem.seconds[op, here]
+    return np.maximum(end.max(axis=1), load.max(axis=1))
+
+
+def _least_peaks(problem: Problem, placements: Placements) -> NDArray[np.int64]:
+    """(k, d) what devices hold for the whole step, and what an op that takes time needs beside it:
+    its inputs, its outputs and its workspace."""
+    every = np.arange(len(placements))
+    held = np.zeros((len(placements), problem.d), np.int64)
+    for op in range(problem.n):
+        held[every, placements[:, op]] += problem.persistent[op]
+    if problem.rules.memory == "persistent":
+        return held
+    peak = held.copy()
+    own = np.where(problem.resident == 1, 0, problem.size)
+    for op in np.flatnonzero(takes_time(problem)).tolist():
+        here = placements[:, op]
+        need = held[every, here] + problem.workspace[op] + own[problem.producer == op].sum()
+        for tensor in _inputs(problem, op):
+            away = placements[:, problem.producer[tensor]] != here
+            need += np.where(away, problem.size[tensor], own[tensor])
+        peak[every, here] = np.maximum(peak[every, here], need)
+    return peak
+
+
+def _inputs(problem: Problem, op: int) -> Iterator[int]:
+    """Tensors that an op reads."""
+    for tensor in range(len(problem.size)):
+        first, last = problem.consumer_start[tensor : tensor + 2]
+        if op in problem.consumers[first:last]:
+            yield tensor
+
+
+def _moves(problem: Problem, tensor: int) -> Floats:
+    """(d, d) seconds of the tensor from device to device."""
+    devices = range(problem.d)
+    return np.array([[problem.transfer_time(tensor, a, b) for b in devices] for a in devices])

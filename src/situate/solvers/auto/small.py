@@ -1,0 +1,97 @@
+"""Small problems: every decision that may be better than the best is looked at."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.decoding import DecoderName
+from situate.problem import Problem
+from situate.solvers.auto.optimistic import Placements, least_scores
+from situate.solvers.auto.slices import best
+from situate.solvers.search import Placement, Search
+
+MOST_OPS, MOST_PLACEMENTS = 8, 10_000
+"""Problems of more are not small."""
+
+SHARE = 0.5
+"""Part of what is left of the budget that goes to looking at all, at most."""
+
+Orders = NDArray[np.int32]
+"""(k, n) ops, the most urgent first."""
+
+
+def look_at_all(search: Search) -> bool:
+    """Offer the best of every placement that may be better than what is known, the most promising
+    first, and return whether none is left.
+
+    Orders are all there are, by every decoder: also those in which an op comes before what it
+    reads, which is then done no earlier than it is needed. With a limit of evaluations nothing is
+    looked at unless there are enough of them for all.
+    """
+    problem = search.problem
+    if problem.n > MOST_OPS or math.prod(problem.allowed.sum(axis=1).tolist()) > MOST_PLACEMENTS:
+        return False
+    placements, orders = _placements(problem), _orders(problem)
+    least = least_scores(search, placements)
+    promising = [i for i, score in enumerate(least) if score < best(search).score]
+    if not _affordable(search, len(promising) * len(orders) * len(search.decoders)):
+        return False
+    end = search.left() * (1 - SHARE)
+    for i in sorted(promising, key=least.__getitem__):
+        if least[i] >= best(search).score or search.proved():
+            break
+        if search.left() <= end:
+            return False
+        for decoder in search.decoders:
+            _offer_best_order(search, placements[i], least[i][1], orders, decoder)
+    return True
+
+
+def _affordable(search: Search, evaluations: int) -> bool:
+    limit = search.evaluation_limit
+    return limit is None or evaluations <= SHARE * (limit - search.evaluations)
+
+
+def _placements(problem: Problem) -> Placements:
+    """(k, n) all that respect pins and groups."""
+    choices = [np.flatnonzero(may) for may in problem.allowed]
+    return np.array(list(product(*choices)), np.int32)[:, problem.unit]
+
+
+def _orders(problem: Problem) -> Orders:
+    """All; one where none changes what is sought."""
+    if problem.transfers == "atomic" and problem.objective == "time":
+        return np.array([problem.graph.order], np.int32)
+    if problem.rules.memory == "persistent" and problem.objective != "time":
+        return np.array([problem.graph.order], np.int32)
+    return np.array(list(permutations(range(problem.n))), np.int32)
+
+
+def _offer_best_order(
+    search: Search, placement: Placement, period: float, orders: Orders, decoder: DecoderName
+) -> None:
+    """Offer a placement in the order that is best by this decoder, if that is better than the best.
+
+    Args:
+        period: the placement's; counts for throughput alone.
+    """
+    if decoder == "calls":
+        search.offer(placement, orders[0])
+        return
+    problem = search.problem
+    everywhere = np.tile(placement, (len(orders), 1))
+    priority = (problem.n - orders.argsort(axis=1)).astype(np.float32)
+    makespan, peak = search.simulator.evaluate(
+        everywhere, priority, decoder=decoder, threads=search.threads
+    )
+    search.evaluations += len(orders)
+    excess = np.maximum(0, peak - problem.capacity).astype(np.float64).sum(axis=1)
+    values = {"time": makespan, "memory": peak.max(axis=1).astype(np.float64)}
+    value = values.get(problem.objective, np.full(len(orders), period))
+    first = int(np.lexsort((value, excess))[0])
+    if (excess[first], value[first]) < best(search).score:
+        search.offer(placement, orders[first], [decoder])
