@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from situate.cluster import Cluster, Device, Link
 from situate.errors import SituateError
 from situate.graph import Graph, Op, Tensor
-from situate.problem import RULES, Problem, Rules
+from situate.problem import OBJECTIVES, RULES, Problem, Rules
 
 KINDS = ("gpu", "gpu", "cpu")
 UNPLACEABLE = ("no device", "more than any device", "pinned to two devices")
@@ -32,8 +33,26 @@ def random_problem(seed: int) -> Problem:
     rng = np.random.default_rng(seed)
     while True:
         try:
-            cluster = _cluster(rng)
-            return Problem(_graph(rng, cluster), cluster, rules=_rules(rng))
+            cluster = _cluster(rng, int(_one_of(rng, 1, 2, 2, 3, 4, 5)))
+            ops = min(int(rng.integers(1, 41)), int(rng.integers(1, 41)))
+            return Problem(_graph(rng, cluster, ops), cluster, rules=_rules(rng))
+        except SituateError as error:
+            if not any(why in str(error) for why in UNPLACEABLE):
+                raise
+
+
+def small_problem(seed: int) -> Problem:
+    """A problem of 2 to 7 ops on 1 to 3 devices, of which most hold only a part of what there is.
+
+    All objectives and all named rules take turns from seed to seed.
+    """
+    rng = np.random.default_rng((seed, 1))
+    objective, rules = OBJECTIVES[seed % 3], [*RULES.values()][seed // 3 % 4]
+    while True:
+        try:
+            cluster = _cluster(rng, int(_one_of(rng, 1, *[2] * 5, *[3] * 5)))
+            graph = _graph(rng, cluster, int(_one_of(rng, 2, 3, 4, 5, 5, 6, 6, 6, 7, 7, 7)))
+            return Problem(graph, _tight(rng, cluster, graph), objective, rules)
         except SituateError as error:
             if not any(why in str(error) for why in UNPLACEABLE):
                 raise
@@ -74,8 +93,22 @@ def _rules(rng: Generator) -> Rules:
     return Rules("drawn", transfers, bool(rng.random() < 0.6), memory)
 
 
-def _cluster(rng: Generator) -> Cluster:
-    d = int(_one_of(rng, 1, 2, 2, 3, 4, 5))
+def _tight(rng: Generator, cluster: Cluster, graph: Graph) -> Cluster:
+    """The cluster with devices that hold so many parts of all bytes, two in five without limit."""
+    total = sum(op.persistent + op.workspace for op in graph.ops)
+    total += sum(tensor.size for tensor in graph.tensors)
+    limits = [
+        None if rng.random() < 0.4 else 1 + int(rng.uniform(0.1, 0.7) * total)
+        for _ in cluster.devices
+    ]
+    devices = [
+        structs.replace(device, memory=limit)
+        for device, limit in zip(cluster.devices, limits, strict=True)
+    ]
+    return replace(cluster, devices=tuple(devices))
+
+
+def _cluster(rng: Generator, d: int) -> Cluster:
     devices = tuple(
         Device(
             f"d{i}",
@@ -108,8 +141,7 @@ def _link(rng: Generator, source: str, target: str) -> Link:
     )
 
 
-def _graph(rng: Generator, cluster: Cluster) -> Graph:
-    n = min(int(rng.integers(1, 41)), int(rng.integers(1, 41)))
+def _graph(rng: Generator, cluster: Cluster, n: int) -> Graph:
     draw_seconds = _whole_seconds if rng.random() < 0.5 else _real_seconds
     position = rng.permutation(n)
     ops = tuple(_op(rng, f"op{j}", cluster, draw_seconds) for j in range(n))

@@ -1,16 +1,18 @@
-"""The best value there is, by looking at every placement and every topological order."""
+"""The best value there is, by looking at every placement and every order, or every topological one."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import product
+from functools import cache
+from itertools import permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
 from situate.decoding import priority_of
+from situate.evaluators.calls import schedule_calls
 from situate.evaluators.simulator import Simulator, core_problem
 from situate.problem import Problem
 
@@ -18,9 +20,97 @@ MANY = 20_000
 """Decisions above which there are too many to look at."""
 
 
+def optimum(problem: Problem) -> float:
+    """The smallest value of the objective over all feasible placements, orders and decoders, also
+    orders in which an op stands before what it reads; infinite where nothing fits.
+
+    Placements that are no better than the best in any order are passed over.
+    """
+    best, simulator, placements = math.inf, Simulator(problem), _placements(problem)
+    least = [_least(problem, simulator, placement) for placement in placements]
+    for i in np.argsort(least, kind="stable").tolist():
+        if least[i] < best:
+            best = min(best, _best_of(problem, simulator, placements[i], least[i]))
+    return best
+
+
+def _least(problem: Problem, simulator: Simulator, placement: NDArray[np.int32]) -> float:
+    """No order gives the placement a smaller value; infinite where it fits in none."""
+    held = np.bincount(placement, problem.persistent, minlength=problem.d)
+    need = np.maximum.reduce(
+        [held, *(_beside(problem, placement, op, held) for op in range(problem.n))]
+    )
+    if (need > problem.capacity).any():
+        return math.inf
+    if problem.objective == "memory":
+        return float(need.max())
+    if problem.objective == "throughput":
+        in_any_order = np.zeros(problem.n, np.float32)
+        return simulator.schedule(placement, in_any_order).period(problem)
+    if problem.transfers == "atomic":
+        return schedule_calls(problem, placement).makespan
+    seconds = problem.seconds[np.arange(problem.n), placement]
+    load = np.bincount(placement, seconds, minlength=problem.d).max()
+    return max(float(load), _longest_path(problem, placement)) * (1 - 1e-9)
+
+
+def _beside(
+    problem: Problem, placement: NDArray[np.int32], op: int, held: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(d,) held, and where an op that takes time runs also what it reads, makes and works with."""
+    if problem.rules.memory == "persistent" or problem.seconds[op].min() < 1e-9:
+        return held
+    readers = np.split(problem.consumers, problem.consumer_start[1:-1])
+    own = [
+        size
+        for size, made_by, read_by, resident in zip(
+            problem.size, problem.producer, readers, problem.resident, strict=True
+        )
+        if not resident and (made_by == op or op in read_by)
+    ]
+    on_its_device = np.arange(problem.d) == placement[op]
+    return held + on_its_device * (problem.workspace[op] + sum(own))
+
+
+def _longest_path(problem: Problem, placement: NDArray[np.int32]) -> float:
+    """Seconds until the last op ends where devices and channels are always free."""
+    start = np.zeros(problem.n)
+    for op in problem.graph.order:
+        end = start[op] + problem.seconds[op, placement[op]]
+        for tensor in np.flatnonzero(problem.producer == op).tolist():
+            first, last = problem.consumer_start[tensor : tensor + 2]
+            for reader in problem.consumers[first:last].tolist():
+                moved = problem.transfer_time(tensor, placement[op], placement[reader])
+                start[reader] = max(start[reader], end + moved)
+    return float((start + problem.seconds[np.arange(problem.n), placement]).max())
+
+
+def _best_of(
+    problem: Problem, simulator: Simulator, placement: NDArray[np.int32], least: float
+) -> float:
+    """The smallest value of a placement over the orders in which it fits."""
+    if problem.transfers == "atomic":
+        return least
+    orders, best = _priorities(problem.n), math.inf
+    everywhere = np.tile(placement, (len(orders), 1))
+    for decoder in ("eager", "serial"):
+        makespan, peak = simulator.evaluate(everywhere, orders, decoder=decoder, threads=1)
+        largest, same = peak.max(axis=1).astype(float), np.full(len(orders), least)
+        value = {"time": makespan, "memory": largest, "throughput": same}[problem.objective]
+        fits = (peak <= problem.capacity).all(axis=1)
+        best = min(best, float(value[fits].min(initial=math.inf)))
+    return best
+
+
+@cache
+def _priorities(n: int) -> NDArray[np.float32]:
+    """(n!, n) of all orders."""
+    return np.array(list(permutations(range(n))), np.float32)
+
+
 def best_values(problem: Problem) -> dict[str, float] | None:
-    """The smallest value of each objective over all feasible decisions and both decoders, infinite
-    where nothing fits; None where there are too many decisions."""
+    """The smallest value of each objective over all feasible placements, topological orders and both
+    decoders, infinite where nothing fits; None where there are too many decisions."""
     placements, orders = _placements(problem), _orders(problem)
     if orders is None or len(placements) * len(orders) > MANY:
         return None

@@ -59,24 +59,53 @@ def _least_makespans(problem: Problem, placements: Placements) -> Floats:
 
 
 def _least_peaks(problem: Problem, placements: Placements) -> NDArray[np.int64]:
-    """(k, d) what devices hold for the whole step, and what an op that takes time needs beside it:
-    its inputs, its outputs and its workspace."""
+    """(k, d) what devices hold for the whole step, and beside it what is there while an op runs that
+    takes time: its inputs, its outputs and its workspace, and what others before it have made for
+    others behind it on the same device."""
     every = np.arange(len(placements))
     held = np.zeros((len(placements), problem.d), np.int64)
     for op in range(problem.n):
         held[every, placements[:, op]] += problem.persistent[op]
     if problem.rules.memory == "persistent":
         return held
-    peak = held.copy()
-    own = np.where(problem.resident == 1, 0, problem.size)
+    peak, before = held.copy(), _before(problem)
     for op in np.flatnonzero(takes_time(problem)).tolist():
         here = placements[:, op]
-        need = held[every, here] + problem.workspace[op] + own[problem.producer == op].sum()
-        for tensor in _inputs(problem, op):
-            away = placements[:, problem.producer[tensor]] != here
-            need += np.where(away, problem.size[tensor], own[tensor])
+        need = held[every, here] + problem.workspace[op]
+        for tensor in range(len(problem.size)):
+            need += _live(problem, tensor, op, placements, before)
         peak[every, here] = np.maximum(peak[every, here], need)
     return peak
+
+
+def _live(
+    problem: Problem, tensor: int, op: int, placements: Placements, before: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """(k,) bytes of a tensor that are on the device of an op while that runs, in any schedule."""
+    first, last = problem.consumer_start[tensor : tensor + 2]
+    producer, readers = problem.producer[tensor], problem.consumers[first:last]
+    here, size = placements[:, op], problem.size[tensor]
+    at_home = (placements[:, producer] == here) & (problem.resident[tensor] == 0)
+    if producer == op:
+        return np.where(at_home, size, 0)
+    if op in readers:
+        return np.where(at_home | (placements[:, producer] != here), size, 0)
+    if not before[producer, op]:
+        return np.zeros(len(placements), np.int64)
+    behind = readers[before[op, readers]]
+    wanted = (placements[:, behind] == here[:, None]).any(axis=1) | (problem.output[tensor] == 1)
+    return np.where(at_home & wanted, size, 0)
+
+
+def _before(problem: Problem) -> NDArray[np.bool_]:
+    """(n, n) whether an op must have ended when another starts."""
+    before = np.zeros((problem.n, problem.n), np.bool_)
+    for op in problem.graph.order:
+        for tensor in _inputs(problem, op):
+            producer = problem.producer[tensor]
+            before[:, op] |= before[:, producer]
+            before[producer, op] = True
+    return before
 
 
 def _inputs(problem: Problem, op: int) -> Iterator[int]:
