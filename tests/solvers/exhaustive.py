@@ -1,4 +1,4 @@
-"""The best value there is, by looking at every placement and every order, or every topological one."""
+"""The best value there is, by looking at every placement and every order."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def _priorities(n: int) -> NDArray[np.float32]:
 
 
 def best_values(problem: Problem) -> dict[str, float] | None:
-    """The smallest value of each objective over all feasible placements, topological orders and both
-    decoders, infinite where nothing fits; None where there are too many decisions."""
+    """The smallest value of each objective over all feasible placements, topological orders and
+    both decoders, infinite where nothing fits; None where there are too many decisions."""
     placements, orders = _placements(problem), _orders(problem)
     if orders is None or len(placements) * len(orders) > MANY:
         return None

@@ -37,22 +37,32 @@ class Lateness:
         """
         place = np.empty(len(order))
         place[order] = np.arange(len(order))
-        key = place.copy()
-        key[self._producer] = np.inf
+        first_use = self.first_use(place)
+        return np.lexsort((place, self.without_data, first_use)).astype(np.int32)
+
+    def first_use(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Places (n,) of the first ops, of those that data reaches, for which the ops that it does
+        not reach are run; of all other ops, and of those that nothing reads, their own."""
+        found = place.copy()
+        found[self._producer] = np.inf
         while True:
-            before = key.copy()
-            np.minimum.at(key, self._producer, key[self._reader])
-            if np.array_equal(key, before):
-                return np.lexsort((place, self.without_data, key)).astype(np.int32)
+            before = found.copy()
+            np.minimum.at(found, self._producer, found[self._reader])
+            if np.array_equal(found, before):
+                return found
 
     def _fed(self, problem: Problem) -> NDArray[np.bool_]:
-        """(n,) whether data reaches an op. It enters by ops of the kind `input`, or in graphs
-        without any by ops that read nothing and hold nothing for the whole step."""
+        """(n,) whether data reaches an op. It enters by ops of the kind `input`; in graphs without
+        any by ops that read nothing and hold nothing for the whole step; and where there are no
+        such ops either, by all that read something."""
         fed = np.array([op.kind == "input" for op in problem.graph.ops])
+        reads = np.zeros(problem.n, np.bool_)
+        reads[self._reader] = True
         if not fed.any():
-            fed = problem.persistent == 0
-            fed[self._reader] = False
+            fed = ~reads & (problem.persistent == 0)
             fed[problem.producer[problem.resident == 1]] = False
+        if not fed.any():
+            fed = reads
         readers: list[list[int]] = [[] for _ in range(problem.n)]
         for producer, reader in zip(self._producer.tolist(), self._reader.tolist(), strict=True):
             readers[producer].append(reader)

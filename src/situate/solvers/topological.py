@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from situate.problem import UNLIMITED, Problem
 from situate.solvers.expert import accelerators
+from situate.solvers.late import Lateness
 from situate.solvers.search import Placement, Search
 
 
@@ -68,13 +69,15 @@ def _bytes_of_units(problem: Problem) -> NDArray[np.float64]:
 
 
 def _order_of_use(problem: Problem) -> list[int]:
-    """Topological order in which a parameter comes just before its first reader."""
-    place = np.empty(problem.n)
+    """Topological order in which a parameter, and what is made of parameters alone, comes just
+    before its first reader."""
+    place, late = np.empty(problem.n), Lateness(problem)
     place[list(problem.graph.order)] = np.arange(problem.n)
+    own_use = late.first_use(place)
     first_use = np.full(problem.n, np.inf)
     readers = np.repeat(problem.producer, np.diff(problem.consumer_start))
-    np.minimum.at(first_use, readers, place[problem.consumers])
-    source = np.ones(problem.n, bool)
-    source[problem.consumers] = False
-    key = np.where(source & np.isfinite(first_use), first_use - 0.5, place)
+    np.minimum.at(first_use, readers, own_use[problem.consumers])
+    early = late.without_data.copy()
+    early[np.setdiff1d(np.arange(problem.n), problem.consumers)] = True
+    key = np.where(early & np.isfinite(first_use), first_use - 0.5, place)
     return [int(op) for op in np.argsort(key, kind="stable")]

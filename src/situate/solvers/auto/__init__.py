@@ -130,7 +130,9 @@ def _offer_shortest_step(search: Search) -> None:
     finally:
         search.evaluations += for_time.evaluations
         found = best(for_time)
-        search.offer(found.placement, order_of(search.problem, found.schedule))
+        offered = search.offer(found.placement, order_of(search.problem, found.schedule))
+        if found.feasible and not offered.feasible:
+            search.offer(found.placement, found.order)
 
 
 def _ordered(problem: Problem) -> bool:

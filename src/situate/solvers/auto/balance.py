@@ -72,12 +72,16 @@ class _Chains:
                 self._weigh(chain, self._decoded(placement))
 
     def _decoded(self, placement: Placement) -> Found:
-        """In the order of the graph and, where orders count, in that of the best plan."""
-        search = self._search
+        """In the order of the graph and, where orders count, in that of the best plan: as its ops
+        start and, where it does not fit so, as they were ranked."""
+        search, known = self._search, best(self._search)
         orders = [np.array(search.problem.graph.order, np.int32)]
         if self._weighs:
-            orders.append(order_of(search.problem, best(search).schedule))
-        return min((search.offer(placement, order) for order in orders), key=lambda f: f.score)
+            orders += [order_of(search.problem, known.schedule)]
+        found = [search.offer(placement, order) for order in orders]
+        if self._weighs and not any(each.feasible for each in found):
+            found += [search.offer(placement, known.order)]
+        return min(found, key=lambda each: each.score)
 
     def _weigh(self, chain: int, found: Found) -> None:
         if self._weighs:

@@ -55,13 +55,13 @@ def _least_makespans(problem: Problem, placements: Placements) -> Floats:
             start = np.maximum(start, end[:, producer] + _moves(problem, tensor)[there, here])
         end[:, op] = start + problem.seconds[op, here]
         load[every, here] += problem.seconds[op, here]
-    return np.maximum(end.max(axis=1), load.max(axis=1))
+    return np.asarray(np.maximum(end.max(axis=1), load.max(axis=1)))
 
 
 def _least_peaks(problem: Problem, placements: Placements) -> NDArray[np.int64]:
-    """(k, d) what devices hold for the whole step, and beside it what is there while an op runs that
-    takes time: its inputs, its outputs and its workspace, and what others before it have made for
-    others behind it on the same device."""
+    """(k, d) what devices hold for the whole step, and what is there beside it while an op runs
+    that takes time: its inputs, its outputs and its workspace, and what others before it have made
+    for others behind it on the same device."""
     every = np.arange(len(placements))
     held = np.zeros((len(placements), problem.d), np.int64)
     for op in range(problem.n):
