@@ -267,34 +267,40 @@ class Search:
     ) -> Found:
         """The best of a decision by these decoders.
 
-        Where it does not fit, or memory is what is sought, also by all others, and by each in the
-        order in which what depends on weights alone is late.
+        Where only its memory is in the way, or memory is what is sought, also by all others, and
+        by each in the order in which what depends on weights alone is late.
         """
         found = [self._decode(placement, order, by) for by in decoders]
         if self._memory_counts(found):
-            found += [self._decode(placement, order, by) for by in self._others(decoders)]
-        if self._memory_counts(found) and len(late := self._late_order(order)):
+            others = [by for by in self.decoders if by not in decoders]
+            found += [self._decode(placement, order, by) for by in others]
+        if self._memory_counts(found) and self._lateness_helps(found):
+            late = self._lateness.order(order)
             found += [self._decode(placement, late, by) for by in self.decoders]
         self.evaluations += len(found)
         return min(found, key=lambda f: f.score)
 
     def _memory_counts(self, found: list[Found]) -> bool:
-        """Whether a plan that holds less would be better than these."""
+        """Whether these would be better than the best if they held less."""
         if self.problem.rules.memory == "persistent" or "calls" in self.decoders:
             return False
-        return self.problem.objective == "memory" or all(f.excess for f in found)
+        least = min(found, key=lambda f: f.score)
+        if self.problem.objective == "memory" or self.best is None:
+            return self.problem.objective == "memory" or least.excess > 0
+        return least.excess > 0 and (self.best.excess > 0 or least.value < self.best.value)
 
-    def _others(self, decoders: Sequence[DecoderName]) -> list[DecoderName]:
-        return [by for by in self.decoders if by not in decoders]
+    def _lateness_helps(self, found: list[Found]) -> bool:
+        """Whether these may be better than the best if ops that depend on weights alone are late,
+        which takes at most the bytes off that those make."""
+        saved, least = self._lateness.size, min(found, key=lambda f: f.score)
+        if self.best is None or saved == 0:
+            return saved > 0
+        value = least.value - saved if self.problem.objective == "memory" else -np.inf
+        return (max(0, least.excess - saved), value) < self.best.score
 
     @cached_property
     def _lateness(self) -> Lateness:
         return Lateness(self.problem)
-
-    def _late_order(self, order: Order) -> Order:
-        """See `Lateness`; empty where that changes nothing."""
-        late = self._lateness.order(order)
-        return late[:0] if np.array_equal(late, order) else late
 
     def _decode(self, placement: Placement, order: Order, decoder: DecoderName) -> Found:
         [placement] = self._restrictions.check(placement[None], lambda _: "")
