@@ -60,16 +60,16 @@ def _beside(
     """(d,) held, and where an op that takes time runs also what it reads, makes and works with."""
     if problem.rules.memory == "persistent" or problem.seconds[op].min() < 1e-9:
         return held
-    readers = np.split(problem.consumers, problem.consumer_start[1:-1])
-    own = [
-        size
-        for size, made_by, read_by, resident in zip(
-            problem.size, problem.producer, readers, problem.resident, strict=True
-        )
-        if not resident and (made_by == op or op in read_by)
-    ]
+    touched = [t for t in range(len(problem.size)) if _touches(problem, op, t)]
+    own = [problem.size[t] for t in touched if not problem.resident[t]]
     on_its_device = np.arange(problem.d) == placement[op]
     return held + on_its_device * (problem.workspace[op] + sum(own))
+
+
+def _touches(problem: Problem, op: int, tensor: int) -> bool:
+    """Whether the op makes or reads the tensor."""
+    first, last = problem.consumer_start[tensor : tensor + 2]
+    return problem.producer[tensor] == op or op in problem.consumers[first:last]
 
 
 def _longest_path(problem: Problem, placement: NDArray[np.int32]) -> float:

@@ -1,0 +1,102 @@
+"""Small problems, of which every decision is looked at."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from situate.cluster import Cluster, Device, Link
+from situate.graph import Graph, Op, Tensor
+from situate.problem import Problem
+from situate.result import Result
+from situate.solvers import solve
+from situate.solvers.auto.small import MOST_OPS, look_at_all
+from situate.solvers.search import Search
+from tests.oracle.problems import small_problem
+from tests.solvers.exhaustive import optimum
+from tests.solvers.families import apart, chain, devices
+
+PLENTY = 100_000
+"""Evaluations."""
+
+
+def _solved(problem: Problem, evaluations: int = PLENTY) -> Result:
+    result = solve(problem, evaluations=evaluations)
+    result.schedule.verify(problem, allow_overflow=not result.feasible)
+    return result
+
+
+def _agree(result: Result) -> bool:
+    best = optimum(result.problem)
+    if not result.feasible:
+        return best == math.inf
+    return math.isclose(result.value, best, rel_tol=1e-12) and result.lower_bound <= best
+
+
+@pytest.mark.parametrize("kind", range(12))
+def test_it_agrees_with_brute_force(kind: int) -> None:
+    """On all of these; of 100 problems of up to seven ops it may miss one."""
+    for seed in range(kind, 24, 12):
+        assert _agree(_solved(small_problem(seed))), seed
+
+
+@pytest.mark.parametrize("seed", [1, 32, 62, 84, 116])
+def test_it_finds_what_fits_in_few_orders_only(seed: int) -> None:
+    """The optimum is by the serial decoder, in orders that put off what is not yet needed."""
+    result = _solved(small_problem(seed))
+    assert result.feasible
+    assert _agree(result)
+
+
+def _steady(cluster: Cluster) -> Problem:
+    """The last op takes no time. What the second makes is too large for its device, and takes no
+    memory if it is made at the instant at which the last op has all else."""
+    ops = [Op("far", seconds={"*": 1.0}, device="d0"), Op("large", seconds={"*": 0.0}, device="d1")]
+    ops += [Op("join", seconds={"*": 0.0}, device="d1")]
+    tensors = (Tensor("t", 0, 2, (2,)), Tensor("u", 1, 9, (2,)))
+    return Problem(Graph("steady", tuple(ops), tensors), cluster, "throughput")
+
+
+def test_a_plan_for_throughput_fits_by_the_serial_decoder_alone() -> None:
+    pair = (Device("d0", "gpu"), Device("d1", "gpu", memory=4))
+    cluster = Cluster("pair", pair, (Link("*", "*", 1.0),), transfers="blocking")
+    result = _solved(_steady(cluster))
+    assert result.feasible
+    assert (result.decoder, result.value) == ("serial", 3)
+
+
+def _begun(problem: Problem, **budget: Any) -> Search:
+    """A search that knows one plan."""
+    limits = {"time_limit": None, "evaluations": None} | budget
+    search = Search(problem, 0.0, seed=0, threads=1, on_progress=None, **limits)
+    first = problem.allowed.argmax(axis=1)[problem.unit].astype(np.int32)
+    search.offer(first, np.array(problem.graph.order, np.int32))
+    return search
+
+
+def test_it_ends_when_nothing_better_is_left() -> None:
+    result = _solved(small_problem(32), 10**9)
+    assert not result.optimal
+    assert result.evaluations < 10**6
+
+
+def test_with_too_few_evaluations_nothing_is_looked_at() -> None:
+    search = _begun(small_problem(32), evaluations=500)
+    before = search.evaluations
+    assert not look_at_all(search)
+    assert search.evaluations == before
+
+
+def test_larger_problems_are_left_to_the_search() -> None:
+    assert not look_at_all(_begun(Problem(chain(MOST_OPS + 1), devices(1, 1))))
+    assert not look_at_all(_begun(Problem(chain(7), devices(*[1] * 9))))
+
+
+def test_the_clock_ends_it() -> None:
+    seconds = [1.0, 1.1, 1.2, 1.3, 1.7, 1.9, 2.3]
+    problem = Problem(apart(7, seconds=seconds), devices(1, 1, 2))
+    assert not look_at_all(_begun(problem, time_limit=0.0))
+    assert look_at_all(_begun(problem))
