@@ -30,6 +30,12 @@ Placement = NDArray[np.int32]
 REMEMBERED = 9
 """Of so many offers the median is what the next one is expected to take."""
 
+NEAR = 1.25
+"""A plan whose peak is so many times that of the best is no better by another decoder."""
+
+LITTLE = 1e-3
+"""Part of the largest peak that is not worth another order."""
+
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -281,20 +287,25 @@ class Search:
         return min(found, key=lambda f: f.score)
 
     def _memory_counts(self, found: list[Found]) -> bool:
-        """Whether these would be better than the best if they held less."""
+        """Whether these may be better than the best if they held less."""
+        by_memory = self.problem.objective == "memory"
         if self.problem.rules.memory == "persistent" or "calls" in self.decoders:
             return False
         least = min(found, key=lambda f: f.score)
-        if self.problem.objective == "memory" or self.best is None:
-            return self.problem.objective == "memory" or least.excess > 0
-        return least.excess > 0 and (self.best.excess > 0 or least.value < self.best.value)
+        if not least.excess and not by_memory:
+            return False
+        if self.best is None or not self.best.feasible:
+            return True
+        return least.value < self.best.value * (NEAR if by_memory else 1.0)
 
     def _lateness_helps(self, found: list[Found]) -> bool:
         """Whether these may be better than the best if ops that depend on weights alone are late,
         which takes at most the bytes off that those make."""
         saved, least = self._lateness.size, min(found, key=lambda f: f.score)
-        if self.best is None or saved == 0:
-            return saved > 0
+        if saved <= LITTLE * least.schedule.peak.max():
+            return False
+        if self.best is None:
+            return True
         value = least.value - saved if self.problem.objective == "memory" else -np.inf
         return (max(0, least.excess - saved), value) < self.best.score
 
