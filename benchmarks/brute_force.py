@@ -11,6 +11,8 @@ import argparse
 import math
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import situate
 from benchmarks.record import Row, Target, record
@@ -30,10 +32,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--problems", type=int, default=2000)
     parser.add_argument("--first", type=int, default=0, help="seed of the first problem")
     parser.add_argument("--time-limit", type=float, default=1.0, help="seconds of `auto` for each")
-    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1, help="problems at once, a thread each")
     options = parser.parse_args(arguments)
-    rows = [_row(seed, options) for seed in range(options.first, options.first + options.problems)]
+    seeds = range(options.first, options.first + options.problems)
+    with ProcessPoolExecutor(options.processes) as pool:
+        rows = list(pool.map(partial(_row, options=options), seeds, chunksize=10))
     tables = {"by kind": list(_by_kind(rows)), "missed": [row for row in rows if row["missed"]]}
     record("brute_force", tables, _targets(rows), options=options)
 
@@ -43,9 +47,7 @@ def _row(seed: int, options: argparse.Namespace) -> Row:
     problem = small_problem(seed)
     best = optimum(problem)
     begin = time.perf_counter()
-    found = situate.solve(
-        problem, time_limit=options.time_limit, seed=options.seed, threads=options.threads
-    )
+    found = situate.solve(problem, time_limit=options.time_limit, seed=options.seed, threads=1)
     seconds = time.perf_counter() - begin
     found.schedule.verify(problem, allow_overflow=not found.feasible)
     value = found.value if found.feasible else math.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from situate.cluster import Cluster, Device, Link
 from situate.errors import SituateError
-from situate.graph import Graph, Op
+from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
 from situate.result import Progress
 from situate.solvers.search import Found, Search
@@ -41,6 +42,45 @@ def test_both_decoders_count_as_evaluations() -> None:
     search.offer(*_on(0, 0, 0, 0))
     search.offer(*_on(0, 0, 0, 0), ["eager"])
     assert search.evaluations == 3
+
+
+def _late() -> tuple[Problem, np.ndarray]:
+    """Both make the large tensor only when the small one has come; the eager decoder does not."""
+    ops = [Op("far", seconds={"*": 1.0}, device="d0"), Op("large", seconds={"*": 0.0}, device="d1")]
+    ops += [Op("join", seconds={"*": 0.0}, device="d1")]
+    tensors = (Tensor("t", 0, 2, (2,)), Tensor("u", 1, 9, (2,)))
+    cluster = devices(1, 1, memory=4, transfers="blocking")
+    return Problem(Graph("late", tuple(ops), tensors), cluster), np.array([0, 2, 1], np.int32)
+
+
+@pytest.mark.parametrize("objective", ["time", "throughput", "memory"])
+def test_what_does_not_fit_by_one_decoder_is_heard_by_all(objective: Any) -> None:
+    problem, order = _late()
+    search = _search(replace(problem, objective=objective))
+    found = search.offer(np.array([0, 1, 1], np.int32), order, ["eager"])
+    assert (found.decoder, found.feasible) == ("serial", True)
+
+
+def test_what_fits_or_is_too_slow_anyway_is_heard_once() -> None:
+    problem, order = _late()
+    search = _search(problem)
+    search.offer(np.array([0, 1, 1], np.int32), order, ["serial"])
+    assert search.evaluations == 1
+    assert search.best is not None
+    again = _search(problem)
+    again.best = replace(search.best, value=0.5)
+    assert not again.offer(np.array([0, 1, 1], np.int32), order, ["eager"]).feasible
+    assert again.evaluations == 1
+
+
+def test_one_device_is_preferred_by_any_decoder_within_the_margin() -> None:
+    problem, order = _late()
+    search = _search(problem)
+    search.offer(np.array([0, 1, 1], np.int32), order, ["serial"])
+    assert search.best is not None
+    search.best = replace(search.best, value=1.0)
+    search.prefer([np.array([0, 1, 1], np.int32)], order, 5.0)
+    assert search.best.value == 3
 
 
 def test_a_second_order_is_heard_with_every_placement() -> None:

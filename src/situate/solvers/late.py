@@ -57,16 +57,15 @@ class Lateness:
 
     def _fed(self, problem: Problem) -> NDArray[np.bool_]:
         """(n,) whether data reaches an op. It enters by ops of the kind `input`; in graphs without
-        any by ops that read nothing and hold nothing for the whole step; and where there are no
-        such ops either, by all that read something."""
+        any by ops that read nothing and hold nothing for the whole step; where there are no such
+        ops either, anywhere."""
         fed = np.array([op.kind == "input" for op in problem.graph.ops])
-        reads = np.zeros(problem.n, np.bool_)
-        reads[self._reader] = True
         if not fed.any():
-            fed = ~reads & (problem.persistent == 0)
+            fed = problem.persistent == 0
+            fed[self._reader] = False
             fed[problem.producer[problem.resident == 1]] = False
         if not fed.any():
-            fed = reads
+            return ~fed
         readers: list[list[int]] = [[] for _ in range(problem.n)]
         for producer, reader in zip(self._producer.tolist(), self._reader.tolist(), strict=True):
             readers[producer].append(reader)

@@ -242,7 +242,8 @@ class Search:
 
     def prefer(self, placements: Sequence[Placement], order: Order, margin: float) -> None:
         """Take the best of these if it fits and is worse than what is known by `margin` at most."""
-        found = [self._decoded(placement, order, self.decoders[:1]) for placement in placements]
+        first = self.decoders[:1]
+        found = [self._decoded(placement, order, first, margin) for placement in placements]
         best = min(found, key=lambda f: f.score, default=None)
         if best and self.best and best.feasible and best.value <= self.best.value + margin:
             self.best = best
@@ -269,25 +270,30 @@ class Search:
         )
 
     def _decoded(
-        self, placement: Placement, order: Order, decoders: Sequence[DecoderName]
+        self,
+        placement: Placement,
+        order: Order,
+        decoders: Sequence[DecoderName],
+        margin: float = 0.0,
     ) -> Found:
         """The best of a decision by these decoders.
 
         Where only its memory is in the way, or memory is what is sought, also by all others, and
-        by each in the order in which what depends on weights alone is late.
+        by each in the order in which what depends on weights alone is late. A plan that is worse
+        than the best by `margin` at most may be wanted too.
         """
         found = [self._decode(placement, order, by) for by in decoders]
-        if self._memory_counts(found):
+        if self._memory_counts(found, margin):
             others = [by for by in self.decoders if by not in decoders]
             found += [self._decode(placement, order, by) for by in others]
-        if self._memory_counts(found) and self._lateness_helps(found):
+        if self._memory_counts(found, margin) and self._lateness_helps(found):
             late = self._lateness.order(order)
             found += [self._decode(placement, late, by) for by in self.decoders]
         self.evaluations += len(found)
         return min(found, key=lambda f: f.score)
 
-    def _memory_counts(self, found: list[Found]) -> bool:
-        """Whether these may be better than the best if they held less."""
+    def _memory_counts(self, found: list[Found], margin: float) -> bool:
+        """Whether these may be wanted if they held less."""
         by_memory = self.problem.objective == "memory"
         if self.problem.rules.memory == "persistent" or "calls" in self.decoders:
             return False
@@ -296,7 +302,7 @@ class Search:
             return False
         if self.best is None or not self.best.feasible:
             return True
-        return least.value < self.best.value * (NEAR if by_memory else 1.0)
+        return least.value < self.best.value * (NEAR if by_memory else 1.0) + margin
 
     def _lateness_helps(self, found: list[Found]) -> bool:
         """Whether these may be better than the best if ops that depend on weights alone are late,

@@ -103,8 +103,9 @@ def test_there_is_a_line_of_all_units_and_one_of_each_phase() -> None:
 
 def test_only_a_plan_that_fits_is_shifted() -> None:
     search = searched(chain(memory=2), [0, 0, 0, 1, 1, 1, 1, 1])
+    before = search.evaluations
     move_critical(search, phase_lines(search.problem))
-    assert search.evaluations == 1
+    assert search.evaluations == before
 
 
 def test_a_share_of_the_budget_ends_it() -> None:
