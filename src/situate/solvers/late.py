@@ -23,9 +23,10 @@ class Lateness:
     """
 
     def __init__(self, problem: Problem) -> None:
-        self._producer = np.repeat(problem.producer, np.diff(problem.consumer_start))
-        self._reader = problem.consumers
-        self.without_data = ~self._fed(problem)
+        producer = np.repeat(problem.producer, np.diff(problem.consumer_start))
+        rising = np.argsort(producer, kind="stable")
+        self._producer, self._reader = producer[rising], problem.consumers[rising]
+        self.without_data = self._without_data(problem)
         made = self.without_data[problem.producer] & (problem.resident == 0)
         self.size = int(problem.size[made].sum())
         between = self.without_data[self._producer]
@@ -55,21 +56,26 @@ class Lateness:
             if np.array_equal(found, before):
                 return found
 
-    def _fed(self, problem: Problem) -> NDArray[np.bool_]:
-        """(n,) whether data reaches an op. It enters by ops of the kind `input`; in graphs without
-        any by ops that read nothing and hold nothing for the whole step; where there are no such
-        ops either, anywhere."""
-        fed = np.array([op.kind == "input" for op in problem.graph.ops])
-        if not fed.any():
-            fed = problem.persistent == 0
-            fed[self._reader] = False
-            fed[problem.producer[problem.resident == 1]] = False
-        if not fed.any():
-            return ~fed
-        readers: list[list[int]] = [[] for _ in range(problem.n)]
-        for producer, reader in zip(self._producer.tolist(), self._reader.tolist(), strict=True):
-            readers[producer].append(reader)
-        for op in problem.graph.order:
-            if fed[op]:
-                fed[readers[op]] = True
-        return fed
+    def _without_data(self, problem: Problem) -> NDArray[np.bool_]:
+        """(n,) whether all that an op reads, if anything, comes of ops that no data reaches."""
+        begins = np.searchsorted(self._producer, np.arange(problem.n + 1))
+        missing = np.bincount(self._reader, minlength=problem.n)
+        found = (missing == 0) & ~_data(problem, missing == 0)
+        reached = np.flatnonzero(found).tolist()
+        for op in reached:
+            for reader in self._reader[begins[op] : begins[op + 1]].tolist():
+                missing[reader] -= 1
+                if not missing[reader]:
+                    reached.append(reader)
+        found[reached] = True
+        return np.asarray(found)
+
+
+def _data(problem: Problem, source: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(n,) sources by which data enters: those of the kind `input`; in graphs without any, what
+    holds nothing for the whole step; where there are no such sources either, all."""
+    data = source & np.array([op.kind == "input" for op in problem.graph.ops])
+    if not data.any():
+        data = source & (problem.persistent == 0)
+        data[problem.producer[problem.resident == 1]] = False
+    return data if data.any() else source
