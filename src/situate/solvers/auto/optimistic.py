@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
-from situate.decoding import priority_of
 from situate.least_memory import takes_time
 from situate.problem import Problem
 from situate.rounding import rounding
 from situate.solvers.search import Search
+from situate.timeline import signals
 
 Placements = NDArray[np.int32]
 """(k, n) device indices."""
@@ -28,7 +28,7 @@ def least_scores(search: Search, placements: Placements) -> list[tuple[int, floa
     if problem.objective == "memory":
         value = peak.max(axis=1).astype(np.float64)
     elif problem.objective == "throughput":
-        value = _periods(search, placements)
+        value = _periods(problem, placements) * (1 - rounding(problem))
     elif problem.transfers == "atomic":
         value = np.array([_core.calls(search.simulator.core, each)[0] for each in placements])
     else:
@@ -36,11 +36,43 @@ def least_scores(search: Search, placements: Placements) -> list[tuple[int, floa
     return list(zip(excess, value.tolist(), strict=True))
 
 
-def _periods(search: Search, placements: Placements) -> Floats:
-    """(k,) seconds between steps, which no order changes."""
-    problem, priority = search.problem, priority_of(np.array(search.problem.graph.order))
-    schedules = (search.simulator.schedule(placement, priority) for placement in placements)
-    return np.array([schedule.period(problem) for schedule in schedules])
+def _periods(problem: Problem, placements: Placements) -> Floats:
+    """(k,) seconds between steps, which no order changes: as `Schedule.period`, of many at once."""
+    every = np.arange(len(placements))
+    load = np.zeros((len(placements), problem.d + len(problem.cluster.channels)))
+    for op in range(problem.n):
+        load[every, placements[:, op]] += problem.seconds[op, placements[:, op]]
+    occupies = ~signals(problem) | (problem.transfers == "atomic")
+    for tensor in np.flatnonzero(occupies).tolist():
+        _add_transfers(problem, tensor, placements, load)
+    return np.asarray(load.max(axis=1))
+
+
+def _add_transfers(problem: Problem, tensor: int, placements: Placements, load: Floats) -> None:
+    """Add a tensor's transfers to the loads (k, d + channels) of devices, then channels."""
+    every, atomic = np.arange(len(placements)), problem.transfers == "atomic"
+    source, leaving = placements[:, problem.producer[tensor]], np.zeros(len(placements))
+    moves = _moves(problem, tensor)
+    for target in range(problem.d):
+        sent = _read_on(problem, tensor, target, placements) & (source != target)
+        seconds = np.where(sent, moves[source, target], 0.0)
+        leaving = np.maximum(leaving, seconds)
+        if problem.transfers == "blocking":
+            load[every, source] += seconds
+        if problem.transfers == "blocking" or (atomic and problem.accelerators[target]):
+            load[:, target] += seconds
+        if not atomic and problem.rules.contention:
+            load[every, problem.d + problem.channel[source, target]] += seconds
+    if atomic:
+        load[every, source] += np.where(problem.accelerators[source], leaving, 0.0)
+
+
+def _read_on(
+    problem: Problem, tensor: int, device: int, placements: Placements
+) -> NDArray[np.bool_]:
+    """(k,) whether the device has a reader of the tensor."""
+    first, last = problem.consumer_start[tensor : tensor + 2]
+    return np.asarray((placements[:, problem.consumers[first:last]] == device).any(axis=1))
 
 
 def _least_makespans(problem: Problem, placements: Placements) -> Floats:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from situate.decoding import DecoderName
 from situate.problem import Problem
+from situate.rounding import rounding
 from situate.solvers.auto.optimistic import Placements, least_scores
 from situate.solvers.auto.slices import best
 from situate.solvers.search import Placement, Search
@@ -17,7 +18,7 @@ from situate.solvers.search import Placement, Search
 MOST_OPS, MOST_PLACEMENTS = 8, 10_000
 """Problems of more are not small."""
 
-SHARE = 0.5
+SHARE = 0.7
 """Part of what is left of the budget that goes to looking at all, at most."""
 
 Orders = NDArray[np.int32]
@@ -37,18 +38,24 @@ def look_at_all(search: Search) -> bool:
         return False
     placements, orders = _placements(problem), _orders(problem)
     least = least_scores(search, placements)
-    promising = [i for i, score in enumerate(least) if score < best(search).score]
+    promising = [i for i, score in enumerate(least) if _promises(search, score)]
     if not _affordable(search, len(promising) * len(orders) * len(search.decoders)):
         return False
     end = search.left() * (1 - SHARE)
     for i in sorted(promising, key=least.__getitem__):
-        if least[i] >= best(search).score or search.proved():
+        if not _promises(search, least[i]) or search.proved():
             break
         if search.left() <= end:
             return False
         for decoder in search.decoders:
             _offer_best_order(search, placements[i], least[i][1], orders, decoder)
     return True
+
+
+def _promises(search: Search, least: tuple[int, float]) -> bool:
+    """Whether a score is better than the best by more than rounding."""
+    excess, value = best(search).score
+    return least < (excess, value * (1 - 2 * rounding(search.problem)))
 
 
 def _affordable(search: Search, evaluations: int) -> bool:
