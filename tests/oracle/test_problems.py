@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.oracle.problems import random_decision, random_problem
+from situate.problem import OBJECTIVES, RULES
+from tests.oracle.problems import random_decision, random_problem, small_problem
 
 PROBLEMS = [random_problem(seed) for seed in range(300)]
 
@@ -49,3 +50,19 @@ def test_decisions_respect_units_and_what_may_run_where() -> None:
     for seed, problem in enumerate(PROBLEMS):
         placement = random_decision(problem, seed).placement
         assert problem.allowed[problem.unit, placement].all()
+
+
+def test_small_problems_are_of_all_kinds() -> None:
+    small = [small_problem(seed) for seed in range(240)]
+    kinds = {(problem.objective, problem.rules) for problem in small}
+    assert kinds == {(objective, rules) for objective in OBJECTIVES for rules in RULES.values()}
+    assert {problem.n for problem in small} == set(range(2, 8))
+    assert {problem.d for problem in small} == {1, 2, 3}
+    for feature in (
+        lambda p: any(op.group for op in p.graph.ops),
+        lambda p: any(op.device for op in p.graph.ops),
+        lambda p: p.transfers == "blocking",
+        lambda p: sum(p.size) + sum(p.persistent) > min(p.capacity),
+    ):
+        assert np.mean([bool(feature(problem)) for problem in small]) > 0.05
+    assert small_problem(7).graph.hash == small[7].graph.hash
