@@ -1,0 +1,98 @@
+"""A model of a package, made small, with what a step of it is called with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+Inputs = Callable[[Any, bool], Mapping[str, Any]]
+"""From a model's configuration, and whether it trains, to named arguments."""
+
+Built = tuple[torch.nn.Module, Any, Callable[..., Any]]
+
+BATCH, LENGTH, PIXELS = 2, 16, 32
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One model.
+
+    Attributes:
+        name: what rows call it.
+        package: what is imported for it.
+        kind: what it is, in the field's words.
+        build: from whether it trains to model, inputs and loss, as `situate.capture` takes them.
+    """
+
+    name: str
+    package: str
+    kind: str
+    build: Callable[[bool], Built]
+
+
+def returned(model: torch.nn.Module, **batch: Any) -> Any:
+    """The loss that the model returns itself."""
+    return model(**batch).loss
+
+
+def squares(*outputs: str) -> Callable[..., Any]:
+    """A loss of models that return none: the mean square of what they return by these names."""
+
+    def loss(model: torch.nn.Module, **batch: Any) -> Any:
+        found = model(**batch)
+        return sum(getattr(found, name).square().mean() for name in outputs)
+
+    return loss
+
+
+def transformers_model(
+    kind: str,
+    model: str,
+    inputs: Inputs,
+    settings: Mapping[str, Any],
+    loss: Callable[..., Any] = returned,
+    name: str = "",
+) -> Configuration:
+    """A model class of transformers, its configuration made of `settings`.
+
+    Args:
+        kind: as in `Configuration`.
+        model: name of the class.
+        inputs: what a step is called with.
+        settings: of its configuration class; all else is as that class has it.
+        loss: of a training step.
+        name: by default the class's.
+    """
+
+    def build(training: bool) -> Built:
+        import transformers
+
+        made = getattr(transformers, model)
+        config = made.config_class(**settings)
+        return made(config).train(training), dict(inputs(config, training)), loss
+
+    return Configuration(name or model, "transformers", kind, build)
+
+
+def ids(vocabulary: int, *shape: int) -> torch.Tensor:
+    """Words at random; the first four stand for special ones and do not occur."""
+    return torch.randint(4, vocabulary, shape or (BATCH, LENGTH))
+
+
+def pictures(pixels: int = PIXELS, channels: int = 3) -> torch.Tensor:
+    """A batch of pictures at random."""
+    return torch.randn(BATCH, channels, pixels, pixels)
+
+
+def classes(count: int, *shape: int) -> torch.Tensor:
+    """Labels at random."""
+    return torch.randint(count, shape or (BATCH,))
+
+
+def tokenized(config: Any) -> dict[str, torch.Tensor]:
+    """What a tokenizer makes of sentences of equal length."""
+    words = ids(config.vocab_size)
+    return {"input_ids": words, "attention_mask": torch.ones_like(words)}

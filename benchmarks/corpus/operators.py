@@ -1,0 +1,43 @@
+"""What a build of torchvision lacks whose library does not load.
+
+PyPI's torchvision is built for CUDA. Beside a PyTorch for CPUs its library is not found, and
+importing it fails where it describes operators that nobody defined.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+
+import torch
+
+_SCHEMAS = (
+    "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+)
+_LIBRARY = torch.library.Library("torchvision", "FRAGMENT")
+
+
+def define() -> None:
+    """Define what is missing, where torchvision is there; to be called before it is imported."""
+    if importlib.util.find_spec("torchvision") is None:
+        return
+    for schema in _SCHEMAS:
+        if not hasattr(torch.ops.torchvision, schema.partition("(")[0]):
+            _LIBRARY.define(schema)
+    from torchvision import extension
+    from torchvision.ops import boxes
+
+    if not extension._has_ops():
+        boxes.nms = suppressed
+
+
+def suppressed(boxes: torch.Tensor, scores: torch.Tensor, iou_threshold: float) -> torch.Tensor:
+    """Non-maximum suppression: the boxes, best first, that overlap no better one by more."""
+    from torchvision.ops import box_iou
+
+    left, kept = scores.argsort(descending=True), list[torch.Tensor]()
+    while len(left):
+        kept.append(left[0])
+        overlaps = box_iou(boxes[left[:1]], boxes[left[1:]])[0]
+        left = left[1:][overlaps <= iou_threshold]
+    return torch.stack(kept) if kept else left
