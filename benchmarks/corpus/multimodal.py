@@ -425,9 +425,9 @@ def two_towers(training: bool) -> Built:
     """A ViT and a BERT whose pictures and descriptions are brought together."""
     from transformers import (
         BertConfig,
-        ViTConfig,
         VisionTextDualEncoderConfig,
         VisionTextDualEncoderModel,
+        ViTConfig,
     )
 
     both = VisionTextDualEncoderConfig.from_vision_text_configs(

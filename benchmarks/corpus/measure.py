@@ -1,0 +1,254 @@
+"""One configuration and phase, in a process of its own: what a row of the table holds."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import situate
+from benchmarks import placements
+from benchmarks.corpus.configuration import Built, Configuration
+from benchmarks.runtime_cases import cpus
+from situate.cluster import Cluster, Device, Link
+from situate.decoding import decode, order_of
+from situate.evaluators.hardware_team import DeviceProcesses
+from situate.runtime import optimizers
+from situate.runtime.equality import Equality, compare
+from situate.runtime.hardware import real_devices
+from situate.runtime.placed import place
+from situate.runtime.program import Program, capture_program
+from situate.runtime.step import PlacedStep, StartTeam
+from situate.schedule import Schedule
+from situate.writers import accelerate
+
+Row = dict[str, Any]
+Tell = Callable[[Row], None]
+"""Hands over what is known so far, so that it is there whatever becomes of the process."""
+
+OPTIMIZER = "adamw"
+SHARE = 0.7
+"""What each of the two devices of a plan has of the memory that a step takes on one."""
+EVALUATIONS = 60
+STEPS = 2
+TOLERANCE = 1e-4
+"""What `situate verify` allows where a module is captured as other ops."""
+LIMIT = 240.0
+"""Seconds for the steps of a placement."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A configuration, and whether it trains."""
+
+    configuration: Configuration
+    training: bool
+
+    @property
+    def phase(self) -> str:
+        """As rows call it."""
+        return "training" if self.training else "inference"
+
+    def build(self) -> Built:
+        """Model, inputs and loss from seed 0; the loss is None where nothing is trained."""
+        torch.manual_seed(0)
+        model, inputs, loss = self.configuration.build(self.training)
+        return model, inputs, loss if self.training else None
+
+    def run(self) -> int:
+        """Run its step by PyTorch alone: the number of its parameters."""
+        model, inputs, loss = self.build()
+        step = model if loss is None else (lambda *a, **k: loss(model, *a, **k))
+        with torch.set_grad_enabled(self.training):
+            value = step(**inputs) if isinstance(inputs, dict) else step(*inputs)
+        if self.training:
+            value.backward()
+            if not torch.isfinite(value):
+                raise ValueError(f"the loss is {value.item()}")
+        return sum(parameter.numel() for parameter in model.parameters())
+
+    def capture(self) -> situate.Graph:
+        """Its graph, as a user asks for it."""
+        return situate.capture(
+            self.build,
+            training=self.training,
+            optimizer=OPTIMIZER,
+            name=f"{self.configuration.name}:{self.phase}",
+        )
+
+    @cached_property
+    def program(self) -> Program:
+        """What every op executes, of a model that is there."""
+        model, inputs, loss = self.build()
+        return capture_program(
+            model, inputs, loss, training=self.training, optimizer=OPTIMIZER, name=self.phase
+        )
+
+
+def measure(subject: Subject, tell: Tell, seeds: int) -> None:
+    """Tell what becomes of a configuration, stage by stage.
+
+    Args:
+        subject: what is tried.
+        tell: is given the columns of each stage when they are known.
+        seeds: random placements whose steps are compared; none leaves `verify` out.
+    """
+    tell({"stage": "eager"})
+    try:
+        tell({"parameters": subject.run()})
+    except Exception as error:
+        tell({"outcome": "invalid", "message": said(error)})
+        return
+    tell({"stage": "capture"})
+    begin = time.perf_counter()
+    try:
+        graph = subject.capture()
+    except situate.SituateError as error:
+        tell({"outcome": "refused", **refusal(str(error))})
+        return
+    seconds = round(time.perf_counter() - begin, 2)
+    tell({"outcome": "captured", "ops": len(graph.ops), "capture_seconds": seconds})
+    tell({"stage": "plan"})
+    tell(_planned(graph))
+    if seeds:
+        tell({"stage": "verify"})
+        tell(_verified(subject, seeds))
+    tell({"stage": "end"})
+
+
+def said(error: BaseException) -> str:
+    """The error's class and the first line of its text."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+REMEDIES = (
+    "build call capture choose decide define feed fill fix give keep leave make move name pass "
+    "plan put register replace return run say set take try turn use write"
+)
+
+
+def refusal(message: str) -> Row:
+    """Whether a refusal names a line of code and what to do; of an exception of a library's that is
+    shown as it is, neither tells a user what to do."""
+    raw = re.search(r"\b[A-Z]\w*(Error|Exception|Exit|Warning): ", message)
+    told = re.search(rf"[:,;] ?(or |and )?({REMEDIES.replace(' ', '|')})\b", message)
+    return {
+        "message": message,
+        "names_line": bool(re.search(r"\.py:\d+: ", message)),
+        "names_remedy": bool(told and not raw),
+    }
+
+
+def two_gpus(memory: int) -> Cluster:
+    """Two equal devices of so many bytes, with the rates of a desktop GPU."""
+    devices = tuple(
+        Device(f"gpu:{k}", flops={"float32": 3e13}, bandwidth=9e11, memory=memory) for k in (0, 1)
+    )
+    return Cluster("two", devices, (Link("gpu:*", "gpu:*", 1.2e10, 1e-5),))
+
+
+def _planned(graph: situate.Graph) -> Row:
+    """A plan for two devices that are too small each, and the map for accelerate."""
+    whole = situate.Problem(graph, two_gpus(2**44))
+    alone = decode(whole, np.zeros(len(graph.ops), np.int32), whole.depth_first, "eager")
+    try:
+        problem = situate.Problem(graph, two_gpus(int(SHARE * alone.peak[0])))
+        result = situate.solve(problem, evaluations=EVALUATIONS, seed=0, threads=1)
+        result.schedule.verify(problem, allow_overflow=not result.feasible)
+    except situate.SituateError as error:
+        return {"plan_fits": False, "plan_message": str(error)}
+    return {"plan_fits": result.feasible, **_mapped(problem, result.schedule)}
+
+
+def _mapped(problem: situate.Problem, schedule: Schedule) -> Row:
+    """Whether the map's parameters, and what their updates keep, lie within the devices' memory."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            accelerate.write(problem, schedule, Path(folder) / "map.json")
+        except situate.SituateError as error:
+            return {"map": "none", "map_message": str(error)}
+    held = _held(problem, accelerate.device_map(problem, schedule))
+    message = "; ".join(str(warning.message) for warning in told)
+    within = all(held.get(k, 0) <= problem.capacity[k] for k in range(problem.d))
+    owned = " bytes" in message or "memory" in message
+    return {
+        "map": "within memory" if within else "said not to be" if owned else "beyond memory",
+        "map_shares": [round(held.get(k, 0) / sum(held.values()), 3) for k in range(problem.d)],
+        "map_message": message,
+    }
+
+
+def _held(problem: situate.Problem, found: dict[str, Any]) -> dict[Any, int]:
+    """Persistent bytes by place, every op's where the map has its module."""
+    held: dict[Any, int] = {}
+    for op in problem.graph.ops:
+        path = op.module
+        while path not in found and path:
+            path = path.rpartition(".")[0]
+        where = found.get(path, 0)
+        held[where] = held.get(where, 0) + op.persistent
+    return held if sum(held.values()) else {0: 1}
+
+
+def _verified(subject: Subject, seeds: int) -> Row:
+    """Steps of random placements on two CPU devices against the unplaced ones."""
+    cluster = replace(cpus(2), name="two")
+    found: list[Equality] = []
+    processes = DeviceProcesses(LIMIT)
+    try:
+        for seed in range(seeds):
+            found.append(_compared(subject, cluster, seed, processes.start))
+            processes.finish()
+    except situate.SituateError as error:
+        return {"verify": "refused", "verify_message": str(error)}
+    finally:
+        processes.close()
+    exact = all(one.within(0.0) for one in found)
+    within = all(one.within(TOLERANCE if one.apart else 0.0) for one in found)
+    worst = max(max(o.loss_difference, o.parameter_difference, o.kept_difference) for o in found)
+    return {
+        "verify": "equal" if exact else "within tolerance" if within else "differs",
+        "largest_difference": worst,
+        "apart": ", ".join(found[0].apart),
+    }
+
+
+def _compared(subject: Subject, cluster: Cluster, seed: int, start: StartTeam) -> Equality:
+    program = subject.program
+    problem = situate.Problem(program.graph, cluster)
+    schedule = placements.by_unit(problem, np.random.default_rng(seed))
+    order = order_of(problem, schedule).tolist()
+    placed = place(program, schedule.placement, order, problem.d)
+    model, inputs, loss = subject.build()
+
+    def optimizer(parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
+        return optimizers.default(OPTIMIZER, parameters)
+
+    def step(model: torch.nn.Module, made: torch.optim.Optimizer | None) -> PlacedStep:
+        return PlacedStep(
+            placed, model, made, real_devices(cluster), seed=seed, keep=False, start=start
+        )
+
+    return compare(
+        copy.deepcopy(model),
+        inputs,
+        loss,
+        optimizer if subject.training else None,
+        step,
+        steps=STEPS,
+        seed=seed,
+        threads=1,
+        name=subject.phase,
+    )

@@ -1,0 +1,73 @@
+"""What the rows come to, against what was promised."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from benchmarks.record import Row, Target
+
+CAPTURED = 0.97
+
+
+def targets(rows: Sequence[Row]) -> list[Target]:
+    """Of the rows that were tried; those that PyTorch itself cannot run do not count."""
+    tried = [row for row in rows if row["outcome"] != "invalid"]
+    return [target for make in (_captured, _refused, _maps, _verified) for target in make(tried)]
+
+
+def kinds(rows: Sequence[Row]) -> list[Row]:
+    """Rows captured, refused and wrong by package and kind."""
+    found: dict[tuple[str, str], Counter[str]] = {}
+    for row in rows:
+        found.setdefault((row["package"], row["kind"]), Counter())[row["outcome"]] += 1
+    names = ("captured", "refused", "wrong", "invalid")
+    return [
+        {"package": package, "kind": kind, **{name: count[name] for name in names}}
+        for (package, kind), count in found.items()
+    ]
+
+
+def _captured(rows: Sequence[Row]) -> Iterator[Target]:
+    for phase in ("inference", "training"):
+        mine = [row for row in rows if row["phase"] == phase]
+        captured = sum(row["outcome"] == "captured" for row in mine)
+        wrong = sum(row["outcome"] == "wrong" for row in mine)
+        yield Target(
+            f"captured, {phase}",
+            f"{CAPTURED:.0%}",
+            f"{captured} of {len(mine)}; {wrong} wrong",
+            bool(mine) and captured >= CAPTURED * len(mine) and not wrong,
+        )
+
+
+def _refused(rows: Sequence[Row]) -> Iterator[Target]:
+    mine = [row for row in rows if row["outcome"] == "refused"]
+    good = sum(row["names_line"] and row["names_remedy"] for row in mine)
+    yield Target(
+        "refusals that name line and remedy", "all", f"{good} of {len(mine)}", good == len(mine)
+    )
+
+
+def _maps(rows: Sequence[Row]) -> Iterator[Target]:
+    mine = [row for row in rows if row.get("map") not in (None, "none")]
+    good = sum(row["map"] != "beyond memory" for row in mine)
+    yield Target(
+        "device maps within memory, or said not to be",
+        "all",
+        f"{good} of {len(mine)}",
+        good == len(mine),
+    )
+
+
+def _verified(rows: Sequence[Row]) -> Iterator[Target]:
+    mine = [row for row in rows if row.get("verify")]
+    count = Counter(row["verify"] for row in mine)
+    apart = sum(row["verify"] == "within tolerance" for row in mine)
+    yield Target(
+        "placed steps on random placements, equal to the last bit",
+        "all but what the page on running a plan names",
+        f"{count['equal']} of {len(mine)}; {apart} within tolerance, {count['differs']} differ, "
+        f"{count['refused']} refused",
+        bool(mine) and count["equal"] + apart == len(mine),
+    )
