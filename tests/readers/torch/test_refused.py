@@ -19,23 +19,6 @@ from situate.readers.torch.refused import one_thread  # noqa: E402
 from tests.readers.calling import X, mean, of  # noqa: E402
 
 
-class Straight(torch.autograd.Function):
-    """Rounds, and passes gradients on."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        return x.round()
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        return gradient
-
-
-def rounded(model: Any, x: Tensor) -> Tensor:
-    out: Tensor = Straight.apply(model.layer(x))
-    return out
-
-
 def hooked(model: Any, x: Tensor) -> Tensor:
     out: Tensor = model.layer(x)
     if out.requires_grad:
@@ -87,7 +70,6 @@ def kept_elsewhere(model: Any, x: Tensor) -> Tensor:
             packed_by_its_own,
             r"test_refused\.py:\d+: .*\(torch\.autograd\.graph\.saved_tensors_hooks\)",
         ),
-        (rounded, r"test_refused\.py:\d+: capture does not see .*Function 'Straight': write"),
         (hooked, r"test_refused\.py:\d+: capture does not see a hook on a tensor's gradient"),
         (
             penalised,
@@ -115,17 +97,17 @@ def test_what_pytorch_keeps_as_it_is_may_be_kept_anyhow(
     assert of(function).ops
 
 
-@pytest.mark.parametrize("function", [rounded, hooked, packed])
+@pytest.mark.parametrize("function", [hooked, packed])
 def test_where_there_is_no_backward_pass_it_may(function: Callable[[Any, Tensor], Tensor]) -> None:
     assert of(function, training=False).ops
 
 
-def test_functions_and_hooks_work_after_a_capture_as_before() -> None:
-    for function in (rounded, hooked, packed):
+def test_hooks_work_after_a_capture_as_before() -> None:
+    for function in (hooked, packed):
         with pytest.raises(SituateError):
             of(function)
     x = torch.tensor([0.4, 1.6], requires_grad=True)
-    (y := Straight.apply(x)).register_hook(lambda gradient: gradient * 3)
+    (y := x * 1).register_hook(lambda gradient: gradient * 3)
     y.sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == [3.0, 3.0]

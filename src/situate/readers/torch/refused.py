@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial, partialmethod
+from functools import partialmethod
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.readers.torch.freezing import parameters_stay_trained
-from situate.readers.torch.libraries import function_remedy
 from situate.readers.torch.names import module
 from situate.readers.torch.patched import replaced
 from situate.readers.torch.remedies import GRADIENTS, THREADS, Unsupported
@@ -18,12 +17,6 @@ from situate.readers.torch.remedies import GRADIENTS, THREADS, Unsupported
 if TYPE_CHECKING:
     import torch
     from torch import fx
-
-
-REWRITE = (
-    "write it with ops that PyTorch differentiates, or as a torch.library.custom_op with its "
-    "gradient"
-)
 
 
 @contextlib.contextmanager
@@ -35,29 +28,15 @@ def backward_is_autograds(training: bool) -> Iterator[None]:
     if not training:
         yield
         return
-    function, tensor = torch.autograd.Function, torch.Tensor
-    hooks = torch.autograd.graph.saved_tensors_hooks
-    refuse = classmethod(partial(_refuse_function, function.apply))
+    tensor, hooks = torch.Tensor, torch.autograd.graph.saved_tensors_hooks
     enter = partialmethod(_refuse_packing, hooks.__enter__)
     gradients = replaced(torch.autograd, "grad", _refuse_gradients)
     with gradients, contextlib.ExitStack() as stack:
-        stack.enter_context(replaced(function, "apply", refuse))
         stack.enter_context(replaced(tensor, "register_hook", _refuse_hook))
         stack.enter_context(replaced(hooks, "__enter__", enter))
         stack.enter_context(replaced(torch.autograd, "backward", _refuse_backward))
         stack.enter_context(parameters_stay_trained())
         yield
-
-
-def _refuse_function(apply: Any, kind: type, *given: Any, **named: Any) -> Any:
-    if kind.__name__ == "CheckpointFunction":
-        raise Unsupported("torch.utils.checkpoint: call it with use_reentrant=False")
-    if kind.__module__.partition(".")[0] == "torch":
-        return apply.__func__(kind, *given, **named)
-    raise Unsupported(
-        f"capture does not see the backward pass of autograd.Function {kind.__name__!r}: "
-        f"{function_remedy(kind) or REWRITE}"
-    )
 
 
 def _refuse_hook(*_: Any) -> Any:

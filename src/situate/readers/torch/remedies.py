@@ -49,6 +49,10 @@ DATA = (
     "not captured: for .data write .detach(), with torch.no_grad() around what changes it; leave "
     "gradients out of the model and the loss"
 )
+OUTSIDE = (
+    "it reads a tensor that neither the model holds nor the inputs have: register it as a buffer "
+    "of the model, or give it as an input"
+)
 BRANCHES = (
     "the step calls an operator that takes functions (torch.cond and its like), which is not "
     "captured: use torch.where, or decide it outside the model"
@@ -111,6 +115,7 @@ _PHRASES = {
     "SymIntArrayRef expected": SHAPES,
     "ignore_fresh_unbacked_symbols": BRANCHES,
     "unbacked": SHAPES,
+    "Unexpected fake buffer": OUTSIDE,
     "doesn't match mode": DATA,
     "view functorch tensor": GRADIENTS,
     "'Tensor' object has no attribute 'constant'": GRADIENTS,

@@ -18,6 +18,7 @@ from situate.readers.torch.devices import devices_here, devices_stand, lie_here
 from situate.readers.torch.distributions import arguments_unchecked
 from situate.readers.torch.effects import check_effects, surroundings_kept
 from situate.readers.torch.errors import explained, quiet
+from situate.readers.torch.functions import FunctionsCalled, functions_whole
 from situate.readers.torch.inference import inference_without_gradients
 from situate.readers.torch.interpolation import interpolation_whole
 from situate.readers.torch.margins import margins_whole
@@ -31,7 +32,7 @@ from situate.readers.torch.refused import (
     check_dense,
     one_thread,
 )
-from situate.readers.torch.remedies import SHAPES
+from situate.readers.torch.remedies import OUTSIDE, SHAPES
 from situate.readers.torch.shared_heads import heads_share
 from situate.readers.torch.statistics import statistics_as_computed
 from situate.readers.torch.surroundings import Surroundings
@@ -93,8 +94,12 @@ def joint(what: Built, training: bool, name: str) -> Trace:
             )
         check_averages(what.model)
         step = _step(what, training)
-        with _devices(what), surroundings_kept(what.model, what.call) as surroundings:
-            graph, constants = _joint(step, what, surroundings, training)
+        with (
+            _devices(what),
+            functions_whole(training) as called,
+            surroundings_kept(what.model, what.call) as surroundings,
+        ):
+            graph, constants = _joint(step, what, surroundings, training, called)
     named = list(what.model.named_parameters(remove_duplicate=False))
     first: dict[int, str] = {}
     for path, parameter in named:
@@ -180,7 +185,11 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
 @devices_here()
 @inference_without_gradients()
 def _joint(
-    step: torch.nn.Module, what: Built, surroundings: Surroundings, training: bool
+    step: torch.nn.Module,
+    what: Built,
+    surroundings: Surroundings,
+    training: bool,
+    called: FunctionsCalled,
 ) -> tuple[fx.Graph, dict[str, torch.Tensor]]:
     """Export, then trace the exported step together with its gradient (or without one)."""
     import torch
@@ -200,6 +209,7 @@ def _joint(
         stack.enter_context(modules_stay_as_built())
         stack.enter_context(one_thread())
         check_effects(step, tensors, surroundings, training, mode)
+        stack.enter_context(called())
         exported = _exported(step, tensors)
     if not _is_static(exported):
         with mode:
@@ -214,11 +224,16 @@ def _joint(
         stack.enter_context(torch.set_grad_enabled(training))
         if training:
             stack.enter_context(layers_step_by_step())
-        graph: fx.Graph = aot_export_joint_with_descriptors(
-            stack, module, tensors
-        ).graph_module.graph
-    check_dense(graph)
-    return graph, {path_of(name): value for name, value in exported.constants.items()}
+        traced = aot_export_joint_with_descriptors(stack, module, tensors).graph_module
+    check_dense(traced.graph)
+    constants = {path_of(name): value for name, value in exported.constants.items()}
+    return traced.graph, constants | _literals(traced)
+
+
+def _literals(traced: fx.GraphModule) -> dict[str, torch.Tensor]:
+    """By name, the tensors that functions with a gradient of their own write down."""
+    names = (str(node.target) for node in traced.graph.find_nodes(op="get_attr"))
+    return {name: getattr(traced, name) for name in names}
 
 
 def _exported(step: Any, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
@@ -231,10 +246,7 @@ def _exported(step: Any, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
     except RuntimeError as error:
         if "constant's list" not in str(error):
             raise
-        raise SituateError(
-            "it reads a tensor that neither the model holds nor the inputs have: register it as a "
-            "buffer of the model, or give it as an input"
-        ) from None
+        raise SituateError(OUTSIDE) from None
     for value in exported.constants.values():
         if isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad:
             raise SituateError(
