@@ -58,8 +58,10 @@ def _operator(
     if kind.__name__ == "CheckpointFunction":
         raise Unsupported("torch.utils.checkpoint: call it with use_reentrant=False")
     function = partial(apply.__func__, kind, **named)
+    if kind.__module__.partition(".")[0] == "torch":
+        return function(*given)
     call = _Call(function, kind, given)
-    if kind.__module__.partition(".")[0] == "torch" or not call.tensors:
+    if not call.tensors:
         return function(*given)
     name = f"f{next(numbers)}"
     arguments = ", ".join(f"Tensor t{k}" for k in range(len(call.tensors)))
