@@ -1,0 +1,103 @@
+"""The collection of public packages' models: its list, its rows and what they come to."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from benchmarks.corpus import listed, totals  # noqa: E402
+from benchmarks.corpus.limits import within  # noqa: E402
+from benchmarks.corpus.measure import Subject, measure, refusal  # noqa: E402
+
+GIB = 2**30
+
+
+def test_the_list_names_every_configuration_once() -> None:
+    names = [configuration.name for configuration in listed.configurations()]
+    assert len(names) == len(set(names)) >= 150
+
+
+def test_a_row_is_told_stage_by_stage() -> None:
+    [bert] = [c for c in listed.configurations() if c.name == "BertForMaskedLM"]
+    row: dict[str, Any] = {}
+    measure(Subject(bert, training=True), row.update, seeds=0)
+    assert row["outcome"] == "captured"
+    assert row["plan_fits"]
+    assert row["map"] in ("within memory", "beyond memory", "said not to be")
+
+
+def test_what_a_process_told_before_it_hung_is_kept() -> None:
+    def hang(tell: Any) -> None:
+        tell({"outcome": "captured", "stage": "verify"})
+        time.sleep(60)
+
+    row = within(hang, 0.5, 64 * GIB)
+    assert row == {"outcome": "wrong", "message": "verify: not done in 0.5 s"}
+
+
+def test_a_process_that_crashes_is_a_row() -> None:
+    def crash(tell: Any) -> None:
+        tell({"stage": "capture"})
+        os._exit(7)
+
+    row = within(crash, 30.0, 64 * GIB)
+    assert row == {"outcome": "wrong", "message": "capture: ended with status 7"}
+
+
+def test_what_raises_anything_else_than_a_refusal_is_wrong() -> None:
+    def fail(tell: Any) -> None:
+        raise KeyError("val")
+
+    assert within(fail, 30.0, 64 * GIB) == {"outcome": "wrong", "message": "raised KeyError: 'val'"}
+
+
+def test_a_process_that_ends_well_has_told_its_row() -> None:
+    row = within(lambda tell: tell({"outcome": "captured", "stage": "end"}), 30.0, 64 * GIB)
+    assert row == {"outcome": "captured"}
+
+
+@pytest.mark.parametrize(
+    ("message", "line", "remedy"),
+    [
+        ("m: capturing the step: a/b.py:12: values decide here: use torch.where", True, True),
+        ("m: capturing the step: values decide here: give is_causal=", False, True),
+        ("m: capturing the step: a/b.py:12: RuntimeError: expected: use integers", True, False),
+        ("m: capturing the step: a/b.py:12: this is not captured", True, False),
+    ],
+)
+def test_a_refusal_names_line_and_remedy_or_not(message: str, line: bool, remedy: bool) -> None:
+    found = refusal(message)
+    assert (found["names_line"], found["names_remedy"]) == (line, remedy)
+
+
+def row(**known: Any) -> dict[str, Any]:
+    plain = {"package": "p", "kind": "k", "phase": "training", "outcome": "captured"}
+    return plain | {"map": "within memory", "verify": "equal"} | known
+
+
+def test_totals_count_what_pytorch_can_run() -> None:
+    rows = [row(), row(phase="inference"), row(outcome="invalid", map=None, verify=None)]
+    assert all(target.met for target in totals.targets(rows))
+    [kind] = totals.kinds(rows)
+    assert (kind["captured"], kind["invalid"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"outcome": "refused", "names_line": True, "names_remedy": False, "map": None},
+        {"outcome": "wrong", "map": None, "verify": None},
+        {"map": "beyond memory"},
+        {"verify": "differs"},
+        {"verify": "refused"},
+    ],
+)
+def test_a_row_that_is_not_as_promised_misses_a_target(bad: dict[str, Any]) -> None:
+    rows = [row(phase=phase) for phase in ("training", "inference")]
+    assert not all(target.met for target in totals.targets([*rows, row(**bad)]))
