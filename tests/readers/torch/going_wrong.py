@@ -41,12 +41,12 @@ class Straight(torch.autograd.Function):
     """Has a gradient of its own."""
 
     @staticmethod
-    def forward(_: Any, x: Tensor) -> Tensor:
-        return x
+    def forward(_: Any, x: Tensor, module: Any = None) -> Tensor:
+        return x.clone()
 
     @staticmethod
-    def backward(_: Any, gradient: Tensor) -> Tensor:
-        return gradient
+    def backward(_: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient, None
 
 
 def branch(model: Any, x: Tensor) -> Tensor:
@@ -195,7 +195,10 @@ WRONG: dict[str, tuple[Step, str]] = {
         lambda m, x: (m.layer(x).mean().backward(), m.layer(x).mean())[1],
         "the step calls backward() itself",
     ),
-    "function": (lambda m, x: Straight.apply(m.layer(x)).mean(), "capture does not see the back"),
+    "function of a module": (
+        lambda m, x: Straight.apply(m.layer(x), m.layer).mean(),
+        "capture does not see the backward pass of autograd.Function 'Straight'",
+    ),
     "mixed dtypes": (
         lambda m, x: m.layer(x.double()).mean(),
         "a product of float32 and float64 is asked for here, which PyTorch makes of one dtype",
@@ -257,6 +260,7 @@ WITHOUT_A_LINE: dict[str, tuple[Step, str]] = {
 }
 
 FINE: dict[str, Step] = {
+    "function": lambda m, x: Straight.apply(m.layer(x)).mean(),
     "printed": lambda m, x: (repr(x), m.layer(x).mean())[1],
     "complex": lambda m, x: torch.fft.fft(m.layer(x)).abs().mean(),
     "vmap": lambda m, x: torch.vmap(m.layer)(x).mean(),

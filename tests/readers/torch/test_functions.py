@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -121,6 +121,16 @@ def of_no_gradient(model: Any, x: Tensor) -> Tensor:
     return model.layer(x) * out
 
 
+@pytest.fixture
+def _one_thread() -> Iterator[None]:
+    """Sums are the same to the last bit only with as many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("_one_thread")
 @pytest.mark.parametrize(
     "function", [reversed_, rounded, both, of_a_parameter, twice, of_no_gradient]
 )
@@ -229,7 +239,7 @@ def test_a_function_that_reads_a_tensor_of_nobodys_is_refused() -> None:
 
     assert of(scaled).ops
     table.append(torch.arange(3.0))
-    with pytest.raises(SituateError, match=r"that neither the model holds|Please convert"):
+    with pytest.raises(SituateError, match=r"that neither the model holds"):
         of(scaled)
 
 

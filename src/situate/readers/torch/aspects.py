@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
-from situate.readers.torch.errors import Unsupported
+from situate.readers.torch.remedies import Unsupported
 
 if TYPE_CHECKING:
     import torch

@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from situate.readers.torch.errors import Unsupported
 from situate.readers.torch.patched import replaced
+from situate.readers.torch.remedies import Unsupported
 
 SEEDS = (
     "the step sets, forks or asks for the state of random numbers (torch.manual_seed, "

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from situate.errors import SituateError
 from situate.readers.torch.assigned import Assigned
 from situate.readers.torch.chance import State, numbers_of_python, put_back
-from situate.readers.torch.errors import Unsupported
 from situate.readers.torch.numbering import Run
+from situate.readers.torch.remedies import Unsupported
 from situate.readers.torch.runs import Failed, Outcome, Runs
 from situate.readers.torch.sharing import check_apart
 from situate.readers.torch.surroundings import Surroundings

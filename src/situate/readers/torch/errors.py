@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Iterator
 
 from situate.errors import SituateError
-from situate.readers.torch.lines import user_line
+from situate.readers.torch.libraries import not_ours
+from situate.readers.torch.lines import user_frame, user_line
 from situate.readers.torch.remedies import Unsupported, first_line, remedy
 
 
@@ -49,7 +50,7 @@ def explained(
 def _said(error: BaseException) -> str:
     line = first_line(error)
     if isinstance(error, Unsupported):
-        return line
+        return line + not_ours(user_frame(error), line)
     return f"{type(error).__name__}: {line}" if line else type(error).__name__
 
 

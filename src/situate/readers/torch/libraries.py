@@ -36,6 +36,7 @@ OTHER = (
     "make what it looks at in the step itself, of numbers (torch.tensor([...])); or look for an "
     "argument of the model that leaves it out"
 )
+LEFT_OUT = "look for an argument of the model that leaves it out, or plan inference if that does"
 FUNCTION = (
     "it is {}'s own: where the model is built, put another module in the place of the one that "
     "calls it, or let that infer (eval()) if it does without then; or plan inference"
@@ -47,6 +48,14 @@ def library_remedy(frame: FrameSummary) -> str:
     own."""
     inside = inside_package(frame.filename)
     return VALUES.format(_package(inside), _known(frame)) if inside else ""
+
+
+def not_ours(frame: FrameSummary | None, said: str) -> str:
+    """What is added to a refusal of a line of a library's that does not speak of the library."""
+    inside = inside_package(frame.filename) if frame else ""
+    if not inside or _package(inside) in said:
+        return ""
+    return f"; the line is {_package(inside)}'s own: {LEFT_OUT}"
 
 
 def function_remedy(kind: type) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from situate.readers.torch.errors import Unsupported
+from situate.readers.torch.remedies import Unsupported
 from situate.readers.torch.storages import (
     content,
     digest,

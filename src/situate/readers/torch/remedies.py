@@ -116,6 +116,7 @@ _PHRASES = {
     "ignore_fresh_unbacked_symbols": BRANCHES,
     "unbacked": SHAPES,
     "Unexpected fake buffer": OUTSIDE,
+    "Please convert all Tensors to FakeTensors": OUTSIDE,
     "doesn't match mode": DATA,
     "view functorch tensor": GRADIENTS,
     "'Tensor' object has no attribute 'constant'": GRADIENTS,

@@ -10,9 +10,9 @@ from situate.errors import SituateError
 from situate.readers.torch.aspects import aspects, settings_kept
 from situate.readers.torch.assigned import Assigned
 from situate.readers.torch.chance import SEEDS, seeds_are_given, state_of_chance
-from situate.readers.torch.errors import Unsupported
 from situate.readers.torch.numbering import Run, Values, numbered
 from situate.readers.torch.patched import replaced
+from situate.readers.torch.remedies import Unsupported
 from situate.readers.torch.storages import tensors_in
 
 if TYPE_CHECKING:
