@@ -17,7 +17,7 @@ from situate.errors import PlanError, SituateError  # noqa: E402
 from situate.plan import Plan  # noqa: E402
 from situate.problem import RULES, Problem  # noqa: E402
 from situate.readers.torch import capture, capture_function  # noqa: E402
-from situate.readers.torch.named import Named  # noqa: E402
+from situate.readers.torch.named_devices import NamedDevices  # noqa: E402
 from situate.readers.update_rule import UpdateRule  # noqa: E402
 from situate.runtime.compile import build_planned, cluster_of  # noqa: E402
 from situate.runtime.optimizers import default  # noqa: E402
@@ -179,7 +179,7 @@ def test_the_planned_function_builds_what_is_not_given(
     (tmp_path / "planned_step.py").write_text("from tests.runtime.models import towers as build\n")
     graph = capture_function("planned_step:build")
     plan = solve(Problem(graph, TWO), "single").plan
-    model, inputs, _ = build_planned(plan, Named())
+    model, inputs, _ = build_planned(plan, NamedDevices())
     with plan.compile(model, cluster=TWO) as step:
         assert step(*inputs).shape == ()
     unnamed = replace(plan, graph="towers")

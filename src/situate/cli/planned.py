@@ -21,7 +21,7 @@ from situate.model import check_model
 from situate.plan import Plan
 from situate.readers.torch import INFERENCE, check_installed
 from situate.readers.torch.errors import explained
-from situate.readers.torch.named import Named
+from situate.readers.torch.named_devices import NamedDevices
 from situate.readers.update_rule import DEFAULT, UpdateRule, update_rule
 from situate.runtime import optimizers
 from situate.runtime.compile import Built, Prepared, build_planned, prepare
@@ -95,7 +95,7 @@ def read_runnable(
     if optimizer and not training:
         raise SituateError(f"{named}: inference has no update: leave the optimizer out")
     rule = update_rule(optimizer) if optimizer else read.update_rule or DEFAULT
-    devices = Named()
+    devices = NamedDevices()
     with working(f"building {named}"), contextlib.redirect_stdout(sys.stderr):
         built, inputs, loss = _built(msgspec.structs.replace(read, graph=named), seed, devices)
     with working(f"capturing {named}"), contextlib.redirect_stdout(sys.stderr):
@@ -130,7 +130,7 @@ def _check_runs(model: str) -> None:
         )
 
 
-def _built(plan: Plan, seed: int, devices: Named) -> Built:
+def _built(plan: Plan, seed: int, devices: NamedDevices) -> Built:
     """Model, inputs as a tuple or a dict, and loss, all drawn from the seed."""
     import torch
 

@@ -17,7 +17,7 @@ from situate.problem import Problem, find_rules
 from situate.readers.torch import INFERENCE
 from situate.readers.torch.build import really_built
 from situate.readers.torch.function import current_directory, find_function
-from situate.readers.torch.named import Named
+from situate.readers.torch.named_devices import NamedDevices
 from situate.readers.update_rule import DEFAULT
 from situate.runtime import optimizers
 from situate.runtime.footprint import footprint
@@ -51,7 +51,7 @@ class Prepared:
         return [planned[d] if device.mirrored else held[d] for d, device in enumerate(self.devices)]
 
 
-def build_planned(plan: Plan, named: Named) -> Built:
+def build_planned(plan: Plan, named: NamedDevices) -> Built:
     """Model, inputs and loss of the network or function that a plan was made for; devices that it
     names are noted.
 
@@ -86,7 +86,7 @@ def compile_plan(
     """See `Plan.compile`."""
     check(cluster, Cluster | None, "cluster", PlanError)
     check(costs, Costs | None, "costs", PlanError)
-    named = Named()
+    named = NamedDevices()
     if inputs is None:
         _, inputs, planned = build_planned(plan, named)
         loss = planned if loss is None else loss

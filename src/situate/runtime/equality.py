@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from situate.errors import SituateError
 from situate.readers.torch.devices import devices_stand
 from situate.readers.torch.errors import explained
-from situate.readers.torch.named import Named
+from situate.readers.torch.named_devices import NamedDevices
 from situate.readers.torch.shared_heads import repeated
 from situate.readers.torch.surroundings import Surroundings
 from situate.runtime.measure import arguments, finite_loss
@@ -135,7 +135,7 @@ def compare(
     seed: int = 0,
     threads: int | None = None,
     name: str = "model",
-    named: Named | None = None,
+    named: NamedDevices | None = None,
 ) -> Equality:
     """Run unplaced and placed steps from the same state on the same inputs.
 
@@ -184,7 +184,7 @@ def compare(
     return Equality(tuple(returned), state, changed, tuple(losses), apart, kept, left, left_out)
 
 
-def _on_cpu(named: Named | None) -> contextlib.AbstractContextManager[None]:
+def _on_cpu(named: NamedDevices | None) -> contextlib.AbstractContextManager[None]:
     """Around a step that names devices, whose functions PyTorch calls otherwise within."""
     return devices_stand(named) if named else contextlib.nullcontext()
 

@@ -12,7 +12,7 @@ from situate.readers.torch.build import from_real
 from situate.readers.torch.errors import explained, quiet
 from situate.readers.torch.flow import described_outputs
 from situate.readers.torch.graph import assemble, drafts, to_step
-from situate.readers.torch.named import Named
+from situate.readers.torch.named_devices import NamedDevices
 from situate.readers.torch.names import path
 from situate.readers.torch.step import Step
 from situate.readers.torch.tracing import Trace, joint
@@ -55,7 +55,7 @@ class Program:
     optimizer: str
     separate: Callable[[object], tuple[torch.Tensor, ...]]
     restore: Callable[[list[torch.Tensor]], Any]
-    named: Named
+    named: NamedDevices
 
     @property
     def inputs(self) -> list[fx.Node]:
@@ -72,7 +72,7 @@ def capture_program(
     training: bool = True,
     optimizer: str = "sgd",
     name: str = "model",
-    named: Named | None = None,
+    named: NamedDevices | None = None,
 ) -> Program:
     """Capture the step of a real model, which is left as it is.
 

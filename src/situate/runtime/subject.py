@@ -15,7 +15,7 @@ from situate.errors import SituateError, nearest
 from situate.readers.torch import INFERENCE, check_installed, kept
 from situate.readers.torch.build import Build, really_built
 from situate.readers.torch.function import current_directory, find_function
-from situate.readers.torch.named import Named
+from situate.readers.torch.named_devices import NamedDevices
 from situate.readers.update_rule import update_rule
 from situate.runtime.program import Program, capture_program
 from situate.zoo.loading import network_key
@@ -76,7 +76,7 @@ def find_subject(text: str, optimizer: str | None = None) -> Subject:
 
 
 def _subject(name: str, build: Build, training: bool, optimizer: str) -> Subject:
-    named = Named()
+    named = NamedDevices()
     with contextlib.redirect_stdout(sys.stderr):
         model, inputs, loss = really_built(build, name, named)
         program = capture_program(

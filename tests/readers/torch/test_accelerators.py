@@ -11,7 +11,7 @@ from torch import nn  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.readers.torch import capture  # noqa: E402
 from situate.readers.torch.accelerators import accelerators_idle  # noqa: E402
-from situate.readers.torch.named import Named  # noqa: E402
+from situate.readers.torch.named_devices import NamedDevices  # noqa: E402
 
 
 def of(asks):
@@ -73,7 +73,7 @@ def test_what_only_a_gpu_has_is_refused_with_its_line(asks):
 
 def test_what_is_kept_from_within_is_pytorchs_own_later(monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: "PyTorch's")
-    with accelerators_idle(Named()):
+    with accelerators_idle(NamedDevices()):
         kept = torch.cuda.synchronize
         assert kept() is None
     assert kept() == "PyTorch's"

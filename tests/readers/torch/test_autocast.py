@@ -14,7 +14,7 @@ from torch import Tensor, nn  # noqa: E402
 from situate.graph import Graph  # noqa: E402
 from situate.readers.torch import capture  # noqa: E402
 from situate.readers.torch.autocast import autocast_of_the_cpu  # noqa: E402
-from situate.readers.torch.named import Named  # noqa: E402
+from situate.readers.torch.named_devices import NamedDevices  # noqa: E402
 from tests.readers.calling import X, mean, of  # noqa: E402
 
 
@@ -91,7 +91,7 @@ def test_a_part_of_it_may_be_taken_out() -> None:
 
 
 def test_a_step_that_asks_for_it_is_told_what_holds() -> None:
-    with autocast_of_the_cpu(Named()):
+    with autocast_of_the_cpu(NamedDevices()):
         assert not torch.is_autocast_enabled()
         with torch.autocast("cuda", torch.bfloat16):
             assert torch.is_autocast_enabled()
@@ -109,6 +109,6 @@ def decorated() -> Graph:
 
 
 def test_a_method_may_be_decorated_with_it() -> None:
-    with autocast_of_the_cpu(Named()):  # as while the module is imported
+    with autocast_of_the_cpu(NamedDevices()):  # as while the module is imported
         graph = decorated()
     assert "bfloat16" in {op.dtype for op in graph.ops}

@@ -13,7 +13,7 @@ from situate.errors import SituateError  # noqa: E402
 from situate.graph import Graph  # noqa: E402
 from situate.readers.torch import capture  # noqa: E402
 from situate.readers.torch.devices import devices_stand, lie_here  # noqa: E402
-from situate.readers.torch.named import Named  # noqa: E402
+from situate.readers.torch.named_devices import NamedDevices  # noqa: E402
 
 
 def captured(build, loss=lambda model, x: model(x).mean()) -> Graph:
@@ -167,7 +167,7 @@ def test_what_capture_does_not_see_is_refused_with_its_line():
 
 def test_all_is_as_before_behind_it():
     before = torch.autocast.__enter__, torch.cuda.synchronize, CURRENT_DEVICE
-    with devices_stand(named := Named()):
+    with devices_stand(named := NamedDevices()):
         torch.ones(1, device="cuda")
     assert named
     assert (torch.autocast.__enter__, torch.cuda.synchronize, CURRENT_DEVICE) == before

@@ -13,7 +13,7 @@ from situate.readers.torch.build import Build
 from situate.readers.torch.errors import explained
 from situate.readers.torch.function import current_directory, find_function
 from situate.readers.torch.graph import to_graph
-from situate.readers.torch.named import Named
+from situate.readers.torch.named_devices import NamedDevices
 from situate.readers.torch.tracing import trace
 from situate.readers.update_rule import OPTIMIZERS, update_rule
 
@@ -87,7 +87,7 @@ def capture_function(text: str, *, optimizer: str | None = None, cache: bool = T
         return graph
 
 
-def checked(graph: Graph, training: bool, named: Named) -> Graph:
+def checked(graph: Graph, training: bool, named: NamedDevices) -> Graph:
     """A graph that was captured, with what to warn of, as of devices that were named.
 
     Raises:

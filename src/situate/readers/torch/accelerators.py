@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from situate.readers.torch.named import Named
+from situate.readers.torch.named_devices import NamedDevices
 from situate.readers.torch.patched import replaced
 
 IDLE = {
@@ -23,7 +23,7 @@ FIRST = {"cuda": "current_device", "xpu": "current_device", "accelerator": "curr
 
 
 @contextlib.contextmanager
-def accelerators_idle(named: Named) -> Iterator[None]:
+def accelerators_idle(named: NamedDevices) -> Iterator[None]:
     """What waits for a device, or chooses one, does nothing within."""
     import torch
 

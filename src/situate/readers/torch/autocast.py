@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from situate.readers.torch.named import HERE, Named
+from situate.readers.torch.named_devices import HERE, NamedDevices
 from situate.readers.torch.patched import replaced
 
 
 @contextlib.contextmanager
-def autocast_of_the_cpu(named: Named) -> Iterator[None]:
+def autocast_of_the_cpu(named: NamedDevices) -> Iterator[None]:
     """Autocast of another device is the CPU's within, with the dtype that it names or has by
     default."""
     import torch

@@ -14,7 +14,7 @@ from situate.readers.torch.devices import devices_here, devices_stand
 from situate.readers.torch.distributed import check_of_one_process, no_replicas
 from situate.readers.torch.errors import explained
 from situate.readers.torch.meta import to_cpu
-from situate.readers.torch.named import Named
+from situate.readers.torch.named_devices import NamedDevices
 from situate.readers.torch.swapping import modules_convertible
 from situate.readers.torch.trees import flatten
 
@@ -47,7 +47,7 @@ class Built:
     separate: Callable[[object], tuple[torch.Tensor, ...]]
     mode: FakeTensorMode
     strangers: tuple[str, ...]
-    named: Named = field(default_factory=Named)
+    named: NamedDevices = field(default_factory=NamedDevices)
 
 
 def built(build: Build, name: str) -> Built:
@@ -56,7 +56,7 @@ def built(build: Build, name: str) -> Built:
     Raises:
         SituateError: `build` fails, or does not return a model, its inputs and a loss.
     """
-    mode, named = _mode(), Named()
+    mode, named = _mode(), NamedDevices()
     with explained(name, "building the model", called=CALLED), devices_stand(named):
         try:
             with mode, constants_known(), modules_convertible(mode), devices_here(), no_replicas():
@@ -69,7 +69,7 @@ def built(build: Build, name: str) -> Built:
             return _on_cpu(replace(real, model=model, tensors=tensors, named=named))
 
 
-def really_built(build: Build, name: str, named: Named) -> tuple[Any, Any, Any]:
+def really_built(build: Build, name: str, named: NamedDevices) -> tuple[Any, Any, Any]:
     """The model, inputs and loss that `build` returns; devices that it names are noted.
 
     Raises:
@@ -86,7 +86,7 @@ def _on_cpu(what: Built) -> Built:
 
 
 def from_real(
-    model: object, inputs: object, loss: object, name: str, named: Named | None = None
+    model: object, inputs: object, loss: object, name: str, named: NamedDevices | None = None
 ) -> Built:
     """The same of a model that exists, by way of a copy on fake tensors; `named` are the devices
     that were named where it was built.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.readers.torch.accelerators import accelerators_idle
 from situate.readers.torch.autocast import autocast_of_the_cpu
-from situate.readers.torch.named import HERE, Named, is_here
+from situate.readers.torch.named_devices import HERE, NamedDevices, is_here
 from situate.readers.torch.patched import dispatched, replaced
 from situate.readers.torch.remedies import DEVICE, GENERATOR, Unsupported
 
@@ -20,7 +20,7 @@ MOVES = ("cuda", "xpu", "ipu", "mtia", "hpu")
 
 
 @contextlib.contextmanager
-def devices_stand(named: Named) -> Iterator[None]:
+def devices_stand(named: NamedDevices) -> Iterator[None]:
     """Each device that a program names is the CPU within, and is noted in `named`: in factory
     functions, moves, contexts and defaults, autocast, and what waits for a device."""
     with names_stand(named), accelerators_idle(named):
@@ -28,7 +28,7 @@ def devices_stand(named: Named) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def names_stand(named: Named) -> Iterator[None]:
+def names_stand(named: NamedDevices) -> Iterator[None]:
     """The same without functions of `torch.cuda` and its like, which whatever is imported within
     may keep."""
     from torch.utils._device import DeviceContext, _device_constructors
@@ -49,7 +49,7 @@ def lie_here(tensors: Iterable[torch.Tensor]) -> bool:
     return all(tensor.device.type in HERE for tensor in tensors)
 
 
-def _standing(named: Named) -> Any:
+def _standing(named: NamedDevices) -> Any:
     """A mode in which PyTorch's functions take the CPU for whatever device they are given."""
     import torch
     from torch.overrides import TorchFunctionMode
@@ -78,7 +78,7 @@ def _moved_to(kind: str, device: Any = None, *_: Any, **__: Any) -> Any:
     return kind if device is None else f"{kind}:{device}" if isinstance(device, int) else device
 
 
-def _type_here(kind: Any, named: Named) -> Any:
+def _type_here(kind: Any, named: NamedDevices) -> Any:
     """`torch.FloatTensor` for `torch.cuda.FloatTensor`, by name or as it is."""
     name = f"{kind.__module__}.{kind.__name__}" if isinstance(kind, type) else str(kind)
     package, _, rest = name.removeprefix("torch.").partition(".")
@@ -88,7 +88,7 @@ def _type_here(kind: Any, named: Named) -> Any:
     return f"torch.{rest}"
 
 
-def _named_here(kwargs: Mapping[str, Any] | None, named: Named) -> dict[str, Any]:
+def _named_here(kwargs: Mapping[str, Any] | None, named: NamedDevices) -> dict[str, Any]:
     """Arguments by name, with the CPU as their device.
 
     Raises:

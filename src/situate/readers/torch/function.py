@@ -15,7 +15,7 @@ from situate.errors import SituateError, nearest
 from situate.readers.torch.build import Build
 from situate.readers.torch.devices import names_stand
 from situate.readers.torch.errors import explained, quiet
-from situate.readers.torch.named import Named
+from situate.readers.torch.named_devices import NamedDevices
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def versions(*packages: str) -> str:
 
 def _imported(name: str, text: str) -> ModuleType:
     try:
-        with quiet(), names_stand(Named()):
+        with quiet(), names_stand(NamedDevices()):
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = error.name or name

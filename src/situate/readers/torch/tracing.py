@@ -22,7 +22,7 @@ from situate.readers.torch.functions import FunctionsCalled, functions_whole
 from situate.readers.torch.inference import inference_without_gradients
 from situate.readers.torch.interpolation import interpolation_whole
 from situate.readers.torch.margins import margins_whole
-from situate.readers.torch.named import Named
+from situate.readers.torch.named_devices import NamedDevices
 from situate.readers.torch.names import path_of
 from situate.readers.torch.products import products_of_one_dtype
 from situate.readers.torch.recurrent import layers_step_by_step
@@ -65,7 +65,7 @@ class Trace:
     trainable: frozenset[str]
     constants: dict[str, torch.Tensor]
     restore: Callable[[list[torch.Tensor]], Any]
-    named: Named
+    named: NamedDevices
 
 
 def trace(build: Build, training: bool, name: str) -> Trace:

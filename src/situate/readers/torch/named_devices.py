@@ -8,7 +8,7 @@ HERE = ("cpu", "meta")
 """Kinds of devices that a step is captured on as they are."""
 
 
-class Named:
+class NamedDevices:
     """The devices that a program has named, but for the CPU and `meta`."""
 
     def __init__(self) -> None:
