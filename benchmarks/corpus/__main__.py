@@ -39,7 +39,7 @@ COLUMNS: Row = {
     "plan_fits": None,
     "plan_message": "",
     "map": None,
-    "map_shares": None,
+    "map_step_over_plan": None,
     "map_message": "",
     "verify": None,
     "verify_message": "",

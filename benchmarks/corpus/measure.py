@@ -172,34 +172,24 @@ def _planned(graph: situate.Graph) -> Row:
 
 
 def _mapped(problem: situate.Problem, schedule: Schedule) -> Row:
-    """Whether the map's parameters, and what their updates keep, lie within the devices' memory."""
+    """Whether the step that the map predicts lies within the devices' memory, or is said not to."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
             accelerate.write(problem, schedule, Path(folder) / "map.json")
         except situate.SituateError as error:
             return {"map": "none", "map_message": str(error)}
-    held = _held(problem, accelerate.device_map(problem, schedule))
     message = "; ".join(str(warning.message) for warning in told)
-    within = all(held.get(k, 0) <= problem.capacity[k] for k in range(problem.d))
-    owned = " bytes" in message or "memory" in message
+    made = accelerate.map_schedule(problem, accelerate.device_map(problem, schedule), schedule)
+    if made is None:
+        return {"map": "cannot run", "map_message": message}
+    within = made.feasible(problem)
+    said_not = "does not fit: " in message
     return {
-        "map": "within memory" if within else "said not to be" if owned else "beyond memory",
-        "map_shares": [round(held.get(k, 0) / sum(held.values()), 3) for k in range(problem.d)],
+        "map": "within memory" if within else "said not to be" if said_not else "beyond memory",
+        "map_step_over_plan": round(made.makespan / schedule.makespan, 3),
         "map_message": message,
     }
-
-
-def _held(problem: situate.Problem, found: dict[str, Any]) -> dict[Any, int]:
-    """Persistent bytes by place, every op's where the map has its module."""
-    held: dict[Any, int] = {}
-    for op in problem.graph.ops:
-        path = op.module
-        while path not in found and path:
-            path = path.rpartition(".")[0]
-        where = found.get(path, 0)
-        held[where] = held.get(where, 0) + op.persistent
-    return held if sum(held.values()) else {0: 1}
 
 
 def _verified(subject: Subject, seeds: int) -> Row:
