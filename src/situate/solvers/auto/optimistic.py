@@ -42,8 +42,7 @@ def _periods(problem: Problem, placements: Placements) -> Floats:
     load = np.zeros((len(placements), problem.d + len(problem.cluster.channels)))
     for op in range(problem.n):
         load[every, placements[:, op]] += problem.seconds[op, placements[:, op]]
-    occupies = ~signals(problem) | (problem.transfers == "atomic")
-    for tensor in np.flatnonzero(occupies).tolist():
+    for tensor in np.flatnonzero(~signals(problem)).tolist():
         _add_transfers(problem, tensor, placements, load)
     return np.asarray(load.max(axis=1))
 
