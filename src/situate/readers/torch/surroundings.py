@@ -15,6 +15,7 @@ from functools import partial
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from situate.readers.torch.containers import entries, refill, values
 from situate.readers.torch.storages import tensors_in
 
 if TYPE_CHECKING:
@@ -145,8 +146,8 @@ class _Walk:
         elif not self._numbers(value, name):
             self._object(value, name)
 
-    def _follow(self, values: Iterable[object], name: str) -> None:
-        self._pending += [(value, name) for value in values]
+    def _follow(self, found: Iterable[object], name: str) -> None:
+        self._pending += [(value, name) for value in found]
 
     def _watch(
         self,
@@ -161,9 +162,8 @@ class _Walk:
         if len(value) > LARGEST:
             return
         if not isinstance(value, tuple):
-            kind = dict if isinstance(value, dict) else list
-            self._watch(name, partial(kind, value), partial(_refill, value))
-        self._follow(value.values() if isinstance(value, dict) else value, name)
+            self._watch(name, partial(entries, value), partial(refill, value))
+        self._follow(values(value), name)
 
     def _function(self, function: FunctionType) -> None:
         foreign = _is_foreign(function.__globals__.get("__name__", ""))
@@ -226,12 +226,12 @@ class _Walk:
         if not known and _is_foreign(type(value).__module__):
             return
         held = vars(value)
-        self._watch(name, partial(dict, held), partial(_refill, held), attributes=True)
+        self._watch(name, partial(entries, held), partial(refill, held), attributes=True)
         self._pending.append((type(value), name))
         for key, each in held.items():
             inner = isinstance(value, torch.nn.Module) and key == "_modules"
             if inner:
-                self._watch(name, partial(dict, each), partial(_refill, each))
+                self._watch(name, partial(entries, each), partial(refill, each))
             parts = each if inner else {key: each}
             self._pending += [(part, f"{name}.{label}") for label, part in parts.items()]
 
@@ -267,11 +267,6 @@ def _assign(space: dict[str, Any], name: str, value: object) -> None:
         del space[name]
     else:
         space[name] = value
-
-
-def _refill(container: Any, values: Any) -> None:
-    container.clear()
-    (container.extend if isinstance(container, (list, deque)) else container.update)(values)
 
 
 def _attributes(kind: type) -> dict[str, Any]:

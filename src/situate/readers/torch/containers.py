@@ -1,0 +1,40 @@
+"""What Python's containers hold, also those of classes that read and write entries in their own
+way, such as a dict whose `[]` makes an object of what it holds."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from typing import Any
+
+KINDS: tuple[type, ...] = (OrderedDict, dict, list, set, deque, tuple)
+"""Their classes, each before those that it is a case of."""
+
+
+def entries(container: Any) -> dict[Any, Any] | list[Any]:
+    """A copy of what a container holds: by key, or one after the other."""
+    if isinstance(container, dict):
+        return dict(dict.items(container))
+    kind: Any = _kind(container)
+    return list(kind.__iter__(container))
+
+
+def values(container: Any) -> Iterable[Any]:
+    """What a container holds, without keys."""
+    held = entries(container)
+    return held.values() if isinstance(held, dict) else held
+
+
+def refill(container: Any, held: Any) -> None:
+    """Let a container hold what `entries` had found in it."""
+    kind: Any = _kind(container)
+    kind.clear(container)
+    if issubclass(kind, dict):
+        for key, value in held.items():
+            kind.__setitem__(container, key, value)
+    else:
+        (kind.update if kind is set else kind.extend)(container, held)
+
+
+def _kind(container: object) -> type:
+    return next(kind for kind in KINDS if isinstance(container, kind))
