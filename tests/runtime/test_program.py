@@ -15,7 +15,7 @@ from situate.errors import SituateError  # noqa: E402
 from situate.readers.torch import capture  # noqa: E402
 from situate.runtime.program import capture_program  # noqa: E402
 from tests.runtime.models import MODELS, Structured, entropy  # noqa: E402
-from tests.runtime.steps import assert_same, program, state  # noqa: E402
+from tests.runtime.steps import assert_same, program, state, step_of  # noqa: E402
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -132,3 +132,32 @@ def test_a_version_that_was_not_tested_is_a_warning(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("situate.readers.torch.TESTED", "0.1")
     (warning,) = capture_program(*MODELS["towers"]()).graph.warnings
     assert "tested with 0.1" in warning
+
+
+class Prompted(nn.Module):
+    """Keeps tensors that are no buffers, in a dict and a list, as wrappers of models do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.layer = nn.Embedding(3, 4), nn.Linear(4, 4)
+        self.tokens = {"prompt": torch.arange(3)}
+        self.scales = [torch.full((4,), 2.0)]
+
+    def forward(self, x: Tensor) -> Tensor:
+        prompt: Tensor = self.words(self.tokens["prompt"]).sum(0)
+        out: Tensor = self.layer(x) * self.scales[0] + prompt
+        return out
+
+
+def test_tensors_in_containers_of_the_model_have_their_values_in_a_placed_step() -> None:
+    torch.manual_seed(0)
+    model, inputs = Prompted(), (torch.randn(2, 4),)
+
+    def loss(model: nn.Module, x: Tensor) -> Tensor:
+        found: Tensor = model(x).square().mean()
+        return found
+
+    wanted = loss(model, *inputs)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with step_of(capture_program(model, inputs, loss), model, optimizer, 1) as step:
+        assert torch.equal(step(*inputs), wanted)

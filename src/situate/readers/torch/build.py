@@ -39,6 +39,7 @@ class Built:
         mode: of the fake tensors.
         strangers: names of parameters that the loss has.
         named: the devices that have been named.
+        originals: of a model that exists, by identity of a fake tensor what it is a copy of.
     """
 
     model: torch.nn.Module
@@ -48,6 +49,7 @@ class Built:
     mode: FakeTensorMode
     strangers: tuple[str, ...]
     named: NamedDevices = field(default_factory=NamedDevices)
+    originals: Mapping[int, torch.Tensor] = field(default_factory=dict)
 
 
 def built(build: Build, name: str) -> Built:
@@ -97,10 +99,14 @@ def from_real(
     mode = _mode()
     with explained(name, "copying the model onto fake tensors"):
         real = _checked((model, inputs, loss), mode)
-        copied = copy.deepcopy(real.model, _fake_of(real.model, mode))
-        tensors = _fakes(real.tensors, mode)
+        fake = {id(tensor): mode.from_tensor(tensor) for tensor in _held(real.model)}
+        originals = {id(fake[id(tensor)]): tensor for tensor in _held(real.model)}
         return replace(
-            real, model=copied, tensors=tensors, named=real.named if named is None else named
+            real,
+            model=copy.deepcopy(real.model, dict[int, Any](fake)),
+            tensors=_fakes(real.tensors, mode),
+            named=real.named if named is None else named,
+            originals=originals,
         )
 
 
@@ -133,18 +139,16 @@ def _distinct(tensors: tuple[torch.Tensor, ...], mode: FakeTensorMode) -> Iterat
             yield tensor
 
 
-def _fake_of(model: torch.nn.Module, mode: FakeTensorMode) -> dict[int, Any]:
-    """By identity, the fake tensor of every tensor that the model's modules hold."""
+def _held(model: torch.nn.Module) -> Iterator[torch.Tensor]:
+    """Every tensor that the model's modules hold, also those in their attributes."""
     import torch
     from torch.utils._pytree import tree_leaves
 
-    stores = (
-        store
-        for module in model.modules()
-        for store in (module._parameters, module._buffers, vars(module))
-    )
-    held = (leaf for store in stores for value in store.values() for leaf in tree_leaves(value))
-    return {id(t): mode.from_tensor(t) for t in held if isinstance(t, torch.Tensor)}
+    for module in model.modules():
+        for store in (module._parameters, module._buffers, vars(module)):
+            for leaf in (leaf for value in store.values() for leaf in tree_leaves(value)):
+                if isinstance(leaf, torch.Tensor):
+                    yield leaf
 
 
 def _needs_values(error: Exception) -> bool:

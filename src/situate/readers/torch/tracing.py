@@ -106,7 +106,8 @@ def joint(what: Built, training: bool, name: str) -> Trace:
         first.setdefault(id(parameter), path)
     canonical = {path: first[id(parameter)] for path, parameter in named}
     trainable = frozenset(path for path, parameter in named if parameter.requires_grad)
-    return Trace(graph, canonical, trainable, constants, step.restore, what.named)
+    known = {name: what.originals.get(id(value), value) for name, value in constants.items()}
+    return Trace(graph, canonical, trainable, known, step.restore, what.named)
 
 
 def _devices(what: Built) -> contextlib.AbstractContextManager[None]:
