@@ -18,6 +18,7 @@ from situate.readers.torch.devices import devices_here, devices_stand, lie_here
 from situate.readers.torch.distributions import arguments_unchecked
 from situate.readers.torch.effects import check_effects, surroundings_kept
 from situate.readers.torch.errors import explained, quiet
+from situate.readers.torch.exporting import exporting_unseen
 from situate.readers.torch.functions import FunctionsCalled, functions_whole
 from situate.readers.torch.inference import inference_without_gradients
 from situate.readers.torch.interpolation import interpolation_whole
@@ -209,6 +210,7 @@ def _joint(
         stack.enter_context(backward_is_autograds(training))
         stack.enter_context(modules_stay_as_built())
         stack.enter_context(one_thread())
+        stack.enter_context(exporting_unseen())
         check_effects(step, tensors, surroundings, training, mode)
         stack.enter_context(called())
         exported = _exported(step, tensors)
