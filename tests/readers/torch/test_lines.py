@@ -50,3 +50,14 @@ def test_a_file_of_a_package_is_named_by_its_place_in_it():
     assert lines.inside_package("/home/me/norm.py") == ""
     assert lines.is_users("/x/lib/site-packages/timm/layers/norm.py")
     assert not lines.is_users(torch.nn.Linear.forward.__code__.co_filename)
+
+
+def test_a_package_that_is_installed_elsewhere_is_one(tmp_path, monkeypatch):
+    (tmp_path / "net-1.0.dist-info").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert lines.inside_package(str(tmp_path / "net" / "layer.py")) == "net/layer.py"
+
+
+def test_a_users_own_folder_is_no_package(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert lines.inside_package(str(tmp_path / "net" / "layer.py")) == ""

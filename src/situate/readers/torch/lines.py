@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 SITUATE = tuple(str(Path(__file__).parents[2] / folder) for folder in ("readers", "runtime"))
@@ -60,8 +61,17 @@ def is_users(filename: str) -> bool:
 def inside_package(filename: str) -> str:
     """The path of a file in what is installed, such as `timm/layers/norm.py`; empty if it is not
     there."""
-    _, found, inside = filename.replace("\\", "/").rpartition("/site-packages/")
-    return inside if found else ""
+    path = filename.replace("\\", "/")
+    _, found, inside = path.rpartition("/site-packages/")
+    folders = (folder.replace("\\", "/").rstrip("/") + "/" for folder in sys.path if folder)
+    beside = (path.removeprefix(f) for f in folders if path.startswith(f) and _installs(f))
+    return inside if found else next(beside, "")
+
+
+@cache
+def _installs(folder: str) -> bool:
+    """Whether packages were installed into a folder, as by `pip install --target`."""
+    return any(Path(folder).glob("*.dist-info"))
 
 
 def _written(filename: str, line: int | None) -> str:

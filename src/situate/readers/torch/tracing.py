@@ -18,10 +18,11 @@ from situate.readers.torch.devices import devices_here, devices_stand, lie_here
 from situate.readers.torch.distributions import arguments_unchecked
 from situate.readers.torch.effects import check_effects, surroundings_kept
 from situate.readers.torch.errors import explained, quiet
-from situate.readers.torch.exporting import exporting_unseen
+from situate.readers.torch.masks import masks_as_run
 from situate.readers.torch.functions import FunctionsCalled, functions_whole
 from situate.readers.torch.inference import inference_without_gradients
 from situate.readers.torch.interpolation import interpolation_whole
+from situate.readers.torch.lifted import lifted_apart
 from situate.readers.torch.margins import margins_whole
 from situate.readers.torch.named_devices import NamedDevices
 from situate.readers.torch.names import path_of
@@ -210,7 +211,8 @@ def _joint(
         stack.enter_context(backward_is_autograds(training))
         stack.enter_context(modules_stay_as_built())
         stack.enter_context(one_thread())
-        stack.enter_context(exporting_unseen())
+        stack.enter_context(masks_as_run())
+        stack.enter_context(lifted_apart())
         check_effects(step, tensors, surroundings, training, mode)
         stack.enter_context(called())
         exported = _exported(step, tensors)

@@ -1,0 +1,23 @@
+"""Masks of transformers, which makes some only while a model is exported: it does without where
+nothing is padded and the model runs, and some models cannot take them."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+from situate.readers.torch.patched import replaced
+
+MASKING, EXPORTS = "transformers.masking_utils", "is_torchdynamo_exporting"
+
+
+@contextlib.contextmanager
+def masks_as_run() -> Iterator[None]:
+    """Let it make the masks of a model that runs. Of a mask whose values capture does not know it
+    makes one all the same."""
+    masking = sys.modules.get(MASKING)
+    with contextlib.ExitStack() as stack:
+        if hasattr(masking, EXPORTS):
+            stack.enter_context(replaced(masking, EXPORTS, lambda: False))
+        yield
