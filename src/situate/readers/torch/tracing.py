@@ -18,12 +18,12 @@ from situate.readers.torch.devices import devices_here, devices_stand, lie_here
 from situate.readers.torch.distributions import arguments_unchecked
 from situate.readers.torch.effects import check_effects, surroundings_kept
 from situate.readers.torch.errors import explained, quiet
-from situate.readers.torch.masks import masks_as_run
 from situate.readers.torch.functions import FunctionsCalled, functions_whole
 from situate.readers.torch.inference import inference_without_gradients
 from situate.readers.torch.interpolation import interpolation_whole
 from situate.readers.torch.lifted import lifted_apart
 from situate.readers.torch.margins import margins_whole
+from situate.readers.torch.masks import masks_as_run
 from situate.readers.torch.named_devices import NamedDevices
 from situate.readers.torch.names import path_of
 from situate.readers.torch.products import products_of_one_dtype
