@@ -66,8 +66,10 @@ class _Dispatch:
                 found[j] = lies[held]
             elif op.kind != "input":
                 here = self._runs(op)
-                sources = sorted(inputs[j], key=lambda k: (_is_given(ops[k]), ops[k].name in lies))
-                found[j] = found[sources[0]] if here is None and sources else here or 0
+                if here is None and inputs[j]:
+                    rank = {k: (_is_given(ops[k]), ops[k].name in lies) for k in inputs[j]}
+                    here = found[min(inputs[j], key=rank.__getitem__)]
+                found[j] = self.main if here is None else here
         return found
 
     def _lies(self, op: Op) -> int:
