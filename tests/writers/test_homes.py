@@ -6,6 +6,7 @@ from situate.cluster import Cluster, Device, Link
 from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
 from situate.writers.homes import Homes, homes
+from situate.writers.whole_modules import folded
 from tests.report.handmade import schedule
 
 
@@ -226,3 +227,16 @@ def test_a_block_that_no_device_holds_is_split_and_what_that_asks_of_the_model_i
     whole, split = (handed_a_mask().found(memory) for memory in (160, 100))
     assert (whole.fits, whole.loose, whole.devices["body.block"]) == (True, False, 1)
     assert (split.fits, split.loose, "body.block" in split.devices) == (True, True, False)
+
+
+def test_a_module_that_a_shorter_path_takes_along_is_where_the_map_has_it():
+    """`block.scale` holds nothing and takes no part in the forward pass; the map's entry for all of
+    `block` is one for it too."""
+    net = Net()
+    x = net.linear("first", 0)
+    net.linear("block.layer", 1, x)
+    net.op("block.scale.inner", 2, x, phase="backward")
+    found = net.found()
+    assert folded(found.devices) == {"first": 0, "block": 1}
+    assert found.schedule is not None
+    assert found.schedule.placement.tolist()[-1] == 1

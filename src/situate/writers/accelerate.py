@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from situate.writers.exported import exported, said
 from situate.writers.homes import Homes, homes
 from situate.writers.json_bytes import json_bytes
 from situate.writers.places import Place, places
-from situate.writers.whole_modules import parents
+from situate.writers.whole_modules import folded
 
 SOURCES = ("pytorch", "situate")
 """Formats whose graphs call modules what PyTorch calls them."""
@@ -76,7 +75,7 @@ def _found(problem: Problem, schedule: Schedule) -> Homes:
 
 def _map(problem: Problem, found: Homes) -> dict[str, Place]:
     numbers = places(problem.cluster)
-    return _folded({path: numbers[device] for path, device in found.devices.items()})
+    return folded({path: numbers[device] for path, device in found.devices.items()})
 
 
 def _differences(
@@ -117,16 +116,3 @@ def moved_modules(problem: Problem, schedule: Schedule, found: Mapping[str, Plac
     ops = zip(problem.graph.ops, placed, schedule.placement.tolist(), strict=True)
     moved = (op.module for op, here, there in ops if op.module in holds and here != there)
     return list(dict.fromkeys(moved))
-
-
-def _folded(modules: dict[str, Place]) -> dict[str, Place]:
-    """The shortest paths below which all modules share one place."""
-    found_at: dict[str, set[Place]] = defaultdict(set)
-    for module, place in modules.items():
-        for path in (*parents(module), module):
-            found_at[path].add(place)
-    folded: dict[str, Place] = {}
-    for module, place in modules.items():
-        agreed = (path for path in (*parents(module), module) if len(found_at[path]) == 1)
-        folded[next(agreed, module)] = place
-    return folded

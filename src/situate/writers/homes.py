@@ -12,7 +12,7 @@ from situate.schedule import Schedule
 from situate.writers.dispatched import placement_of
 from situate.writers.exported import distance, exported
 from situate.writers.places import places
-from situate.writers.whole_modules import INPUTS, Groups, Modules, runs
+from situate.writers.whole_modules import INPUTS, Groups, Modules, folded, runs
 
 SHARES = (1, 2, 4, 8, 16, 32)
 """Modules of at most one such part of all bytes go whole; one after the other is tried."""
@@ -175,7 +175,7 @@ class _Search:
 
     def _homes(self, groups: Groups, assigned: Assigned) -> Homes:
         devices = self._devices(groups, assigned)
-        made = exported(self.problem, self.plan, placement_of(self.problem, devices))
+        made = exported(self.problem, self.plan, placement_of(self.problem, folded(devices)))
         excess, far = float("inf"), float("inf")
         if made is not None:
             excess = float(made.excess(self.problem))

@@ -10,11 +10,15 @@ any of that, such as a mask, may be on any device.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import TypeVar
 
 from situate.graph import Graph, Op
+
+Where = TypeVar("Where", bound=Hashable)
+"""A place of a map, or a device."""
 
 INPUTS = "<inputs>"
 """In place of a path: where the model's own inputs are."""
@@ -214,3 +218,16 @@ def below(path: str, module: str) -> bool:
 
 def _within(path: str, module: str) -> bool:
     return path == module or below(path, module)
+
+
+def folded(modules: Mapping[str, Where]) -> dict[str, Where]:
+    """The shortest paths below which all modules share one place."""
+    found_at: dict[str, set[Where]] = defaultdict(set)
+    for module, place in modules.items():
+        for path in (*parents(module), module):
+            found_at[path].add(place)
+    shortest: dict[str, Where] = {}
+    for module, place in modules.items():
+        agreed = (path for path in (*parents(module), module) if len(found_at[path]) == 1)
+        shortest[next(agreed, module)] = place
+    return shortest
