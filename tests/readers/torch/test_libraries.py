@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from traceback import FrameSummary
 
 import pytest
 
@@ -88,6 +89,25 @@ def reversed_words():
     return words(transformers.ReformerModelWithLMHead(config))
 
 
+def boxes():
+    config = transformers.YolosConfig(
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        image_size=[32, 32],
+        patch_size=16,
+        num_detection_tokens=4,
+        num_labels=3,
+    )
+
+    def loss(model, pixel_values):
+        out = model(pixel_values)
+        return out.logits.square().mean() + out.pred_boxes.square().mean()
+
+    return transformers.YolosForObjectDetection(config), (torch.randn(1, 3, 32, 32),), loss
+
+
 REMEDIES = [
     (
         lambda: experts("eager"),
@@ -122,6 +142,12 @@ def test_a_remedy_helps(build, remedy, remedied):
     with pytest.raises(SituateError, match=re.escape(remedy)):
         capture(build, name="net")
     assert capture(remedied, name="net").ops
+
+
+def test_losses_of_a_library_that_match_boxes_are_left_to_the_step():
+    line = FrameSummary("/lib/site-packages/transformers/loss/detection.py", 1, "loss")
+    assert libraries.library_remedy(line).endswith(libraries.LABELS)
+    assert capture(boxes, name="net").ops
 
 
 def test_what_a_library_does_only_in_training_leaves_inference():

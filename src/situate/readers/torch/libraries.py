@@ -9,6 +9,7 @@ from traceback import FrameSummary
 from situate.readers.torch.lines import inside_package
 
 VALUES = "this line of {} depends on the values of a tensor, which capture does not know: {}"
+LABELS = "give the model no labels, and compute the loss in the step from what it returns"
 KNOWN = (
     ("layerdrop", "set layerdrop (encoder_layerdrop, decoder_layerdrop) to 0 in its configuration"),
     (
@@ -16,7 +17,7 @@ KNOWN = (
         "compute experts in another way, where the model has one "
         '(model.set_experts_implementation("batched_mm"))',
     ),
-    ("labels", "give the model no labels, and compute the loss in the step from what it returns"),
+    ("labels", LABELS),
     (
         "global_attn",
         "leave the attention mask out, where nothing is padded and no token attends to all",
@@ -28,6 +29,9 @@ KNOWN = (
     ),
 )
 """By a word in the line or just before it, what has been tried and works."""
+
+FILES = (("/loss/", LABELS),)
+"""The same by a part of the file's path."""
 
 BEFORE = 4
 """Lines before one that are looked at too."""
@@ -69,7 +73,9 @@ def function_remedy(kind: type) -> str:
 def _known(frame: FrameSummary) -> str:
     line = frame.lineno or 0
     code = [linecache.getline(frame.filename, k) for k in range(line, line - 1 - BEFORE, -1)]
-    return next((remedy for text in code for word, remedy in KNOWN if word in text), OTHER)
+    by_file = (remedy for part, remedy in FILES if part in frame.filename)
+    by_word = (remedy for text in code for word, remedy in KNOWN if word in text)
+    return next(by_file, None) or next(by_word, OTHER)
 
 
 def _package(inside: str) -> str:
