@@ -32,6 +32,27 @@ def test_a_row_is_told_stage_by_stage() -> None:
     assert row["map"] in ("within memory", "beyond memory", "said not to be")
 
 
+@pytest.mark.parametrize(
+    ("name", "training", "remedy"),
+    [
+        ("SEWForSequenceClassification", True, "layerdrop 0, no spec augment"),
+        ("ProphetNetForConditionalGeneration", True, "decoder ids"),
+        ("LongformerForSequenceClassification", False, "no attention mask"),
+        ("Qwen2VLForConditionalGeneration", False, "of numbers, positions"),
+        ("AutoformerForPrediction", True, "layerdrop 0, inference"),
+    ],
+)
+def test_a_refused_model_is_changed_as_its_messages_say(
+    name: str, training: bool, remedy: str
+) -> None:
+    [refused] = [c for c in listed.configurations() if c.name == name]
+    row: dict[str, Any] = {}
+    measure(Subject(refused, training), row.update, seeds=0)
+    assert row["outcome"] == "refused"
+    assert row["remedied"]
+    assert row["remedy"] == remedy
+
+
 def test_what_a_process_told_before_it_hung_is_kept() -> None:
     def hang(tell: Any) -> None:
         tell({"outcome": "captured", "stage": "verify"})

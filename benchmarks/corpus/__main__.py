@@ -36,6 +36,8 @@ COLUMNS: Row = {
     "message": "",
     "names_line": None,
     "names_remedy": None,
+    "remedied": None,
+    "remedy": "",
     "plan_fits": None,
     "plan_message": "",
     "map": None,

@@ -19,6 +19,7 @@ import torch
 import situate
 from benchmarks import placements
 from benchmarks.corpus.configuration import Built, Configuration
+from benchmarks.corpus.remedied import captured_after_remedies
 from benchmarks.runtime_cases import cpus
 from situate.cluster import Cluster, Device, Link
 from situate.decoding import decode, order_of
@@ -115,6 +116,9 @@ def measure(subject: Subject, tell: Tell, seeds: int) -> None:
         graph = subject.capture()
     except situate.SituateError as error:
         tell({"outcome": "refused", **refusal(str(error))})
+        tell({"stage": "remedies"})
+        tell(_remedied(subject, str(error)))
+        tell({"stage": "end"})
         return
     seconds = round(time.perf_counter() - begin, 2)
     tell({"outcome": "captured", "ops": len(graph.ops), "capture_seconds": seconds})
@@ -124,6 +128,21 @@ def measure(subject: Subject, tell: Tell, seeds: int) -> None:
         tell({"stage": "verify"})
         tell(_verified(subject, seeds))
     tell({"stage": "end"})
+
+
+def _remedied(subject: Subject, message: str) -> Row:
+    """Whether the step is captured once what the messages say is done."""
+
+    def capture(configuration: Configuration, training: bool) -> situate.Graph:
+        return Subject(configuration, training).capture()
+
+    try:
+        found, how = captured_after_remedies(
+            subject.configuration, subject.training, message, capture
+        )
+    except Exception as error:
+        return {"remedied": False, "remedy": said(error)}
+    return {"remedied": found, "remedy": how}
 
 
 def said(error: BaseException) -> str:

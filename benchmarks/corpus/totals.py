@@ -13,7 +13,11 @@ CAPTURED = 0.97
 def targets(rows: Sequence[Row]) -> list[Target]:
     """Of the rows that were tried; those that PyTorch itself cannot run do not count."""
     tried = [row for row in rows if row["outcome"] != "invalid"]
-    return [target for make in (_captured, _refused, _maps, _verified) for target in make(tried)]
+    return [
+        target
+        for make in (_captured, _remedied, _refused, _maps, _verified)
+        for target in make(tried)
+    ]
 
 
 def kinds(rows: Sequence[Row]) -> list[Row]:
@@ -39,6 +43,17 @@ def _captured(rows: Sequence[Row]) -> Iterator[Target]:
             f"{captured} of {len(mine)}; {wrong} wrong",
             bool(mine) and captured >= CAPTURED * len(mine) and not wrong,
         )
+
+
+def _remedied(rows: Sequence[Row]) -> Iterator[Target]:
+    captured = sum(row["outcome"] == "captured" for row in rows)
+    remedied = sum(bool(row.get("remedied")) for row in rows)
+    yield Target(
+        "captured, or captured once what the message says is done",
+        f"{CAPTURED:.0%}",
+        f"{captured} + {remedied} of {len(rows)}",
+        bool(rows) and captured + remedied >= CAPTURED * len(rows),
+    )
 
 
 def _refused(rows: Sequence[Row]) -> Iterator[Target]:

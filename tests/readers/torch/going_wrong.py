@@ -219,10 +219,6 @@ WRONG: dict[str, tuple[Step, str]] = {
     "attribute": (lambda m, x: m.layr(x).mean(), "AttributeError: 'Model' object has no attribut"),
     "method": (lambda m, x: m.layer(x).meen(), "AttributeError: 'Tensor' object has no attribut"),
     "the user's own": (raised, "ValueError: no such thing"),
-    "branches": (
-        lambda m, x: torch.cond(x.sum() > 0, m.layer, lambda t: -m.layer(t), (x,)).mean(),
-        remedies.BRANCHES,
-    ),
     "generator": (
         lambda m, x: (m.layer(x) * torch.rand(6, 4, generator=torch.Generator())).mean(),
         "the step draws from a torch.Generator of its own",

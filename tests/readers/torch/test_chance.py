@@ -12,10 +12,12 @@ torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
 from situate.readers.torch.chance import (  # noqa: E402
+    ENDS,
     numbers_of_python,
     put_back,
     seeds_are_given,
     state_of_chance,
+    uniform_numbers,
 )
 from situate.readers.torch.errors import Unsupported  # noqa: E402
 from tests.readers.calling import of  # noqa: E402
@@ -73,3 +75,15 @@ def test_the_numbers_of_python_can_be_put_back() -> None:
     assert numbers_of_python() != states
     put_back(states)
     assert (random.random(), np.random.rand()) == drawn  # noqa: NPY002
+
+
+@pytest.mark.parametrize("share", ENDS)
+def test_single_uniform_numbers_may_be_given_and_are_then_not_drawn(share: float) -> None:
+    before = numbers_of_python()
+    with uniform_numbers(share):
+        assert random.random() == np.random.rand() == np.random.random() == share  # noqa: NPY002
+        assert random.uniform(2, 4) == 2 + 2 * share
+        assert numbers_of_python() == before
+        np.random.rand(3)  # noqa: NPY002
+        assert numbers_of_python()["numpy.random"] != before["numpy.random"]
+    assert random.random() not in ENDS

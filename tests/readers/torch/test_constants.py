@@ -80,6 +80,10 @@ UNKNOWN = {
     "a view of them": lambda _, x: seen_through_a_view(x),
     "a parameter added": lambda model, x: (torch.zeros(4) + model.scale).sum() > 0,
     "what was there": lambda _, x: torch.empty(4).sum() > 0,
+    "what was there, of a kind": lambda _, x: torch.empty_like(torch.ones(4)).sum() > 0,
+    "what was there, of a size": lambda _, x: torch.ones(4).new_empty(3).sum() > 0,
+    "numbers in an order by chance": lambda _, x: torch.arange(4)[torch.randperm(4)][0] > 1,
+    "numbers that an input chooses": lambda _, x: torch.arange(4).gather(0, x[0].long())[0] > 1,
 }
 
 

@@ -184,6 +184,22 @@ def test_numbers_drawn_by_python_are_refused_and_not_used_up(loss: Loss, module:
     assert random.random() == expected
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: random.random(),
+        lambda: random.uniform(0, 1),
+        lambda: np.random.rand(),  # noqa: NPY002
+        lambda: np.random.random(),  # noqa: NPY002
+    ],
+)
+def test_numbers_drawn_by_python_that_decide_nothing_are_no_reason_to_refuse(draw: Any) -> None:
+    def skipping(model: Any, x: Tensor) -> Tensor:
+        return mean(model, x if model.training and draw() >= 0 else -x)
+
+    assert capture(lambda: trained(skipping)).ops
+
+
 def test_a_generator_of_numpys_that_goes_on_is_refused() -> None:
     generator = np.random.default_rng(0)
     said = refusal(lambda model, x: mean(model, x * generator.random()))

@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from situate.errors import SituateError  # noqa: E402
 from situate.readers.torch import capture  # noqa: E402
 from situate.readers.torch.masks import masks_as_run  # noqa: E402
 
@@ -33,6 +34,32 @@ def forecast():
 
 def test_a_model_that_takes_no_mask_is_captured():
     assert capture(forecast, training=False, name="forecast").ops
+
+
+def words(mask=None):
+    """A network that cannot add the mask which transformers makes of one that is not known."""
+    config = transformers.NystromformerConfig(
+        vocab_size=16,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        num_landmarks=2,
+        segment_means_seq_len=8,
+    )
+    model = transformers.NystromformerModel(config)
+    ids = torch.ones(1, 8, dtype=torch.int64)
+    given = {"input_ids": ids} | ({} if mask is None else {"attention_mask": mask})
+    return model, given, lambda model, **batch: model(**batch).last_hidden_state.mean()
+
+
+def test_a_mask_of_known_ones_is_left_out():
+    assert capture(words, name="words").ops
+
+
+def test_where_a_mask_that_is_not_known_fails_it_is_said_to_leave_it_out():
+    with pytest.raises(SituateError, match=r"the line is transformers's own: leave the attention"):
+        capture(lambda: words(torch.ones(1, 8)), name="words")
 
 
 def test_masks_are_again_as_before():

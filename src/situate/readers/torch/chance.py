@@ -79,3 +79,30 @@ def put_back(states: Mapping[str, State]) -> None:
     random.setstate(states["random"])
     kind, keys, *place = states["numpy.random"]
     np.random.set_state((kind, np.frombuffer(keys, np.uint32), *place))  # noqa: NPY002
+
+
+ENDS = (0.0, 1 - 2**-53)
+"""The least and the greatest of the uniform numbers that Python and NumPy draw from 0 to 1."""
+
+
+@contextlib.contextmanager
+def uniform_numbers(share: float) -> Iterator[None]:
+    """Python and NumPy draw single uniform numbers from `low` to `high` all at a `share` of the
+    way; what else they draw, they draw."""
+    import numpy as np
+
+    def between(low: float = 0.0, high: float = 1.0) -> float:
+        return low + share * (high - low)
+
+    def one(draw: Any) -> Any:
+        return lambda *sizes: draw(*sizes) if sizes else share
+
+    with contextlib.ExitStack() as stack:
+        for owner, name, value in (
+            (random, "random", lambda: share),
+            (random, "uniform", between),
+            (np.random, "random", one(np.random.random)),
+            (np.random, "rand", one(np.random.rand)),
+        ):
+            stack.enter_context(replaced(owner, name, value))
+        yield

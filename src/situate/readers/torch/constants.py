@@ -19,6 +19,10 @@ FILLING = frozenset(
 ) | {"new_full", "new_ones", "new_zeros"}
 """Operators whose result depends neither on values of tensors nor on chance."""
 
+EMPTY = frozenset({"empty_like", "new_empty", "new_empty_strided"})
+"""Operators whose result holds whatever the memory held. PyTorch describes the results of others by
+them, and would know the values of these where it knows those of the tensor that is given."""
+
 
 @contextlib.contextmanager
 def constants_known() -> Iterator[None]:
@@ -32,8 +36,10 @@ def constants_known() -> Iterator[None]:
     may_keep = _keeping()
 
     def filled(run: Any, mode: Any, func: Any, args: Sequence[object], kwargs: Any) -> Any:
-        made = run(func, args, kwargs)
-        fills = getattr(func, "_opname", None) in FILLING and may_keep(mode, made)
+        made, name = run(func, args, kwargs), getattr(func, "_opname", None)
+        if name in EMPTY and made.constant is not None:
+            mode.fake_tensor_converter.invalidate_constant_aliases(made.constant)
+        fills = name in FILLING and may_keep(mode, made)
         return _with_values(mode, made, func, args, kwargs) if fills else made
 
     forget = FakeTensorMode.invalidate_written_to_constants

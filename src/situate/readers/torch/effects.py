@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.readers.torch.assigned import Assigned
-from situate.readers.torch.chance import State, numbers_of_python, put_back
+from situate.readers.torch.chance import ENDS, State, numbers_of_python, put_back, uniform_numbers
 from situate.readers.torch.numbering import Run
 from situate.readers.torch.remedies import Unsupported
 from situate.readers.torch.runs import Failed, Outcome, Runs
@@ -101,7 +101,7 @@ class _Checks:
         self._check_kept()
         again = self._again(Run())
         states.append(numbers_of_python())
-        self._check_drawn(*states)
+        self._check_drawn(outcome, *states)
         if again != outcome:
             self._refuse(first)
 
@@ -121,11 +121,26 @@ class _Checks:
             if outside and any(values.varies(tensor, changed) for tensor in tensors):
                 raise SituateError(KEPT.format(place=repr(place)))
 
-    def _check_drawn(self, *states: dict[str, State]) -> None:
-        """Refuse numbers of Python that are others in every run."""
+    def _draws_idly(self, outcome: Outcome) -> bool:
+        """Whether Python's numbers decide nothing, as a chance to skip a layer that is not trained:
+        the step draws uniform ones alone, and computes the same at both ends."""
+        states = numbers_of_python()
+        for share in ENDS:
+            with uniform_numbers(share):
+                try:
+                    if self._runs.run(Run()) != outcome:
+                        return False
+                except Failed:
+                    return False
+        return numbers_of_python() == states
+
+    def _check_drawn(self, outcome: Outcome, *states: dict[str, State]) -> None:
+        """Refuse numbers of Python that are others in every run, but for those that decide
+        nothing."""
         before, between, after = states
-        for module in after:
-            if before.get(module) != between.get(module) != after[module]:
+        drawn = [m for m in after if before.get(m) != between.get(m) != after[m]]
+        for module in drawn:
+            if not self._draws_idly(outcome):
                 start = numbers_of_python()[module]
 
                 def look(_: str, module: str = module, start: State = start) -> None:

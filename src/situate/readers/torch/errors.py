@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import warnings
 from collections.abc import Iterator
 
 from situate.errors import SituateError
-from situate.readers.torch.libraries import not_ours
+from situate.readers.torch.libraries import mask_remedy, not_ours
 from situate.readers.torch.lines import user_frame, user_line
 from situate.readers.torch.remedies import Unsupported, first_line, remedy
 
@@ -36,6 +37,7 @@ def explained(
     Raises:
         SituateError: in place of any other exception.
     """
+    handled = sys.exception()
     try:
         yield
     except SituateError as error:
@@ -43,15 +45,16 @@ def explained(
             raise
         raise SituateError(f"{name}: {error}") from None
     except (Exception, SystemExit) as error:
-        reason = remedy(error) or _said(error) + f" ({called})" * _is_call(error)
+        reason = remedy(error, handled) or _said(error) + f" ({called})" * _is_call(error)
         raise SituateError(f"{name}: {doing}: {user_line(error)}{reason}") from None
 
 
 def _said(error: BaseException) -> str:
-    line = first_line(error)
+    line, frame = first_line(error), user_frame(error)
     if isinstance(error, Unsupported):
-        return line + not_ours(user_frame(error), line)
-    return f"{type(error).__name__}: {line}" if line else type(error).__name__
+        return line + not_ours(frame, line)
+    kind = type(error).__name__
+    return (f"{kind}: {line}" if line else kind) + mask_remedy(frame)
 
 
 def _is_call(error: BaseException) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import sys
 from traceback import FrameSummary
 
@@ -10,6 +11,11 @@ from situate.readers.torch.lines import inside_package
 
 VALUES = "this line of {} depends on the values of a tensor, which capture does not know: {}"
 LABELS = "give the model no labels, and compute the loss in the step from what it returns"
+OF_NUMBERS = "in the step itself, of numbers (torch.tensor([...]))"
+MASKS = (
+    f"leave the attention mask out where nothing is padded, or make it {OF_NUMBERS}, or choose "
+    'another attention (model.set_attn_implementation("sdpa"), or "eager")'
+)
 KNOWN = (
     ("layerdrop", "set layerdrop (encoder_layerdrop, decoder_layerdrop) to 0 in its configuration"),
     (
@@ -17,28 +23,33 @@ KNOWN = (
         "compute experts in another way, where the model has one "
         '(model.set_experts_implementation("batched_mm"))',
     ),
+    ("linear_sum_assignment", LABELS),
+    ("shifted_input_ids", "give the model decoder_input_ids too, the labels shifted right"),
     ("labels", LABELS),
     (
         "global_attn",
-        "leave the attention mask out, where nothing is padded and no token attends to all",
+        "leave the attention mask out, where nothing is padded and no token attends to all; or "
+        f"make its masks {OF_NUMBERS}",
     ),
-    (
-        "mask",
-        "leave the attention mask out where nothing is padded, or choose another attention "
-        '(model.set_attn_implementation("sdpa"), or "eager")',
-    ),
+    (r"\b(attention_|causal_|padding_)?mask", MASKS),
+    ("self.training", "plan inference, where the model does without"),
 )
-"""By a word in the line or just before it, what has been tried and works."""
+"""By an expression found in the line or just before it, what has been tried and works."""
 
 FILES = (("/loss/", LABELS),)
 """The same by a part of the file's path."""
 
-BEFORE = 4
+FUNCTIONS = {
+    "get_rope_index": "give the model its position_ids too, as its get_rope_index computes them "
+    "outside of the step"
+}
+"""The same by the function's name."""
+
+BEFORE = 6
 """Lines before one that are looked at too."""
 
 OTHER = (
-    "make what it looks at in the step itself, of numbers (torch.tensor([...])); or look for an "
-    "argument of the model that leaves it out"
+    f"make what it looks at {OF_NUMBERS}; or look for an argument of the model that leaves it out"
 )
 LEFT_OUT = "look for an argument of the model that leaves it out, or plan inference if that does"
 FUNCTION = (
@@ -62,6 +73,14 @@ def not_ours(frame: FrameSummary | None, said: str) -> str:
     return f"; the line is {_package(inside)}'s own: {LEFT_OUT}"
 
 
+def mask_remedy(frame: FrameSummary | None) -> str:
+    """What is added to an error of a library's line that reads a mask, which it may read only of a
+    model that is captured."""
+    inside = inside_package(frame.filename) if frame else ""
+    fits = inside and frame is not None and _known(frame) == MASKS
+    return f"; the line is {_package(inside)}'s own: {MASKS}" if fits else ""
+
+
 def function_remedy(kind: type) -> str:
     """What is said of a function with a gradient of its own that a library has; empty for the
     user's own."""
@@ -72,10 +91,11 @@ def function_remedy(kind: type) -> str:
 
 def _known(frame: FrameSummary) -> str:
     line = frame.lineno or 0
-    code = [linecache.getline(frame.filename, k) for k in range(line, line - 1 - BEFORE, -1)]
+    lines = (linecache.getline(frame.filename, k) for k in range(line, line - 1 - BEFORE, -1))
+    code = [text.partition("#")[0] for text in lines]
     by_file = (remedy for part, remedy in FILES if part in frame.filename)
-    by_word = (remedy for text in code for word, remedy in KNOWN if word in text)
-    return next(by_file, None) or next(by_word, OTHER)
+    by_word = (remedy for text in code for word, remedy in KNOWN if re.search(word, text))
+    return FUNCTIONS.get(frame.name) or next(by_file, None) or next(by_word, OTHER)
 
 
 def _package(inside: str) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from situate.readers.torch.patched import replaced
 
-MASKING, EXPORTS = "transformers.masking_utils", "is_torchdynamo_exporting"
+MASKING = "transformers.masking_utils"
+EXPORTS, TRACED = "is_torchdynamo_exporting", "is_tracing"
 
 
 @contextlib.contextmanager
@@ -20,4 +21,14 @@ def masks_as_run() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if hasattr(masking, EXPORTS):
             stack.enter_context(replaced(masking, EXPORTS, lambda: False))
+        if hasattr(masking, TRACED):
+            traced = getattr(masking, TRACED)
+            stack.enter_context(
+                replaced(masking, TRACED, lambda *of: _unknown(*of) and traced(*of))
+            )
         yield
+
+
+def _unknown(mask: object = None) -> bool:
+    """Whether the values of a mask are not known; of none there are none to know."""
+    return getattr(mask, "constant", None) is None

@@ -153,11 +153,15 @@ _INTERNAL = re.compile(
 )
 
 
-def remedy(error: BaseException) -> str:
-    """What is known of such an error, and how to avoid it; empty for an error of the program's."""
-    for each in _chain(error):
+def remedy(error: BaseException, handled: BaseException | None = None) -> str:
+    """What is known of such an error, and how to avoid it; empty for an error of the program's.
+
+    Args:
+        handled: the error that the caller was handling when the work began, which is no cause.
+    """
+    for each in _chain(error, handled):
         if found := _known(each):
-            return _of_library(each) * (found in (VALUES, SHAPES)) or found
+            return _of_library(each) * (found in (VALUES, SHAPES, TAKEN)) or found
     own = isinstance(error, Unsupported) or is_raised_by_user(error)
     return "" if own or not _INTERNAL.search(first_line(error)) else UNTRACED
 
@@ -167,11 +171,11 @@ def _of_library(error: BaseException) -> str:
     return library_remedy(frame) if frame else ""
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and those that it was raised for."""
+def _chain(error: BaseException, handled: BaseException | None) -> Iterator[BaseException]:
+    """The error and those that it was raised for, down to one that was handled before."""
     found: BaseException | None = error
     for _ in range(20):
-        if found is None:
+        if found is None or found is handled:
             return
         yield found
         found = found.__cause__ or found.__context__

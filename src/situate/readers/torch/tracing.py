@@ -36,6 +36,7 @@ from situate.readers.torch.refused import (
 )
 from situate.readers.torch.remedies import OUTSIDE, SHAPES
 from situate.readers.torch.shared_heads import heads_share
+from situate.readers.torch.sized import fold_sized
 from situate.readers.torch.statistics import statistics_as_computed
 from situate.readers.torch.surroundings import Surroundings
 from situate.readers.torch.swapping import modules_stay_as_built
@@ -217,11 +218,13 @@ def _joint(
         stack.enter_context(called())
         exported = _exported(step, tensors)
     if not _is_static(exported):
-        with mode:
+        with mode, constants_known():
             step(*tensors)  # raises where a value is asked for, so that the line can be named
         raise SituateError(SHAPES)
     module = _with_buffers(exported)
     _erase_looks(module)
+    sized = fold_sized(module, exported.constants)
+    module.recompile()
     with contextlib.ExitStack() as stack:
         stack.enter_context(mode)
         stack.enter_context(constants_known())
@@ -232,7 +235,7 @@ def _joint(
         traced = aot_export_joint_with_descriptors(stack, module, tensors).graph_module
     check_dense(traced.graph)
     constants = {path_of(name): value for name, value in exported.constants.items()}
-    return traced.graph, constants | _literals(traced)
+    return traced.graph, constants | sized | _literals(traced)
 
 
 def _literals(traced: fx.GraphModule) -> dict[str, torch.Tensor]:
@@ -292,4 +295,3 @@ def _erase_looks(module: fx.GraphModule) -> None:
     for look in module.graph.find_nodes(op="call_function", target=aten.item.default):
         if not look.users:
             module.graph.erase_node(look)
-    module.recompile()
