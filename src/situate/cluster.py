@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from situate.costs.rates import EFFICIENCY
 from situate.dtypes import DTYPES
 from situate.errors import ClusterError, nearest
+from situate.files.scalars import plain
 from situate.given import check, check_items
 from situate.graph import BYTES_LIMIT, MachineDevice
-from situate.scalars import plain
 
 PRESETS = Path(__file__).parent / "clusters"
 
@@ -234,7 +234,7 @@ class Cluster:
         Raises:
             ClusterError: no such file, or not one of a cluster; names the file and the entry.
         """
-        from situate.readers.contents import one_line, packed
+        from situate.files.contents import one_line, packed
 
         try:
             return cls._of_toml(packed(Path(path), LIMIT).decode("utf-8-sig"))

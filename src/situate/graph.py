@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from situate.errors import GraphError
+from situate.files.scalars import plain
 from situate.given import check, check_items, check_parts
-from situate.scalars import plain
 
 BYTES_LIMIT = 2**53
 """Largest size of anything in bytes: what a double holds exactly."""

@@ -12,11 +12,11 @@ import numpy as np
 from situate.costs.measured import Costs
 from situate.decoding import decode
 from situate.errors import PlanError, ReadError, SituateError, nearest
+from situate.files.scalars import plain
 from situate.given import check
 from situate.placements import Restrictions
 from situate.problem import Objective, Problem
 from situate.readers.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule
-from situate.scalars import plain
 from situate.schedule import Schedule
 from situate.version import VERSION
 
@@ -93,7 +93,7 @@ class Plan(
         Raises:
             SituateError: the path cannot be written.
         """
-        from situate.atomic import write_bytes
+        from situate.files.atomic import write_bytes
 
         content = msgspec.json.encode(self, enc_hook=plain)
         write_bytes(Path(path), msgspec.json.format(content, indent=1))
@@ -105,8 +105,8 @@ class Plan(
         Raises:
             PlanError: no such file, or not a plan; names the file and the field.
         """
-        from situate.readers.contents import packed
-        from situate.readers.strict_json import decode as decode_json
+        from situate.files.contents import packed
+        from situate.files.strict_json import decode as decode_json
 
         try:
             plan = decode_json(packed(Path(path), LIMIT), cls)

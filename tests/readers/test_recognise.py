@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from situate.errors import ReadError
-from situate.readers import strict_json
+from situate.files import strict_json
+from situate.files.strict_json import top_level
 from situate.readers.recognise import READERS, recognise
-from situate.readers.strict_json import top_level
 from tests.readers.samples import SAMPLES
 
 

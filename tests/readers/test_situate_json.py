@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from situate.errors import GraphError, ReadError
+from situate.files.strict_json import top_level
 from situate.graph import Graph, MachineDevice, Op, Tensor
 from situate.problem import RULES
 from situate.readers import situate_json
 from situate.readers.recognise import recognise
-from situate.readers.strict_json import top_level
 
 
 def content(**changes: object) -> bytes:

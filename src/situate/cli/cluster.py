@@ -70,9 +70,9 @@ def discover(
 ) -> None:
     """Describe this machine as a cluster file."""
     from situate import discover as machine
-    from situate.atomic import write_bytes
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note, working
+    from situate.files.atomic import write_bytes
 
     check_outputs([], [out])
     with working("measuring this machine"):

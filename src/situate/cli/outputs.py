@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from situate.atomic import why
 from situate.cli.terminal import note
 from situate.errors import MissingExtra, SituateError
+from situate.files.atomic import why
 from situate.problem import Problem
 from situate.report.formats import format_of
 from situate.result import Result

@@ -49,11 +49,11 @@ def profile(
     Plan with what it writes: --costs for the ops, --cluster for the links. The model runs for real,
     once on every device, so it must fit in memory as often.
     """
-    from situate.atomic import write_bytes
     from situate.cli.answer import print_json, print_table
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note, working
     from situate.discover import to_toml
+    from situate.files.atomic import write_bytes
     from situate.profiling.measured_cluster import measured_cluster
     from situate.profiling.profile import profile as measure
     from situate.report.costs import costs_table, step_seconds

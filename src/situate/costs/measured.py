@@ -125,7 +125,7 @@ class Costs(
         Raises:
             SituateError: the path cannot be written.
         """
-        from situate.atomic import write_bytes
+        from situate.files.atomic import write_bytes
         from situate.writers.json_bytes import json_bytes
 
         write_bytes(path, json_bytes(self))
@@ -137,8 +137,8 @@ class Costs(
         Raises:
             ReadError: no such file, or not one of costs; names the file and the field.
         """
-        from situate.readers.contents import packed
-        from situate.readers.strict_json import decode
+        from situate.files.contents import packed
+        from situate.files.strict_json import decode
 
         try:
             costs = decode(packed(Path(path), LIMIT), cls)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from situate.errors import GraphError, ReadError, nearest
+from situate.files.contents import contents, graph_name, one_line
 from situate.given import check
 from situate.graph import Graph
 from situate.readers import pair
-from situate.readers.contents import contents, graph_name, one_line
 from situate.readers.recognise import READERS, recognise
 
 

@@ -8,12 +8,12 @@ from itertools import islice
 from typing import Any
 
 from situate.errors import MissingExtra, ReadError
+from situate.files.contents import lines
+from situate.files.strict_json import Keys
 from situate.graph import BYTES_LIMIT, Graph, Op
 from situate.readers import wire
-from situate.readers.contents import lines
 from situate.readers.dataflow import Dataflow
 from situate.readers.names import unique
-from situate.readers.strict_json import Keys
 
 MICROSECONDS = 1_000_000
 

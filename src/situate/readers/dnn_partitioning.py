@@ -10,10 +10,10 @@ from statistics import median
 import msgspec
 
 from situate.errors import ReadError
+from situate.files import strict_json
+from situate.files.strict_json import Keys
 from situate.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
-from situate.readers import strict_json
 from situate.readers.names import unique
-from situate.readers.strict_json import Keys
 
 DEVICES_LIMIT = 256
 FASTEST_LINK = 1e12

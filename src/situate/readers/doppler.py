@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from situate.errors import ReadError
+from situate.files.contents import lines
+from situate.files.strict_json import Keys
 from situate.graph import Graph, Op, Tensor
-from situate.readers.contents import lines
 from situate.readers.quantity import amount, whole
-from situate.readers.strict_json import Keys
 
 SCALE = 1e10
 """The authors' simulator divides every makespan by this; here every cost is divided."""

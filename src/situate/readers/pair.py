@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from situate.errors import ReadError
+from situate.files.contents import contents, graph_name
 from situate.graph import Graph
 from situate.readers import execution_trace
-from situate.readers.contents import contents, graph_name
 from situate.readers.recognise import recognise
 
 WANTED = ["chrome-trace", "execution-trace"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from situate.errors import ReadError
+from situate.files import strict_json
+from situate.files.strict_json import Keys
 from situate.graph import Graph
 from situate.readers import (
     chrome_trace,
@@ -16,9 +18,7 @@ from situate.readers import (
     pipedream,
     situate_json,
     stg,
-    strict_json,
 )
-from situate.readers.strict_json import Keys
 
 
 class Reader(Protocol):

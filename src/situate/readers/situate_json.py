@@ -9,9 +9,9 @@ import msgspec
 
 from situate.dtypes import NAMES
 from situate.errors import ReadError, nearest
+from situate.files import strict_json
+from situate.files.strict_json import Keys
 from situate.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
-from situate.readers import strict_json
-from situate.readers.strict_json import Keys
 
 FORMAT = "situate-graph"
 VERSION = 1

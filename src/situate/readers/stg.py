@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from situate.errors import ReadError
+from situate.files.contents import lines
+from situate.files.strict_json import Keys
 from situate.graph import Graph, Op
-from situate.readers.contents import lines
 from situate.readers.quantity import amount, whole
-from situate.readers.strict_json import Keys
 
 Line = tuple[int, list[str]]
 """Number of the line in the file, its columns."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from situate.atomic import write_bytes
 from situate.errors import MissingExtra
+from situate.files.atomic import write_bytes
 from situate.report.curve_lines import draw_failures, draw_times
 from situate.report.formats import format_of, image
 from situate.report.learning import WINDOW, Curve

@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from situate.atomic import write_bytes
 from situate.errors import PlanError
+from situate.files.atomic import write_bytes
 from situate.graph import Graph
 from situate.problem import Problem
 from situate.report.text import plural, printable

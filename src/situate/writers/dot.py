@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from situate.atomic import write_bytes
+from situate.files.atomic import write_bytes
 from situate.problem import Problem
 from situate.report.shades import PALETTE, ink_on
 from situate.report.text import printable

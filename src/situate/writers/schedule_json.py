@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from situate.atomic import write_bytes
+from situate.files.atomic import write_bytes
 from situate.problem import Problem
 from situate.report.computing import check_times
 from situate.report.text import tensor_name

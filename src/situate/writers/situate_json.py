@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from situate.atomic import write_bytes
+from situate.files.atomic import write_bytes
+from situate.files.scalars import plain
 from situate.graph import Graph
 from situate.readers.situate_json import FORMAT, VERSION, NamedTensor
-from situate.scalars import plain
 
 
 def write(graph: Graph, path: str | Path) -> None:

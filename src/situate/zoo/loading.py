@@ -7,9 +7,9 @@ from pathlib import Path
 
 from situate.cache import cached
 from situate.errors import SituateError
+from situate.files.contents import contents
 from situate.graph import Graph
 from situate.readers import situate_json
-from situate.readers.contents import contents
 from situate.readers.torch import capture, check_installed
 from situate.readers.torch.function import versions
 from situate.readers.update_rule import update_rule

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from situate.errors import GraphError, ReadError
+from situate.files.contents import contents
 from situate.readers import chrome_trace
-from situate.readers.contents import contents
 from tests.readers import traces
 from tests.readers.samples import DATA
 from tests.readers.traces import event

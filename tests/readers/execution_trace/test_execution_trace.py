@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from situate.errors import GraphError, ReadError
+from situate.files.contents import contents
 from situate.graph import Graph
 from situate.readers import execution_trace
-from situate.readers.contents import contents
 from tests.readers import traces
 from tests.readers.samples import DATA
 from tests.readers.traces import KERNELS, RELU, chrome_trace, node, tensor

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from situate.errors import ReadError
+from situate.files.strict_json import Keys
 from situate.graph import Graph, Op
 from situate.readers import kineto
 from situate.readers.chrome_trace.events import (
@@ -21,7 +22,6 @@ from situate.readers.chrome_trace.events import (
 )
 from situate.readers.chrome_trace.flows import arrows
 from situate.readers.names import unique
-from situate.readers.strict_json import Keys
 
 _ARRAY = re.compile(rb'(\xef\xbb\xbf)?\s*\[\s*\{[^\[\]]{0,4096}?"ph"\s*:')
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from situate.errors import ReadError
-from situate.readers import strict_json
+from situate.files import strict_json
 
 MICROSECONDS = 1_000_000
 

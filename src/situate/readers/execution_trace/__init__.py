@@ -9,13 +9,13 @@ from dataclasses import replace
 import msgspec
 
 from situate.errors import ReadError
+from situate.files.strict_json import Keys
 from situate.graph import Graph, Op
 from situate.readers import kineto
 from situate.readers.execution_trace import steps, times, work
 from situate.readers.execution_trace.calls import Call, calls_of
 from situate.readers.execution_trace.memory import Memory, written
 from situate.readers.execution_trace.nodes import ALLOCATIONS, Node, Value, nodes
-from situate.readers.strict_json import Keys
 
 
 def recognises(data: bytes, keys: Keys) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 
 from situate.dtypes import NAMES
 from situate.errors import ReadError
-from situate.readers import strict_json
+from situate.files import strict_json
 
 DTYPES = {
     "float": "float32",

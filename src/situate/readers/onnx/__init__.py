@@ -7,11 +7,11 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from situate.errors import MissingExtra, ReadError
+from situate.files.strict_json import Keys
 from situate.graph import Graph
 from situate.readers import wire
 from situate.readers.onnx.graph import check_flow, graph_of
 from situate.readers.onnx.infer import infer
-from situate.readers.strict_json import Keys
 
 
 def recognises(data: bytes, keys: Keys) -> bool:

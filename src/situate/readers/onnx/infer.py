@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from situate.errors import ReadError
-from situate.readers.contents import one_line
+from situate.files.contents import one_line
 from situate.readers.onnx.dims import fix_inputs, sizes
 from situate.readers.onnx.limits import check_functions, forget_weights
 from situate.readers.onnx.names import graphs_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from situate.errors import ReadError
-from situate.readers.contents import one_line
+from situate.files.contents import one_line
 from situate.readers.onnx.calls import Call
 from situate.readers.onnx.contrib import DOMAINS, contrib_types
 from situate.readers.onnx.names import node_name

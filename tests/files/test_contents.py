@@ -10,15 +10,7 @@ from pathlib import Path
 import pytest
 
 from situate.errors import ReadError
-from situate.readers.contents import (
-    LONGEST_LINE,
-    contents,
-    graph_name,
-    lines,
-    one_line,
-    packed,
-    text,
-)
+from situate.files.contents import LONGEST_LINE, contents, graph_name, lines, one_line, packed, text
 from tests.readers.allocated import peak_bytes
 
 

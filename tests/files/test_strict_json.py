@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from situate.errors import ReadError
-from situate.readers.strict_json import decode, top_level
+from situate.files.strict_json import decode, top_level
 
 
 class Box(msgspec.Struct, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from situate.errors import ReadError
-from situate.readers.contents import one_line, text
+from situate.files.contents import one_line, text
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from situate.cluster import Cluster, Device, Link
+from situate.files.scalars import plain
 from situate.graph import Graph, Op, Tensor
 from situate.problem import Problem
 from situate.readers import read
-from situate.scalars import plain
 from situate.solvers import solve
 from situate.writers.situate_json import encode, write
 
