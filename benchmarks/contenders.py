@@ -16,7 +16,7 @@ import situate
 from benchmarks import child
 from benchmarks.runtime_cases import Case, cpus, one_cpu, profiled
 from benchmarks.served import Served
-from situate.machine import usable_cpus
+from situate.host.machine import usable_cpus
 
 MICROBATCHES = 2
 PIPELINED = "chain"

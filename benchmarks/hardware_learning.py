@@ -30,9 +30,9 @@ from benchmarks.runtime_cases import Turns, in_turn
 from situate.cluster import Cluster
 from situate.costs.measured import Costs
 from situate.decoding import order_of
-from situate.discover import discover, to_toml
 from situate.evaluators.hardware import RealMachine
 from situate.evaluators.measurements import OUTCOMES, Measurements
+from situate.host.discover import discover, to_toml
 from situate.plan import Plan
 from situate.problem import Problem
 from situate.profiling.profile import profile

@@ -21,7 +21,7 @@ from rich.table import Table
 
 import situate
 from situate import _core
-from situate.machine import usable_cpus
+from situate.host.machine import usable_cpus
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"

@@ -21,7 +21,7 @@ from benchmarks import runtime_models
 from situate.cluster import Device
 from situate.costs.measured import Costs
 from situate.decoding import order_of
-from situate.discover import discover
+from situate.host.discover import discover
 from situate.profiling.measured_cluster import measured_cluster
 from situate.profiling.profile import profile
 from situate.runtime import optimizers

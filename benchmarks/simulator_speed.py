@@ -14,7 +14,7 @@ from benchmarks import child
 from benchmarks.graphs import TWO_DEVICES, layered
 from benchmarks.record import Row, Target, record
 from situate.evaluators.simulator import Decoder, Simulator
-from situate.machine import usable_cpus
+from situate.host.machine import usable_cpus
 from situate.problem import Problem
 
 WANTED = {150: 20_000, 2_000: 2_000, 10_000: 300, 80_000: 20}

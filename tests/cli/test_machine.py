@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from situate.cli.machine import ROUNDS, _say, measured
-from situate.discover import to_toml
 from situate.evaluators.hardware import Measurement
+from situate.host.discover import to_toml
 from situate.problem import Problem
 from situate.solvers import solve
 from situate.study import Study

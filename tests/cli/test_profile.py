@@ -9,10 +9,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from situate import discover
 from situate.cluster import Cluster, Device, Link
 from situate.costs.measured import Costs, Efficiency, MeasuredDevice, MeasuredLink, Timing
 from situate.graph import Graph, Op
+from situate.host import discover
 from situate.profiling.profile import Profile
 
 SECONDS = {"mm": Timing(2.0, 1.0, 3.0, 4)}

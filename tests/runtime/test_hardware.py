@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from situate.cluster import Cluster, Device, Link
-from situate.cuda import Gpu
 from situate.errors import SituateError
-from situate.machine import usable_cpus
+from situate.host.cuda import Gpu
+from situate.host.machine import usable_cpus
 from situate.runtime import hardware
 from situate.runtime.hardware import RealDevice, check_here, real_devices
 

@@ -69,10 +69,10 @@ def discover(
     cpus: Cpus = None,
 ) -> None:
     """Describe this machine as a cluster file."""
-    from situate import discover as machine
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note, working
     from situate.files.atomic import write_bytes
+    from situate.host import discover as machine
 
     check_outputs([], [out])
     with working("measuring this machine"):

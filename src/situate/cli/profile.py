@@ -52,8 +52,8 @@ def profile(
     from situate.cli.answer import print_json, print_table
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note, working
-    from situate.discover import to_toml
     from situate.files.atomic import write_bytes
+    from situate.host.discover import to_toml
     from situate.profiling.measured_cluster import measured_cluster
     from situate.profiling.profile import profile as measure
     from situate.report.costs import costs_table, step_seconds
@@ -92,8 +92,8 @@ def _devices(cluster: str | None, cpus: int | None) -> Cluster:
     """Those of this machine that are measured."""
     from situate.cli.terminal import working
     from situate.cluster import Cluster
-    from situate.discover import discover
     from situate.errors import SituateError
+    from situate.host.discover import discover
 
     if cluster is not None and cpus is not None:
         raise SituateError("--cpus describes this machine anew: leave --cluster out")

@@ -16,7 +16,7 @@ from situate.errors import SituateError
 from situate.evaluators.hardware_team import DeviceProcesses
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
 from situate.evaluators.repetition import ERROR, LEAST, MOST, enough, standard_error
-from situate.machine import cpu_name
+from situate.host.machine import cpu_name
 from situate.problem import Problem
 from situate.runtime import optimizers
 from situate.runtime.hardware import check_here, real_devices

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
-from situate.machine import usable_cpus
+from situate.host.machine import usable_cpus
 from situate.placements import check_devices, rows
 from situate.problem import Problem
 from situate.schedule import Schedule

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from situate.errors import SituateError
-from situate.machine import usable_cpus
+from situate.host.machine import usable_cpus
 from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
 from situate.runtime.launch import Started

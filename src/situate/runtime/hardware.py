@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from situate.cluster import Cluster
-from situate.cuda import visible_gpus
 from situate.errors import SituateError
-from situate.machine import usable_cpus
+from situate.host.cuda import visible_gpus
+from situate.host.machine import usable_cpus
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from situate.decoding import DecoderName, priority_of
 from situate.evaluators.calls import schedule_calls
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulator import Simulator
-from situate.machine import usable_cpus
+from situate.host.machine import usable_cpus
 from situate.placements import Restrictions
 from situate.problem import Problem
 from situate.result import Progress

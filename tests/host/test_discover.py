@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from situate import discover
 from situate.cluster import Cluster, Device, Link
-from situate.cuda import Gpu
 from situate.errors import ClusterError
+from situate.host import discover
+from situate.host.cuda import Gpu
 
 
 class DriverError(Exception):

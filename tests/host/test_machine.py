@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from situate import machine
-from situate.machine import cpu_name, usable_cpus, usable_memory
+from situate.host import machine
+from situate.host.machine import cpu_name, usable_cpus, usable_memory
 
 Limit = Callable[[str, dict[str, str]], None]
 

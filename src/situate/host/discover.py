@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 
 from situate.cluster import MOST_DEVICES, Cluster, Device, Link
-from situate.cuda import Gpu, visible_gpus
 from situate.errors import ClusterError
 from situate.files.scalars import plain
-from situate.machine import cpu_name, usable_cpus, usable_memory
+from situate.host.cuda import Gpu, visible_gpus
+from situate.host.machine import cpu_name, usable_cpus, usable_memory
 
 LAUNCH = {"cpu": 4e-6, "gpu": 6e-6}
 """Seconds to launch an op from eager PyTorch; docs/clusters.md has the sources."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from situate import cuda
-from situate.cuda import Gpu, visible_gpus
+from situate.host import cuda
+from situate.host.cuda import Gpu, visible_gpus
 
 CARDS = [Gpu("big", "0000:02:00.0", 24 << 30), Gpu("small", "0000:01:00.0", 12 << 30)]
 
