@@ -32,7 +32,7 @@ from benchmarks import placements
 from benchmarks.papers.runs import kept
 from benchmarks.record import RESULTS, Row, Target, show, write
 from benchmarks.runtime_cases import Case, cpus, profiled
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.report.running import running
 from situate.runtime.footprint import footprint
 from situate.runtime.measure import STEPS, measure

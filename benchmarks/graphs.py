@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op, Tensor
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
 
 TWO_DEVICES = Cluster(
     "two equal devices, overlapped transfers",

@@ -9,9 +9,9 @@ import time
 
 from benchmarks.package_graphs import PACKAGED
 from situate import zoo
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem
 from situate.grouping import group
-from situate.problem import Problem
 
 CLUSTER = "h100-8"
 """Devices that are alike and can hold any group, so that no group is split."""

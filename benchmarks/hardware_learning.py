@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 from benchmarks import child
 from benchmarks.record import Row, Target, record
 from benchmarks.runtime_cases import Turns, in_turn
-from situate.cluster import Cluster
 from situate.costs.measured import Costs
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem
 from situate.decoding import order_of
 from situate.evaluators.hardware import RealMachine
 from situate.evaluators.measurements import OUTCOMES, Measurements
 from situate.host.discover import discover, to_toml
 from situate.plan import Plan
-from situate.problem import Problem
 from situate.profiling.profile import profile
 from situate.runtime import optimizers
 from situate.runtime.hardware import real_devices

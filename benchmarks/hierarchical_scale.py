@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from benchmarks.record import Row, Target, record
 from situate import Cluster, Problem, solve
 from situate.cache import cached
+from situate.data.graph import Graph
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.graph import Graph
 from situate.readers.torch import capture
 from situate.readers.torch.function import versions
 from situate.solvers import hierarchical

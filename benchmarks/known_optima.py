@@ -180,7 +180,7 @@ def _latency(folder: Path, budget: Budget) -> Iterator[Row]:
         yield _row(problem, name, best, "bert24" in name, budget)
 
 
-def _own_machine(path: Path, objective: situate.problem.Objective) -> situate.Problem:
+def _own_machine(path: Path, objective: situate.data.problem.Objective) -> situate.Problem:
     return situate.Problem(situate.read(path), objective=objective)
 
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from situate.graph import Graph
+from situate.data.graph import Graph
 from situate.writers import situate_json
 from situate.zoo.loading import captured, packaged
 from situate.zoo.networks import network

@@ -18,9 +18,9 @@ import torch
 import situate
 from benchmarks.record import Row, Target, record
 from benchmarks.runtime_cases import Case, Turns, cpus, in_turn, profiled
+from situate.data.graph import Op
+from situate.data.problem import Problem
 from situate.decoding import decode
-from situate.graph import Op
-from situate.problem import Problem
 from situate.schedule import Schedule
 
 LEAST = {"two_branches": 1.7, "inception_v3": 1.3}

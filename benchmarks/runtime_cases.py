@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 import situate
 from benchmarks import runtime_models
-from situate.cluster import Device
 from situate.costs.measured import Costs
+from situate.data.cluster import Device
 from situate.decoding import order_of
 from situate.host.discover import discover
 from situate.profiling.measured_cluster import measured_cluster

@@ -17,8 +17,8 @@ from benchmarks import placements
 from benchmarks.papers.runs import kept
 from benchmarks.record import RESULTS, Row, Target, show, write
 from benchmarks.runtime_cases import Case, cpus
+from situate.data.problem import Problem
 from situate.evaluators.hardware_team import DeviceProcesses
-from situate.problem import Problem
 from situate.runtime.equality import difference
 from situate.runtime.seeds import seeded
 from situate.runtime.step import StartTeam

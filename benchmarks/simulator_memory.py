@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.graphs import TWO_DEVICES, layered
+from situate.data.graph import Graph
+from situate.data.problem import Problem
 from situate.evaluators.simulator import Simulator
-from situate.graph import Graph
-from situate.problem import Problem
 
 
 def main(ops: int, seed: int) -> None:

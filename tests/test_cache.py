@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from situate.cache import cached, directory, find_note, keep_note
-from situate.graph import Graph, Op
+from situate.data.graph import Graph, Op
 
 KEY = {"function": "mine:step", "optimizer": "sgd"}
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import situate
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
 from situate.plan import Plan
 from situate.solvers import METHODS
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.cluster import Cluster, Device, Link
 from situate.costs.measured import Costs, MeasuredDevice
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.decoding import decode
 from situate.expected import expected_schedule, expected_seconds
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
 
 SIZE = 10
 GRAPH = Graph(

@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster
 from situate.costs.measured import Costs, MeasuredDevice, Timing
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.errors import PlanError, SituateError
-from situate.graph import Graph, Op
 from situate.plan import Plan
-from situate.problem import Problem
 from situate.solvers import solve
 from tests.oracle.problems import random_problem
 from tests.solvers.families import OBJECTIVES, RULES, apart, chain, devices, layered

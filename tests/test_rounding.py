@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.rounding import EPSILON, gap, rounding
 from tests.solvers.families import apart, devices
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from situate import Problem, zoo
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
 
 pytest.importorskip("torch")
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import RULES, Problem, Rules
 from situate.errors import ScheduleError
-from situate.graph import Graph, Op, Tensor
-from situate.problem import RULES, Problem, Rules
 from situate.schedule import Schedule
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate

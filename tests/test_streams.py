@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.graph import Graph, Op
+from situate.data.graph import Graph, Op
 from situate.plan import Plan
 from situate.writers import situate_json
 

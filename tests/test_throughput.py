@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op, Tensor
-from situate.problem import RULES, Problem, Rules
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import RULES, Problem, Rules
 from situate.schedule import Schedule
 from situate.throughput import (
     channel_seconds,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.schedule import Schedule
 from situate.timeline import channel_items, device_items, item_order, signals
 from tests.oracle.problems import random_decision, random_problem

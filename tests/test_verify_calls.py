@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import RULES, Problem
 from situate.errors import ScheduleError
 from situate.evaluators.calls import schedule_calls
-from situate.graph import Graph, Op, Tensor
-from situate.problem import RULES, Problem
 from situate.schedule import Schedule
 from tests.oracle.problems import random_decision, random_problem
 

@@ -21,7 +21,7 @@ from benchmarks import placements
 from benchmarks.corpus.configuration import Built, Configuration
 from benchmarks.corpus.remedied import captured_after_remedies
 from benchmarks.runtime_cases import cpus
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
 from situate.decoding import decode, order_of
 from situate.evaluators.hardware_team import DeviceProcesses
 from situate.runtime import optimizers

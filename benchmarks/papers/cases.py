@@ -10,9 +10,9 @@ import msgspec
 from benchmarks.papers import published
 from situate import zoo
 from situate.cache import cached
-from situate.cluster import Cluster
-from situate.graph import Graph
-from situate.problem import Problem
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph
+from situate.data.problem import Problem
 from situate.readers.torch import capture
 from situate.readers.torch.function import versions
 from situate.solvers.expert import accelerators

@@ -17,7 +17,7 @@ from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.hierarchical_table import SAMPLES as PLANNER_SAMPLES
 from benchmarks.papers.runs import Run, in_processes, kept
 from benchmarks.record import RESULTS, Row, show, write
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers import solve
 from situate.solvers.learn import SAMPLES
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.papers.curves import GRID, INK, PALE, svg
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.report.shades import OTHER, PALETTE, Shades
 from situate.report.timeline import STRIP, WIRE, draw_ops, merged
 from situate.schedule import Schedule

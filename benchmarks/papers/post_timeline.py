@@ -12,7 +12,7 @@ from benchmarks.papers import lanes, published
 from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.post_curves import IMAGES
 from benchmarks.record import RESULTS, ROOT, Row, show, write
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.result import Result
 from situate.schedule import Schedule
 from situate.solvers import solve

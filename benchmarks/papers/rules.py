@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.papers.cases import Case, uncalibrated
 from benchmarks.record import Row
+from situate.data.problem import Problem
 from situate.evaluators.simulated import SimulatedMachine
-from situate.problem import Problem
 from situate.solvers import solve
 from situate.solvers.bounds import lower_bound
 from situate.solvers.expert import accelerators

@@ -26,13 +26,13 @@ from situate.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from situate import zoo
-    from situate.cluster import Cluster, Device, Link
     from situate.costs.measured import Costs
+    from situate.data.cluster import Cluster, Device, Link
+    from situate.data.graph import Graph, MachineDevice, Op, Tensor
+    from situate.data.problem import OBJECTIVES, RULES, Problem, Rules
     from situate.evaluators.measurements import Evaluator, Measurements
-    from situate.graph import Graph, MachineDevice, Op, Tensor
     from situate.model import find_model
     from situate.plan import Plan
-    from situate.problem import OBJECTIVES, RULES, Problem, Rules
     from situate.readers import read
     from situate.readers.torch import capture
     from situate.result import Progress, Result

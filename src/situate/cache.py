@@ -11,10 +11,10 @@ from typing import TypeVar
 
 import msgspec
 
+from situate.data.graph import Graph
 from situate.errors import SituateError
 from situate.files.atomic import write_bytes
 from situate.files.contents import contents
-from situate.graph import Graph
 from situate.readers import situate_json
 from situate.version import VERSION
 from situate.writers.situate_json import write

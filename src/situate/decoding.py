@@ -7,9 +7,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.placements import check_devices, check_order, integers
+from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
-from situate.placements import check_devices, check_order, integers
-from situate.problem import Problem
 from situate.schedule import Schedule
 
 DecoderName = Literal["eager", "serial", "calls"]

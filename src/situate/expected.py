@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.costs.lookup import contention_of
+from situate.data.problem import Problem
 from situate.decoding import DecoderName, decode, order_of
-from situate.problem import Problem
 from situate.schedule import Schedule
 
 Floats = NDArray[np.float64]

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from situate.data.graph import Graph
 from situate.errors import ReadError, SituateError, nearest
 from situate.given import check
-from situate.graph import Graph
 
 
 def find_model(

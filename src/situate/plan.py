@@ -10,21 +10,21 @@ import msgspec
 import numpy as np
 
 from situate.costs.measured import Costs
+from situate.data.placements import Restrictions
+from situate.data.problem import Objective, Problem
+from situate.data.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule
 from situate.decoding import decode
 from situate.errors import PlanError, ReadError, SituateError, nearest
 from situate.files.scalars import plain
 from situate.given import check
-from situate.placements import Restrictions
-from situate.problem import Objective, Problem
-from situate.readers.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule
 from situate.schedule import Schedule
 from situate.version import VERSION
 
 if TYPE_CHECKING:
     import torch
 
-    from situate.cluster import Cluster
-    from situate.graph import Graph
+    from situate.data.cluster import Cluster
+    from situate.data.graph import Graph
     from situate.runtime.step import PlacedStep
 
 LIMIT = 2**30

@@ -11,7 +11,7 @@ from situate.errors import ScheduleError
 from situate.timeline import Indices
 
 if TYPE_CHECKING:
-    from situate.problem import Problem
+    from situate.data.problem import Problem
     from situate.schedule import Schedule
 
 Floats = NDArray[np.float64]

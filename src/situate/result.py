@@ -10,10 +10,10 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.decoding import DecoderName
 from situate.expected import expected_seconds
 from situate.plan import Plan
-from situate.problem import Problem
 from situate.rounding import gap
 from situate.schedule import Schedule
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from situate.problem import Problem
+    from situate.data.problem import Problem
 
 EPSILON = float(np.finfo(np.float64).eps)
 """Twice the largest relative error of one addition."""

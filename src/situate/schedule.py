@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import throughput, verify
+from situate.data.problem import Problem
 from situate.errors import ScheduleError
 from situate.given import check
-from situate.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from situate.timeline import signals
 
 if TYPE_CHECKING:
-    from situate.problem import Problem
+    from situate.data.problem import Problem
     from situate.schedule import Schedule
 
 Floats = NDArray[np.float64]

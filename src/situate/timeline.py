@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from situate.problem import Problem
+    from situate.data.problem import Problem
     from situate.schedule import Schedule
 
 Indices = NDArray[np.int64]

@@ -13,7 +13,7 @@ from situate.timeline import Indices, channel_items, device_items, signals
 from situate.verify_calls import check_calls
 
 if TYPE_CHECKING:
-    from situate.problem import Problem
+    from situate.data.problem import Problem
     from situate.schedule import Schedule
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from situate.cli import main
-from situate.graph import Graph, Op, Tensor
+from situate.data.graph import Graph, Op, Tensor
 from situate.writers import situate_json
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem
 from situate.plan import Plan
-from situate.problem import Problem
 from situate.readers.torch import capture_function
 from situate.solvers import solve
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
 
 
 def test_list_names_every_preset(situate):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.graph import Tensor
+from situate.data.graph import Tensor
 from situate.solvers import LEARNERS
 from situate.writers import situate_json
 from tests.cli.conftest import diamond

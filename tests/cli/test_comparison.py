@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from situate.cli.comparison import best_of, chosen_of
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.graph import Graph, Op
-from situate.problem import Problem
 from situate.solvers import LEARNERS, METHODS
 from tests.report.outcome import outcome
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from situate.cli.curves import levels
-from situate.cluster import Cluster, Device, Link
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.problem import Problem
 from situate.solvers import solve
 from tests.cli.conftest import diamond
 

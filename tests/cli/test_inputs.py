@@ -8,7 +8,7 @@ import pytest
 
 from situate.cli.inputs import read_model
 from situate.costs.measured import Costs, MeasuredDevice, Timing
-from situate.graph import Graph, MachineDevice, Op
+from situate.data.graph import Graph, MachineDevice, Op
 from situate.writers import situate_json
 from tests.cli.conftest import diamond
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from situate.cli.machine import ROUNDS, _say, measured
+from situate.data.problem import Problem
 from situate.evaluators.hardware import Measurement
 from situate.host.discover import to_toml
-from situate.problem import Problem
 from situate.solvers import solve
 from situate.study import Study
 from tests.evaluators.hardware_search import CPUS, MODEL

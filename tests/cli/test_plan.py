@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.graph import Graph, Op, Tensor
+from situate.data.graph import Graph, Op, Tensor
 from situate.plan import Plan
 from situate.writers import situate_json
 

@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from situate.cluster import Cluster, Device, Link
 from situate.costs.measured import Costs, Efficiency, MeasuredDevice, MeasuredLink, Timing
-from situate.graph import Graph, Op
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op
 from situate.host import discover
 from situate.profiling.profile import Profile
 

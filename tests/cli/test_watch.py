@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from situate.cli.watch import SPARKS, Watch, sparkline
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
-from situate.problem import Problem
 from situate.result import Progress
 from tests.cli.conftest import diamond
 

@@ -7,7 +7,7 @@ import pytest
 
 from situate.costs.fit import efficiencies
 from situate.costs.measured import MeasuredDevice, Timing
-from situate.graph import Op
+from situate.data.graph import Op
 
 PEAK, BANDWIDTH, LAUNCH = 1e11, 1e10, 5e-6
 

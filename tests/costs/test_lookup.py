@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device, Link
 from situate.costs.lookup import (
     contention_of,
     coverage,
@@ -19,8 +18,9 @@ from situate.costs.lookup import (
 from situate.costs.measured import Costs, Efficiency, MeasuredDevice, Timing
 from situate.costs.rates import EFFICIENCY
 from situate.costs.roofline import op_seconds
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op
 from situate.errors import SituateError
-from situate.graph import Graph, Op
 
 RELU = "aten.relu(f32[8])"
 

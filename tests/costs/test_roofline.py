@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device, Link
 from situate.costs.rates import EFFICIENCY
 from situate.costs.roofline import op_seconds
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op
 from situate.errors import SituateError
-from situate.graph import Graph, Op
 
 GPU = Device(
     "gpu0",

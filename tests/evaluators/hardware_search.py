@@ -9,10 +9,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.problem import Problem
 from situate.evaluators.hardware import RealMachine
 from situate.evaluators.measurements import Measurements
-from situate.problem import Problem
 from situate.result import Result
 from situate.runtime.subject import Subject, find_subject
 from situate.solvers import solve

@@ -14,13 +14,13 @@ import pytest
 from msgspec.structs import replace
 
 from situate import _core
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import RULES, Problem
 from situate.evaluators import calls
 from situate.evaluators.calls import schedule_calls
 from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.simulator import core_problem
-from situate.graph import Graph, Op, Tensor
-from situate.problem import RULES, Problem
 from situate.readers import read
 from situate.solvers.search import Search
 from tests.oracle.problems import random_decision, random_problem

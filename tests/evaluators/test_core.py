@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from situate import _core
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import RULES, Problem
 from situate.evaluators.simulator import Simulator, core_problem
-from situate.graph import Graph, Op, Tensor
-from situate.problem import RULES, Problem
 from situate.solvers.auto.pipeline import pipeline_order
 from tests.oracle.problems import random_problem
 from tests.solvers.families import chain, devices
@@ -270,7 +270,7 @@ import resource
 import numpy as np
 from situate import _core
 from situate.evaluators.simulator import core_problem
-from situate.problem import RULES, Problem
+from situate.data.problem import RULES, Problem
 from tests.solvers.families import chain, devices
 
 problem = Problem(chain(10_000), devices(*[1] * 250))

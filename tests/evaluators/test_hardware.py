@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 torch = pytest.importorskip("torch")
 
-from situate.cluster import Cluster, Device  # noqa: E402
+from situate.data.cluster import Cluster, Device  # noqa: E402
+from situate.data.problem import RULES, Problem  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.evaluators import hardware_team  # noqa: E402
 from situate.evaluators.hardware import RealMachine  # noqa: E402
 from situate.evaluators.hardware_process import DeviceProcess  # noqa: E402
 from situate.evaluators.measurements import OUTCOMES  # noqa: E402
-from situate.problem import RULES, Problem  # noqa: E402
 from situate.runtime.subject import Subject, find_subject  # noqa: E402
 from situate.study import Study  # noqa: E402
 from tests.evaluators.hardware_search import CPUS, MODEL, SAMPLES, machine, search  # noqa: E402

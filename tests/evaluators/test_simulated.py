@@ -7,9 +7,9 @@ import pickle
 import numpy as np
 import pytest
 
+from situate.data.problem import LONGEST, Problem
 from situate.errors import SituateError
 from situate.evaluators.simulated import SimulatedMachine
-from situate.problem import LONGEST, Problem
 from tests.solvers.families import devices, fork
 
 PLACEMENTS = np.zeros((6, 4), np.int32)

@@ -11,10 +11,10 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.evaluators.simulator import Simulator
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
 from situate.schedule import Schedule
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate

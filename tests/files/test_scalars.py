@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.files.scalars import plain
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
 from situate.readers import read
 from situate.solvers import solve
 from situate.writers.situate_json import encode, write

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import BYTES_LIMIT, Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import BYTES_LIMIT, Graph, Op, Tensor
+from situate.data.problem import Problem
 from tests.solvers import families
 
 TWO_KINDS = Cluster(

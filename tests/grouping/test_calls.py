@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from situate import zoo
-from situate.graph import Graph, Op, Tensor
+from situate.data.graph import Graph, Op, Tensor
 from situate.grouping.calls import SHARED, calls
 
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from situate import zoo
-from situate.cluster import Cluster
-from situate.graph import Graph, Op, Tensor
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.grouping import group
-from situate.problem import Problem
 from tests.solvers import families
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from situate import zoo
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem
 from situate.grouping import GROUPINGS, group
-from situate.problem import Problem
 
 PAGE = (Path(__file__).parents[2] / "docs" / "grouping.md").read_text()
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from situate import zoo
-from situate.graph import Graph, Op, Tensor
+from situate.data.graph import Graph, Op, Tensor
 from situate.grouping.calls import calls
 from situate.grouping.gradients import CROWD, forward_ops
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.graph import Graph, Op
 from situate.grouping import Groups, make_groups
-from situate.problem import Problem
 from tests.grouping.cases import TWO_KINDS, problems, random_placement
 from tests.solvers import families
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from situate import zoo
-from situate.cluster import Cluster
-from situate.graph import Graph, Op, Tensor
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.grouping import group, heavy_edge
 from situate.grouping.unit_graph import unit_graph
-from situate.problem import Problem
 from tests.grouping.cases import problems
 from tests.solvers import families
 

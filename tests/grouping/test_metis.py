@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from situate import zoo
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem
 from situate.errors import MissingExtra
 from situate.grouping import group, metis
 from situate.grouping.unit_graph import unit_graph
-from situate.problem import Problem
 from tests.grouping.cases import problems
 from tests.solvers import families
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from situate import zoo
-from situate.cluster import Cluster
-from situate.graph import Graph, Op
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.grouping import group
 from situate.grouping.prefix import levels, prefixes
-from situate.problem import Problem
 from tests.solvers import families
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.graph import Graph, Op, Tensor
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.grouping.unit_graph import unit_graph
-from situate.problem import Problem
 from tests.grouping.cases import TWO_KINDS, flows, problems
 from tests.solvers import families
 

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
 from situate.errors import ClusterError
 from situate.host import discover
 from situate.host.cuda import Gpu

@@ -10,10 +10,10 @@ from msgspec import structs
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import OBJECTIVES, RULES, Problem, Rules
 from situate.errors import SituateError
-from situate.graph import Graph, Op, Tensor
-from situate.problem import OBJECTIVES, RULES, Problem, Rules
 
 KINDS = ("gpu", "gpu", "cpu")
 UNPLACEABLE = ("no device", "more than any device", "pinned to two devices")

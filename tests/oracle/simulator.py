@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.schedule import Schedule
 from tests.oracle.case import Case
 from tests.oracle.events import Events

@@ -7,7 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.graph import Graph, Op, Tensor  # noqa: E402
+from situate.data.graph import Graph, Op, Tensor  # noqa: E402
+from situate.data.problem import Problem  # noqa: E402
 from situate.grouping import make_groups  # noqa: E402
 from situate.policies.embeddings import (  # noqa: E402
     OUTPUTS,
@@ -15,7 +16,6 @@ from situate.policies.embeddings import (  # noqa: E402
     GroupEmbedding,
     features,
 )
-from situate.problem import Problem  # noqa: E402
 from tests.solvers.families import devices  # noqa: E402
 
 SECONDS = {"x1": 1.0}

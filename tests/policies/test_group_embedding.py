@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.graph import Graph, Op, Tensor
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.policies.group_embedding import SampledGroups
 from situate.policies.op_features import OUTPUTS, op_features
-from situate.problem import Problem
 from tests.solvers.families import devices, layered
 
 KINDS = ("mul", "mul", "add", "mul")

@@ -10,10 +10,10 @@ from msgspec import structs
 
 torch = pytest.importorskip("torch")
 
+from situate.data.problem import Problem  # noqa: E402
 from situate.grouping import make_groups  # noqa: E402
 from situate.policies.group_policy import GroupPolicy  # noqa: E402
 from situate.policies.shape import Shape  # noqa: E402
-from situate.problem import Problem  # noqa: E402
 from tests.solvers.families import devices, fork  # noqa: E402
 
 SHAPES = (Shape(4, 2), Shape(4, 1, "general", aligned=True))

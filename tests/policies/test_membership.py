@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.graph import Graph, Op
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.policies.membership import Membership
-from situate.problem import Problem
 from tests.solvers.families import devices
 
 EVERYWHERE = {"x1": 1.0, "x2": 1.5, "x3": 2.0}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.graph import Graph, Op, Tensor
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.policies.op_features import NEIGHBOURS, OUTPUTS, op_features, unit_features
-from situate.problem import Problem
 from tests.solvers.families import chain, devices
 
 

@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.cluster import Device  # noqa: E402
-from situate.graph import Graph, Op  # noqa: E402
+from situate.data.cluster import Device  # noqa: E402
+from situate.data.graph import Graph, Op  # noqa: E402
 from situate.profiling.alone import is_long, seconds_alone  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.subject import Subject  # noqa: E402

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.cluster import Device  # noqa: E402
+from situate.data.cluster import Device  # noqa: E402
 from situate.profiling import cuda  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.subject import Subject  # noqa: E402

@@ -6,11 +6,11 @@ import pytest
 
 pytest.importorskip("torch")
 
-from situate.cluster import Cluster, Device, Link
 from situate.costs.lookup import coverage
 from situate.costs.measured import Costs
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.problem import Problem
 from situate.profiling import in_situ
 from situate.profiling.measured_cluster import measured_cluster
 from situate.profiling.profile import Profile, profile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from situate.costs.measured import Timing
-from situate.graph import Graph, Op
+from situate.data.graph import Graph, Op
 from situate.profiling.timings import contention, timings
 from situate.runtime.device import Ran
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from situate.graph import Graph
+from situate.data.graph import Graph
 from situate.readers.torch import capture
 
 X = (torch.ones(4, 3),)

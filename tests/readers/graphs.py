@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from situate.graph import Graph, MachineDevice, Op, Tensor
+from situate.data.graph import Graph, MachineDevice, Op, Tensor
 
 SIZES = st.integers(0, 2**40)
 SECONDS = st.floats(0, 1e9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from situate.graph import Graph, Op, Tensor
+from situate.data.graph import Graph, Op, Tensor
 from situate.writers.situate_json import encode
 from tests.readers import models, test_costgraph, test_doppler, test_pipedream, test_stg, traces
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from situate.data.graph import Op
 from situate.errors import ReadError
-from situate.graph import Op
 from situate.readers.dataflow import Dataflow
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from situate.data.graph import Graph, MachineDevice
 from situate.errors import GraphError, ReadError
-from situate.graph import Graph, MachineDevice
 from situate.readers import dnn_partitioning, read
 from situate.readers.recognise import recognise
 

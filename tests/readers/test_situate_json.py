@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from situate.data.graph import Graph, MachineDevice, Op, Tensor
+from situate.data.problem import RULES
 from situate.errors import GraphError, ReadError
 from situate.files.strict_json import top_level
-from situate.graph import Graph, MachineDevice, Op, Tensor
-from situate.problem import RULES
 from situate.readers import situate_json
 from situate.readers.recognise import recognise
 

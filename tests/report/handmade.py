@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.report.residency import residency
 from situate.schedule import Schedule
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.schedule import Schedule
 from tests.report.handmade import schedule
 

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from situate.costs.measured import Costs, MeasuredDevice, MeasuredLink, Timing
-from situate.graph import Graph, Op
+from situate.data.graph import Graph, Op
 from situate.report.costs import costs_table, step_seconds
 
 OPS = [("aten.mm", "mm"), ("aten.mm", "mm"), ("aten.relu", "relu"), ("aten.add", "add")]

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from situate.data.problem import RULES
 from situate.decoding import decode
-from situate.problem import RULES
 from situate.report.critical import critical_path
 from tests.oracle.problems import random_decision, random_problem
 from tests.report.handmade import chain, schedule, two_branches

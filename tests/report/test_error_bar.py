@@ -9,10 +9,10 @@ from statistics import NormalDist
 
 import pytest
 
-from situate.cluster import Cluster, Device, Link
 from situate.costs.measured import Costs, Efficiency, MeasuredDevice, Timing
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.report.error_bar import ROOFLINE_OP, ROOFLINE_STEP, WIDER, error_bar
 from tests.report.handmade import chain, schedule
 

@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem
 from situate.errors import ScheduleError
-from situate.problem import Problem
 from situate.report.explain import explain
 from tests.report.handmade import HOSTILE, chain, schedule
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.report.explain import explain
 from situate.report.explanation import explanation
 from tests.report.handmade import HOSTILE, chain, schedule, two_branches

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from situate import zoo
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.decoding import decode
 from situate.errors import ScheduleError
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
 from situate.report.forecast import Content, forecast
 from tests.report.handmade import chain, schedule
 
@@ -62,7 +62,7 @@ def test_what_a_graph_does_not_tell_is_held():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_parts_add_up_to_the_schedules_peak(rules: str, seed: int):
     """Of a whole training step, whatever the rule of memory."""
-    from situate.problem import find_rules
+    from situate.data.problem import find_rules
 
     graph = zoo.load("cifar_cnn")
     problem = Problem(graph, Cluster.preset("k80-2"), rules=find_rules(rules))

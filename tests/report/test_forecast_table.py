@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.report.forecast import forecast
 from situate.report.forecast_table import forecast_table
 from situate.report.tables import ONE_STEP

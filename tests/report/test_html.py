@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from situate.graph import Graph, Op
-from situate.problem import Problem
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.report import tables
 from situate.report.html import to_html
 from tests.report.handmade import HOSTILE, chain, schedule

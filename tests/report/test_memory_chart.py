@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.report.memory_chart import FLOOR, HELD, LIVE, OVER, ROOM, draw_memory
 from tests.report.handmade import chain, schedule
 

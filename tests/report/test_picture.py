@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from situate.cluster import Cluster, Device
+from situate.data.cluster import Cluster, Device
+from situate.data.graph import Graph, Op
+from situate.data.problem import RULES, Problem
 from situate.errors import MissingExtra, ScheduleError, SituateError
-from situate.graph import Graph, Op
-from situate.problem import RULES, Problem
 from situate.report.picture import Heading, _figure, draw, render
 from situate.schedule import Schedule
 from tests.report.handmade import HOSTILE, chain, schedule

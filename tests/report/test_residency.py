@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device
-from situate.graph import Graph, Op
-from situate.problem import RULES, Problem
+from situate.data.cluster import Cluster, Device
+from situate.data.graph import Graph, Op
+from situate.data.problem import RULES, Problem
 from situate.report.residency import TENSOR, WORKSPACE, residency
 from tests.report.handmade import chain, schedule
 

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from situate.graph import Op
+from situate.data.graph import Op
 from situate.report.shades import LIGHT, OTHER, PALETTE, PHASES, ink_on, shades
 from situate.report.timeline import WIRE
 

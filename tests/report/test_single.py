@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.report.single import objective_value, single_device
 from tests.report.handmade import chain, schedule
 

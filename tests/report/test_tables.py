@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from rich.console import Console, RenderableType
 
-from situate.graph import Graph, Op
-from situate.problem import Problem
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.report import tables
 from tests.report.handmade import HOSTILE, chain, schedule
 from tests.report.outcome import outcome

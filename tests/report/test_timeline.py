@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.report.shades import shades
 from situate.report.timeline import LINES, LOWER, UPPER, draw_ops, draw_transfers, merged
 from situate.schedule import Schedule

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph
 from situate.runtime.hardware import RealDevice
 from situate.runtime.placed import PlacedProgram, place
 from situate.runtime.program import Program, capture_program

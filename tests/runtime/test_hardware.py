@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
 from situate.errors import SituateError
 from situate.host.cuda import Gpu
 from situate.host.machine import usable_cpus

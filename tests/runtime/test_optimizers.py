@@ -10,8 +10,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from situate.data.update_rule import OPTIMIZERS  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
-from situate.readers.update_rule import OPTIMIZERS  # noqa: E402
 from situate.runtime.optimizers import MOMENTS, as_given, default, hyperparameters, kind_of  # noqa: E402
 
 optim = torch.optim

@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.readers.update_rule import OPTIMIZERS  # noqa: E402
+from situate.data.update_rule import OPTIMIZERS  # noqa: E402
 from situate.runtime import update as updates  # noqa: E402
 from situate.runtime.optimizers import hyperparameters, kind_of  # noqa: E402
 from situate.runtime.update import PIECE, Update  # noqa: E402

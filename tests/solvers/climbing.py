@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.grouping import group
-from situate.problem import Problem
 from situate.solvers.learner import Learning, MakeLearner, State
 
 

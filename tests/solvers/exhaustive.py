@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.data.problem import Problem
 from situate.decoding import priority_of
 from situate.evaluators.calls import schedule_calls
 from situate.evaluators.simulator import Simulator, core_problem
-from situate.problem import Problem
 
 MANY = 20_000
 """Decisions above which there are too many to look at."""

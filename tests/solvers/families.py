@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 
 OBJECTIVES = ("time", "memory", "throughput")
 RULES = ("situate", "regal", "doppler", "dnn-partitioning")

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from situate.data.problem import Problem
 from situate.grouping import make_groups
-from situate.problem import Problem
 from situate.solvers.learn import learn
 from situate.solvers.learner import Learning
 from situate.solvers.search import Search

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.errors import MissingExtra
 from situate.grouping import group
 from situate.policies import installed
-from situate.problem import Problem
 from situate.result import Result
 from situate.solvers import solve
 from situate.solvers.learner import Learning, Settings

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
-from situate.graph import Graph, Op
-from situate.problem import Problem
 from situate.result import Result
 from situate.solvers import solve
 from situate.solvers.learner import Learning

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from situate.data.problem import Problem
 from situate.grouping import make_groups
-from situate.problem import Problem
 from situate.solvers.beginnings import Beginnings, beginnings
 from situate.solvers.learner import Learning
 from tests.solvers.families import chain, devices

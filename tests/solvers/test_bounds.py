@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from situate.graph import Graph, Op, Tensor
-from situate.problem import RULES, Problem
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import RULES, Problem
 from situate.solvers import solve
 from situate.solvers.bounds import lower_bound
 from tests.oracle.problems import random_problem

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.grouping import make_groups
-from situate.problem import Problem
 from situate.solvers.beginnings import Beginnings
 from situate.solvers.climber import BATCH, MEASURED, HillClimber
 from situate.solvers.scales import scales

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.solvers import solve
 from tests.solvers.families import apart, chain, devices, fork, layered
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.graph import Graph, Op
-from situate.problem import Problem
 from situate.solvers import solve
 from situate.solvers.expert import accelerators, expert_placement
 from situate.zoo import expert

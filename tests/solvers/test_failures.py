@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from situate.data.graph import Graph
+from situate.data.problem import Problem
 from situate.errors import MissingExtra
-from situate.graph import Graph
-from situate.problem import Problem
 from situate.solvers import LEARNERS, solve
 from situate.solvers.failures import FAILURE, MOST, failure_seconds
 from situate.solvers.learner import Learning, Settings

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.problem import Problem
 from situate.solvers import post, solve
 from situate.solvers.learn import learn
 from situate.solvers.learner import Learning

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
+from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.problem import Problem
 from situate.solvers.grouped import grouped, leveled
 from situate.solvers.learner import Learning
 from tests.grouping.cases import problems

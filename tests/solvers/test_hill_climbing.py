@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers import hill_climbing, solve
 from situate.solvers.learner import Learning
 from tests.solvers.families import chain, devices

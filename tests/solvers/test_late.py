@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster
-from situate.graph import Graph, Op, Tensor
-from situate.problem import OBJECTIVES, Problem
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import OBJECTIVES, Problem
 from situate.result import Result
 from situate.solvers import solve
 from situate.solvers.late import Lateness

@@ -15,11 +15,11 @@ import pytest
 from numpy.typing import NDArray
 
 from situate.costs.measured import Costs
+from situate.data.problem import RULES, Problem
 from situate.errors import MissingExtra, SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import make_groups
-from situate.problem import RULES, Problem
 from situate.result import Result
 from situate.solvers import LEARNERS, auto, post, solve
 from situate.solvers.learn import learn

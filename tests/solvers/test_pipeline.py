@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from situate.graph import Graph
-from situate.problem import Problem
+from situate.data.graph import Graph
+from situate.data.problem import Problem
 from situate.solvers import solve
 from situate.solvers.auto.fitted import folded
 from tests.solvers.auto.test_fitted import LAYERS, gpus, training

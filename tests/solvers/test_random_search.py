@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.graph import Graph, Op
-from situate.problem import Problem
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.solvers import random_search, solve
 from situate.solvers.search import Search
 from tests.solvers.families import apart, devices, problem

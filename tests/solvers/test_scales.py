@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from situate import zoo
-from situate.cluster import Cluster
-from situate.graph import Graph, Op
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.grouping import group, make_groups
-from situate.problem import Problem
 from situate.solvers.scales import scales, scales_of
 from tests.solvers.families import chain, devices
 

@@ -10,9 +10,9 @@ from msgspec import structs
 
 torch = pytest.importorskip("torch")
 
+from situate.data.problem import Problem  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.evaluators.measurements import Measurements  # noqa: E402
-from situate.problem import Problem  # noqa: E402
 from situate.solvers import colocrl, spotlight  # noqa: E402
 from situate.solvers.learner import Learning  # noqa: E402
 from situate.solvers.sequence_learner import generator  # noqa: E402

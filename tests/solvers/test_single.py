@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.solvers import solve
 from situate.solvers.single import distinct_devices, everything_on
 from tests.solvers.families import apart, chain, devices

@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.grouping import make_groups
-from situate.problem import Problem
 from situate.solvers.beginnings import Beginnings
 from situate.solvers.learner import Learning
 from situate.solvers.post import TUNED as POST_TUNED

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
 from situate.readers import read
 from situate.result import Progress, Result
 from situate.solvers import LEARNERS, METHODS, solve

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers.least_load import Load, least_load
 from situate.solvers.windows import Paths, least_window
 from tests.oracle.problems import random_problem

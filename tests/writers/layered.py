@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.schedule import Schedule
 from tests.report.handmade import schedule
 

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph
+from situate.data.problem import Problem
 from situate.schedule import Schedule
 from situate.solvers import solve
 from situate.writers.accelerate import device_map, map_schedule

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.errors import PlanError
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
 from situate.writers.dispatched import devices_of, placement_of
 
 OPS = (

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from situate.data.graph import Graph
+from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.graph import Graph
-from situate.problem import Problem
 from situate.report.shades import INK, PALETTE
 from situate.writers.dot import write
 from tests.report.handmade import HOSTILE, chain, schedule

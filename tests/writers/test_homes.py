@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.writers.homes import Homes, homes
 from situate.writers.whole_modules import folded
 from tests.report.handmade import schedule

@@ -11,9 +11,9 @@ pytest.importorskip("onnx")
 
 import onnx
 
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.problem import Problem
 from situate.errors import PlanError, SituateError
-from situate.problem import Problem
 from situate.readers import read
 from situate.schedule import Schedule
 from situate.writers.onnxruntime import SeveralOfAKind, layer_annotations, write

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph, Op
+from situate.data.problem import RULES, Problem
 from situate.errors import MissingExtra, ScheduleError, SituateError
 from situate.evaluators.calls import schedule_calls
-from situate.graph import Graph, Op
-from situate.problem import RULES, Problem
 from situate.schedule import Schedule
 from situate.writers.perfetto import write, write_beside
 from tests.report.handmade import HOSTILE, chain, schedule

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from situate.data.graph import Graph
+from situate.data.problem import RULES, Problem
 from situate.errors import ScheduleError, SituateError
 from situate.evaluators.calls import schedule_calls
-from situate.graph import Graph
-from situate.problem import RULES, Problem
 from situate.writers.schedule_json import write
 from tests.report.handmade import HOSTILE, chain, schedule
 

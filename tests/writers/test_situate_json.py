@@ -7,8 +7,8 @@ import gzip
 import pytest
 from hypothesis import given
 
+from situate.data.graph import Graph, Op, Tensor
 from situate.errors import SituateError
-from situate.graph import Graph, Op, Tensor
 from situate.readers import read, situate_json
 from situate.writers.situate_json import encode, write
 from tests.readers.graphs import graphs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from situate.graph import Graph, Op, Tensor
+from situate.data.graph import Graph, Op, Tensor
 from situate.writers.whole_modules import INPUTS, Groups, Modules, below, is_outside, parents
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from situate import zoo
+from situate.data.graph import Graph
 from situate.errors import MissingExtra, SituateError
-from situate.graph import Graph
 from situate.zoo import loading
 
 PACKAGED = sorted(path.name.removesuffix(".json.gz") for path in loading.GRAPHS.glob("*.gz"))

@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from situate import zoo
+from situate.data.graph import Graph, Op
 from situate.errors import SituateError
-from situate.graph import Graph, Op
 
 LSTM, BLOCKS = ("rnnlm", "nmt2"), ("gpt2", "bert", "vit", "llama_7b")
 

@@ -14,7 +14,7 @@ import msgspec
 from rich.console import Console, Group, RenderableType
 
 from situate.cli.terminal import INFEASIBLE, note
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.report.forecast import Forecast, forecast
 from situate.report.forecast_table import forecast_table
 from situate.report.learning import learning_figures

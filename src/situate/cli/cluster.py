@@ -14,7 +14,7 @@ from situate.cli.options import Cpus, Json
 from situate.errors import SituateError
 
 if TYPE_CHECKING:
-    from situate.cluster import Cluster
+    from situate.data.cluster import Cluster
 
 app = typer.Typer(no_args_is_help=False)
 
@@ -30,7 +30,7 @@ def cluster(context: typer.Context) -> None:
 def list_presets(as_json: Json = False) -> None:
     """List the clusters that come with situate."""
     from situate.cli.answer import print_json
-    from situate.cluster import Cluster
+    from situate.data.cluster import Cluster
 
     presets = {name: Cluster.preset(name).description for name in Cluster.presets()}
     if as_json:
@@ -50,7 +50,7 @@ def show(
 ) -> None:
     """Show the devices and links of one cluster."""
     from situate.cli.answer import print_json
-    from situate.cluster import Cluster
+    from situate.data.cluster import Cluster
     from situate.report.text import printable
 
     cluster = Cluster.find(name)

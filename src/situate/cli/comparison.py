@@ -9,8 +9,8 @@ from situate.cli.learning import Run, check_learners, run
 from situate.cli.lesson import Lesson
 from situate.cli.search import Budget, interruptible
 from situate.cli.terminal import note
+from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.problem import Problem
 from situate.result import Result
 from situate.solvers import LEARNERS, METHODS
 

@@ -35,21 +35,21 @@ def networks() -> list[str]:
 
 def presets() -> list[str]:
     """Of clusters."""
-    from situate.cluster import Cluster
+    from situate.data.cluster import Cluster
 
     return Cluster.presets()
 
 
 def objectives() -> Iterable[str]:
     """What is made small or large."""
-    from situate.problem import OBJECTIVES
+    from situate.data.problem import OBJECTIVES
 
     return OBJECTIVES
 
 
 def rules() -> Iterable[str]:
     """Of execution."""
-    from situate.problem import RULES
+    from situate.data.problem import RULES
 
     return RULES
 

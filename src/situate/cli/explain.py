@@ -26,7 +26,7 @@ from situate.cli.options import (
 from situate.errors import SituateError
 
 if TYPE_CHECKING:
-    from situate.problem import Problem
+    from situate.data.problem import Problem
 
 SEARCHED = ("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads")
 """Options of the search for a plan."""

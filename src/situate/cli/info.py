@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from situate.cli.options import Dim, Json, Model, Optimizer
 
 if TYPE_CHECKING:
-    from situate.graph import Graph
+    from situate.data.graph import Graph
 
 
 def info(model: Model, optimizer: Optimizer = None, dim: Dim = None, as_json: Json = False) -> None:

@@ -9,13 +9,13 @@ from contextlib import redirect_stdout
 
 from situate import zoo
 from situate.cli.terminal import note, working
-from situate.cluster import OWN_MACHINE, Cluster
 from situate.costs.measured import Costs
+from situate.data.cluster import OWN_MACHINE, Cluster
+from situate.data.graph import Graph
+from situate.data.problem import OBJECTIVES, Objective, Problem, find_rules
 from situate.errors import PlanError, SituateError, nearest
-from situate.graph import Graph
 from situate.model import check_model, find_model, is_file
 from situate.plan import Plan
-from situate.problem import OBJECTIVES, Objective, Problem, find_rules
 from situate.schedule import Schedule
 
 

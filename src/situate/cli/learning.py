@@ -15,8 +15,8 @@ from situate.cli.lesson import Lesson
 from situate.cli.search import Budget, search
 from situate.cli.terminal import note
 from situate.cli.watch import Watch
+from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
-from situate.problem import Problem
 from situate.report.learning import Curve
 from situate.report.text import plural
 from situate.report.units import time_text

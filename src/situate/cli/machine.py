@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from situate.cli.lesson import Lesson
 from situate.cli.terminal import note, working
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.report.text import plural
 from situate.report.units import share_text
 from situate.result import Result

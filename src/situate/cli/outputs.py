@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from situate.cli.terminal import note
+from situate.data.problem import Problem
 from situate.errors import MissingExtra, SituateError
 from situate.files.atomic import why
-from situate.problem import Problem
 from situate.report.formats import format_of
 from situate.result import Result
 from situate.schedule import Schedule

@@ -14,15 +14,15 @@ import msgspec
 from situate import zoo
 from situate.cli.inputs import cluster_missing, model_and_plan, named_cluster
 from situate.cli.terminal import note, working
-from situate.cluster import Cluster
 from situate.costs.measured import Costs
+from situate.data.cluster import Cluster
+from situate.data.update_rule import DEFAULT, UpdateRule, update_rule
 from situate.errors import SituateError, nearest
 from situate.model import check_model
 from situate.plan import Plan
 from situate.readers.torch import INFERENCE, check_installed
 from situate.readers.torch.errors import explained
 from situate.readers.torch.named_devices import NamedDevices
-from situate.readers.update_rule import DEFAULT, UpdateRule, update_rule
 from situate.runtime import optimizers
 from situate.runtime.compile import Built, Prepared, build_planned, prepare
 from situate.runtime.program import capture_program

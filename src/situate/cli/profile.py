@@ -9,7 +9,7 @@ import typer
 from situate.cli.options import Cpus, Json, Optimizer
 
 if TYPE_CHECKING:
-    from situate.cluster import Cluster
+    from situate.data.cluster import Cluster
 
 
 DISTURBED = 1.15
@@ -91,7 +91,7 @@ def profile(
 def _devices(cluster: str | None, cpus: int | None) -> Cluster:
     """Those of this machine that are measured."""
     from situate.cli.terminal import working
-    from situate.cluster import Cluster
+    from situate.data.cluster import Cluster
     from situate.errors import SituateError
     from situate.host.discover import discover
 

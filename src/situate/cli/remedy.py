@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from situate.cluster import Device
+from situate.data.cluster import Device
+from situate.data.problem import Problem
 from situate.errors import PlanError, SituateError
-from situate.problem import Problem
 from situate.report.tables import over_text
 from situate.report.text import printable
 from situate.schedule import Schedule

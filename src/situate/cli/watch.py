@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
-from situate.problem import Problem
 from situate.report.learning import WINDOW, Array, Curve
 from situate.report.units import value_text
 from situate.result import Progress

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from situate.costs.measured import Efficiency, MeasuredDevice, Timing
 from situate.costs.peaks import peak
 from situate.costs.rates import op_class
-from situate.graph import Op
+from situate.data.graph import Op
 
 Floats = NDArray[np.float64]
 

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import msgspec
 
-from situate.cluster import Device
 from situate.costs.rates import EFFICIENCY
-from situate.dtypes import DTYPES
+from situate.data.cluster import Device
+from situate.data.dtypes import DTYPES
+from situate.data.graph import BYTES_LIMIT
 from situate.errors import ReadError, nearest
-from situate.graph import BYTES_LIMIT
 
 LIMIT = 2**30
 """Largest cost file, in bytes."""

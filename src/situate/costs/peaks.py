@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from math import inf
 
-from situate.dtypes import DTYPES
+from situate.data.dtypes import DTYPES
 
 _NARROW = re.compile(r"q?u?(int|float)(\d)(?!\d)")
 """Numbers of at most 8 bits: their sort and how many."""

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.cluster import Cluster, Device
 from situate.costs.lookup import Rates, measured_as, rates, seconds_of
 from situate.costs.measured import Costs
 from situate.costs.peaks import peak
 from situate.costs.rates import op_class
+from situate.data.cluster import Cluster, Device
+from situate.data.graph import Graph, Op
 from situate.errors import SituateError
-from situate.graph import Graph, Op
 
 Floats = NDArray[np.float64]
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.data.problem import Problem
 from situate.evaluators.simulator import core_problem
-from situate.problem import Problem
 from situate.schedule import Schedule
 from situate.timeline import signals
 

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import zoo
+from situate.data.problem import Problem
 from situate.decoding import decode, order_of
 from situate.errors import SituateError
 from situate.evaluators.hardware_team import DeviceProcesses
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
 from situate.evaluators.repetition import ERROR, LEAST, MOST, enough, standard_error
 from situate.host.machine import cpu_name
-from situate.problem import Problem
 from situate.runtime import optimizers
 from situate.runtime.hardware import check_here, real_devices
 from situate.runtime.measure import arguments, finite_loss

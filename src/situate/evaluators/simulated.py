@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.placements import check_devices, rows
+from situate.data.problem import LONGEST, Problem
 from situate.decoding import priority_of
 from situate.errors import SituateError
 from situate.evaluators.calls import schedule_calls
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements
 from situate.evaluators.simulator import Simulator
-from situate.placements import check_devices, rows
-from situate.problem import LONGEST, Problem
 
 NOISE = 1
 """Names the generators of noise: were they a learner's of the same seed and sample, it would depend

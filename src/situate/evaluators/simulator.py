@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.data.placements import check_devices, rows
+from situate.data.problem import Problem
 from situate.host.machine import usable_cpus
-from situate.placements import check_devices, rows
-from situate.problem import Problem
 from situate.schedule import Schedule
 
 Decoder = Literal["eager", "serial"]

@@ -8,10 +8,10 @@ from importlib import import_module
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.given import check
 from situate.grouping.groups import Groups, make_groups
-from situate.problem import Problem
 
 GROUPINGS = {
     "none": "none",

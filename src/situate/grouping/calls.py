@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from math import gcd
 
-from situate.graph import Graph, Op
+from situate.data.graph import Graph, Op
 
 Call = tuple[str, int]
 """Path of a module, and the number of the call from 0."""

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.costs.rates import op_class
+from situate.data.problem import Problem
 from situate.grouping.calls import SHARED, Call, calls
 from situate.grouping.gradients import forward_ops
 from situate.grouping.merging import Merging
-from situate.problem import Problem
 
 HEAVY = ("convolution", "matmul", "attention")
 """Op classes whose ops stay apart, so that a chain of layers does not become one group."""

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from situate.costs.rates import op_class
-from situate.graph import Graph, Tensor
+from situate.data.graph import Graph, Tensor
 from situate.grouping.calls import Call, runs_forward
 
 CROWD = 16

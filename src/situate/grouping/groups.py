@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.placements import rows
-from situate.problem import Problem
+from situate.data.placements import rows
+from situate.data.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

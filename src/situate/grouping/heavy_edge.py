@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.data.problem import Problem
 from situate.grouping.unit_graph import unit_graph
-from situate.problem import Problem
 
 MOST = 1.5
 """Seconds of a group over those of an average group, at most, where that can be."""

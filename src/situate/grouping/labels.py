@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 
 
 def unit_labels(problem: Problem, keys: Sequence[Hashable]) -> NDArray[np.int64]:

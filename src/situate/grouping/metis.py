@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.grouping.bisection import WeightedGraph, partition
 from situate.grouping.integer_weights import whole
 from situate.grouping.unit_graph import unit_graph
-from situate.problem import Problem
 
 
 def labels(problem: Problem, count: int) -> NDArray[np.int64]:

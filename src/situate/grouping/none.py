@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 
 
 def labels(problem: Problem, count: int) -> NDArray[np.int64]:

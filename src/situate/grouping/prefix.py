@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.graph import Graph, Op
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.grouping.labels import unit_labels
-from situate.problem import Problem
 
 LEVELS = 2
 

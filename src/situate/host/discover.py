@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from situate.cluster import MOST_DEVICES, Cluster, Device, Link
+from situate.data.cluster import MOST_DEVICES, Cluster, Device, Link
 from situate.errors import ClusterError
 from situate.files.scalars import plain
 from situate.host.cuda import Gpu, visible_gpus

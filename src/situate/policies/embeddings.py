@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
+from situate.data.problem import Problem
 from situate.grouping import Groups
-from situate.problem import Problem
 
 Array = NDArray[np.float32]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.policies.op_features import Array, Index, OpFeatures
-from situate.problem import Problem
 
 
 class SampledGroups:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor, nn
 
+from situate.data.problem import Problem
 from situate.grouping import Groups
 from situate.policies.embeddings import GroupEmbedding, features
 from situate.policies.seq2seq import Placer
 from situate.policies.shape import Shape
-from situate.problem import Problem
 
 
 class GroupPolicy(nn.Module):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-from situate.cluster import Cluster, Device
 from situate.costs.measured import Timing
 from situate.costs.roofline import op_seconds
+from situate.data.cluster import Cluster, Device
+from situate.data.graph import Graph
 from situate.errors import SituateError
-from situate.graph import Graph
 from situate.profiling import texts
 from situate.profiling.replay import Call, replayed
 from situate.runtime.hardware import RealDevice

@@ -9,10 +9,10 @@ from statistics import median_low
 
 import msgspec
 
-from situate.cluster import Device
 from situate.costs.fit import efficiencies
 from situate.costs.measured import MeasuredDevice, MeasuredLink, Timing
-from situate.graph import Graph
+from situate.data.cluster import Device
+from situate.data.graph import Graph
 from situate.profiling.alone import is_long, seconds_alone
 from situate.profiling.bench import Bench
 from situate.profiling.crew import Crew

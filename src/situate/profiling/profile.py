@@ -7,10 +7,10 @@ import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from situate.cluster import Cluster, Device
 from situate.costs.measured import Costs, MeasuredDevice, MeasuredLink
+from situate.data.cluster import Cluster, Device
+from situate.data.graph import Graph
 from situate.errors import SituateError
-from situate.graph import Graph
 from situate.profiling import cuda
 from situate.profiling.crew import Crew
 from situate.profiling.in_situ import InSitu, of_each_sort

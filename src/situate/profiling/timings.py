@@ -9,7 +9,7 @@ import numpy as np
 
 from situate.costs.measured import Timing
 from situate.costs.rates import op_class
-from situate.graph import Graph
+from situate.data.graph import Graph
 from situate.runtime.device import Ran
 
 

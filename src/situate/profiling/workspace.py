@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from situate.graph import Graph
+from situate.data.graph import Graph
 from situate.runtime.device import Ran
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from situate.data.graph import Graph
 from situate.errors import GraphError, ReadError, nearest
 from situate.files.contents import contents, graph_name, one_line
 from situate.given import check
-from situate.graph import Graph
 from situate.readers import pair
 from situate.readers.recognise import READERS, recognise
 

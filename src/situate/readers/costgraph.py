@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from situate.data.graph import BYTES_LIMIT, Graph, Op
 from situate.errors import MissingExtra, ReadError
 from situate.files.contents import lines
 from situate.files.strict_json import Keys
-from situate.graph import BYTES_LIMIT, Graph, Op
 from situate.readers import wire
 from situate.readers.dataflow import Dataflow
 from situate.readers.names import unique

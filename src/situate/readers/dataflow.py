@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from situate.data.graph import Op, Tensor
 from situate.errors import ReadError
-from situate.graph import Op, Tensor
 
 
 @dataclass

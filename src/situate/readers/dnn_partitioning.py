@@ -9,10 +9,10 @@ from statistics import median
 
 import msgspec
 
+from situate.data.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
 from situate.errors import ReadError
 from situate.files import strict_json
 from situate.files.strict_json import Keys
-from situate.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
 from situate.readers.names import unique
 
 DEVICES_LIMIT = 256

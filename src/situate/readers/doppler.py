@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from situate.data.graph import Graph, Op, Tensor
 from situate.errors import ReadError
 from situate.files.contents import lines
 from situate.files.strict_json import Keys
-from situate.graph import Graph, Op, Tensor
 from situate.readers.quantity import amount, whole
 
 SCALE = 1e10

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from situate.data.graph import Graph
 from situate.errors import ReadError
 from situate.files.contents import contents, graph_name
-from situate.graph import Graph
 from situate.readers import execution_trace
 from situate.readers.recognise import recognise
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from situate.data.graph import Graph, Op, Tensor
 from situate.errors import ReadError, nearest
 from situate.files.contents import lines
 from situate.files.strict_json import Keys
-from situate.graph import Graph, Op, Tensor
 from situate.readers.quantity import amount, size
 
 FIGURES = {"forward_compute_time", "backward_compute_time", "activation_size", "parameter_size"}

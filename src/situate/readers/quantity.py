@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from situate.data.graph import BYTES_LIMIT
 from situate.errors import ReadError
-from situate.graph import BYTES_LIMIT
 
 
 def whole(token: str, where: str) -> int:

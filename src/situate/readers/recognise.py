@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from situate.data.graph import Graph
 from situate.errors import ReadError
 from situate.files import strict_json
 from situate.files.strict_json import Keys
-from situate.graph import Graph
 from situate.readers import (
     chrome_trace,
     costgraph,

@@ -7,11 +7,11 @@ from typing import Literal
 
 import msgspec
 
-from situate.dtypes import NAMES
+from situate.data.dtypes import NAMES
+from situate.data.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
 from situate.errors import ReadError, nearest
 from situate.files import strict_json
 from situate.files.strict_json import Keys
-from situate.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
 
 FORMAT = "situate-graph"
 VERSION = 1

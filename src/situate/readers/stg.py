@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from situate.data.graph import Graph, Op
 from situate.errors import ReadError
 from situate.files.contents import lines
 from situate.files.strict_json import Keys
-from situate.graph import Graph, Op
 from situate.readers.quantity import amount, whole
 
 Line = tuple[int, list[str]]

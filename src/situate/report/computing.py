@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.errors import ScheduleError
-from situate.problem import Problem
 from situate.schedule import Schedule
 
 

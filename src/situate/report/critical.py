@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.report.text import tensor_name
 from situate.schedule import Schedule
 

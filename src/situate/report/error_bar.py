@@ -8,12 +8,12 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from situate.cluster import Device
 from situate.costs.lookup import measured_as
 from situate.costs.measured import Costs, Efficiency
 from situate.costs.rates import op_class
-from situate.graph import Op
-from situate.problem import Problem
+from situate.data.cluster import Device
+from situate.data.graph import Op
+from situate.data.problem import Problem
 from situate.report.critical import critical_path
 from situate.schedule import Schedule
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from situate.problem import UNLIMITED, Objective, Problem
+from situate.data.problem import UNLIMITED, Objective, Problem
 from situate.report.computing import check_times, covered
 from situate.report.critical import CriticalPath, critical_path
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency

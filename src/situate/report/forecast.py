@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from situate.problem import UNLIMITED, Problem
+from situate.data.problem import UNLIMITED, Problem
 from situate.report.computing import check_times
 from situate.report.error_bar import ErrorBar, error_bar
 from situate.report.residency import PERSISTENT, WORKSPACE, Residency, residency

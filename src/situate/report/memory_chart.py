@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.problem import UNLIMITED, Problem
+from situate.data.problem import UNLIMITED, Problem
 from situate.report.residency import Residency, residency
 from situate.report.shades import INK, PALE
 from situate.report.units import size_text

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from situate.data.problem import UNLIMITED, Problem
 from situate.errors import MissingExtra
 from situate.files.atomic import write_bytes
-from situate.problem import UNLIMITED, Problem
 from situate.report.computing import check_times, computing
 from situate.report.formats import format_of, image
 from situate.report.memory_chart import DASHES, FLOOR, HELD, LIMIT, LIVE, OVER, ROOM, draw_memory

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import memory
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.schedule import Schedule
 from situate.timeline import item_order
 

@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from situate.data.problem import UNLIMITED, Problem
 from situate.expected import expected_schedule, expected_seconds
-from situate.problem import UNLIMITED, Problem
 from situate.report.computing import computing
 from situate.report.tables import name_cell, table
 from situate.report.text import plural, printable

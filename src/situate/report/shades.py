@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.graph import Op
+from situate.data.graph import Op
 
 PHASES = {"forward": "#4477AA", "backward": "#EE7733", "update": "#006B1B"}
 PALETTE = (

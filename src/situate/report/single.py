@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.report.residency import residency
 from situate.schedule import Schedule
 

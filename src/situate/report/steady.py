@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.schedule import Schedule
 
 

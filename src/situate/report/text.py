@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Unicode categories that steer a terminal or a renderer, or cannot be encoded or shown."""

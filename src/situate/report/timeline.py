@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.report.computing import covered
 from situate.report.shades import Shades
 from situate.report.text import printable

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from situate import zoo
-from situate.cluster import Cluster
 from situate.costs.measured import Costs
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem, find_rules
+from situate.data.update_rule import DEFAULT
 from situate.decoding import order_of
 from situate.errors import PlanError
 from situate.given import check
 from situate.plan import Plan
-from situate.problem import Problem, find_rules
 from situate.readers.torch import INFERENCE
 from situate.readers.torch.build import really_built
 from situate.readers.torch.function import current_directory, find_function
 from situate.readers.torch.named_devices import NamedDevices
-from situate.readers.update_rule import DEFAULT
 from situate.runtime import optimizers
 from situate.runtime.footprint import footprint
 from situate.runtime.hardware import RealDevice, check_here, real_devices

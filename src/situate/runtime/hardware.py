@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
 from situate.errors import SituateError
 from situate.host.cuda import visible_gpus
 from situate.host.machine import usable_cpus

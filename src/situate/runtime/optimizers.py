@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from situate.data.update_rule import OPTIMIZERS
 from situate.errors import SituateError
-from situate.readers.update_rule import OPTIMIZERS
 
 if TYPE_CHECKING:
     import torch

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from situate.graph import Graph
+from situate.data.graph import Graph
+from situate.data.update_rule import update_rule
 from situate.readers.torch import check_installed, checked
 from situate.readers.torch.build import from_real
 from situate.readers.torch.errors import explained, quiet
@@ -16,7 +17,6 @@ from situate.readers.torch.named_devices import NamedDevices
 from situate.readers.torch.names import path
 from situate.readers.torch.step import Step
 from situate.readers.torch.tracing import Trace, joint
-from situate.readers.update_rule import update_rule
 from situate.runtime.custom import check_functional
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ class Update:
     """The update of one parameter.
 
     Args:
-        kind: one of `situate.readers.update_rule.OPTIMIZERS`.
+        kind: one of `situate.data.update_rule.OPTIMIZERS`.
         entry: the parameter and what is kept of it.
         hyperparameters: of its group.
     """

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from importlib import import_module
 from numbers import Integral
 
+from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.given import check
-from situate.problem import Problem
 from situate.result import Progress, Result
 from situate.solvers.bounds import lower_bound
 from situate.solvers.learner import Learning, MakeLearner

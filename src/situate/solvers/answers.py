@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.placements import Restrictions, integers
+from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
-from situate.placements import Restrictions, integers
-from situate.problem import Problem
 from situate.solvers.learner import Learner, State
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.grouping import Groups
-from situate.problem import Problem
 from situate.solvers.learner import Learning
 
 Devices = NDArray[np.int32]

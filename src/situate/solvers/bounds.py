@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from situate.data.problem import Problem
 from situate.least_memory import least_peak
-from situate.problem import Problem
 from situate.rounding import rounding
 from situate.solvers.least_load import least_load
 from situate.solvers.windows import Paths, least_window

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 
 FAILURE = 100.0
 """Seconds that a failing placement counts as (Post, section 4; Hierarchical Planner)."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from situate.data.problem import Problem
 from situate.grouping import COUNTED, Groups, group, make_groups
-from situate.problem import Problem
 from situate.solvers.learner import Learning
 from situate.solvers.scales import block_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers.beginnings import beginnings
 from situate.solvers.climber import GROUPS, HillClimber
 from situate.solvers.grouped import grouped

@@ -12,11 +12,11 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.evaluators.measurements import Evaluator, Measurements
 from situate.given import check_items
 from situate.grouping import GROUPINGS
-from situate.problem import Problem
 
 Settings = Literal["paper", "tuned"]
 OWN_CHECKS = ("grouping", "groups", "noise", "evaluator")

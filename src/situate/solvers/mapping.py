@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.grouping.unit_graph import UnitGraph, unit_graph
-from situate.problem import Problem
 from situate.solvers.search import Placement
 
 SLOWEST = 1e-3

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.placements import Restrictions, check_order, indices_of, integers
+from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.given import check
-from situate.placements import Restrictions, check_order, indices_of, integers
-from situate.problem import Problem
 from situate.result import Result
 from situate.solvers.bounds import lower_bound
 from situate.solvers.learner import MakeLearner

@@ -5,7 +5,7 @@ The update rule that Post (Gao et al., NeurIPS 2018) compares itself with.
 
 from __future__ import annotations
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers.learn import learn
 from situate.solvers.learner import Learning
 from situate.solvers.search import Search

@@ -5,7 +5,7 @@ Gao et al., Post, NeurIPS 2018, Algorithm 1.
 
 from __future__ import annotations
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers.learn import learn
 from situate.solvers.learner import Learning
 from situate.solvers.search import Search

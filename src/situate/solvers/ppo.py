@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers.learn import learn
 from situate.solvers.learner import Learning
 from situate.solvers.search import Search

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.grouping import Groups, heavy_edge
 from situate.grouping.labels import members
-from situate.problem import Problem
 
 COARSEST = 12
 """Blocks of the coarsest scale; every other has twice as many as the one before."""

@@ -11,13 +11,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.placements import Restrictions
+from situate.data.problem import Problem
 from situate.decoding import DecoderName, priority_of
 from situate.evaluators.calls import schedule_calls
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulator import Simulator
 from situate.host.machine import usable_cpus
-from situate.placements import Restrictions
-from situate.problem import Problem
 from situate.result import Progress
 from situate.rounding import gap
 from situate.schedule import Schedule

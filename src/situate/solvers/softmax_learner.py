@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.grouping import Groups
 from situate.policies.softmax import (
@@ -21,7 +22,6 @@ from situate.policies.softmax import (
     policy_gradient,
     softmax,
 )
-from situate.problem import Problem
 from situate.solvers.beginnings import Beginnings, beginnings
 from situate.solvers.checkpoint import restored
 from situate.solvers.failures import failure_seconds

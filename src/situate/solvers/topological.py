@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.problem import UNLIMITED, Problem
+from situate.data.problem import UNLIMITED, Problem
 from situate.solvers.expert import accelerators
 from situate.solvers.late import Lateness
 from situate.solvers.search import Placement, Search

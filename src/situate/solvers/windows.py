@@ -7,7 +7,7 @@ from operator import add
 
 import numpy as np
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.rounding import rounding
 from situate.solvers.least_load import Floats, Load
 

@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from situate.data.graph import Graph
+from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.files.atomic import write_bytes
-from situate.graph import Graph
-from situate.problem import Problem
 from situate.report.text import plural, printable
 from situate.schedule import Schedule
 from situate.writers.dispatched import devices_of, placement_of

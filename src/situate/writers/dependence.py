@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from situate.graph import Graph, Op
+from situate.data.graph import Graph, Op
 
 
 def runs_forward(op: Op) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from situate.data.graph import Op
+from situate.data.problem import Problem
 from situate.errors import PlanError
-from situate.graph import Op
-from situate.problem import Problem
 from situate.writers.places import Place, places
 from situate.writers.whole_modules import is_outside, parents
 

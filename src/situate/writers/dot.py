@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
-from situate.problem import Problem
 from situate.report.shades import PALETTE, ink_on
 from situate.report.text import printable
 from situate.report.units import size_text

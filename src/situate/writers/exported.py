@@ -8,9 +8,9 @@ from typing import get_args
 
 import numpy as np
 
+from situate.data.problem import Problem
 from situate.decoding import DecoderName, decode, order_of
 from situate.errors import SituateError
-from situate.problem import Problem
 from situate.report.single import objective_value
 from situate.report.tables import over_text
 from situate.report.text import printable

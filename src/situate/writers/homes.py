@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, product
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.schedule import Schedule
 from situate.writers.dispatched import placement_of
 from situate.writers.exported import distance, exported

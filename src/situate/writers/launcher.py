@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.report.text import printable
 
 

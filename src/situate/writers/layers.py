@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.errors import PlanError
-from situate.graph import Graph, Op
-from situate.problem import Problem
 from situate.report.text import printable
 from situate.schedule import Schedule
 from situate.writers.dependence import dependence, runs_forward

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
-from situate.problem import Problem
 from situate.schedule import Schedule
 from situate.writers.exported import exported, placed, said
 from situate.writers.launcher import script

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
-from situate.problem import Problem
 from situate.schedule import Schedule
 from situate.writers.launcher import script
 from situate.writers.stages import stages

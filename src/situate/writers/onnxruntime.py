@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem
 from situate.errors import MissingExtra, PlanError, SituateError
 from situate.files.atomic import write_bytes
 from situate.files.contents import contents
-from situate.problem import Problem
 from situate.readers.onnx import tensors
 from situate.readers.onnx.names import bodies_of
 from situate.schedule import Schedule

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.errors import MissingExtra, SituateError
 from situate.files.atomic import write_bytes
-from situate.problem import Problem
 from situate.report.computing import check_times
 from situate.report.residency import residency
 from situate.report.text import printable, tensor_name

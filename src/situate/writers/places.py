@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
 
 Place = int | str
 """The index of an accelerator, `cpu` or `disk`."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
-from situate.problem import Problem
 from situate.report.computing import check_times
 from situate.report.text import tensor_name
 from situate.schedule import Schedule

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from situate.data.graph import Graph
 from situate.files.atomic import write_bytes
 from situate.files.scalars import plain
-from situate.graph import Graph
 from situate.readers.situate_json import FORMAT, VERSION, NamedTensor
 
 

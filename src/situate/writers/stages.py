@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem
 from situate.errors import PlanError
-from situate.problem import Problem
 from situate.report.text import plural, printable
 from situate.schedule import Schedule
 from situate.writers.exported import exported, placed, said

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.files.atomic import write_bytes
-from situate.problem import Problem
 from situate.report.text import printable
 from situate.schedule import Schedule
 from situate.writers.stages import Stages, stages

@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeVar
 
-from situate.graph import Graph, Op
+from situate.data.graph import Graph, Op
 
 Where = TypeVar("Where", bound=Hashable)
 """A place of a map, or a device."""

@@ -6,13 +6,13 @@ import hashlib
 from pathlib import Path
 
 from situate.cache import cached
+from situate.data.graph import Graph
+from situate.data.update_rule import update_rule
 from situate.errors import SituateError
 from situate.files.contents import contents
-from situate.graph import Graph
 from situate.readers import situate_json
 from situate.readers.torch import capture, check_installed
 from situate.readers.torch.function import versions
-from situate.readers.update_rule import update_rule
 from situate.zoo.networks import Network, network
 
 GRAPHS = Path(__file__).parent / "graphs"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from situate.data.graph import Graph
 from situate.errors import SituateError
 from situate.given import check
-from situate.graph import Graph
 from situate.zoo.networks import NETWORKS, names
 
 Stage = int | None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from situate.data.graph import Graph
 from situate.errors import GraphError, ReadError
 from situate.files.contents import contents
-from situate.graph import Graph
 from situate.readers import execution_trace
 from tests.readers import traces
 from tests.readers.samples import DATA

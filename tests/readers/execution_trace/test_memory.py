@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.graph import Graph, Op
+from situate.data.graph import Graph, Op
 from situate.readers.execution_trace.memory import Memory, written
 from situate.readers.execution_trace.nodes import Value
 

@@ -6,7 +6,7 @@ import re
 import shlex
 
 from situate.cli.inputs import _dims
-from situate.graph import Graph
+from situate.data.graph import Graph
 from situate.readers import onnx
 
 

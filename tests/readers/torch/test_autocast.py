@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from torch import Tensor, nn  # noqa: E402
 
-from situate.graph import Graph  # noqa: E402
+from situate.data.graph import Graph  # noqa: E402
 from situate.readers.torch import capture  # noqa: E402
 from situate.readers.torch.autocast import autocast_of_the_cpu  # noqa: E402
 from situate.readers.torch.named_devices import NamedDevices  # noqa: E402

@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.utils._device import CURRENT_DEVICE  # noqa: E402
 
+from situate.data.graph import Graph  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
-from situate.graph import Graph  # noqa: E402
 from situate.readers.torch import capture  # noqa: E402
 from situate.readers.torch.devices import devices_stand, lie_here  # noqa: E402
 from situate.readers.torch.named_devices import NamedDevices  # noqa: E402

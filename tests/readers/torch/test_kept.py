@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.graph import Graph, Op
+from situate.data.graph import Graph, Op
 from situate.readers.torch import kept
 from situate.readers.torch.function import current_directory
 

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from situate.data.graph import Graph, Op, Tensor
 from situate.errors import MissingExtra, SituateError
-from situate.graph import Graph, Op, Tensor
 from situate.readers.torch import capture, capture_function
 
 torch = pytest.importorskip("torch")

@@ -14,12 +14,12 @@ import pytest
 from msgspec import structs
 
 from situate import _core
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import RULES, Problem
 from situate.decoding import priority_of
 from situate.evaluators.simulator import Simulator
-from situate.graph import Graph, Op, Tensor
 from situate.grouping import heavy_edge
-from situate.problem import RULES, Problem
 from situate.result import Progress, Result
 from situate.solvers import solve
 from situate.solvers.auto import critical

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from situate import _core
+from situate.data.graph import Graph, Op
+from situate.data.problem import RULES, Problem
 from situate.evaluators.simulator import Simulator
-from situate.graph import Graph, Op
-from situate.problem import RULES, Problem
 from situate.solvers import solve
 from situate.solvers.auto.balance import balance
 from situate.solvers.auto.pipeline import pipeline_order, turns

@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 
 from situate import zoo
-from situate.cluster import Cluster
-from situate.graph import Graph, Op
-from situate.problem import Problem
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.solvers.auto.blocks import GROUPS, blocks, groups, modules
 from tests.solvers import families
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.result import Progress
 from situate.solvers import heft, single
 from situate.solvers.auto.climb import PLENTY, SEEDS, SHARE, TRIES, climb

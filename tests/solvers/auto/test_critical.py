@@ -9,9 +9,9 @@ import pytest
 from msgspec import structs
 
 from situate import solve, zoo
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.solvers.auto.critical import critical_transfers, move_critical, phase_lines
 from situate.solvers.search import Search
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
 from situate.result import Result
 from situate.solvers import solve
 from situate.solvers.auto.exchange import exchange, trade, unlike

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op, Tensor
-from situate.problem import RULES, Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import RULES, Problem
 from situate.solvers.auto.fitted import folded, mend, offer_fitted
 from situate.solvers.auto.pipeline import live_bytes
 from situate.solvers.auto.shares import cut

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import situate
-from situate.cluster import Device, Link
 from situate.costs.measured import Costs, MeasuredDevice
-from situate.graph import Graph, Op, Tensor
+from situate.data.cluster import Device, Link
+from situate.data.graph import Graph, Op, Tensor
 
 GRAPH = Graph(
     "fork",

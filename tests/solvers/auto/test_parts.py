@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from situate.cluster import Cluster
-from situate.graph import Graph, Op, Tensor
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.grouping import heavy_edge
-from situate.problem import Problem
 from situate.result import Result
 from situate.solvers import single, solve
 from situate.solvers.auto.parts import offer_parts, one_each

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from situate import _core
-from situate.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.evaluators.simulator import Simulator
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
 from situate.solvers.auto.pipeline import (
     _step,
     fill,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers import auto, solve, topological
 from situate.solvers.auto.rank import by_rank
 from situate.solvers.search import Search

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers import single
 from situate.solvers.auto.slices import (
     CHAINS,

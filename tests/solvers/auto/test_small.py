@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.result import Result
 from situate.solvers import solve
 from situate.solvers.auto.small import MOST_OPS, look_at_all

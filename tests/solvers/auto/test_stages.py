@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.result import Result
 from situate.solvers import solve
 from situate.solvers.auto.stages import follow

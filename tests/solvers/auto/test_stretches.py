@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.solvers.auto.stretches import offer_stretches, outgrown
 from situate.solvers.search import Search
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.solvers.auto.tidy import stray, tidy
 from situate.solvers.search import Search
 from tests.solvers.families import devices

@@ -9,11 +9,11 @@ import pytest
 
 pytest.importorskip("torch")
 
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
 from situate.solvers.failures import failure_seconds
 from situate.solvers.hierarchical import PAPER, TUNED, chosen, make
 from situate.solvers.learner import Learning

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op, Tensor
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.grouping.integer_weights import LARGEST_SUM
-from situate.problem import Problem
 from situate.solvers.mapping import Mapping
 from situate.solvers.scotch.files import FARTHEST, distances, source_file, target_file
 from tests.solvers.families import apart, chain, devices, layered

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from situate.cluster import Cluster, Device, Link
-from situate.graph import Graph, Op, Tensor
-from situate.problem import Problem
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 from situate.solvers import solve
 from situate.zoo import load
 from tests.solvers.families import devices, layered

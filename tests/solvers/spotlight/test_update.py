@@ -9,12 +9,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from situate.data.problem import Problem  # noqa: E402
 from situate.grouping import make_groups  # noqa: E402
 from situate.policies.arithmetic import arithmetic  # noqa: E402
 from situate.policies.ascent import Ascent  # noqa: E402
 from situate.policies.group_policy import GroupPolicy  # noqa: E402
 from situate.policies.shape import Shape  # noqa: E402
-from situate.problem import Problem  # noqa: E402
 from situate.solvers.spotlight import PAPER  # noqa: E402
 from situate.solvers.spotlight.update import Proximal, objective  # noqa: E402
 from tests.solvers.families import devices, fork  # noqa: E402

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from situate.data.graph import Graph, Op
 from situate.errors import ReadError
 from situate.files.strict_json import Keys
-from situate.graph import Graph, Op
 from situate.readers import kineto
 from situate.readers.chrome_trace.events import (
     MICROSECONDS,

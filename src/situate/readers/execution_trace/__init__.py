@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import msgspec
 
+from situate.data.graph import Graph, Op
 from situate.errors import ReadError
 from situate.files.strict_json import Keys
-from situate.graph import Graph, Op
 from situate.readers import kineto
 from situate.readers.execution_trace import steps, times, work
 from situate.readers.execution_trace.calls import Call, calls_of

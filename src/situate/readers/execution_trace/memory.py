@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from situate.graph import Op
+from situate.data.graph import Op
 from situate.readers.dataflow import Dataflow
 from situate.readers.execution_trace.nodes import Value
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
+from situate.data.graph import Graph
 from situate.errors import MissingExtra, ReadError
 from situate.files.strict_json import Keys
-from situate.graph import Graph
 from situate.readers import wire
 from situate.readers.onnx.graph import check_flow, graph_of
 from situate.readers.onnx.infer import infer

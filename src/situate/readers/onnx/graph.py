@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from situate.data.graph import Graph, Op
 from situate.errors import ReadError
-from situate.graph import Graph, Op
 from situate.readers.dataflow import Dataflow
 from situate.readers.names import unique
 from situate.readers.onnx.constants import constant_sizes, initializer_sizes, large_and_shared

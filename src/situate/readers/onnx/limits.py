@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from situate.data.graph import BYTES_LIMIT
 from situate.errors import ReadError
-from situate.graph import BYTES_LIMIT
 from situate.readers.onnx.shapes import tensor_info
 
 CONSTANT_LIMIT = 4096

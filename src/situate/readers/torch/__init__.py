@@ -6,8 +6,9 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 
+from situate.data.graph import Graph
+from situate.data.update_rule import OPTIMIZERS, update_rule
 from situate.errors import MissingExtra, SituateError
-from situate.graph import Graph
 from situate.readers.torch import kept
 from situate.readers.torch.build import Build
 from situate.readers.torch.errors import explained
@@ -15,7 +16,6 @@ from situate.readers.torch.function import current_directory, find_function
 from situate.readers.torch.graph import to_graph
 from situate.readers.torch.named_devices import NamedDevices
 from situate.readers.torch.tracing import trace
-from situate.readers.update_rule import OPTIMIZERS, update_rule
 
 __all__ = ["OPTIMIZERS", "TESTED", "capture", "capture_function"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from situate.data.update_rule import CLIP
 from situate.readers.torch.flow import described_outputs
 from situate.readers.torch.names import path
 from situate.readers.torch.tracing import Trace
-from situate.readers.update_rule import CLIP
 
 if TYPE_CHECKING:
     import torch

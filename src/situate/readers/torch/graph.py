@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from situate.graph import Graph, Tensor
+from situate.data.graph import Graph, Tensor
+from situate.data.update_rule import update_rule
 from situate.readers.names import unique
 from situate.readers.torch import brought, buffers
 from situate.readers.torch.clip import clip_gradients
@@ -16,7 +17,6 @@ from situate.readers.torch.order import unordered
 from situate.readers.torch.step import Draft, Step
 from situate.readers.torch.tracing import Trace
 from situate.readers.torch.updates import buffer_updates, updates
-from situate.readers.update_rule import update_rule
 
 
 def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:

@@ -13,7 +13,7 @@ from types import ModuleType
 
 from situate import cache
 from situate.cache import Key
-from situate.graph import Graph
+from situate.data.graph import Graph
 from situate.readers.torch.function import versions
 
 STARTED = time.time()

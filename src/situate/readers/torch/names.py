@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from situate.readers.update_rule import CLIP
+from situate.data.update_rule import CLIP
 
 if TYPE_CHECKING:
     from torch import fx

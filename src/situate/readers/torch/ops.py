@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from situate.graph import Op
+from situate.data.graph import Op
+from situate.data.update_rule import OPTIMIZERS
 from situate.readers.torch import buffers, cost, names, signature
 from situate.readers.torch.step import AT, BEFORE, Draft, Step
-from situate.readers.update_rule import OPTIMIZERS
 
 if TYPE_CHECKING:
     from torch import fx

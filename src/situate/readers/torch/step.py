@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from situate.graph import Op
+from situate.data.graph import Op
 from situate.readers.torch import cost
 from situate.readers.torch.buffers import Folded
 from situate.readers.torch.flow import Flow, Storage

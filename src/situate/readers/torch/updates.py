@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from situate.data.graph import Op
+from situate.data.update_rule import OPTIMIZERS
 from situate.errors import SituateError
-from situate.graph import Op
 from situate.readers.torch import cost, names, signature
 from situate.readers.torch.flow import Storage
 from situate.readers.torch.step import SUM, UPDATE, Draft, Step
-from situate.readers.update_rule import OPTIMIZERS
 
 if TYPE_CHECKING:
     from torch import fx

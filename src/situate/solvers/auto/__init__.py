@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from situate import _core
+from situate.data.problem import Problem
 from situate.decoding import order_of
 from situate.errors import SituateError
-from situate.problem import Problem
 from situate.solvers import etf, expert, heft, single, topological
 from situate.solvers.auto.balance import balance
 from situate.solvers.auto.blocks import blocks

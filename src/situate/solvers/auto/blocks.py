@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.grouping import heavy_edge
 from situate.grouping.labels import members
-from situate.problem import Problem
 
 GROUPS = (48, 12)
 """How many groups of what exchanges most bytes, fine and coarse, there are."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.schedule import Schedule
 from situate.solvers.auto.fitted import folded
 from situate.solvers.auto.slices import best

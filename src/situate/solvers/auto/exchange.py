@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers.auto.slices import best
 from situate.solvers.expert import accelerators
 from situate.solvers.search import Placement, Search

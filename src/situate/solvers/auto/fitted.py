@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers.auto.pipeline import live_bytes
 from situate.solvers.auto.shares import cut
 from situate.solvers.auto.slices import best

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.memory import Lives, lives, seconds, steps, sweep
-from situate.problem import Problem
 from situate.schedule import Schedule
 
 Bytes = NDArray[np.int64]

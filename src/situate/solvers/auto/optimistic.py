@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.data.problem import Problem
 from situate.least_memory import takes_time
-from situate.problem import Problem
 from situate.rounding import rounding
 from situate.solvers.search import Search
 from situate.timeline import signals

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers.auto.rank import by_rank
 from situate.solvers.auto.shares import on_devices
 from situate.solvers.expert import accelerators

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers.expert import accelerators
 from situate.solvers.search import Placement, Search
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers.search import Placement
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers.auto.fitted import folded, mend
 from situate.solvers.auto.pipeline import live_bytes
 from situate.solvers.auto.shares import cut, on_devices

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.problem import Problem
+from situate.data.problem import Problem
 from situate.solvers.search import Placement, Search
 
 DECODINGS = 500

@@ -7,10 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from situate.data.problem import Problem
 from situate.policies.ascent import Ascent
 from situate.policies.entropy import entropy
 from situate.policies.group_policy import GroupPolicy
-from situate.problem import Problem
 from situate.solvers.colocrl import ColocSettings
 from situate.solvers.failures import failure_seconds
 from situate.solvers.grouped import grouped

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from situate.data.problem import Problem
 from situate.policies.installed import check_torch
 from situate.policies.shape import Score
-from situate.problem import Problem
 from situate.solvers.learn import learn
 from situate.solvers.learner import Learner, Learning
 from situate.solvers.search import Search

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.grouping import COUNTED, Groups, group
 from situate.policies.arithmetic import arithmetic
@@ -16,7 +17,6 @@ from situate.policies.hierarchy import Drawn, Hierarchy
 from situate.policies.membership import Membership
 from situate.policies.op_features import op_features, unit_features
 from situate.policies.seq2seq import Placer
-from situate.problem import Problem
 from situate.solvers.checkpoint import restored
 from situate.solvers.failures import failure_seconds
 from situate.solvers.hierarchical import HierarchicalSettings

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from situate.data.problem import Problem
 from situate.policies.installed import check_torch
 from situate.policies.shape import Shape
-from situate.problem import Problem
 from situate.solvers.learn import learn
 from situate.solvers.learner import Learner, Learning
 from situate.solvers.search import Search

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.dtypes import DTYPES, NAMES
+from situate.data.dtypes import DTYPES, NAMES
 
 
 def test_what_a_device_may_state_is_a_name():

@@ -8,10 +8,10 @@ import re
 import numpy as np
 import pytest
 
-from situate import cluster as clusters
-from situate.cluster import PRESETS, Cluster, Device, Link
+from situate.data import cluster as clusters
+from situate.data.cluster import PRESETS, Cluster, Device, Link
+from situate.data.graph import MachineDevice
 from situate.errors import ClusterError
-from situate.graph import MachineDevice
 
 ANY = (Link("*", "*", 1e9),)
 
@@ -309,7 +309,7 @@ def test_a_file_that_is_missing_or_a_folder_is_an_error(tmp_path):
 
 
 def test_a_file_without_end_is_refused(monkeypatch):
-    monkeypatch.setattr("situate.cluster.LIMIT", 1000)
+    monkeypatch.setattr("situate.data.cluster.LIMIT", 1000)
     with pytest.raises(ClusterError, match="/dev/zero: holds more than 1000 bytes"):
         Cluster.read("/dev/zero")
 

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.costs.rates import EFFICIENCY
-from situate.dtypes import DTYPES
+from situate.data.dtypes import DTYPES
+from situate.data.graph import BYTES_LIMIT, MachineDevice
 from situate.errors import ClusterError, nearest
 from situate.files.scalars import plain
 from situate.given import check, check_items
-from situate.graph import BYTES_LIMIT, MachineDevice
 
 PRESETS = Path(__file__).parent / "clusters"
 

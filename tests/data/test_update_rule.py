@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from situate.data.update_rule import OPTIMIZERS, UpdateRule, update_rule
 from situate.errors import SituateError
-from situate.readers.update_rule import OPTIMIZERS, UpdateRule, update_rule
 
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
-from situate.problem import Problem
 
 Where = Callable[[int], str]
 """What an error of a row of placements begins with."""

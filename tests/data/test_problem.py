@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster, Device, Link
 from situate.costs.measured import Costs, MeasuredDevice, Timing
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, MachineDevice, Op, Tensor
+from situate.data.problem import RULES, UNLIMITED, Problem, Rules
 from situate.errors import GraphError, SituateError
-from situate.graph import Graph, MachineDevice, Op, Tensor
-from situate.problem import RULES, UNLIMITED, Problem, Rules
 from situate.result import Result
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate

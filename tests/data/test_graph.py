@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from situate.data.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
 from situate.errors import GraphError, SituateError
-from situate.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
 
 
 def ops(*names: str) -> tuple[Op, ...]:

@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.cluster import OWN_MACHINE, Cluster
 from situate.costs.lookup import estimated, workspace_of
 from situate.costs.measured import Costs
 from situate.costs.roofline import op_seconds
+from situate.data.cluster import OWN_MACHINE, Cluster
+from situate.data.graph import TOTAL_LIMIT, Graph, Op
 from situate.errors import GraphError, SituateError, nearest
 from situate.given import check, check_items
-from situate.graph import TOTAL_LIMIT, Graph, Op
 
 Objective = Literal["time", "memory", "throughput"]
 Transfers = Literal["overlapped", "blocking", "atomic"]

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from situate.cluster import Cluster
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph, Op
+from situate.data.placements import Restrictions, check_order, indices_of, integers
+from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.graph import Graph, Op
-from situate.placements import Restrictions, check_order, indices_of, integers
-from situate.problem import Problem
 from situate.zoo import load
 from tests.solvers.families import chain, devices
 
