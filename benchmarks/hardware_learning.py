@@ -30,7 +30,6 @@ from benchmarks.runtime_cases import Turns, in_turn
 from situate.costs.measured import Costs
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
-from situate.decoding import order_of
 from situate.evaluators.hardware import RealMachine
 from situate.evaluators.measurements import OUTCOMES, Measurements
 from situate.host.discover import discover, to_toml
@@ -42,6 +41,7 @@ from situate.runtime.placed import place
 from situate.runtime.step import PlacedStep
 from situate.runtime.subject import Subject, find_subject
 from situate.schedule import Schedule
+from situate.simulation.decoding import order_of
 from situate.solvers import solve
 from situate.solvers.learner import Learning
 from situate.study import Study

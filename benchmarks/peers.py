@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 import situate
 from benchmarks.record import Row, Target, record
-from situate.decoding import decode
 from situate.schedule import Schedule
+from situate.simulation.decoding import decode
 
 MODELS = ("gpt2:inference", "gpt2", "bert:inference", "bert", "llama_7b:inference", "llama_7b")
 CLUSTERS = ("k80-4", "unequal-24-12", "a100-pcie-4")

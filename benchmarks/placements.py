@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.problem import Problem
-from situate.decoding import decode
 from situate.schedule import Schedule
+from situate.simulation.decoding import decode
 
 DEPTH = 3
 """Parts of a module's path that tell the modules apart which `by_module` moves as one."""

@@ -20,7 +20,6 @@ import situate
 from benchmarks import runtime_models
 from situate.costs.measured import Costs
 from situate.data.cluster import Device
-from situate.decoding import order_of
 from situate.host.discover import discover
 from situate.profiling.measured_cluster import measured_cluster
 from situate.profiling.profile import profile
@@ -30,6 +29,7 @@ from situate.runtime.placed import PlacedProgram, place
 from situate.runtime.program import Program, capture_program
 from situate.runtime.step import PlacedStep, StartTeam
 from situate.schedule import Schedule
+from situate.simulation.decoding import order_of
 
 OPTIMIZERS = {
     "cifar_cnn": "sgd",

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.graphs import TWO_DEVICES, layered
 from situate.data.graph import Graph
 from situate.data.problem import Problem
-from situate.evaluators.simulator import Simulator
+from situate.simulation.simulator import Simulator
 
 
 def main(ops: int, seed: int) -> None:

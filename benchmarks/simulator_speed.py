@@ -14,8 +14,8 @@ from benchmarks import child
 from benchmarks.graphs import TWO_DEVICES, layered
 from benchmarks.record import Row, Target, record
 from situate.data.problem import Problem
-from situate.evaluators.simulator import Decoder, Simulator
 from situate.host.machine import usable_cpus
+from situate.simulation.simulator import Decoder, Simulator
 
 WANTED = {150: 20_000, 2_000: 2_000, 10_000: 300, 80_000: 20}
 """Evaluations a second with the eager decoder, one thread, by number of ops."""

@@ -8,8 +8,8 @@ from situate.costs.measured import Costs, MeasuredDevice
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.decoding import decode
 from situate.expected import expected_schedule, expected_seconds
+from situate.simulation.decoding import decode
 
 SIZE = 10
 GRAPH = Graph(

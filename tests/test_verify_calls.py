@@ -13,8 +13,8 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
 from situate.errors import ScheduleError
-from situate.evaluators.calls import schedule_calls
 from situate.schedule import Schedule
+from situate.simulation.atomic import schedule_calls
 from tests.oracle.problems import random_decision, random_problem
 
 

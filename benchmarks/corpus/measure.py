@@ -22,7 +22,6 @@ from benchmarks.corpus.configuration import Built, Configuration
 from benchmarks.corpus.remedied import captured_after_remedies
 from benchmarks.runtime_cases import cpus
 from situate.data.cluster import Cluster, Device, Link
-from situate.decoding import decode, order_of
 from situate.evaluators.hardware_team import DeviceProcesses
 from situate.runtime import optimizers
 from situate.runtime.equality import Equality, compare
@@ -31,6 +30,7 @@ from situate.runtime.placed import place
 from situate.runtime.program import Program, capture_program
 from situate.runtime.step import PlacedStep, StartTeam
 from situate.schedule import Schedule
+from situate.simulation.decoding import decode, order_of
 from situate.writers import accelerate
 
 Row = dict[str, Any]

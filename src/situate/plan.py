@@ -13,11 +13,11 @@ from situate.costs.measured import Costs
 from situate.data.placements import Restrictions
 from situate.data.problem import Objective, Problem
 from situate.data.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule
-from situate.decoding import decode
 from situate.errors import PlanError, ReadError, SituateError, nearest
 from situate.files.scalars import plain
 from situate.given import check
 from situate.schedule import Schedule
+from situate.simulation.decoding import decode
 from situate.version import VERSION
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.problem import Problem
-from situate.decoding import DecoderName
 from situate.expected import expected_seconds
 from situate.plan import Plan
 from situate.rounding import gap
 from situate.schedule import Schedule
+from situate.simulation.decoding import DecoderName
 
 
 @dataclass(frozen=True)

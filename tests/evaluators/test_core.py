@@ -19,7 +19,7 @@ from situate import _core
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
-from situate.evaluators.simulator import Simulator, core_problem
+from situate.simulation.simulator import Simulator, core_problem
 from situate.solvers.auto.pipeline import pipeline_order
 from tests.oracle.problems import random_problem
 from tests.solvers.families import chain, devices
@@ -269,7 +269,7 @@ ROOM = """
 import resource
 import numpy as np
 from situate import _core
-from situate.evaluators.simulator import core_problem
+from situate.simulation.simulator import core_problem
 from situate.data.problem import RULES, Problem
 from tests.solvers.families import chain, devices
 

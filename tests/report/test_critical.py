@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from situate.data.problem import RULES
-from situate.decoding import decode
 from situate.report.critical import critical_path
+from situate.simulation.decoding import decode
 from tests.oracle.problems import random_decision, random_problem
 from tests.report.handmade import chain, schedule, two_branches
 

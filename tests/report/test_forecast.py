@@ -9,9 +9,9 @@ from situate import zoo
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.decoding import decode
 from situate.errors import ScheduleError
 from situate.report.forecast import Content, forecast
+from situate.simulation.decoding import decode
 from tests.report.handmade import chain, schedule
 
 

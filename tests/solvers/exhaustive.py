@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from situate import _core
 from situate.data.problem import Problem
-from situate.decoding import priority_of
-from situate.evaluators.calls import schedule_calls
-from situate.evaluators.simulator import Simulator, core_problem
+from situate.simulation.atomic import schedule_calls
+from situate.simulation.decoding import priority_of
+from situate.simulation.simulator import Simulator, core_problem
 
 MANY = 20_000
 """Decisions above which there are too many to look at."""

@@ -9,7 +9,7 @@ from situate import _core
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.evaluators.simulator import Simulator
+from situate.simulation.simulator import Simulator
 from situate.solvers import solve
 from tests.solvers.families import apart, chain, devices, fork
 

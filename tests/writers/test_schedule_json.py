@@ -9,7 +9,7 @@ import pytest
 from situate.data.graph import Graph
 from situate.data.problem import RULES, Problem
 from situate.errors import ScheduleError, SituateError
-from situate.evaluators.calls import schedule_calls
+from situate.simulation.atomic import schedule_calls
 from situate.writers.schedule_json import write
 from tests.report.handmade import HOSTILE, chain, schedule
 

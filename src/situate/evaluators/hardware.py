@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from situate import zoo
 from situate.data.problem import Problem
-from situate.decoding import decode, order_of
 from situate.errors import SituateError
 from situate.evaluators.hardware_team import DeviceProcesses
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
@@ -25,6 +24,7 @@ from situate.runtime.placed import place
 from situate.runtime.step import PlacedStep
 from situate.runtime.team import StepFailed
 from situate.schedule import Schedule
+from situate.simulation.decoding import decode, order_of
 
 if TYPE_CHECKING:
     import torch

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from situate.data.placements import check_devices, rows
 from situate.data.problem import LONGEST, Problem
-from situate.decoding import priority_of
 from situate.errors import SituateError
-from situate.evaluators.calls import schedule_calls
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements
-from situate.evaluators.simulator import Simulator
+from situate.simulation.atomic import schedule_calls
+from situate.simulation.decoding import priority_of
+from situate.simulation.simulator import Simulator
 
 NOISE = 1
 """Names the generators of noise: were they a learner's of the same seed and sample, it would depend

@@ -62,7 +62,7 @@ def _alone(problem: Problem, device: int, peak: int) -> SingleDevice:
 def _makespan_alone(problem: Problem, device: int) -> float:
     if problem.transfers != "atomic":
         return float(problem.seconds[:, device].sum())
-    from situate.evaluators.calls import schedule_calls
+    from situate.simulation.atomic import schedule_calls
 
     return schedule_calls(problem, np.full(problem.n, device, np.int32)).makespan
 

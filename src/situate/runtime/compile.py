@@ -11,7 +11,6 @@ from situate.costs.measured import Costs
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem, find_rules
 from situate.data.update_rule import DEFAULT
-from situate.decoding import order_of
 from situate.errors import PlanError
 from situate.given import check
 from situate.plan import Plan
@@ -26,6 +25,7 @@ from situate.runtime.placed import PlacedProgram, place
 from situate.runtime.program import Program, capture_program
 from situate.runtime.step import PlacedStep
 from situate.schedule import Schedule
+from situate.simulation.decoding import order_of
 
 if TYPE_CHECKING:
     import torch

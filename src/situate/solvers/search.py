@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from situate.data.placements import Restrictions
 from situate.data.problem import Problem
-from situate.decoding import DecoderName, priority_of
-from situate.evaluators.calls import schedule_calls
 from situate.evaluators.measurements import Measurements
-from situate.evaluators.simulator import Simulator
 from situate.host.machine import usable_cpus
 from situate.result import Progress
 from situate.rounding import gap
 from situate.schedule import Schedule
+from situate.simulation.atomic import schedule_calls
+from situate.simulation.decoding import DecoderName, priority_of
+from situate.simulation.simulator import Simulator
 from situate.solvers.late import Lateness
 from situate.solvers.learner import Learning
 

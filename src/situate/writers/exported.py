@@ -9,13 +9,13 @@ from typing import get_args
 import numpy as np
 
 from situate.data.problem import Problem
-from situate.decoding import DecoderName, decode, order_of
 from situate.errors import SituateError
 from situate.report.single import objective_value
 from situate.report.tables import over_text
 from situate.report.text import printable
 from situate.report.units import size_text, time_text
 from situate.schedule import Schedule
+from situate.simulation.decoding import DecoderName, decode, order_of
 
 SHOWN = 8
 """How many devices a line lists."""

@@ -17,10 +17,10 @@ from situate import _core
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
-from situate.decoding import priority_of
-from situate.evaluators.simulator import Simulator
 from situate.grouping import heavy_edge
 from situate.result import Progress, Result
+from situate.simulation.decoding import priority_of
+from situate.simulation.simulator import Simulator
 from situate.solvers import solve
 from situate.solvers.auto import critical
 from situate.solvers.auto.blocks import Blocks

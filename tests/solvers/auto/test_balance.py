@@ -11,7 +11,7 @@ import pytest
 from situate import _core
 from situate.data.graph import Graph, Op
 from situate.data.problem import RULES, Problem
-from situate.evaluators.simulator import Simulator
+from situate.simulation.simulator import Simulator
 from situate.solvers import solve
 from situate.solvers.auto.balance import balance
 from situate.solvers.auto.pipeline import pipeline_order, turns

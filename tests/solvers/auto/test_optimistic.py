@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from situate.data.problem import RULES, Problem
-from situate.evaluators.calls import schedule_calls
+from situate.simulation.atomic import schedule_calls
 from situate.solvers.auto.optimistic import least_scores
 from situate.solvers.search import Search
 from tests.oracle.problems import random_decision, small_problem

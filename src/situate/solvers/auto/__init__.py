@@ -6,8 +6,8 @@ import math
 
 from situate import _core
 from situate.data.problem import Problem
-from situate.decoding import order_of
 from situate.errors import SituateError
+from situate.simulation.decoding import order_of
 from situate.solvers import etf, expert, heft, single, topological
 from situate.solvers.auto.balance import balance
 from situate.solvers.auto.blocks import blocks

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from situate import _core
-from situate.decoding import order_of
+from situate.simulation.decoding import order_of
 from situate.solvers.auto.exchange import exchange
 from situate.solvers.auto.live import orders_count, weights
 from situate.solvers.auto.pipeline import pipeline_order

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.problem import Problem
-from situate.decoding import order_of
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import heavy_edge, make_groups
+from situate.simulation.decoding import order_of
 from situate.solvers.auto.parts import offer_parts
 from situate.solvers.auto.rank import by_rank
 from situate.solvers.auto.slices import best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from situate import _core
-from situate.decoding import rising
+from situate.simulation.decoding import rising
 from situate.solvers.search import Order, Search
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.problem import Problem
-from situate.decoding import DecoderName
 from situate.rounding import rounding
+from situate.simulation.decoding import DecoderName
 from situate.solvers.auto.optimistic import Placements, least_scores
 from situate.solvers.auto.slices import best
 from situate.solvers.search import Placement, Search

@@ -17,11 +17,11 @@ from situate import _core
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
-from situate.evaluators import calls
-from situate.evaluators.calls import schedule_calls
 from situate.evaluators.simulated import SimulatedMachine
-from situate.evaluators.simulator import core_problem
 from situate.readers import read
+from situate.simulation import atomic as calls
+from situate.simulation.atomic import schedule_calls
+from situate.simulation.simulator import core_problem
 from situate.solvers.search import Search
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import devices, fork

@@ -14,8 +14,8 @@ import pytest
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.evaluators.simulator import Simulator
 from situate.schedule import Schedule
+from situate.simulation.simulator import Simulator
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
 
@@ -163,7 +163,7 @@ SHORT_OF_MEMORY = """
 import os, resource
 import numpy as np
 import situate
-from situate.evaluators.simulator import Simulator
+from situate.simulation.simulator import Simulator
 
 problem = situate.Problem(situate.zoo.load("nmt8"), situate.Cluster.preset("k80-4"))
 simulator = Simulator(problem)

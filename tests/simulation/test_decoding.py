@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from situate.data.problem import Problem
-from situate.decoding import decode, order_of, priority_of, rising
 from situate.errors import SituateError
+from situate.simulation.decoding import decode, order_of, priority_of, rising
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
 from tests.solvers.families import apart, chain, devices

@@ -37,10 +37,10 @@ def decode(
     placement = check_devices(problem, given[None], lambda _: "placement: ")[0]
     order = check_order(problem, order)
     if decoder == "calls":
-        from situate.evaluators.calls import schedule_calls
+        from situate.simulation.atomic import schedule_calls
 
         return schedule_calls(problem, placement)
-    from situate.evaluators.simulator import Simulator
+    from situate.simulation.simulator import Simulator
 
     return Simulator(problem).schedule(placement, priority_of(order), decoder=decoder)
 

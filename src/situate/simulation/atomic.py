@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from situate import _core
 from situate.data.problem import Problem
-from situate.evaluators.simulator import core_problem
 from situate.schedule import Schedule
+from situate.simulation.simulator import core_problem
 from situate.timeline import signals
 
 Ints = NDArray[np.int32]
