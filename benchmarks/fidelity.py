@@ -37,7 +37,7 @@ from situate.report.running import running
 from situate.runtime.footprint import footprint
 from situate.runtime.measure import STEPS, measure
 from situate.runtime.step import PlacedStep
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 NETWORKS = (
     "cifar_cnn",

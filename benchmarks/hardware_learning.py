@@ -40,7 +40,7 @@ from situate.runtime.hardware import real_devices
 from situate.runtime.placed import place
 from situate.runtime.step import PlacedStep
 from situate.runtime.subject import Subject, find_subject
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of
 from situate.solvers import solve
 from situate.solvers.learner import Learning

@@ -20,7 +20,7 @@ from benchmarks.record import Row, Target, record
 from benchmarks.runtime_cases import Case, Turns, cpus, in_turn, profiled
 from situate.data.graph import Op
 from situate.data.problem import Problem
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode
 
 LEAST = {"two_branches": 1.7, "inception_v3": 1.3}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import situate
 from benchmarks.record import Row, Target, record
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode
 
 MODELS = ("gpt2:inference", "gpt2", "bert:inference", "bert", "llama_7b:inference", "llama_7b")

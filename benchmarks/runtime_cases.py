@@ -28,7 +28,7 @@ from situate.runtime.hardware import real_devices
 from situate.runtime.placed import PlacedProgram, place
 from situate.runtime.program import Program, capture_program
 from situate.runtime.step import PlacedStep, StartTeam
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of
 
 OPTIMIZERS = {

@@ -29,7 +29,7 @@ from situate.runtime.hardware import real_devices
 from situate.runtime.placed import place
 from situate.runtime.program import Program, capture_program
 from situate.runtime.step import PlacedStep, StartTeam
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode, order_of
 from situate.writers import accelerate
 

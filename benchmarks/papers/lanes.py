@@ -13,7 +13,7 @@ from benchmarks.papers.curves import GRID, INK, PALE, svg
 from situate.data.problem import Problem
 from situate.report.shades import OTHER, PALETTE, Shades
 from situate.report.timeline import STRIP, WIRE, draw_ops, merged
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from benchmarks.papers.post_curves import IMAGES
 from benchmarks.record import RESULTS, ROOT, Row, show, write
 from situate.data.problem import Problem
 from situate.result import Result
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.solvers import solve
 from situate.writers import perfetto
 

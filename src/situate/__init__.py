@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from situate.readers import read
     from situate.readers.torch import capture
     from situate.result import Progress, Result
-    from situate.schedule import Schedule
+    from situate.schedule.schedule import Schedule
     from situate.solvers import METHODS, solve
     from situate.solvers.learner import Learner, Learning
     from situate.study import Study

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from situate.costs.lookup import contention_of
 from situate.data.problem import Problem
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName, decode, order_of
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ from situate.data.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule
 from situate.errors import PlanError, ReadError, SituateError, nearest
 from situate.files.scalars import plain
 from situate.given import check
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode
 from situate.version import VERSION
 

@@ -14,7 +14,7 @@ from situate.data.problem import Problem
 from situate.expected import expected_seconds
 from situate.plan import Plan
 from situate.rounding import gap
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from situate.data.problem import Problem
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from tests.oracle.case import Case
 from tests.oracle.events import Events
 from tests.oracle.memory import peaks

@@ -10,7 +10,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.report.residency import residency
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 HOSTILE = (
     'say "hi"',

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from situate.data.problem import Problem
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from tests.report.handmade import schedule
 
 

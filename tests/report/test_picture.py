@@ -15,7 +15,7 @@ from situate.data.graph import Graph, Op
 from situate.data.problem import RULES, Problem
 from situate.errors import MissingExtra, ScheduleError, SituateError
 from situate.report.picture import Heading, _figure, draw, render
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from tests.report.handmade import HOSTILE, chain, schedule
 
 

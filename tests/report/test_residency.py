@@ -58,7 +58,7 @@ def test_persistent_rules_count_nothing_else() -> None:
 
 @pytest.mark.parametrize("rules", ["situate", "regal", "dnn-partitioning"])
 def test_its_largest_use_is_the_peak(rules: str) -> None:
-    from situate.memory import peaks
+    from situate.schedule.memory import peaks
 
     problem = chain(9, devices=3, rules=RULES[rules])
     plan = schedule(problem, [0, 1, 2, 2, 0, 1, 1, 1, 0])

@@ -14,7 +14,7 @@ import pytest
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.simulator import Simulator
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate

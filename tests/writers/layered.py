@@ -8,7 +8,7 @@ from typing import Any
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from tests.report.handmade import schedule
 
 PATHS = ("model.embed_tokens", *(f"model.layers.{i}" for i in range(6)), "model.norm", "lm_head")

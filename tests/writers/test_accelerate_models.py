@@ -15,7 +15,7 @@ import pytest
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph
 from situate.data.problem import Problem
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.solvers import solve
 from situate.writers.accelerate import device_map, map_schedule
 from situate.writers.homes import homes

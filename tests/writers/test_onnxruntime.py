@@ -15,7 +15,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.problem import Problem
 from situate.errors import PlanError, SituateError
 from situate.readers import read
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.writers.onnxruntime import SeveralOfAKind, layer_annotations, write
 from tests.readers.models import convolution, graph, loaded, model, node, value
 from tests.report.handmade import chain, schedule

@@ -12,7 +12,7 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op
 from situate.data.problem import RULES, Problem
 from situate.errors import MissingExtra, ScheduleError, SituateError
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.atomic import schedule_calls
 from situate.writers.perfetto import write, write_beside
 from tests.report.handmade import HOSTILE, chain, schedule

@@ -20,7 +20,7 @@ from situate.report.forecast_table import forecast_table
 from situate.report.learning import learning_figures
 from situate.report.tables import comparison, least_width, never_text, over_text, summary
 from situate.result import Result
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.solvers import LEARNERS
 
 WIDTH, HEIGHT = 160, 25

@@ -18,7 +18,7 @@ from situate.errors import MissingExtra, SituateError
 from situate.files.atomic import why
 from situate.report.formats import format_of
 from situate.result import Result
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.writers import schedule_json
 
 

@@ -12,7 +12,7 @@ from situate.data.problem import Problem
 from situate.errors import PlanError, SituateError
 from situate.report.tables import over_text
 from situate.report.text import printable
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.solvers import solve
 from situate.writers.layers import layers
 from situate.writers.onnxruntime import SeveralOfAKind

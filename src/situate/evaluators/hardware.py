@@ -23,7 +23,7 @@ from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.placed import place
 from situate.runtime.step import PlacedStep
 from situate.runtime.team import StepFailed
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode, order_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from situate.data.problem import Problem
 from situate.errors import ScheduleError
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 
 def computing(problem: Problem, schedule: Schedule) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from situate.data.problem import Problem
 from situate.report.text import tensor_name
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 Kind = Literal["compute", "transfer", "waits for device", "waits for channel"]
 

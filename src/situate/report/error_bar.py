@@ -15,7 +15,7 @@ from situate.data.cluster import Device
 from situate.data.graph import Op
 from situate.data.problem import Problem
 from situate.report.critical import critical_path
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 ROOFLINE_OP = (0.11, 6.3)
 """A tenth of all ops take less than so many times the roofline's seconds, a tenth more: measured,

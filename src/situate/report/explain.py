@@ -14,7 +14,7 @@ from situate.report.single import SingleDevice, objective_value, single_device
 from situate.report.steady import Busy, busiest
 from situate.report.tables import never_text
 from situate.report.text import tensor_name
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 LARGEST = 10
 """How many transfers and holders of memory are named."""

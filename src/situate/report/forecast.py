@@ -10,7 +10,7 @@ from situate.data.problem import UNLIMITED, Problem
 from situate.report.computing import check_times
 from situate.report.error_bar import ErrorBar, error_bar
 from situate.report.residency import PERSISTENT, WORKSPACE, Residency, residency
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 CAPTURED = ("pytorch", "onnx")
 """Formats in which all that is held for the whole step is known for what it is."""

@@ -12,7 +12,7 @@ from situate.data.problem import UNLIMITED, Problem
 from situate.report.residency import Residency, residency
 from situate.report.shades import INK, PALE
 from situate.report.units import size_text
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,7 +20,7 @@ from situate.report.text import plural, printable
 from situate.report.timeline import DOTS, LOWER, UPPER, WIRE, draw_ops, draw_transfers
 from situate.report.units import gap_text, time_scale, time_text
 from situate.report.widths import fitting, width_of
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from situate import memory
 from situate.data.problem import Problem
-from situate.schedule import Schedule
-from situate.timeline import item_order
+from situate.schedule import memory
+from situate.schedule.items import item_order
+from situate.schedule.schedule import Schedule
 
 PERSISTENT, TENSOR, WORKSPACE = range(3)
 

@@ -18,7 +18,7 @@ from situate.report.text import plural, printable
 from situate.report.units import share_text, size_text, time_text
 from situate.runtime.equality import Equality
 from situate.runtime.measure import Measured
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 COLUMNS = "device|busy|predicted|share|predicted|waiting|predicted|peak memory|predicted|limit"
 

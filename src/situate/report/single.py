@@ -8,7 +8,7 @@ import numpy as np
 
 from situate.data.problem import Problem
 from situate.report.residency import residency
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 
 @dataclass(frozen=True)

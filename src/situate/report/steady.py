@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from situate.data.problem import Problem
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 
 @dataclass(frozen=True)

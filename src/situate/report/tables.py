@@ -25,7 +25,7 @@ from situate.report.units import (
     time_text,
     value_text,
 )
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 if TYPE_CHECKING:
     from situate.result import Result

@@ -12,7 +12,7 @@ from situate.data.problem import Problem
 from situate.report.computing import covered
 from situate.report.shades import Shades
 from situate.report.text import printable
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

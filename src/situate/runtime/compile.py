@@ -24,7 +24,7 @@ from situate.runtime.hardware import RealDevice, check_here, real_devices
 from situate.runtime.placed import PlacedProgram, place
 from situate.runtime.program import Program, capture_program
 from situate.runtime.step import PlacedStep
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from situate import _core
 from situate.data.problem import Problem
-from situate.schedule import Schedule
+from situate.schedule.items import signals
+from situate.schedule.schedule import Schedule
 from situate.simulation.simulator import core_problem
-from situate.timeline import signals
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from situate.data.placements import check_devices, check_order, integers
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 DecoderName = Literal["eager", "serial", "calls"]
 

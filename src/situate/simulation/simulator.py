@@ -11,7 +11,7 @@ from situate import _core
 from situate.data.placements import check_devices, rows
 from situate.data.problem import Problem
 from situate.host.machine import usable_cpus
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 Decoder = Literal["eager", "serial"]
 

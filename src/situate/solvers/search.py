@@ -17,7 +17,7 @@ from situate.evaluators.measurements import Measurements
 from situate.host.machine import usable_cpus
 from situate.result import Progress
 from situate.rounding import gap
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.atomic import schedule_calls
 from situate.simulation.decoding import DecoderName, priority_of
 from situate.simulation.simulator import Simulator

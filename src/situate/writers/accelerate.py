@@ -11,7 +11,7 @@ from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.files.atomic import write_bytes
 from situate.report.text import plural, printable
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.writers.dispatched import devices_of, placement_of
 from situate.writers.exported import exported, said
 from situate.writers.homes import Homes, homes

@@ -9,7 +9,7 @@ from situate.files.atomic import write_bytes
 from situate.report.shades import PALETTE, ink_on
 from situate.report.text import printable
 from situate.report.units import size_text
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:

@@ -14,7 +14,7 @@ from situate.report.single import objective_value
 from situate.report.tables import over_text
 from situate.report.text import printable
 from situate.report.units import size_text, time_text
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName, decode, order_of
 
 SHOWN = 8

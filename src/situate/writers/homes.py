@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from situate.data.problem import Problem
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.writers.dispatched import placement_of
 from situate.writers.exported import distance, exported
 from situate.writers.places import places

@@ -13,7 +13,7 @@ from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.report.text import printable
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.writers.dependence import dependence, runs_forward
 from situate.writers.places import places
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.writers.exported import exported, placed, said
 from situate.writers.launcher import script
 from situate.writers.layers import Layers, layer_of, layers

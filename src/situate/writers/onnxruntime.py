@@ -13,7 +13,7 @@ from situate.files.atomic import write_bytes
 from situate.files.contents import contents
 from situate.readers.onnx import tensors
 from situate.readers.onnx.names import bodies_of
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.writers.json_bytes import json_bytes
 
 ANNOTATION = "layer_ann"

@@ -14,7 +14,7 @@ from situate.files.atomic import write_bytes
 from situate.report.computing import check_times
 from situate.report.residency import residency
 from situate.report.text import printable, tensor_name
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 
 if TYPE_CHECKING:
     from perfetto.trace_builder.proto_builder import TraceProtoBuilder

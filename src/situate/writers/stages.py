@@ -10,7 +10,7 @@ from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.report.text import plural, printable
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.writers.exported import exported, placed, said
 from situate.writers.layers import Layers, Part, layers
 from situate.writers.places import places

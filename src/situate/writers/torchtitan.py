@@ -9,7 +9,7 @@ from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.files.atomic import write_bytes
 from situate.report.text import printable
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.writers.stages import Stages, stages
 
 TRANSFORMERS = "model.layers"

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.problem import Problem
-from situate.schedule import Schedule
+from situate.schedule.items import channel_items, device_items, item_order
+from situate.schedule.schedule import Schedule
 from situate.solvers.auto.fitted import folded
 from situate.solvers.auto.slices import best
 from situate.solvers.search import Found, Search
-from situate.timeline import channel_items, device_items, item_order
 
 SHARE = 0.1
 """Part of what is left of the budget that critical moves take at most."""
@@ -124,7 +124,7 @@ def critical_transfers(problem: Problem, schedule: Schedule) -> list[int]:
 
 
 def _waited(problem: Problem, schedule: Schedule, ends: NDArray[np.float64]) -> Units:
-    """(n + k,) the item that each waited for longest, or -1; see `situate.timeline`."""
+    """(n + k,) the item that each waited for longest, or -1; see `situate.schedule.items`."""
     order = item_order(schedule, problem)
     by_turns = [items(schedule, problem) for items in (device_items, channel_items)]
     pairs = [*(_turns(*taken, order) for taken in by_turns), _inputs(problem, schedule)]

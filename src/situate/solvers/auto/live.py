@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.problem import Problem
-from situate.memory import Lives, lives, seconds, steps, sweep
-from situate.schedule import Schedule
+from situate.schedule.memory import Lives, lives, seconds, steps, sweep
+from situate.schedule.schedule import Schedule
 
 Bytes = NDArray[np.int64]
 

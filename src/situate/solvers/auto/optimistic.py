@@ -11,8 +11,8 @@ from situate import _core
 from situate.data.problem import Problem
 from situate.least_memory import takes_time
 from situate.rounding import rounding
+from situate.schedule.items import signals
 from situate.solvers.search import Search
-from situate.timeline import signals
 
 Placements = NDArray[np.int32]
 """(k, n) device indices."""

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from situate.memory import peaks
-from situate.replay import Floats, Replay, close, fail
-from situate.throughput import move_seconds
-from situate.timeline import Indices, channel_items, device_items, signals
-from situate.verify_calls import check_calls
+from situate.schedule.items import Indices, channel_items, device_items, signals
+from situate.schedule.load import move_seconds
+from situate.schedule.memory import peaks
+from situate.schedule.messages import Floats, Replay, close, fail
+from situate.schedule.verify_atomic import check_calls
 
 if TYPE_CHECKING:
     from situate.data.problem import Problem
-    from situate.schedule import Schedule
+    from situate.schedule.schedule import Schedule
 
 
 def verify(schedule: Schedule, problem: Problem, allow_overflow: bool = False) -> None:

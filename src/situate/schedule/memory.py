@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.timeline import item_order
+from situate.schedule.items import item_order
 
 if TYPE_CHECKING:
     from situate.data.problem import Problem
-    from situate.schedule import Schedule
+    from situate.schedule.schedule import Schedule
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

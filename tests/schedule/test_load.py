@@ -10,8 +10,8 @@ import numpy as np
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem, Rules
-from situate.schedule import Schedule
-from situate.throughput import (
+from situate.schedule.items import signals
+from situate.schedule.load import (
     channel_seconds,
     crossings,
     device_seconds,
@@ -19,7 +19,7 @@ from situate.throughput import (
     period,
     transfer_seconds,
 )
-from situate.timeline import signals
+from situate.schedule.schedule import Schedule
 from tests.oracle.case import Case
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.errors import ScheduleError
-from situate.timeline import Indices
+from situate.schedule.items import Indices
 
 if TYPE_CHECKING:
     from situate.data.problem import Problem
-    from situate.schedule import Schedule
+    from situate.schedule.schedule import Schedule
 
 Floats = NDArray[np.float64]
 Index = int | np.integer[Any]
@@ -22,7 +22,7 @@ TOLERANCE = 1e-9
 
 
 class Replay:
-    """One schedule on one problem. Items are ops, then transfers, as in `situate.timeline`."""
+    """One schedule on one problem. Items are ops, then transfers, as in `situate.schedule.items`."""
 
     def __init__(self, schedule: Schedule, problem: Problem) -> None:
         self.schedule, self.problem = schedule, problem

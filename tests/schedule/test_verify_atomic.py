@@ -13,7 +13,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
 from situate.errors import ScheduleError
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from situate.simulation.atomic import schedule_calls
 from tests.oracle.problems import random_decision, random_problem
 

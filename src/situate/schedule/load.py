@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.timeline import signals
+from situate.schedule.items import signals
 
 if TYPE_CHECKING:
     from situate.data.problem import Problem
-    from situate.schedule import Schedule
+    from situate.schedule.schedule import Schedule
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.integer[Any]]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.schedule import Schedule
-from situate.timeline import channel_items, device_items, item_order, signals
+from situate.schedule.items import channel_items, device_items, item_order, signals
+from situate.schedule.schedule import Schedule
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
 from tests.solvers.families import devices

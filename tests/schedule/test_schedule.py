@@ -14,7 +14,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem, Rules
 from situate.errors import ScheduleError
-from situate.schedule import Schedule
+from situate.schedule.schedule import Schedule
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
 

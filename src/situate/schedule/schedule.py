@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from situate import throughput, verify
 from situate.data.problem import Problem
 from situate.errors import ScheduleError
 from situate.given import check
+from situate.schedule import load as throughput
+from situate.schedule import verify
 
 
 @dataclass(frozen=True, eq=False)

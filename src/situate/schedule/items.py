@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from situate.data.problem import Problem
-    from situate.schedule import Schedule
+    from situate.schedule.schedule import Schedule
 
 Indices = NDArray[np.int64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.memory import Lives, held, lives, peaks, seconds, sweep
+from situate.schedule.memory import Lives, held, lives, peaks, seconds, sweep
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
 
