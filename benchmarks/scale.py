@@ -17,9 +17,9 @@ import situate
 from benchmarks import child
 from benchmarks.graphs import layered
 from benchmarks.record import Row, Target, record
+from situate.bounds.lower_bound import lower_bound
 from situate.readers.situate_json import read as read_json
 from situate.solvers import METHODS
-from situate.solvers.bounds import lower_bound
 from situate.solvers.search import Search
 from situate.writers import situate_json
 

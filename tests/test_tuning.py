@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import tune_climbing, tune_sequence, tune_softmax, tuning
 from benchmarks.record import RESULTS, ROOT
-from situate.solvers.bounds import lower_bound
+from situate.bounds.lower_bound import lower_bound
 
 EASY, HARD = ("vit", "k80-4"), ("gpt2", "k80-4")
 FOUND = {

@@ -8,10 +8,10 @@ import numpy as np
 
 from benchmarks.papers.cases import Case, uncalibrated
 from benchmarks.record import Row
+from situate.bounds.lower_bound import lower_bound
 from situate.data.problem import Problem
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers import solve
-from situate.solvers.bounds import lower_bound
 from situate.solvers.expert import accelerators
 from situate.solvers.search import Placement
 from situate.solvers.single import everything_on

@@ -10,10 +10,10 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.bounds.rounding import gap
 from situate.data.problem import Problem
 from situate.expected import expected_seconds
 from situate.plan import Plan
-from situate.rounding import gap
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName
 

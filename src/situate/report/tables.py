@@ -12,9 +12,9 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from situate.bounds.memory import least_peak
 from situate.data.graph import Graph
 from situate.data.problem import UNLIMITED, Problem
-from situate.least_memory import least_peak
 from situate.report.computing import computing
 from situate.report.text import plural, printable
 from situate.report.units import (

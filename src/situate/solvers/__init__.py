@@ -8,11 +8,11 @@ from collections.abc import Callable
 from importlib import import_module
 from numbers import Integral
 
+from situate.bounds.lower_bound import lower_bound
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.given import check
 from situate.result import Progress, Result
-from situate.solvers.bounds import lower_bound
 from situate.solvers.learner import Learning, MakeLearner
 from situate.solvers.outcome import result_of
 from situate.solvers.own import own_method

@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.bounds.lower_bound import lower_bound
 from situate.data.placements import Restrictions, check_order, indices_of, integers
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.given import check
 from situate.result import Result
-from situate.solvers.bounds import lower_bound
 from situate.solvers.learner import MakeLearner
 from situate.solvers.outcome import result_of
 from situate.solvers.search import Search

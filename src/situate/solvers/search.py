@@ -11,12 +11,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.bounds.rounding import gap
 from situate.data.placements import Restrictions
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.host.machine import usable_cpus
 from situate.result import Progress
-from situate.rounding import gap
 from situate.schedule.schedule import Schedule
 from situate.simulation.atomic import schedule_calls
 from situate.simulation.decoding import DecoderName, priority_of

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.bounds.memory import takes_time
+from situate.bounds.rounding import rounding
 from situate.data.problem import Problem
-from situate.least_memory import takes_time
-from situate.rounding import rounding
 from situate.schedule.items import signals
 from situate.solvers.search import Search
 

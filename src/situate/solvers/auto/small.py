@@ -8,8 +8,8 @@ from itertools import permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.bounds.rounding import rounding
 from situate.data.problem import Problem
-from situate.rounding import rounding
 from situate.simulation.decoding import DecoderName
 from situate.solvers.auto.optimistic import Placements, least_scores
 from situate.solvers.auto.slices import best

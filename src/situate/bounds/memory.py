@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.bounds.rounding import EPSILON
 from situate.data.problem import Problem
-from situate.rounding import EPSILON
 
 
 def least_peak(problem: Problem) -> int:

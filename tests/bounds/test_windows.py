@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from situate.bounds.load import Load, least_load
+from situate.bounds.windows import Paths, least_window
 from situate.data.problem import Problem
-from situate.solvers.least_load import Load, least_load
-from situate.solvers.windows import Paths, least_window
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
 from tests.solvers.families import apart, chain, devices, fork, graph

@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
+from situate.bounds.lower_bound import lower_bound
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
 from situate.solvers import solve
-from situate.solvers.bounds import lower_bound
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
 from tests.solvers.families import OBJECTIVES, apart, chain, devices, fork

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from situate.bounds.memory import least_peak
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
-from situate.least_memory import least_peak
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
 from tests.solvers.families import apart, devices, fork

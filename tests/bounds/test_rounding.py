@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from situate.bounds.rounding import EPSILON, gap, rounding
 from situate.data.problem import Problem
-from situate.rounding import EPSILON, gap, rounding
 from tests.solvers.families import apart, devices
 
 

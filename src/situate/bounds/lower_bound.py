@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
+from situate.bounds.load import least_load
+from situate.bounds.memory import least_peak
+from situate.bounds.rounding import rounding
+from situate.bounds.windows import Paths, least_window
 from situate.data.problem import Problem
-from situate.least_memory import least_peak
-from situate.rounding import rounding
-from situate.solvers.least_load import least_load
-from situate.solvers.windows import Paths, least_window
 
 LEAST = float(np.finfo(np.float64).smallest_subnormal)
 """What a product of times as small as this may be off by, which no relative error covers."""

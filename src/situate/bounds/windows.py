@@ -7,9 +7,9 @@ from operator import add
 
 import numpy as np
 
+from situate.bounds.load import Floats, Load
+from situate.bounds.rounding import rounding
 from situate.data.problem import Problem
-from situate.rounding import rounding
-from situate.solvers.least_load import Floats, Load
 
 BEGINNINGS = 64
 """Windows begin at so many different times."""

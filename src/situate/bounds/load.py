@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.bounds.rounding import rounding
 from situate.data.problem import Problem
-from situate.rounding import rounding
 
 Floats = NDArray[np.float64]
 

@@ -9,10 +9,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from situate.bounds.load import least_load
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
-from situate.solvers.least_load import least_load
 from tests.solvers.families import apart, devices
 
 
