@@ -33,8 +33,8 @@ from situate.data.problem import Problem
 from situate.evaluators.hardware import RealMachine
 from situate.evaluators.measurements import OUTCOMES, Measurements
 from situate.host.discover import discover, to_toml
-from situate.plan import Plan
 from situate.profiling.profile import profile
+from situate.results.plan import Plan
 from situate.runtime import optimizers
 from situate.runtime.hardware import real_devices
 from situate.runtime.placed import place

@@ -11,7 +11,7 @@ import pytest
 
 import situate
 from situate.data.cluster import Cluster
-from situate.plan import Plan
+from situate.results.plan import Plan
 from situate.solvers import METHODS
 
 ROOT = Path(__file__).parents[1]

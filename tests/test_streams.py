@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from situate.data.graph import Graph, Op
-from situate.plan import Plan
+from situate.results.plan import Plan
 from situate.writers import situate_json
 
 CLOSED = ("<&-", ">&-", "2>&-")

@@ -13,7 +13,7 @@ from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.post_curves import IMAGES
 from benchmarks.record import RESULTS, ROOT, Row, show, write
 from situate.data.problem import Problem
-from situate.result import Result
+from situate.results.result import Result
 from situate.schedule.schedule import Schedule
 from situate.solvers import solve
 from situate.writers import perfetto

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.papers.cases import Case
 from benchmarks.record import Row, commit
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import LEARNERS, solve
 from situate.solvers.failures import failure_seconds
 from situate.solvers.learner import Learning, Settings

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from situate.data.problem import OBJECTIVES, RULES, Problem, Rules
     from situate.evaluators.measurements import Evaluator, Measurements
     from situate.model import find_model
-    from situate.plan import Plan
     from situate.readers import read
     from situate.readers.torch import capture
-    from situate.result import Progress, Result
+    from situate.results.plan import Plan
+    from situate.results.result import Progress, Result
     from situate.schedule.schedule import Schedule
     from situate.solvers import METHODS, solve
     from situate.solvers.learner import Learner, Learning

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
-from situate.plan import Plan
 from situate.readers.torch import capture_function
+from situate.results.plan import Plan
 from situate.solvers import solve
 
 DEVICE = """

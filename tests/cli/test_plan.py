@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from situate.data.graph import Graph, Op, Tensor
-from situate.plan import Plan
+from situate.results.plan import Plan
 from situate.writers import situate_json
 
 KEYS = {

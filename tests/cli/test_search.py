@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.plan import Plan
+from situate.results.plan import Plan
 from situate.solvers import solve
 
 POST = ("--method", "post", "--samples", "36")

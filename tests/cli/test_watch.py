@@ -9,7 +9,7 @@ from situate.cli.watch import SPARKS, Watch, sparkline
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
-from situate.result import Progress
+from situate.results.result import Progress
 from tests.cli.conftest import diamond
 
 PROBLEM = Problem(diamond(), Cluster.identical(2))

@@ -10,7 +10,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, MachineDevice, Op, Tensor
 from situate.data.problem import RULES, UNLIMITED, Problem, Rules
 from situate.errors import GraphError, SituateError
-from situate.result import Result
+from situate.results.result import Result
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
 

@@ -13,7 +13,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.problem import Problem
 from situate.evaluators.hardware import RealMachine
 from situate.evaluators.measurements import Measurements
-from situate.result import Result
+from situate.results.result import Result
 from situate.runtime.subject import Subject, find_subject
 from situate.solvers import solve
 from situate.solvers.learner import Learning

@@ -17,7 +17,7 @@ from situate.data.problem import Problem
 from situate.errors import MissingExtra
 from situate.grouping import group
 from situate.policies import installed
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.learner import Learning, Settings
 from situate.solvers.search import Search

@@ -14,7 +14,7 @@ from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.learner import Learning
 from situate.study import Study

@@ -10,7 +10,7 @@ import pytest
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import OBJECTIVES, Problem
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.late import Lateness
 from tests.solvers.families import devices

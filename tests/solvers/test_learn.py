@@ -20,7 +20,7 @@ from situate.errors import MissingExtra, SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import make_groups
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import LEARNERS, auto, post, solve
 from situate.solvers.learn import learn
 from situate.solvers.learner import Learning, Settings

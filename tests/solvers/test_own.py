@@ -15,7 +15,7 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.learner import Learning
 from situate.study import Study, file

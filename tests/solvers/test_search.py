@@ -12,7 +12,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.result import Progress
+from situate.results.result import Progress
 from situate.solvers.search import Found, Search
 from tests.solvers.families import apart, chain, devices, graph, problem
 

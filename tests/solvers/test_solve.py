@@ -13,7 +13,7 @@ from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.readers import read
-from situate.result import Progress, Result
+from situate.results.result import Progress, Result
 from situate.solvers import LEARNERS, METHODS, solve
 from situate.solvers.learner import Learning
 from tests.oracle.problems import random_problem

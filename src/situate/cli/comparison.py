@@ -11,7 +11,7 @@ from situate.cli.search import Budget, interruptible
 from situate.cli.terminal import note
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import LEARNERS, METHODS
 
 if TYPE_CHECKING:

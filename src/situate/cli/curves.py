@@ -8,7 +8,7 @@ from contextlib import suppress
 from situate.cli.learning import Run
 from situate.cli.terminal import note
 from situate.errors import SituateError
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import LEARNERS, solve
 
 DRAWN = (*LEARNERS, "random")

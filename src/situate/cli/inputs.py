@@ -15,7 +15,7 @@ from situate.data.graph import Graph
 from situate.data.problem import OBJECTIVES, Objective, Problem, find_rules
 from situate.errors import PlanError, SituateError, nearest
 from situate.model import check_model, find_model, is_file
-from situate.plan import Plan
+from situate.results.plan import Plan
 from situate.schedule.schedule import Schedule
 
 

@@ -20,7 +20,7 @@ from situate.evaluators.measurements import Measurements
 from situate.report.learning import Curve
 from situate.report.text import plural
 from situate.report.units import time_text
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import LEARNERS, METHODS
 from situate.solvers.failures import failure_seconds
 

@@ -14,7 +14,7 @@ from situate.cli.terminal import note, working
 from situate.data.problem import Problem
 from situate.report.text import plural
 from situate.report.units import share_text
-from situate.result import Result
+from situate.results.result import Result
 
 if TYPE_CHECKING:
     from situate.evaluators.hardware import Measurement, RealMachine

@@ -17,7 +17,7 @@ from situate.data.problem import Problem
 from situate.errors import MissingExtra, SituateError
 from situate.files.atomic import why
 from situate.report.formats import format_of
-from situate.result import Result
+from situate.results.result import Result
 from situate.schedule.schedule import Schedule
 from situate.writers import schedule_json
 

@@ -19,10 +19,10 @@ from situate.data.cluster import Cluster
 from situate.data.update_rule import DEFAULT, UpdateRule, update_rule
 from situate.errors import SituateError, nearest
 from situate.model import check_model
-from situate.plan import Plan
 from situate.readers.torch import INFERENCE, check_installed
 from situate.readers.torch.errors import explained
 from situate.readers.torch.named_devices import NamedDevices
+from situate.results.plan import Plan
 from situate.runtime import optimizers
 from situate.runtime.compile import Built, Prepared, build_planned, prepare
 from situate.runtime.program import capture_program

@@ -11,7 +11,7 @@ from types import FrameType
 from situate.cli.terminal import working
 from situate.cli.watch import Watch
 from situate.data.problem import Problem
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.learner import Learning
 

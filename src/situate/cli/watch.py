@@ -10,7 +10,7 @@ from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.report.learning import WINDOW, Array, Curve
 from situate.report.units import value_text
-from situate.result import Progress
+from situate.results.result import Progress
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 NOTHING = "·"

@@ -12,7 +12,7 @@ from situate.report.text import printable
 from situate.report.units import size_text
 
 if TYPE_CHECKING:
-    from situate.result import Result
+    from situate.results.result import Result
 
 
 ALT = "Ops over time on each device, transfers between them, and the memory of each"

@@ -11,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from situate.data.problem import UNLIMITED, Problem
-from situate.expected import expected_schedule, expected_seconds
 from situate.report.computing import computing
 from situate.report.tables import name_cell, table
 from situate.report.text import plural, printable
 from situate.report.units import share_text, size_text, time_text
+from situate.results.expected import expected_schedule, expected_seconds
 from situate.runtime.equality import Equality
 from situate.runtime.measure import Measured
 from situate.schedule.schedule import Schedule

@@ -28,7 +28,7 @@ from situate.report.units import (
 from situate.schedule.schedule import Schedule
 
 if TYPE_CHECKING:
-    from situate.result import Result
+    from situate.results.result import Result
 
 NAME_WIDTH = 48
 FOLDED = 12

@@ -13,11 +13,11 @@ from situate.data.problem import Problem, find_rules
 from situate.data.update_rule import DEFAULT
 from situate.errors import PlanError
 from situate.given import check
-from situate.plan import Plan
 from situate.readers.torch import INFERENCE
 from situate.readers.torch.build import really_built
 from situate.readers.torch.function import current_directory, find_function
 from situate.readers.torch.named_devices import NamedDevices
+from situate.results.plan import Plan
 from situate.runtime import optimizers
 from situate.runtime.footprint import footprint
 from situate.runtime.hardware import RealDevice, check_here, real_devices

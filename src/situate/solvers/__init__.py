@@ -12,7 +12,7 @@ from situate.bounds.lower_bound import lower_bound
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.given import check
-from situate.result import Progress, Result
+from situate.results.result import Progress, Result
 from situate.solvers.learner import Learning, MakeLearner
 from situate.solvers.outcome import result_of
 from situate.solvers.own import own_method

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from situate.errors import SituateError
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers.search import Search
 
 

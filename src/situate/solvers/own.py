@@ -12,7 +12,7 @@ from situate.data.placements import Restrictions, check_order, indices_of, integ
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.given import check
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers.learner import MakeLearner
 from situate.solvers.outcome import result_of
 from situate.solvers.search import Search

@@ -16,7 +16,7 @@ from situate.data.placements import Restrictions
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.host.machine import usable_cpus
-from situate.result import Progress
+from situate.results.result import Progress
 from situate.schedule.schedule import Schedule
 from situate.simulation.atomic import schedule_calls
 from situate.simulation.decoding import DecoderName, priority_of

@@ -18,7 +18,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
 from situate.grouping import heavy_edge
-from situate.result import Progress, Result
+from situate.results.result import Progress, Result
 from situate.simulation.decoding import priority_of
 from situate.simulation.simulator import Simulator
 from situate.solvers import solve

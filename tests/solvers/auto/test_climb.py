@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from situate.data.problem import Problem
-from situate.result import Progress
+from situate.results.result import Progress
 from situate.solvers import heft, single
 from situate.solvers.auto.climb import PLENTY, SEEDS, SHARE, TRIES, climb
 from situate.solvers.climber import HillClimber

@@ -13,7 +13,7 @@ from msgspec import structs
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.auto.exchange import exchange, trade, unlike
 from situate.solvers.search import Search

@@ -10,7 +10,7 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.grouping import heavy_edge
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import single, solve
 from situate.solvers.auto.parts import offer_parts, one_each
 from situate.solvers.search import Search

@@ -11,7 +11,7 @@ import pytest
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.auto.small import MOST_OPS, look_at_all
 from situate.solvers.search import Search

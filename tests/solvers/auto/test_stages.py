@@ -10,7 +10,7 @@ from msgspec import structs
 
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.auto.stages import follow
 from tests.solvers.families import devices

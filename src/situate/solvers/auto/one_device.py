@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.expected import expected_seconds
+from situate.results.expected import expected_seconds
 from situate.solvers.search import Search
 
 

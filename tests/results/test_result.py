@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from situate.data.problem import Problem
-from situate.result import Result
+from situate.results.result import Result
 from situate.solvers import solve
 from tests.solvers.families import apart, chain, devices
 

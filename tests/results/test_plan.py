@@ -16,7 +16,7 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.errors import PlanError, SituateError
-from situate.plan import Plan
+from situate.results.plan import Plan
 from situate.solvers import solve
 from tests.oracle.problems import random_problem
 from tests.solvers.families import OBJECTIVES, RULES, apart, chain, devices, layered
@@ -214,7 +214,7 @@ def test_a_missing_file_a_folder_and_an_impossible_name_are_named(tmp_path: Path
 
 
 def test_a_file_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("situate.plan.LIMIT", 1000)
+    monkeypatch.setattr("situate.results.plan.LIMIT", 1000)
     _rejected("/dev/zero: not a plan: holds more than 1000", lambda: Plan.read("/dev/zero"))
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from situate.bounds.rounding import gap
 from situate.data.problem import Problem
-from situate.expected import expected_seconds
-from situate.plan import Plan
+from situate.results.expected import expected_seconds
+from situate.results.plan import Plan
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName
 
@@ -139,7 +139,7 @@ class Result:
     @cached_property
     def expected(self) -> float:
         """Seconds of one step with what devices that work at once cost one another, as far as that
-        was measured: see `situate.expected`."""
+        was measured: see `situate.results.expected`."""
         return expected_seconds(self.problem, self.schedule)
 
     @property

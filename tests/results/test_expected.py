@@ -8,7 +8,7 @@ from situate.costs.measured import Costs, MeasuredDevice
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.expected import expected_schedule, expected_seconds
+from situate.results.expected import expected_schedule, expected_seconds
 from situate.simulation.decoding import decode
 
 SIZE = 10
