@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from benchmarks.record import Row, Target, record
 from situate import Cluster, Problem, solve
 from situate.bounds.lower_bound import lower_bound
-from situate.cache import cached
+from situate.capture import capture
+from situate.capture.cache import cached
+from situate.capture.function import versions
 from situate.data.graph import Graph
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.readers.torch import capture
-from situate.readers.torch.function import versions
 from situate.solvers import hierarchical
 from situate.solvers.learn import learn
 from situate.solvers.learner import Learner, Learning, Settings, State

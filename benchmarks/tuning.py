@@ -18,9 +18,9 @@ import numpy as np
 import situate
 from benchmarks.graphs import branching, layered
 from benchmarks.record import Row
+from situate.capture import capture
 from situate.evaluators.measurements import FINALISTS
 from situate.evaluators.simulated import SimulatedMachine
-from situate.readers.torch import capture
 from situate.solvers.failures import failure_seconds
 from situate.solvers.learner import Learner
 from situate.zoo import nmt, resnet

@@ -9,12 +9,12 @@ import msgspec
 
 from benchmarks.papers import published
 from situate import zoo
-from situate.cache import cached
+from situate.capture import capture
+from situate.capture.cache import cached
+from situate.capture.function import versions
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph
 from situate.data.problem import Problem
-from situate.readers.torch import capture
-from situate.readers.torch.function import versions
 from situate.solvers.expert import accelerators
 
 

@@ -26,6 +26,7 @@ from situate.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from situate import zoo
+    from situate.capture import capture
     from situate.costs.measured import Costs
     from situate.data.cluster import Cluster, Device, Link
     from situate.data.graph import Graph, MachineDevice, Op, Tensor
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from situate.evaluators.measurements import Evaluator, Measurements
     from situate.model import find_model
     from situate.readers import read
-    from situate.readers.torch import capture
     from situate.results.plan import Plan
     from situate.results.result import Progress, Result
     from situate.schedule.schedule import Schedule

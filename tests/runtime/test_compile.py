@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 torch = pytest.importorskip("torch")
 
+from situate.capture import capture, capture_function  # noqa: E402
+from situate.capture.named_devices import NamedDevices  # noqa: E402
 from situate.data.cluster import Cluster  # noqa: E402
 from situate.data.problem import RULES, Problem  # noqa: E402
 from situate.data.update_rule import UpdateRule  # noqa: E402
 from situate.errors import PlanError, SituateError  # noqa: E402
-from situate.readers.torch import capture, capture_function  # noqa: E402
-from situate.readers.torch.named_devices import NamedDevices  # noqa: E402
 from situate.results.plan import Plan  # noqa: E402
 from situate.runtime.compile import build_planned, cluster_of  # noqa: E402
 from situate.runtime.optimizers import default  # noqa: E402

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+from situate.capture import capture_function
 from situate.errors import SituateError
-from situate.readers.torch import capture_function
 from situate.runtime.subject import find_subject
 
 

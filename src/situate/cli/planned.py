@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from situate import zoo
+from situate.capture import INFERENCE, check_installed
+from situate.capture.errors import explained
+from situate.capture.named_devices import NamedDevices
 from situate.cli.inputs import cluster_missing, model_and_plan, named_cluster
 from situate.cli.terminal import note, working
 from situate.costs.measured import Costs
@@ -19,9 +22,6 @@ from situate.data.cluster import Cluster
 from situate.data.update_rule import DEFAULT, UpdateRule, update_rule
 from situate.errors import SituateError, nearest
 from situate.model import check_model
-from situate.readers.torch import INFERENCE, check_installed
-from situate.readers.torch.errors import explained
-from situate.readers.torch.named_devices import NamedDevices
 from situate.results.plan import Plan
 from situate.runtime import optimizers
 from situate.runtime.compile import Built, Prepared, build_planned, prepare

@@ -12,7 +12,7 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from situate.readers.torch.function import current_directory
+from situate.capture.function import current_directory
 from situate.runtime.allocator import keep_freed_memory
 from situate.runtime.worker import Failed, Hello, Work
 

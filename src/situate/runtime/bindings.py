@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from situate.capture.names import held
 from situate.errors import SituateError
-from situate.readers.torch.names import held
 from situate.runtime.groups import Groups
 from situate.runtime.hooks import Hooks
 from situate.runtime.memory import extent

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from situate import zoo
+from situate.capture import INFERENCE
+from situate.capture.build import really_built
+from situate.capture.function import current_directory, find_function
+from situate.capture.named_devices import NamedDevices
 from situate.costs.measured import Costs
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem, find_rules
 from situate.data.update_rule import DEFAULT
 from situate.errors import PlanError
 from situate.given import check
-from situate.readers.torch import INFERENCE
-from situate.readers.torch.build import really_built
-from situate.readers.torch.function import current_directory, find_function
-from situate.readers.torch.named_devices import NamedDevices
 from situate.results.plan import Plan
 from situate.runtime import optimizers
 from situate.runtime.footprint import footprint

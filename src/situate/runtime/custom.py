@@ -6,9 +6,9 @@ import importlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from situate.capture.brought import overwrites
+from situate.capture.function import current_directory
 from situate.errors import SituateError
-from situate.readers.torch.brought import overwrites
-from situate.readers.torch.function import current_directory
 
 if TYPE_CHECKING:
     from torch import fx

@@ -9,12 +9,12 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from situate.capture.devices import devices_stand
+from situate.capture.errors import explained
+from situate.capture.named_devices import NamedDevices
+from situate.capture.shared_heads import repeated
+from situate.capture.surroundings import Surroundings
 from situate.errors import SituateError
-from situate.readers.torch.devices import devices_stand
-from situate.readers.torch.errors import explained
-from situate.readers.torch.named_devices import NamedDevices
-from situate.readers.torch.shared_heads import repeated
-from situate.readers.torch.surroundings import Surroundings
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.threads import threads as using
 from situate.runtime.unplaced import Unplaced, leaves

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.readers.torch.flow import Storage
-from situate.readers.torch.names import held
+from situate.capture.flow import Storage
+from situate.capture.names import held
 from situate.runtime.memory import Place, extent, strides
 from situate.runtime.program import Program
 from situate.runtime.roles import Roles

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from situate.capture import check_installed, checked
+from situate.capture.build import from_real
+from situate.capture.errors import explained, quiet
+from situate.capture.flow import described_outputs
+from situate.capture.graph import assemble, drafts, to_step
+from situate.capture.named_devices import NamedDevices
+from situate.capture.names import path
+from situate.capture.step import Step
+from situate.capture.tracing import Trace, joint
 from situate.data.graph import Graph
 from situate.data.update_rule import update_rule
-from situate.readers.torch import check_installed, checked
-from situate.readers.torch.build import from_real
-from situate.readers.torch.errors import explained, quiet
-from situate.readers.torch.flow import described_outputs
-from situate.readers.torch.graph import assemble, drafts, to_step
-from situate.readers.torch.named_devices import NamedDevices
-from situate.readers.torch.names import path
-from situate.readers.torch.step import Step
-from situate.readers.torch.tracing import Trace, joint
 from situate.runtime.custom import check_functional
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from situate.readers.torch.flow import Storage, storages
+from situate.capture.flow import Storage, storages
 from situate.runtime.program import Program
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from situate.readers.torch.flow import Storage, base, is_plain_copy
-from situate.readers.torch.names import held
+from situate.capture.flow import Storage, base, is_plain_copy
+from situate.capture.names import held
 from situate.runtime.direct import into
 from situate.runtime.kernels import name_of
 from situate.runtime.layouts import is_dense

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate import zoo
-from situate.cache import keep
+from situate.capture import INFERENCE, check_installed, kept
+from situate.capture.build import Build, really_built
+from situate.capture.cache import keep
+from situate.capture.function import current_directory, find_function
+from situate.capture.named_devices import NamedDevices
 from situate.data.update_rule import update_rule
 from situate.errors import SituateError, nearest
-from situate.readers.torch import INFERENCE, check_installed, kept
-from situate.readers.torch.build import Build, really_built
-from situate.readers.torch.function import current_directory, find_function
-from situate.readers.torch.named_devices import NamedDevices
 from situate.runtime.program import Program, capture_program
 from situate.zoo.loading import network_key
 from situate.zoo.networks import network

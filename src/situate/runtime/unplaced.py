@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from situate.readers.torch.build import from_real, set_mode
-from situate.readers.torch.trees import flatten
+from situate.capture.build import from_real, set_mode
+from situate.capture.trees import flatten
 from situate.runtime.seeds import kept_generator, seeded
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from situate.capture import check_installed
 from situate.errors import SituateError, nearest
 from situate.given import check
-from situate.readers.torch import check_installed
 
 if TYPE_CHECKING:
     from situate.zoo.built import Built
