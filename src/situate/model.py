@@ -9,7 +9,7 @@ from pathlib import Path
 
 from situate.data.graph import Graph
 from situate.errors import ReadError, SituateError, nearest
-from situate.given import check
+from situate.validation import check
 
 
 def find_model(

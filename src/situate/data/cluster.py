@@ -23,7 +23,7 @@ from situate.data.dtypes import DTYPES
 from situate.data.graph import BYTES_LIMIT, MachineDevice
 from situate.errors import ClusterError, nearest
 from situate.files.scalars import plain
-from situate.given import check, check_items
+from situate.validation import check, check_items
 
 PRESETS = Path(__file__).parent / "clusters"
 

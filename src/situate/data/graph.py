@@ -15,7 +15,7 @@ import msgspec
 
 from situate.errors import GraphError
 from situate.files.scalars import plain
-from situate.given import check, check_items, check_parts
+from situate.validation import check, check_items, check_parts
 
 BYTES_LIMIT = 2**53
 """Largest size of anything in bytes: what a double holds exactly."""

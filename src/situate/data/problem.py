@@ -17,7 +17,7 @@ from situate.costs.roofline import op_seconds
 from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.graph import TOTAL_LIMIT, Graph, Op
 from situate.errors import GraphError, SituateError, nearest
-from situate.given import check, check_items
+from situate.validation import check, check_items
 
 Objective = Literal["time", "memory", "throughput"]
 Transfers = Literal["overlapped", "blocking", "atomic"]

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from situate.errors import SituateError, nearest
-from situate.given import check
+from situate.validation import check
 
 OPTIMIZERS: dict[str, tuple[int, int]] = {
     "sgd": (0, 2),

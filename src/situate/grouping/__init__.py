@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
-from situate.given import check
 from situate.grouping.groups import Groups, make_groups
+from situate.validation import check
 
 GROUPINGS = {
     "none": "none",

@@ -8,9 +8,9 @@ from pathlib import Path
 from situate.data.graph import Graph
 from situate.errors import GraphError, ReadError, nearest
 from situate.files.contents import contents, graph_name, one_line
-from situate.given import check
 from situate.readers import pair
 from situate.readers.recognise import READERS, recognise
+from situate.validation import check
 
 
 def read(

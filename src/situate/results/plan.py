@@ -15,9 +15,9 @@ from situate.data.problem import Objective, Problem
 from situate.data.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule
 from situate.errors import PlanError, ReadError, SituateError, nearest
 from situate.files.scalars import plain
-from situate.given import check
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode
+from situate.validation import check
 from situate.version import VERSION
 
 if TYPE_CHECKING:

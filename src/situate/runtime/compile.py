@@ -16,7 +16,6 @@ from situate.data.cluster import Cluster
 from situate.data.problem import Problem, find_rules
 from situate.data.update_rule import DEFAULT
 from situate.errors import PlanError
-from situate.given import check
 from situate.results.plan import Plan
 from situate.runtime import optimizers
 from situate.runtime.footprint import footprint
@@ -26,6 +25,7 @@ from situate.runtime.program import Program, capture_program
 from situate.runtime.step import PlacedStep
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of
+from situate.validation import check
 
 if TYPE_CHECKING:
     import torch

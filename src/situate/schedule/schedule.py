@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from situate.data.problem import Problem
 from situate.errors import ScheduleError
-from situate.given import check
 from situate.schedule import load as throughput
 from situate.schedule import verify
+from situate.validation import check
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.evaluators.measurements import Evaluator, Measurements
-from situate.given import check_items
 from situate.grouping import GROUPINGS
+from situate.validation import check_items
 
 Settings = Literal["paper", "tuned"]
 OWN_CHECKS = ("grouping", "groups", "noise", "evaluator")

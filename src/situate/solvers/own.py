@@ -11,11 +11,11 @@ from situate.bounds.lower_bound import lower_bound
 from situate.data.placements import Restrictions, check_order, indices_of, integers
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.given import check
 from situate.results.result import Result
 from situate.solvers.learner import MakeLearner
 from situate.solvers.outcome import result_of
 from situate.solvers.search import Search
+from situate.validation import check
 
 
 def own_method(make: MakeLearner, taken: Collection[str]) -> tuple[str, Callable[[Search], None]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from situate.capture import check_installed
 from situate.errors import SituateError, nearest
-from situate.given import check
+from situate.validation import check
 
 if TYPE_CHECKING:
     from situate.zoo.built import Built

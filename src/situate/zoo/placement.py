@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from situate.data.graph import Graph
 from situate.errors import SituateError
-from situate.given import check
+from situate.validation import check
 from situate.zoo.networks import NETWORKS, names
 
 Stage = int | None
