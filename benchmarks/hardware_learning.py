@@ -43,7 +43,7 @@ from situate.runtime.subject import Subject, find_subject
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of
 from situate.solvers import solve
-from situate.solvers.learner import Learning
+from situate.solvers.learned.learner import Learning
 from situate.study import Study
 
 MODEL = "cifar_cnn"

@@ -26,9 +26,9 @@ from situate.data.graph import Graph
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.solvers import hierarchical
-from situate.solvers.learn import learn
-from situate.solvers.learner import Learner, Learning, Settings, State
+from situate.solvers.learned import hierarchical
+from situate.solvers.learned.driver import learn
+from situate.solvers.learned.learner import Learner, Learning, Settings, State
 from situate.solvers.search import Search
 from situate.zoo import nmt
 

@@ -15,7 +15,7 @@ from statistics import median
 import situate
 from benchmarks.record import Row, Target, record
 from situate.evaluators.simulated import SimulatedMachine
-from situate.solvers.learner import Learner, Learning, Settings
+from situate.solvers.learned.learner import Learner, Learning, Settings
 
 SOFTMAX = ("policy_gradient", "ppo", "cross_entropy", "post")
 SEQUENCE = ("spotlight", "colocrl", "hierarchical")

@@ -12,9 +12,9 @@ import situate
 from benchmarks import tune_softmax, tuning
 from benchmarks.record import record
 from situate.grouping import group
-from situate.solvers.beginnings import Beginnings
-from situate.solvers.climber import GROUPS, HillClimber
-from situate.solvers.scales import scales
+from situate.solvers.learned.initial_placements import Beginnings
+from situate.solvers.learned.levels import scales
+from situate.solvers.local_search.climber import GROUPS, HillClimber
 
 LEARNED = ("post tuned", "cross_entropy tuned")
 

@@ -17,11 +17,11 @@ import numpy as np
 import situate
 from benchmarks import tuning
 from benchmarks.record import Row, Target, record
-from situate.solvers import colocrl, hierarchical, spotlight
-from situate.solvers.colocrl import ColocSettings
-from situate.solvers.hierarchical import HierarchicalSettings
-from situate.solvers.learner import Learner, Learning
-from situate.solvers.spotlight import SpotlightSettings
+from situate.solvers.learned import colocrl, hierarchical, spotlight
+from situate.solvers.learned.colocrl import ColocSettings
+from situate.solvers.learned.hierarchical import HierarchicalSettings
+from situate.solvers.learned.learner import Learner, Learning
+from situate.solvers.learned.spotlight import SpotlightSettings
 
 PROBLEMS = (
     ("vit", "k80-4"),

@@ -14,10 +14,10 @@ import situate
 from benchmarks import tuning
 from benchmarks.record import record
 from situate.grouping import Groups, group
-from situate.solvers import cross_entropy, policy_gradient, post, ppo
-from situate.solvers.failures import failure_seconds
-from situate.solvers.grouped import leveled
-from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings
+from situate.solvers.learned import cross_entropy, policy_gradient, post, ppo
+from situate.solvers.learned.grouped import leveled
+from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.softmax_learner import SoftmaxLearner, SoftmaxSettings
 
 PROBLEMS = (
     ("gpt2", "k80-4"),

@@ -21,8 +21,8 @@ from benchmarks.record import Row
 from situate.capture import capture
 from situate.evaluators.measurements import FINALISTS
 from situate.evaluators.simulated import SimulatedMachine
-from situate.solvers.failures import failure_seconds
-from situate.solvers.learner import Learner
+from situate.solvers.learned.learner import Learner
+from situate.solvers.learned.penalty import failure_seconds
 from situate.zoo import nmt, resnet
 
 GRAPHS = {

@@ -15,7 +15,7 @@ from situate.capture.function import versions
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph
 from situate.data.problem import Problem
-from situate.solvers.expert import accelerators
+from situate.solvers.heuristics.expert import accelerators
 
 
 @dataclass(frozen=True)

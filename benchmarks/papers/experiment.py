@@ -13,7 +13,7 @@ from benchmarks.papers.cases import Case
 from benchmarks.papers.runs import Run, in_processes, kept
 from benchmarks.papers.tables import Results
 from benchmarks.record import RESULTS, Row, Target, show, write
-from situate.solvers.learn import SAMPLES
+from situate.solvers.learned.driver import SAMPLES
 
 SETTINGS = ("tuned", "paper")
 

@@ -19,7 +19,7 @@ from benchmarks.papers.runs import Run, in_processes, kept
 from benchmarks.record import RESULTS, Row, show, write
 from situate.data.problem import Problem
 from situate.solvers import solve
-from situate.solvers.learn import SAMPLES
+from situate.solvers.learned.driver import SAMPLES
 
 Key = tuple[Any, ...]
 

@@ -12,9 +12,9 @@ from situate.bounds.lower_bound import lower_bound
 from situate.data.problem import Problem
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers import solve
-from situate.solvers.expert import accelerators
+from situate.solvers.heuristics.expert import accelerators
+from situate.solvers.heuristics.single import everything_on
 from situate.solvers.search import Placement
-from situate.solvers.single import everything_on
 
 GPU, CPU = "single", "cpu"
 """All on one GPU, or on the CPU: the papers' columns, where `single` would take the better."""

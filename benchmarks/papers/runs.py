@@ -19,8 +19,8 @@ from benchmarks.papers.cases import Case
 from benchmarks.record import Row, commit
 from situate.results.result import Result
 from situate.solvers import LEARNERS, solve
-from situate.solvers.failures import failure_seconds
-from situate.solvers.learner import Learning, Settings
+from situate.solvers.learned.learner import Learning, Settings
+from situate.solvers.learned.penalty import failure_seconds
 
 BATCH = 60
 """Samples that one point of a learning curve stands for, and "the first" and "the last" ones."""

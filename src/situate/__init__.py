@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from situate.results.result import Progress, Result
     from situate.schedule.schedule import Schedule
     from situate.solvers import METHODS, solve
-    from situate.solvers.learner import Learner, Learning
+    from situate.solvers.learned.learner import Learner, Learning
     from situate.study import Study
 
 __all__ = [

@@ -9,7 +9,7 @@ import pytest
 from situate.cli.lesson import Lesson
 from situate.cli.search import Budget
 from situate.errors import SituateError
-from situate.solvers.learn import SAMPLES
+from situate.solvers.learned.driver import SAMPLES
 
 BOTH = ["single", "random", "auto", "post"]
 

@@ -16,7 +16,7 @@ from situate.evaluators.measurements import Measurements
 from situate.results.result import Result
 from situate.runtime.subject import Subject, find_subject
 from situate.solvers import solve
-from situate.solvers.learner import Learning
+from situate.solvers.learned.learner import Learning
 
 SAMPLES = 18
 MODEL = "tests.evaluators.hardware_search:build:inference"

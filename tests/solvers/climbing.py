@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.grouping import group
-from situate.solvers.learner import Learning, MakeLearner, State
+from situate.solvers.learned.learner import Learning, MakeLearner, State
 
 
 class Climber:

@@ -20,10 +20,10 @@ import numpy as np
 
 from situate.data.problem import Problem
 from situate.grouping import make_groups
-from situate.solvers.learn import learn
-from situate.solvers.learner import Learning
+from situate.solvers.learned.driver import learn
+from situate.solvers.learned.learner import Learning
+from situate.solvers.learned.softmax_learner import SoftmaxLearner, SoftmaxSettings
 from situate.solvers.search import Search
-from situate.solvers.softmax_learner import SoftmaxLearner, SoftmaxSettings
 from situate.study import file
 from tests.solvers.families import devices, layered
 

@@ -19,7 +19,7 @@ from situate.grouping import group
 from situate.policies import installed
 from situate.results.result import Result
 from situate.solvers import solve
-from situate.solvers.learner import Learning, Settings
+from situate.solvers.learned.learner import Learning, Settings
 from situate.solvers.search import Search
 from tests.solvers.families import devices, graph, layered
 

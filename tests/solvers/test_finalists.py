@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.solvers import post, solve
-from situate.solvers.learn import learn
-from situate.solvers.learner import Learning
+from situate.solvers import solve
+from situate.solvers.learned import post
+from situate.solvers.learned.driver import learn
+from situate.solvers.learned.learner import Learning
 from situate.solvers.search import Search
 from situate.study import Study
 from tests.solvers.families import chain, devices

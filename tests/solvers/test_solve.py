@@ -15,7 +15,7 @@ from situate.errors import SituateError
 from situate.readers import read
 from situate.results.result import Progress, Result
 from situate.solvers import LEARNERS, METHODS, solve
-from situate.solvers.learner import Learning
+from situate.solvers.learned.learner import Learning
 from tests.oracle.problems import random_problem
 from tests.readers.test_dnn_partitioning import DATA
 from tests.solvers.families import OBJECTIVES, RULES, apart, devices, families, fork, problem

@@ -22,7 +22,7 @@ from situate.report.text import plural
 from situate.report.units import time_text
 from situate.results.result import Result
 from situate.solvers import LEARNERS, METHODS
-from situate.solvers.failures import failure_seconds
+from situate.solvers.learned.penalty import failure_seconds
 
 if TYPE_CHECKING:
     from situate.evaluators.hardware import RealMachine

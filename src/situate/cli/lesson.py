@@ -13,8 +13,8 @@ from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
 from situate.grouping import GROUPINGS
 from situate.solvers import LEARNERS
-from situate.solvers.learn import SAMPLES
-from situate.solvers.learner import Learning, Settings
+from situate.solvers.learned.driver import SAMPLES
+from situate.solvers.learned.learner import Learning, Settings
 
 EVALUATORS = ("simulator", "hardware")
 

@@ -13,7 +13,7 @@ from situate.cli.watch import Watch
 from situate.data.problem import Problem
 from situate.results.result import Result
 from situate.solvers import solve
-from situate.solvers.learner import Learning
+from situate.solvers.learned.learner import Learning
 
 
 @dataclass(frozen=True)

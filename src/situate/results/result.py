@@ -103,7 +103,7 @@ class Result:
                 an op where it may not run, a group on several devices, an order in which not every
                 op is once.
         """
-        from situate.solvers.own import placed
+        from situate.solvers.custom import placed
 
         return placed(problem, placement, order, method, seed)
 

@@ -12,9 +12,9 @@ from situate.bounds.lower_bound import lower_bound
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.results.result import Progress, Result
-from situate.solvers.learner import Learning, MakeLearner
+from situate.solvers.custom import own_method
+from situate.solvers.learned.learner import Learning, MakeLearner
 from situate.solvers.outcome import result_of
-from situate.solvers.own import own_method
 from situate.solvers.search import Search
 from situate.validation import check
 

@@ -22,7 +22,7 @@ from situate.simulation.atomic import schedule_calls
 from situate.simulation.decoding import DecoderName, priority_of
 from situate.simulation.simulator import Simulator
 from situate.solvers.late import Lateness
-from situate.solvers.learner import Learning
+from situate.solvers.learned.learner import Learning
 
 Order = NDArray[np.int32]
 Placement = NDArray[np.int32]

@@ -8,9 +8,9 @@ import pytest
 
 from situate.data.problem import Problem
 from situate.results.result import Progress
-from situate.solvers import heft, single
 from situate.solvers.auto.climb import PLENTY, SEEDS, SHARE, TRIES, climb
-from situate.solvers.climber import HillClimber
+from situate.solvers.heuristics import heft, single
+from situate.solvers.local_search.climber import HillClimber
 from situate.solvers.search import Search
 from tests.solvers.families import chain, devices, problem
 from tests.solvers.learning import branching

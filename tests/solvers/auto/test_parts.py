@@ -11,8 +11,9 @@ from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.grouping import heavy_edge
 from situate.results.result import Result
-from situate.solvers import single, solve
+from situate.solvers import solve
 from situate.solvers.auto.parts import offer_parts, one_each
+from situate.solvers.heuristics import single
 from situate.solvers.search import Search
 from tests.solvers.families import devices
 

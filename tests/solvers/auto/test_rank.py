@@ -9,8 +9,9 @@ import pytest
 from msgspec import structs
 
 from situate.data.problem import Problem
-from situate.solvers import auto, solve, topological
+from situate.solvers import auto, solve
 from situate.solvers.auto.rank import by_rank
+from situate.solvers.heuristics import topological
 from situate.solvers.search import Search
 from tests.oracle.problems import random_problem
 from tests.solvers.families import chain, devices, graph

@@ -7,7 +7,6 @@ import math
 import pytest
 
 from situate.data.problem import Problem
-from situate.solvers import single
 from situate.solvers.auto.slices import (
     CHAINS,
     COLDEST,
@@ -22,6 +21,7 @@ from situate.solvers.auto.slices import (
     slice_seconds,
     slices,
 )
+from situate.solvers.heuristics import single
 from situate.solvers.search import Search
 from tests.solvers.families import chain, devices
 

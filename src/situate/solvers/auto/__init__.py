@@ -8,7 +8,6 @@ from situate import _core
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.simulation.decoding import order_of
-from situate.solvers import etf, expert, heft, single, topological
 from situate.solvers.auto.balance import balance
 from situate.solvers.auto.blocks import blocks
 from situate.solvers.auto.climb import climb
@@ -31,7 +30,8 @@ from situate.solvers.auto.slices import (
 from situate.solvers.auto.small import look_at_all
 from situate.solvers.auto.stretches import offer_stretches, outgrown
 from situate.solvers.auto.tidy import tidy
-from situate.solvers.random_search import SAMPLES, draw
+from situate.solvers.heuristics import etf, expert, heft, single, topological
+from situate.solvers.heuristics.random_search import SAMPLES, draw
 from situate.solvers.search import Search
 
 DRAWING = 0.05

@@ -12,10 +12,10 @@ from situate.simulation.decoding import order_of
 from situate.solvers.auto.parts import offer_parts
 from situate.solvers.auto.rank import by_rank
 from situate.solvers.auto.slices import best
-from situate.solvers.beginnings import Beginnings
-from situate.solvers.climber import GROUPS, HillClimber
-from situate.solvers.expert import accelerators
-from situate.solvers.scales import coarser, scales_of
+from situate.solvers.heuristics.expert import accelerators
+from situate.solvers.learned.initial_placements import Beginnings
+from situate.solvers.learned.levels import coarser, scales_of
+from situate.solvers.local_search.climber import GROUPS, HillClimber
 from situate.solvers.search import Found, Order, Placement, Search
 
 SHARE = 0.4

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from situate.data.problem import Problem
 from situate.solvers.auto.slices import best
-from situate.solvers.expert import accelerators
+from situate.solvers.heuristics.expert import accelerators
 from situate.solvers.search import Placement, Search
 
 SHARE = 0.02

@@ -9,7 +9,7 @@ from situate.data.problem import Problem
 from situate.solvers.auto.pipeline import live_bytes
 from situate.solvers.auto.shares import cut
 from situate.solvers.auto.slices import best
-from situate.solvers.expert import accelerators
+from situate.solvers.heuristics.expert import accelerators
 from situate.solvers.search import Found, Search
 
 ROUNDS = 12

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from situate.data.problem import Problem
 from situate.solvers.auto.rank import by_rank
 from situate.solvers.auto.shares import on_devices
-from situate.solvers.expert import accelerators
+from situate.solvers.heuristics.expert import accelerators
 from situate.solvers.search import Placement, Search
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from situate import _core
 from situate.data.problem import Problem
-from situate.solvers.expert import accelerators
+from situate.solvers.heuristics.expert import accelerators
 from situate.solvers.search import Placement, Search
 
 MOVES = 4_000_000

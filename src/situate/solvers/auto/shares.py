@@ -9,7 +9,7 @@ from situate.data.problem import Problem
 from situate.solvers.auto.pipeline import pipeline_order
 from situate.solvers.auto.slices import best
 from situate.solvers.auto.stages import follow
-from situate.solvers.expert import accelerators
+from situate.solvers.heuristics.expert import accelerators
 from situate.solvers.search import Found, Placement, Search
 
 SPILLS = 30

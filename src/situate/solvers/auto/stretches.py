@@ -12,7 +12,7 @@ from situate.solvers.auto.fitted import folded, mend
 from situate.solvers.auto.pipeline import live_bytes
 from situate.solvers.auto.shares import cut, on_devices
 from situate.solvers.auto.slices import best
-from situate.solvers.expert import accelerators
+from situate.solvers.heuristics.expert import accelerators
 from situate.solvers.search import Order, Placement, Search
 
 STEPS, LONGEST = 20, 8

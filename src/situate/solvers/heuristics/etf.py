@@ -1,0 +1,18 @@
+"""`etf`: earliest task first (Hwang et al., SIAM J. Computing 18(2), 1989)."""
+
+from __future__ import annotations
+
+from situate import _core
+from situate.solvers.heuristics.heft import ROOMS
+from situate.solvers.search import Search
+
+
+def run(search: Search) -> None:
+    """Of all ready ops and devices the pair that can start first; ties go to the higher rank.
+
+    One heap a device holds the ops on their way to it, another those that wait for it.
+    """
+    for room in ROOMS:
+        placement, order = _core.etf(search.simulator.core, room)
+        if search.offer(placement, order).feasible or search.evaluated():
+            return

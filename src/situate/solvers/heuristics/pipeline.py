@@ -1,0 +1,65 @@
+"""`pipeline`: the network in contiguous stages, one an accelerator, each with its backward pass."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.data.problem import Problem
+from situate.solvers.auto.fitted import folded
+from situate.solvers.auto.pipeline import live_bytes
+from situate.solvers.auto.shares import cut, pieces
+from situate.solvers.heuristics.expert import accelerators
+from situate.solvers.search import Found, Search
+
+Lengths = NDArray[np.int64]
+"""(stages,) units of every stage, along the line."""
+
+
+def run(search: Search) -> None:
+    """Cut by seconds and by bytes, of the accelerators in both orders, and move what lies between
+    two stages as long as that is better."""
+    problem = search.problem
+    line, devices = folded(problem), accelerators(problem)
+    for turn in (devices, devices[::-1])[: len(devices)]:
+        cuts = [pieces(line, *by) for by in _cuts(problem, turn)]
+        starts = [np.bincount(piece, minlength=len(turn)) for piece in cuts]
+        offered = [(_offer(search, line, turn, lengths), lengths) for lengths in starts]
+        found, lengths = min(offered, key=lambda each: each[0].score)
+        _move(search, line, turn, found, lengths)
+
+
+def _cuts(problem: Problem, turn: list[int]) -> list[tuple[NDArray[np.float64], ...]]:
+    """Weights of units and the devices' shares of them: work and speed, bytes and memory."""
+    seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)[:, turn]
+    speed = 1 / np.maximum(seconds.sum(axis=0), 1e-300)
+    return [
+        (seconds.mean(axis=1), speed),
+        (live_bytes(problem), problem.capacity[turn].astype(np.float64)),
+    ]
+
+
+def _offer(search: Search, line: NDArray[np.int32], turn: list[int], lengths: Lengths) -> Found:
+    problem = search.problem
+    placement = cut(problem, turn, line, np.ones(problem.units), lengths.astype(np.float64))
+    return search.offer(placement, np.array(problem.graph.order, np.int32))
+
+
+def _move(
+    search: Search, line: NDArray[np.int32], turn: list[int], found: Found, lengths: Lengths
+) -> None:
+    """Lengthen a stage by what another beside it gives up, by ever fewer units."""
+    step = search.problem.units // 4
+    while step:
+        better = False
+        for stage in range(len(lengths) - 1):
+            for change in (step, -step):
+                tried = lengths.copy()
+                tried[stage : stage + 2] += (change, -change)
+                if tried.min() < 0 or search.finished():
+                    continue
+                new = _offer(search, line, turn, tried)
+                if new.score < found.score:
+                    found, lengths, better = new, tried, True
+        if not better:
+            step //= 2

@@ -1,0 +1,83 @@
+"""`topological`: fill the devices in order, each up to its share of the bytes.
+
+What accelerate's `device_map="auto"` does with modules, done with ops.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.data.problem import UNLIMITED, Problem
+from situate.solvers.heuristics.expert import accelerators
+from situate.solvers.late import Lateness
+from situate.solvers.search import Placement, Search
+
+
+def run(search: Search) -> None:
+    """Offer the fill by equal shares; where that does not fit, the one by capacity too."""
+    problem = search.problem
+    order = np.array(problem.graph.order, np.int32)
+    found = search.offer(fill(problem), order)
+    capacity = problem.capacity[accelerators(problem)]
+    unequal = capacity.min() < capacity.max() < UNLIMITED
+    if unequal and not found.feasible and not search.evaluated():
+        search.offer(fill(problem, by_capacity=True), order)
+
+
+def fill(problem: Problem, by_capacity: bool = False) -> Placement:
+    """Placement (n,): units in topological order go to the first device with room.
+
+    Accelerators come first and take at most an equal share of the persistent bytes, or one in
+    proportion to their capacity, and the largest unit more, or their capacity if that is less; the
+    last one takes what it holds, and CPUs what is left over.
+    """
+    weight = _bytes_of_units(problem)
+    devices = accelerators(problem)
+    room = problem.capacity.astype(np.float64)
+    part = room[devices] / room[devices].sum() if by_capacity else 1 / len(devices)
+    share = np.broadcast_to(weight.sum() * part + weight.max(), len(devices))[:-1]
+    room[devices[:-1]] = np.minimum(room[devices[:-1]], share)
+    rest = [d for d in range(problem.d) if d not in devices]
+    of_unit = np.full(problem.units, -1)
+    turn = [*devices, *rest]
+    for op in _order_of_use(problem):
+        unit = int(problem.unit[op])
+        if of_unit[unit] < 0:
+            of_unit[unit] = _first_with_room(problem, unit, turn, room, float(weight[unit]))
+            room[of_unit[unit]] -= weight[unit]
+    return np.asarray(of_unit[problem.unit], np.int32)
+
+
+def _first_with_room(
+    problem: Problem, unit: int, turn: list[int], room: NDArray[np.float64], weight: float
+) -> int:
+    """Devices are never returned to: one that is full leaves the turn."""
+    allowed = [d for d in turn if problem.allowed[unit, d]]
+    while len(turn) > 1 and room[turn[0]] < weight and allowed and allowed[0] == turn[0]:
+        turn.pop(0)
+        allowed = [d for d in turn if problem.allowed[unit, d]]
+    return allowed[0] if allowed else int(problem.allowed[unit].argmax())
+
+
+def _bytes_of_units(problem: Problem) -> NDArray[np.float64]:
+    """Persistent bytes (units,); outputs where nothing in the graph is persistent."""
+    held = problem.unit_persistent.astype(np.float64)
+    if not held.any():
+        np.add.at(held, problem.unit[problem.producer], problem.size.astype(np.float64))
+    return held
+
+
+def _order_of_use(problem: Problem) -> list[int]:
+    """Topological order in which a parameter, and what is made of parameters alone, comes just
+    before its first reader."""
+    place, late = np.empty(problem.n), Lateness(problem)
+    place[list(problem.graph.order)] = np.arange(problem.n)
+    own_use = late.first_use(place)
+    first_use = np.full(problem.n, np.inf)
+    readers = np.repeat(problem.producer, np.diff(problem.consumer_start))
+    np.minimum.at(first_use, readers, own_use[problem.consumers])
+    early = late.without_data.copy()
+    early[np.setdiff1d(np.arange(problem.n), problem.consumers)] = True
+    key = np.where(early & np.isfinite(first_use), first_use - 0.5, place)
+    return [int(op) for op in np.argsort(key, kind="stable")]

@@ -1,0 +1,157 @@
+"""What learners and evaluators answer, checked as it comes in: both may be the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.data.placements import Restrictions, integers
+from situate.data.problem import Problem
+from situate.errors import SituateError
+from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
+from situate.solvers.learned.learner import Learner, State
+
+
+class Asking:
+    """Asks a method's learner for placements.
+
+    Attributes:
+        method: its name.
+        learner: is asked.
+        name: the learner's own, with its settings; None without one.
+
+    Raises:
+        SituateError: it lacks a part of `Learner`, or its name is not a string.
+    """
+
+    def __init__(self, method: str, problem: Problem, learner: Learner) -> None:
+        self._who = f"method {method!r}"
+        _check_parts(learner, Learner, f"{self._who}: its learner")
+        name = getattr(learner, "name", None)
+        if not isinstance(name, str | None):
+            raise SituateError(f"{self._who}: its learner's name must be a string, got {name!r}")
+        self.method, self.learner, self.name = method, learner, name
+        self._n = problem.n
+        self._restrictions = Restrictions(problem)
+
+    def batch(self) -> int:
+        """How many placements the learner wants.
+
+        Raises:
+            SituateError: not an integer of at least one.
+        """
+        batch = self.learner.batch
+        if not isinstance(batch, int | np.integer) or batch < 1:
+            raise SituateError(
+                f"{self._who}: batch: must be an integer of at least 1, got {batch!r}"
+            )
+        return int(batch)
+
+    def ask(self, first: int, k: int) -> NDArray[np.int32]:
+        """Placements (k, n), the samples number `first` and on.
+
+        Raises:
+            SituateError: not k rows of n device indices; a device that an op may not run on, a
+                group on several. Names the method, the sample and the op.
+        """
+        what = f"{self._who}: sample{'s' * (k > 1)} {first}{f' to {first + k - 1}' * (k > 1)}"
+        given = integers(self.learner.ask(k), (k, self._n), f"{what}: what ask({k}) returns")
+        return self._restrictions.check(given, lambda row: f"{self._who}: sample {first + row}: ")
+
+    def state(self) -> State:
+        """What the learner has learnt.
+
+        Raises:
+            SituateError: not a mapping from names to arrays of numbers.
+        """
+        state = self.learner.state()
+        arrays = isinstance(state, Mapping) and all(isinstance(name, str) for name in state)
+        if not arrays or not all(map(_is_array, state.values())):
+            raise SituateError(f"{self._who}: state: must map names to arrays of numbers")
+        return state
+
+
+def _is_array(given: object) -> bool:
+    try:
+        return not np.asarray(given).dtype.hasobject
+    except ValueError:  # rows of different lengths
+        return False
+
+
+def check_evaluator(machine: Evaluator) -> None:
+    """
+    Raises:
+        SituateError: it lacks a part of `Evaluator`, or one is not what that says.
+    """
+    who = f"evaluator {type(machine).__name__!r}"
+    _check_parts(machine, Evaluator, who)
+    if not isinstance(machine.name, str):
+        raise SituateError(f"{who}: name: must be a string, got {machine.name!r}")
+    who = f"evaluator {machine.name!r}"
+    if machine.at_once is not None:
+        _check_count(machine.at_once, 1, f"{who}: at_once: must be None or")
+    _check_count(machine.finalists, 0, f"{who}: finalists: must be")
+
+
+def measure(machine: Evaluator, placements: NDArray[np.int32], first: int) -> Measurements:
+    """What a machine measures of placements (k, n), the samples number `first` and on.
+
+    Raises:
+        SituateError: not one finite time or failure for each.
+    """
+    who = f"evaluator {machine.name!r}"
+    found = machine.measure(placements.copy(), first)
+    if not isinstance(found, Measurements):
+        raise SituateError(
+            f"{who} returned a {type(found).__name__}; measure must return Measurements(seconds, "
+            "outcome)"
+        )
+    _check_arrays(who, found)
+    if len(found) != len(placements):
+        raise SituateError(f"{who} measured {len(found)} of {len(placements)} placements")
+    _check_values(who, found)
+    return Measurements(found.seconds.astype(np.float64), found.outcome.astype(np.uint8))
+
+
+def _check_parts(given: object, protocol: type, what: str) -> None:
+    missing = [
+        name for name in vars(protocol) if not name.startswith("_") and not hasattr(given, name)
+    ]
+    if missing:
+        raise SituateError(f"{what} lacks {missing[0]!r}, see situate.{protocol.__name__}")
+
+
+def _check_count(count: Any, least: int, must: str) -> None:
+    if not isinstance(count, Integral):
+        raise SituateError(f"{must} an integer, got {count!r}")
+    if count < least:
+        raise SituateError(f"{must} at least {least}, got {count}")
+
+
+def _check_arrays(who: str, found: Measurements) -> None:
+    for name, kinds, of in (("seconds", "f", "floats"), ("outcome", "iu", "integers")):
+        array = getattr(found, name)
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds or array.ndim != 1:
+            was = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array)
+            raise SituateError(f"{who}: {name}: must be an array (k,) of {of}, got {was}")
+    if len(found.outcome) != len(found.seconds):
+        raise SituateError(
+            f"{who} gave {len(found.seconds)} seconds and {len(found.outcome)} outcomes"
+        )
+
+
+def _check_values(who: str, found: Measurements) -> None:
+    unknown = (found.outcome < 0) | (found.outcome >= len(OUTCOMES))
+    if unknown.any():
+        known = ", ".join(f"{i} {name}" for i, name in enumerate(OUTCOMES))
+        raise SituateError(f"{who} gave outcome {found.outcome[unknown][0]}; known: {known}")
+    wrong = ~(found.seconds >= 0) | (found.ok & np.isinf(found.seconds))
+    if wrong.any():
+        raise SituateError(
+            f"{who} measured {found.seconds[wrong][0]} seconds; a step that was completed takes "
+            "some, one that was not infinitely many"
+        )

@@ -1,0 +1,256 @@
+"""The one driver: turns any learner into a solver, against any evaluator."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.errors import SituateError
+from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
+from situate.evaluators.simulated import SimulatedMachine
+from situate.solvers import auto
+from situate.solvers.learned.checks import Asking, check_evaluator, measure
+from situate.solvers.learned.learner import MakeLearner, State
+from situate.solvers.search import Placement, Search
+from situate.study import Of, StudyFile, Unkept
+from situate.version import VERSION
+
+SAMPLES = 2400
+"""Placements measured where no number of evaluations is given (Post, section 4)."""
+
+SAMPLES_EACH = 8
+"""For one placement that is measured again in the end, four to five times in the mean."""
+
+INSTANT, NEVER = 1e-9, 1e100
+"""Seconds that a round of finalists counts as at least, and that one which failed counts as."""
+
+PLANNING = 5000
+"""Evaluations of `auto` for the plan that a machine measures first: seconds on a thousand ops."""
+
+
+REMEDIES = {
+    "out_of_memory": "go on with more or larger devices, with another grouping, or with method "
+    "'auto', which looks for a plan that fits first",
+    "crash": "run a plan of one device first, to see what stops it",
+    "timeout": "give a measurement more time",
+    "nan": "run a plan of one device first, to see where its loss ceases to be a number",
+}
+"""How to go on where no placement ran, by outcome."""
+
+
+def learn(search: Search, method: str, make: MakeLearner) -> None:
+    """Ask, measure, keep, tell, until the budget ends; the best placement measured is the plan.
+
+    Raises:
+        SituateError: an objective other than `time`; a study of another problem or method; answers
+            of the learner or the evaluator that are none.
+    """
+    problem, learning = search.problem, search.learning
+    if problem.objective != "time":
+        raise SituateError(
+            f"method {method!r} learns from step times: it cannot plan for {problem.objective}"
+        )
+    samples = search.evaluation_limit or SAMPLES
+    machine = learning.evaluator
+    if machine is None:
+        machine = SimulatedMachine(problem, learning.noise, search.seed, search.threads)
+    check_evaluator(machine)
+    study: StudyFile | Unkept = Unkept()
+    if learning.evaluator is not None and problem.costs is not None and learning.start is None:
+        learning = replace(learning, start=lambda: _start(search, study))
+    learner = make(problem, learning, samples, search.seed)
+    asking = Asking(method, problem, learner)
+    header = _header(search, asking, machine, samples)
+    with StudyFile.open(learning.study, header) as opened:
+        study = opened
+        _Run(search, asking, machine, study, learning.start is not None).until(samples)
+    _warn_of_failures(search, method)
+
+
+def _start(search: Search, study: StudyFile | Unkept) -> Placement:
+    """What a machine other than the simulated one measures first where costs were measured: what
+    `auto` plans, and if it was interrupted what it planned then, for its time may be limited."""
+    held = study.first()
+    if held is not None:
+        return held
+    planning = search.beside(PLANNING)
+    auto.run(planning)
+    assert planning.best is not None
+    return planning.best.placement
+
+
+class _Run:
+    """One learner against one machine."""
+
+    def __init__(
+        self,
+        search: Search,
+        asking: Asking,
+        machine: Evaluator,
+        study: StudyFile | Unkept,
+        planned: bool,
+    ) -> None:
+        self.search, self.machine, self.study = search, machine, study
+        self.asking, self.learner = asking, asking.learner
+        self.order = np.array(search.problem.graph.order, np.int32)
+        self.planned = planned
+        self.best = np.inf
+        self.done = 0
+        self.times: dict[bytes, list[float]] = {}
+
+    def until(self, samples: int) -> None:
+        resumed = self._resume()
+        while self.done < samples and not (self.done and self._finished()):
+            self._step(min(self.asking.batch(), samples - self.done))
+        if self.done > resumed:
+            self.study.keep(self.done, self.asking.state, now=True)
+        if self.times:
+            # What is measured last is kept of a complete study alone: a longer one has others.
+            self.study = self.study if self.done == samples else Unkept()
+            self._settle()
+
+    def _finished(self) -> bool:
+        """Whether the budget is spent or the bound met, which says nothing of another machine than
+        the simulated one."""
+        simulated = self.search.learning.evaluator is None
+        return self.search.finished() if simulated else self.search.left() <= 0
+
+    def _resume(self) -> int:
+        """Go on from the last checkpoint, the number of samples before which is returned; what
+        was measured of those counts as it did then."""
+        self.done, state = self.study.checkpoint()
+        for first, placements, measurements in self.study.batches(self.done):
+            self._count(first, placements, measurements)
+        if state is not None:
+            self._restore(state)
+        return self.done
+
+    def _restore(self, state: State) -> None:
+        try:
+            self.learner.restore(state)
+        except (ValueError, OverflowError) as error:  # ours, and of numbers that are none
+            raise SituateError(
+                f"{self.search.learning.study}: {error}; give another file to start again"
+            ) from None
+
+    def _step(self, k: int) -> None:
+        begin = self.search.seconds
+        placements = self.asking.ask(self.done, k)
+        measurements = self._measure(self.done, placements)
+        self._count(self.done, placements, measurements)
+        self.learner.tell(placements, measurements)
+        self.done += k
+        self.study.keep(self.done, self.asking.state)
+        self.search.took(self.search.seconds - begin)
+
+    def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
+        """What the study already holds of these samples, and the rest from the machine."""
+        known = self.study.known(first, placements, of)
+        while len(known) < len(placements):
+            number = first + len(known)
+            left = placements[len(known) :][: self.machine.at_once]
+            new = measure(self.machine, left, number + (self.done if of == "finals" else 0))
+            self.study.record(number, left, new, first, of)
+            known = known.then(new)
+        return known
+
+    def _count(self, first: int, placements: Placement, measurements: Measurements) -> None:
+        self.search.measured(measurements)
+        if self.search.learning.on_measured is not None:
+            self.search.learning.on_measured(first, measurements)
+        seconds = measurements.times(np.inf)
+        best = int(np.argmin(seconds))
+        if seconds[best] < self.best or self.search.best is None:
+            self.best = float(seconds[best])
+            self.search.adopt(placements[best], self.order, self.best)
+        if self.machine.finalists:
+            for placement, taken in zip(placements, seconds.tolist(), strict=True):
+                if np.isfinite(taken):
+                    self.times.setdefault(placement.tobytes(), []).append(taken)
+        self.search.report()
+
+    def _settle(self) -> None:
+        """Measure the placements that took least again: all of them in turn, then the better half
+        twice as often, until of two one is chosen (sequential halving, Karnin, Koren and Somekh,
+        2013). What decides was measured since: of many noisy times the smallest is a lucky one."""
+        left, measured = self._finalists(), 0
+        most = len(left)
+        seconds = np.empty((most, 0))
+        while True:
+            for _ in range(most // len(left)):
+                found = self._measure(measured, left, "finals").times(np.inf)
+                measured += len(left)
+                seconds = np.column_stack((seconds, found))
+            ranked = np.argsort(_paces(seconds), kind="stable")
+            if len(left) <= 2:
+                break
+            ranked = ranked[: (len(left) + 1) // 2]
+            left, seconds = left[ranked], seconds[ranked]
+        best = ranked[0]
+        self.search.adopt(left[best], self.order, float(np.median(seconds[best])))
+
+    def _finalists(self) -> Placement:
+        """(k, n) those that took least, at most one of `SAMPLES_EACH`; and whatever they took, for
+        a machine may be slow for a while: all on one device, and where there was a plan to start
+        with the first that ran."""
+        ranked = sorted(self.times, key=lambda placement: float(np.median(self.times[placement])))
+        chosen = ranked[: min(self.machine.finalists, -(-self.done // SAMPLES_EACH))]
+        simple = [placement for placement in self.times if _on_one_device(placement)]
+        known = [*list(self.times)[: int(self.planned)], *simple]
+        all_of_them = dict.fromkeys([*chosen, *known])
+        return np.array([np.frombuffer(placement, np.int32) for placement in all_of_them])
+
+
+def _paces(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(k,) of placements measured in rounds (k, rounds): the median of what each took over what all
+    took in its round, for a machine may be slow for a while; infinite if it ever failed."""
+    taken = np.minimum(seconds, NEVER)
+    rounds = np.maximum(np.median(taken, axis=0), INSTANT)
+    paces = np.median(taken / rounds, axis=1)
+    return np.where(np.isfinite(seconds).all(axis=1), paces, np.inf)
+
+
+def _on_one_device(placement: bytes) -> bool:
+    devices = np.frombuffer(placement, np.int32)
+    return bool((devices == devices[0]).all())
+
+
+def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) -> dict[str, str]:
+    """What a study is of: everything that decides the samples to come."""
+    problem, learning = search.problem, search.learning
+    costs = {"costs": problem.costs.hash} if problem.costs else {}
+    named = {} if asking.name is None else {"learner": asking.name}
+    return {
+        "graph": f"{problem.graph.name} {problem.graph.hash}",
+        "cluster": f"{problem.cluster.name} {problem.cluster.hash}",
+        "rules": problem.rules.name,
+        "method": asking.method,
+        "settings": learning.settings,
+        "grouping": str(learning.grouping),
+        "groups": str(learning.groups),
+        "samples": str(samples),
+        "seed": str(search.seed),
+        "evaluator": machine.name,
+        "ops": str(problem.n),
+        "devices": str(problem.d),
+        "situate": VERSION,
+        **costs,
+        **named,
+    }
+
+
+def _warn_of_failures(search: Search, method: str) -> None:
+    outcomes = np.concatenate([m.outcome for m in search.measurements] or [np.zeros(1, np.uint8)])
+    if (outcomes == 0).any():
+        return
+    found = [OUTCOMES[i] for i in np.unique(outcomes)]
+    reasons = ", ".join(outcome.replace("_", " ") for outcome in found)
+    remedies = "; ".join(REMEDIES[outcome] for outcome in found)
+    warnings.warn(
+        f"{method}: none of {len(outcomes)} placements ran ({reasons}), so there was nothing to "
+        f"learn from; {remedies}",
+        stacklevel=2,
+    )

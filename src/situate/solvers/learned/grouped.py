@@ -1,0 +1,34 @@
+"""The groups that a learner places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from situate.data.problem import Problem
+from situate.grouping import COUNTED, Groups, group, make_groups
+from situate.solvers.learned.learner import Learning
+from situate.solvers.learned.levels import block_of
+
+
+def grouped(problem: Problem, learning: Learning, rule: str, count: int | None) -> Groups:
+    """The groups that were asked for, or else those of a rule and its number, which also holds for
+    another rule that takes one."""
+    chosen = learning.grouping or rule
+    default = count if chosen in COUNTED else None
+    return group(problem, chosen, default if learning.groups is None else learning.groups)
+
+
+def leveled(problem: Problem, groups: Groups, rule: str, counts: Sequence[int]) -> list[Groups]:
+    """About so many groups each, rising: unions of the next ones, and the last ones of `groups`. A
+    group is in the union that holds most of its seconds where the rule makes so many groups."""
+    seconds = problem.seconds.min(axis=1)
+    op_of_unit = np.unique(problem.unit, return_index=True)[1]
+    levels: list[Groups] = []
+    for count in reversed(counts):
+        few = group(problem, rule, count).of_op.astype(np.int64)
+        union = block_of(groups, few, seconds)
+        groups = make_groups(problem, union[groups.of_op[op_of_unit]])
+        levels.insert(0, groups)
+    return levels

@@ -1,0 +1,170 @@
+"""REINFORCE of the Hierarchical Planner's two networks at once, as a `Learner`."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from situate.data.problem import Problem
+from situate.evaluators.measurements import Measurements
+from situate.grouping import COUNTED, Groups, group
+from situate.policies.arithmetic import arithmetic
+from situate.policies.ascent import Ascent
+from situate.policies.group_embedding import SampledGroups
+from situate.policies.grouper import Grouper
+from situate.policies.hierarchy import Drawn, Hierarchy
+from situate.policies.membership import Membership
+from situate.policies.op_features import op_features, unit_features
+from situate.policies.seq2seq import Placer
+from situate.solvers.learned.checkpoint import restored
+from situate.solvers.learned.hierarchical import HierarchicalSettings
+from situate.solvers.learned.learner import State
+from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.sequence_learner import generator
+
+Array = NDArray[np.float64]
+
+
+class HierarchicalLearner:
+    """A `Hierarchy` that ascends the expectation of -sqrt(seconds).
+
+    PyTorch computes on one thread here, so that placements do not depend on how many there are.
+
+    Args:
+        hierarchy: the policy.
+        settings: how it learns.
+        failure: seconds that a failing placement counts as, and that no placement exceeds.
+        seed: of the samples drawn.
+    """
+
+    def __init__(
+        self, hierarchy: Hierarchy, settings: HierarchicalSettings, failure: float, seed: int
+    ) -> None:
+        self.hierarchy = hierarchy
+        self._settings = settings
+        self._failure = failure
+        self._seed = seed
+        self._ascent = Ascent(hierarchy, "adam", settings.learning_rate, settings.clip)
+        self._baseline = -float(np.sqrt(failure))
+        self._samples = 0
+        self._updates = 0
+        self._drawn: Drawn | None = None
+
+    @property
+    def batch(self) -> int:
+        """m k."""
+        return self._settings.groupings * self._settings.placements
+
+    def ask(self, k: int) -> NDArray[np.int32]:
+        """Placements (k, n) of groups drawn by the grouper on devices drawn by the placer."""
+        noise = self._settings.exploration(self._updates)
+        with arithmetic():
+            draws = generator(self._seed, 1, self._samples)
+            self._drawn = self.hierarchy.draw(k, self._settings.placements, draws, noise)
+            return self.hierarchy.expand(self._drawn)
+
+    def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
+        """One step of both networks along the poster's estimators."""
+        assert self._drawn is not None, "nothing was asked for"
+        late = self._settings.late is not None and self._updates >= self._settings.late
+        learnt = measurements.ok | (not late)
+        if learnt.any():
+            seconds = np.minimum(measurements.times(self._failure), self._failure)
+            advantage = np.zeros(len(seconds))
+            advantage[learnt] = self._advantage(seconds[learnt]) / learnt.mean()
+            self._ascend(self._drawn, advantage)
+        self._drawn = None
+        self._updates += 1
+        self._samples += len(placements)
+
+    def _ascend(self, drawn: Drawn, advantage: Array) -> None:
+        self._ascent.learning_rate = self._settings.rate(self._updates)
+        with arithmetic():
+            weights = torch.from_numpy(advantage.astype(np.float32))
+            self._ascent.step(self.hierarchy.objective(drawn, weights))
+
+    def _advantage(self, seconds: Array) -> Array:
+        """(k,) rewards, less what was expected."""
+        rewards = -np.sqrt(seconds)
+        before, mean, decay = self._baseline, float(rewards.mean()), self._settings.baseline
+        self._baseline = decay * before + (1 - decay) * mean
+        return _normalised(rewards, before) if self._settings.normalise else rewards - before
+
+    def state(self) -> State:
+        """Parameters, what Adam keeps, the baseline, and how much was learnt from."""
+        done = np.array([self._samples, self._updates], np.int64)
+        return {**self._ascent.state(), "baseline": np.array([self._baseline]), "done": done}
+
+    def restore(self, state: State) -> None:
+        """Become what `state` says."""
+        values = restored(state, self.state())
+        self._ascent.restore(values)
+        self._baseline = float(np.array(values["baseline"])[0])
+        self._samples, self._updates = map(int, np.array(values["done"]))
+        self._drawn = None
+
+
+def _normalised(rewards: Array, baseline: float) -> Array:
+    """Relative to their mean, or where all are equal, as when all samples fail, to the baseline, so
+    that the policy leaves where it is; over their root mean square."""
+    relative = rewards - rewards.mean()
+    if np.abs(relative).max() < 1e-9:
+        relative = rewards - baseline
+    return np.asarray(relative / max(float(np.sqrt(np.square(relative).mean())), 1e-6))
+
+
+def hierarchical_learner(
+    problem: Problem, settings: HierarchicalSettings, seed: int
+) -> HierarchicalLearner:
+    """The learner of a problem."""
+    with arithmetic():
+        hierarchy = make_hierarchy(problem, settings, generator(seed, 0))
+    return HierarchicalLearner(hierarchy, settings, failure_seconds(problem), seed)
+
+
+def make_hierarchy(
+    problem: Problem, settings: HierarchicalSettings, draws: torch.Generator
+) -> Hierarchy:
+    """The policy before it has learnt anything."""
+    start = _start(problem, settings)
+    count = max(settings.groups, len(start) if start else 0)
+    membership, ops = Membership(problem, count), op_features(problem)
+    embeddings = SampledGroups(problem, ops, count)
+    grouper = Grouper(
+        torch.from_numpy(unit_features(problem, ops)[membership.free]),
+        count,
+        settings.grouper_hidden,
+        draws,
+        relu=settings.relu,
+        start=_label(problem, start, membership) if start else None,
+        trust=settings.trust,
+    )
+    placer = Placer(
+        embeddings.width,
+        problem.d,
+        settings.hidden,
+        generator=draws,
+        score=settings.score,
+        width=settings.width,
+        aligned=settings.aligned,
+        temperature=settings.temperature,
+        tanh_constant=settings.tanh_constant,
+        uniform=start is not None,
+    )
+    return Hierarchy(grouper, placer, membership, embeddings)
+
+
+def _start(problem: Problem, settings: HierarchicalSettings) -> Groups | None:
+    """The groups that the grouper begins with; rules that take no number make their own."""
+    if settings.grouping is None:
+        return None
+    count = settings.groups if settings.grouping in COUNTED else None
+    return group(problem, settings.grouping, count)
+
+
+def _label(problem: Problem, start: Groups, membership: Membership) -> torch.Tensor:
+    """(u,) the group of every free unit."""
+    of_unit = np.empty(problem.units, np.int64)
+    of_unit[problem.unit] = start.of_op
+    return torch.from_numpy(of_unit[membership.free])

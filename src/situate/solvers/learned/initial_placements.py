@@ -1,0 +1,54 @@
+"""Placements that a learner measures first, before it knows any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.data.problem import Problem
+from situate.grouping import Groups
+from situate.solvers.learned.learner import Learning
+
+Devices = NDArray[np.int32]
+"""(g,) of groups."""
+
+
+class Beginnings:
+    """The plan to begin with, if there is one, then everything on one device, each device once.
+
+    Args:
+        groups: what is placed as one.
+        start: makes the devices of groups to begin with, or is None.
+    """
+
+    def __init__(self, groups: Groups, start: Callable[[], Devices] | None = None) -> None:
+        self._groups = groups
+        self._start = start
+
+    def __len__(self) -> int:
+        return int(self._start is not None) + len(self._groups.allowed[0])
+
+    def put(self, drawn: NDArray[np.int32]) -> None:
+        """Put them into the first of some draws (k, g); where a group may not go it stays where it
+        was drawn."""
+        wanted = [] if self._start is None else [self._start()]
+        g, d = self._groups.allowed.shape
+        wanted += [np.full(g, device, np.int32) for device in range(d)]
+        for devices, row in zip(wanted, drawn, strict=False):
+            allowed = self._groups.allowed[np.arange(g), devices]
+            row[allowed] = devices[allowed]
+
+
+def beginnings(problem: Problem, learning: Learning, groups: Groups) -> Beginnings:
+    """Those of a learner that can begin with `Learning.start`; the plan is made when it is put."""
+    if learning.start is None:
+        return Beginnings(groups)
+    start = learning.start
+    return Beginnings(groups, lambda: _coarsened(start(), problem, groups))
+
+
+def _coarsened(placement: NDArray[np.int32], problem: Problem, groups: Groups) -> Devices:
+    """Devices of groups, by where most of their seconds are."""
+    return groups.majority(placement, problem.seconds[np.arange(problem.n), placement])

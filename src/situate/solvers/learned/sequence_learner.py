@@ -1,0 +1,120 @@
+"""What the learners with a sequence-to-sequence policy share: sampling, failures, checkpoints."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from situate.evaluators.measurements import Measurements
+from situate.grouping import Groups
+from situate.policies.arithmetic import arithmetic
+from situate.policies.ascent import Ascent
+from situate.policies.group_policy import GroupPolicy
+from situate.solvers.learned.checkpoint import restored
+from situate.solvers.learned.learner import State
+from situate.solvers.learned.repeats import least_averages
+
+Array = NDArray[np.float64]
+
+
+class Update(Protocol):
+    """How a policy changes after a batch of placements.
+
+    Attributes:
+        numbers: all that it keeps from one update to the next.
+    """
+
+    numbers: Array
+
+    def update(
+        self,
+        policy: GroupPolicy,
+        ascent: Ascent,
+        devices: torch.Tensor,
+        times: Array,
+        ok: NDArray[np.bool_],
+    ) -> None:
+        """Learn from devices (k, g), their seconds (k,) and whether they ran (k,)."""
+        ...
+
+
+class SequenceLearner:
+    """A `GroupPolicy` as a `Learner`.
+
+    PyTorch computes on one thread here, so that placements do not depend on how many there are.
+
+    Args:
+        groups: what is placed as one.
+        policy: over these groups.
+        ascent: on the policy's parameters.
+        update: what becomes of the policy after every batch.
+        placements: in a batch.
+        repeats: how often each of them is measured, one after the other.
+        failure: seconds that a failing placement counts as, and that no placement exceeds.
+        seed: of the samples drawn.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        policy: GroupPolicy,
+        ascent: Ascent,
+        update: Update,
+        *,
+        placements: int,
+        failure: float,
+        seed: int,
+        repeats: int = 1,
+    ) -> None:
+        self.groups = groups
+        self.policy = policy
+        self._ascent = ascent
+        self._update = update
+        self._repeats = repeats
+        self._batch = placements * repeats
+        self._failure = failure
+        self._seed = seed
+        self._n = 0
+
+    @property
+    def batch(self) -> int:
+        """Placements times repeats."""
+        return self._batch
+
+    def ask(self, k: int) -> NDArray[np.int32]:
+        """Placements (k, n) drawn from the policy, each `repeats` times."""
+        with arithmetic():
+            drawn = self.policy.sample(-(-k // self._repeats), generator(self._seed, 1, self._n))
+        devices = drawn.numpy().astype(np.int32).repeat(self._repeats, axis=0)[:k]
+        return self.groups.expand(devices)
+
+    def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
+        """Update the policy."""
+        self._n += len(measurements)
+        times = np.minimum(measurements.times(self._failure), self._failure)
+        times = least_averages(times, self._repeats)
+        ok = np.logical_and.reduceat(measurements.ok, np.arange(0, len(placements), self._repeats))
+        devices = self.groups.devices(placements[:: self._repeats]).astype(np.int64)
+        with arithmetic():
+            self._update.update(self.policy, self._ascent, torch.from_numpy(devices), times, ok)
+
+    def state(self) -> State:
+        """The parameters, what the ascent and the update keep, and the number of samples."""
+        own = {"numbers": self._update.numbers.copy(), "samples": np.array([self._n], np.int64)}
+        return {**self._ascent.state(), **own}
+
+    def restore(self, state: State) -> None:
+        """Become what `state` says."""
+        values = restored(state, self.state())
+        self._ascent.restore(values)
+        self._update.numbers = np.array(values["numbers"], np.float64)
+        self._n = int(np.array(values["samples"])[0])
+
+
+def generator(seed: int, *purpose: int) -> torch.Generator:
+    """PyTorch's generator of a seed, another one for every purpose."""
+    words = np.random.SeedSequence(seed, spawn_key=purpose).generate_state(1, np.uint64)
+    return torch.Generator().manual_seed(int(words[0] >> np.uint64(1)))

@@ -1,0 +1,253 @@
+"""Post's Algorithm 1 with its parts as settings: the four learners of independent softmaxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.data.problem import Problem
+from situate.evaluators.measurements import Measurements
+from situate.grouping import Groups
+from situate.policies.softmax import (
+    Array,
+    Softmax,
+    Surrogate,
+    counts,
+    kl_divergence,
+    policy_gradient,
+    softmax,
+)
+from situate.solvers.learned.checkpoint import restored
+from situate.solvers.learned.grouped import grouped, leveled
+from situate.solvers.learned.initial_placements import Beginnings, beginnings
+from situate.solvers.learned.learner import Learning, State
+from situate.solvers.learned.penalty import failure_seconds
+
+Levels = Sequence[tuple[Groups, float]]
+"""Groups, and the share of all samples up to which they are what is placed; the shares rise."""
+
+MOST_BETA = 1024.0
+"""The weight of the KL penalty stays below this and above its inverse."""
+
+
+@dataclass(frozen=True)
+class SoftmaxSettings:
+    """Names are those of Post, section 3 and Algorithm 1; the defaults are its section 4.
+
+    Attributes:
+        gradient: the ascent every K samples: `proximal` (Eq. 11), `plain` for one step along the
+            policy gradient, or None.
+        cross_entropy: whether to minimise the cross-entropy every N samples (Eq. 10).
+        K, N: samples between two gradient updates and between two minimisations.
+        minimisations: how many there are at least, for which N is a smaller multiple of K where
+            samples are few.
+        steps: ascent steps of a proximal update.
+        learning_rate: of every ascent step.
+        elite: fraction of the N samples that is promising (rho).
+        memory: minimisations for which a sample stays a candidate, its own included.
+        epsilon: share of the uniform distribution, falling linearly to zero.
+        beta, target: first weight of the KL penalty, and the divergence that it is adapted to.
+        single_first: whether the first samples are `Beginnings`.
+        normalise: advantages are relative to the K samples' own mean, over their standard
+            deviation.
+        grouping, groups: the rule by which ops are placed as one, and its number; `none` is a
+            softmax for every op, as in the paper.
+        coarser: fewer groups to begin with, each number with the share of all samples up to which
+            it holds, both rising.
+    """
+
+    gradient: Literal["proximal", "plain"] | None = "proximal"
+    cross_entropy: bool = True
+    K: int = 12
+    N: int = 60
+    minimisations: int = 0
+    steps: int = 10
+    learning_rate: float = 1.0
+    elite: float = 0.1
+    memory: int = 1
+    epsilon: float = 0.1
+    beta: float = 1.0
+    target: float = 0.03
+    single_first: bool = False
+    normalise: bool = False
+    grouping: str = "none"
+    groups: int | None = None
+    coarser: tuple[tuple[int, float], ...] = ()
+
+    def within(self, samples: int) -> SoftmaxSettings:
+        """The same with the N of a search of so many samples, which leaves an ascent before each
+        minimisation."""
+        often = samples // (self.minimisations * self.K) if self.minimisations else self.N
+        least = 2 if self.gradient else 1
+        return replace(self, N=min(self.N, self.K * max(least, often)), minimisations=0)
+
+
+class SoftmaxLearner:
+    """Independent softmaxes over the devices of every group, as a `Learner`.
+
+    Args:
+        groups: what is placed as one, in the end.
+        settings: which updates, and when.
+        samples: placements to be measured in all (L).
+        failure: seconds that a failing placement counts as, and that no placement exceeds.
+        seed: of the samples drawn.
+        first: what is measured first where the settings say so; None for single devices.
+        coarser: unions of these groups to begin with, unions of one another, the fewest first;
+            each with the share of the samples up to which it holds.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        settings: SoftmaxSettings,
+        samples: int,
+        failure: float,
+        seed: int,
+        first: Beginnings | None = None,
+        coarser: Levels = (),
+    ) -> None:
+        self.settings = settings.within(samples)
+        self._levels = (*coarser, (groups, 1.0))
+        self._samples = samples
+        self._failure = failure
+        self._seed = seed
+        self._n = 0
+        self.groups = self._groups_now()
+        self.policy = Softmax(self.groups.allowed)
+        self._first = Beginnings(self.groups) if first is None else first
+        self._beta = settings.beta
+        self._sum = 0.0
+        self._devices = np.empty((0, len(self.groups)), np.int32)
+        self._times = np.empty(0)
+
+    @property
+    def batch(self) -> int:
+        """As many as are missing to the next multiple of K, or of N where that is nearer."""
+        periods = [self.settings.K] if self.settings.gradient else []
+        periods += [self.settings.N] if self.settings.cross_entropy else []
+        return min(period - self._n % period for period in periods)
+
+    def ask(self, k: int) -> NDArray[np.int32]:
+        """Placements (k, n) drawn from the policy (Algorithm 1, line 3)."""
+        devices = self.policy.sample(k, np.random.default_rng([self._seed, self._n]))
+        if self._n == 0 and self.settings.single_first:
+            self._first.put(devices)
+        return self.groups.expand(devices)
+
+    def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
+        """Update as Algorithm 1 does, lines 5 to 13."""
+        times = np.minimum(measurements.times(self._failure), self._failure)
+        devices = self.groups.devices(placements)
+        self._n += len(times)
+        self._sum += float(times.sum())
+        if self.settings.cross_entropy:
+            self._devices = np.concatenate((self._devices, devices))
+            self._times = np.concatenate((self._times, times))
+        if self.settings.cross_entropy and self._n % self.settings.N == 0:
+            self._minimise()
+        elif self.settings.gradient and self._n % self.settings.K == 0:
+            self._ascend(devices, times)
+        self._refine()
+
+    def _groups_now(self) -> Groups:
+        """Those of the first level that holds for longer."""
+        longer = (groups for groups, share in self._levels if self._n < share * self._samples)
+        return next(longer, self._levels[-1][0])
+
+    def _refine(self) -> None:
+        """Where it is time for finer groups, each goes where the one did that it is a part of."""
+        coarse, self.groups = self.groups, self._groups_now()
+        if self.groups is not coarse:
+            whole = coarse.of_op[self.groups.first]
+            self.policy = self.policy.split(whole, self.groups.allowed)
+            self._devices = self._devices.take(whole, axis=1)
+
+    def _minimise(self) -> None:
+        """Line 10 and 12: the promising placements' frequencies, and exploration. What failed is
+        not promising, however little ran."""
+        chosen = max(1, round(self.settings.elite * min(self.settings.N, len(self._times))))
+        best = np.argsort(self._times, kind="stable")[:chosen]
+        best = best[self._times[best] < self._failure]
+        if len(best):
+            epsilon = self.settings.epsilon * max(0.0, 1 - self._n / self._samples)
+            self.policy.estimate(self._devices[best], epsilon)
+        old = max(0, len(self._times) - self.settings.N * (self.settings.memory - 1))
+        self._devices, self._times = self._devices[old:], self._times[old:]
+
+    def _ascend(self, devices: NDArray[np.int32], times: NDArray[np.float64]) -> None:
+        """Line 6: ascent on Eq. 11, or one step along the policy gradient."""
+        advantage = self._sum / self._n - times
+        if self.settings.normalise:
+            advantage = (times.mean() - times) / max(float(times.std()), 1e-12)
+        weighted = counts(devices, advantage / len(times), len(self.policy.allowed))
+        if self.settings.gradient == "plain":
+            p = self.policy.probabilities
+            step = np.float32(self.settings.learning_rate)
+            self.policy.logits += step * policy_gradient(p, weighted)
+        else:
+            self._proximal(weighted)
+
+    def _proximal(self, weighted: Array) -> None:
+        p = old = self.policy.probabilities
+        surrogate, logits = Surrogate(old, weighted, self._beta), self.policy.logits.copy()
+        for _ in range(self.settings.steps):
+            gradient = surrogate.gradient(p)
+            gradient *= np.float32(self.settings.learning_rate)
+            logits += gradient
+            p = softmax(logits)
+        self.policy.logits = logits
+        self._adapt(kl_divergence(old, p))
+
+    def _adapt(self, divergence: float) -> None:
+        """Double or halve the penalty's weight (Schulman et al., 2017, section 4)."""
+        if divergence > 1.5 * self.settings.target:
+            self._beta = min(2 * self._beta, MOST_BETA)
+        elif divergence < self.settings.target / 1.5:
+            self._beta = max(self._beta / 2, 1 / MOST_BETA)
+
+    def state(self) -> State:
+        """Preferences, the samples since the last minimisation, and four numbers."""
+        return {
+            "logits": self.policy.logits,
+            "devices": self._devices,
+            "times": self._times,
+            "numbers": np.array([self._n, self._beta, self._sum]),
+        }
+
+    def restore(self, state: State) -> None:
+        """Become what `state` says."""
+        with suppress(KeyError, IndexError, TypeError):  # what it lacks is said next
+            self._n = int(state["numbers"][0])
+        self._refine()
+        values = restored(state, self.state(), free=("devices", "times"))
+        self.policy.logits = values["logits"].astype(np.float32)
+        self._devices = values["devices"].astype(np.int32)
+        self._times = values["times"].astype(np.float64)
+        self._beta, self._sum = map(float, values["numbers"][1:])
+
+
+def softmax_learner(
+    settings: SoftmaxSettings, problem: Problem, learning: Learning, samples: int, seed: int
+) -> SoftmaxLearner:
+    """The learner of a problem; a grouping asked for goes before that of the settings."""
+    groups = grouped(problem, learning, settings.grouping, settings.groups)
+    coarser = _coarser(problem, learning, settings, groups)
+    first = beginnings(problem, learning, coarser[0][0] if coarser else groups)
+    failure = failure_seconds(problem)
+    return SoftmaxLearner(groups, settings, samples, failure, seed, first, coarser)
+
+
+def _coarser(
+    problem: Problem, learning: Learning, settings: SoftmaxSettings, groups: Groups
+) -> Levels:
+    """The levels of the settings, if neither other groups were asked for nor a plan is there to
+    begin with, of which few groups would leave little."""
+    if learning.groups or learning.grouping or learning.start:
+        return ()
+    levels = leveled(problem, groups, settings.grouping, [count for count, _ in settings.coarser])
+    return [(fewer, share) for fewer, (_, share) in zip(levels, settings.coarser, strict=True)]

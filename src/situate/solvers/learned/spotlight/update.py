@@ -1,0 +1,89 @@
+"""Spotlight's update: proximal policy optimisation with a KL penalty (Gao et al., ICML 2018)."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from situate.data.problem import Problem
+from situate.policies.ascent import Ascent
+from situate.policies.entropy import divergence
+from situate.policies.group_policy import GroupPolicy
+from situate.solvers.learned.grouped import grouped
+from situate.solvers.learned.learner import Learning
+from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.rewards import normalised
+from situate.solvers.learned.sequence_learner import SequenceLearner, generator
+from situate.solvers.learned.spotlight import SpotlightSettings
+
+Array = NDArray[np.float64]
+
+
+class Proximal:
+    """Ascent on G / N (Algorithm 1, lines 17 to 22).
+
+    Attributes:
+        numbers: the seconds of all trials so far, added up, and how many there were.
+    """
+
+    def __init__(self, settings: SpotlightSettings) -> None:
+        self._settings = settings
+        self.numbers: Array = np.zeros(2)
+
+    def update(
+        self,
+        policy: GroupPolicy,
+        ascent: Ascent,
+        devices: Tensor,
+        times: Array,
+        ok: NDArray[np.bool_],
+    ) -> None:
+        """Learn from devices (k, g) and their seconds (k,)."""
+        rewards = torch.from_numpy(self._rewards(times).astype(np.float32))
+        old: Tensor | None = None
+        for _ in range(self._settings.steps):
+            new = policy.log_probs(devices)
+            old = new.detach() if old is None else old
+            ascent.step(objective(new, old, devices, rewards, self._settings.beta))
+
+    def _rewards(self, times: Array) -> Array:
+        """(k,) R_bar - R, where R_bar is the mean of all trials before; or, normalised, relative to
+        these trials alone."""
+        total, count = self.numbers
+        self.numbers += float(times.sum()), len(times)
+        if self._settings.normalise:
+            return normalised(times)
+        return np.asarray((total / count if count else times.mean()) - times)
+
+
+def objective(new: Tensor, old: Tensor, devices: Tensor, rewards: Tensor, beta: float) -> Tensor:
+    """Mean over k trials and g stages of q'(a) / q(a) (R_bar - R) - beta D_KL(q || q').
+
+    Args:
+        new, old: (k, g, d) logarithms of q' and q.
+        devices: (k, g) the actions a.
+        rewards: (k,) R_bar - R.
+        beta: weight of the penalty.
+    """
+    chosen = devices.unsqueeze(2)
+    ratios = (new.gather(2, chosen) - old.gather(2, chosen)).exp().squeeze(2)
+    return (ratios * rewards.unsqueeze(1)).mean() - beta * divergence(old, new)
+
+
+def spotlight_learner(
+    problem: Problem, learning: Learning, settings: SpotlightSettings, seed: int
+) -> SequenceLearner:
+    """The learner of a problem."""
+    groups = grouped(problem, learning, settings.grouping, settings.groups)
+    policy = GroupPolicy(problem, groups, settings.shape, generator(seed, 0))
+    return SequenceLearner(
+        groups,
+        policy,
+        Ascent(policy, settings.ascent, settings.learning_rate, settings.clip),
+        Proximal(settings),
+        placements=settings.K,
+        failure=failure_seconds(problem),
+        seed=seed,
+    )

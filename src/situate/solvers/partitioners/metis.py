@@ -1,0 +1,30 @@
+"""`metis`: as many balanced parts as accelerators, with few bytes between them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.grouping.bisection import WeightedGraph, partition
+from situate.grouping.integer_weights import whole
+from situate.solvers.heuristics.expert import accelerators
+from situate.solvers.partitioners.mapping import Mapping
+from situate.solvers.search import Search
+
+
+def run(search: Search) -> None:
+    """One plan: what METIS makes of the graph, part i on accelerator i.
+
+    Raises:
+        MissingExtra: pymetis is not installed.
+    """
+    problem = search.problem
+    mapping = Mapping.onto(problem, accelerators(problem))
+    units = mapping.graph
+    graph = WeightedGraph(
+        rows=np.repeat(np.arange(len(units)), np.diff(units.start)),
+        neighbour=units.neighbour,
+        weight=whole(units.bytes),
+        load=whole(mapping.load),
+    )
+    placement = mapping.placement(partition(graph, mapping.speed))
+    search.offer(placement, np.array(problem.graph.order, np.int32))

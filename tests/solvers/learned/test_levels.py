@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from situate import zoo
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
+from situate.grouping import group, make_groups
+from situate.solvers.learned.levels import scales, scales_of
+from tests.solvers.families import chain, devices
+
+PROBLEMS = {
+    "chain": (Problem(chain(200), devices(1, 1)), 100),
+    "network": (Problem(zoo.load("inception_v3"), Cluster.preset("k80-2")), 384),
+}
+
+
+@pytest.fixture(params=PROBLEMS)
+def found(request):
+    problem, count = PROBLEMS[request.param]
+    groups = group(problem, "heavy-edge", count)
+    return groups, scales(problem, groups)
+
+
+def test_every_group_is_in_one_block_of_every_scale(found):
+    groups, of = found
+    for scale in of:
+        assert sorted(np.concatenate(scale).tolist()) == list(range(len(groups)))
+
+
+def test_the_first_scale_is_the_groups_and_every_other_has_half_the_blocks(found):
+    groups, of = found
+    sizes = [len(scale) for scale in of]
+    assert sizes[0] == len(groups)
+    assert sizes[-1] == 12
+    assert all(wider == 2 * few for wider, few in pairwise(sizes[1:]))
+
+
+def test_a_chain_is_cut_into_stretches():
+    problem = Problem(chain(96), devices(1, 1))
+    groups = group(problem, "none")
+    for block in scales(problem, groups)[-1]:
+        assert np.ptp(groups.first[block]) == len(block) - 1
+
+
+def test_few_groups_have_one_scale():
+    problem = Problem(chain(5), devices(1, 1))
+    assert [len(scale) for scale in scales(problem, group(problem, "none"))] == [5]
+
+
+def test_a_group_is_in_the_block_that_has_most_of_its_seconds():
+    problem = Problem(chain(6, seconds=[1.0, 9.0] * 3), devices(1, 1))
+    pairs = make_groups(problem, np.arange(6) // 2)
+    alone, shifted = scales_of(problem, pairs, [np.array([0, 1, 1, 1, 2, 1])])
+    assert [block.tolist() for block in alone] == [[0], [1], [2]]
+    assert [block.tolist() for block in shifted] == [[0, 1, 2]]
+
+
+def test_an_ops_seconds_are_those_on_the_device_that_is_fastest_for_it():
+    """The second op takes longer elsewhere, and the third runs nowhere else."""
+    seconds = {"x1": 9.0, "x2": 9.0}, {"x1": 1.0, "x2": 20.0}, {"x1": 1.0}, {"x1": 1.0}
+    ops = tuple(Op(f"op{j}", seconds=each) for j, each in enumerate(seconds))
+    problem = Problem(Graph("g", ops), devices(1, 2))
+    groups = make_groups(problem, np.array([0, 0, 0, 1]))
+    _, blocks = scales_of(problem, groups, [np.array([0, 1, 1, 1])])
+    assert [block.tolist() for block in blocks] == [[0], [1]]

@@ -1,0 +1,166 @@
+"""What users bring: a method that learns, or a placement."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from situate.data.problem import Problem
+from situate.errors import SituateError
+from situate.evaluators.measurements import Measurements
+from situate.evaluators.simulated import SimulatedMachine
+from situate.results.result import Result
+from situate.solvers import solve
+from situate.solvers.learned.learner import Learning
+from situate.study import Study, file
+from tests.solvers.climbing import climbing
+from tests.solvers.families import RULES, devices, families, layered, problem
+from tests.solvers.test_solve import check
+
+PROBLEM = Problem(layered(4, 3, 1, persistent=1), devices(1, 1, 2, memory=30))
+METHODS = ("topological", "heft", "etf")
+
+
+@pytest.mark.filterwarnings("ignore:climb. none of 40 placements ran")
+@pytest.mark.parametrize("family", families())
+def test_an_own_method_plans_every_family(family: str) -> None:
+    result = solve(problem(family), climbing(), evaluations=40)
+    check(problem(family), result)
+    assert result.method == result.plan.method == "climb"
+    assert result.value <= result.samples[0]
+
+
+def test_an_own_method_has_no_time_limit_and_as_many_samples_as_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("situate.solvers.DEFAULT_SECONDS", 0.0)
+    monkeypatch.setattr("situate.solvers.learned.driver.SAMPLES", 44)
+    monkeypatch.setattr("situate.solvers.search.Search.proved", lambda _: False)
+    assert len(solve(PROBLEM, climbing()).samples) == 44
+
+
+class Interrupted(SimulatedMachine):
+    """A machine that is interrupted after so many samples."""
+
+    name = "interrupted"
+
+    def __init__(self, after: float) -> None:
+        super().__init__(PROBLEM, 0.1, 3)
+        self.after = after
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        if first >= self.after:
+            raise KeyboardInterrupt
+        return super().measure(placements, first)
+
+
+def _climbed(study: Path | None, after: float = np.inf, **attributes: Any) -> Result:
+    learning = Learning(study=study, evaluator=Interrupted(after))
+    return solve(PROBLEM, climbing(**attributes), evaluations=40, seed=3, learning=learning)
+
+
+@pytest.mark.parametrize("every", [0.0, np.inf])
+def test_an_own_method_goes_on_as_if_it_was_never_interrupted(
+    every: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "CHECKPOINT_SECONDS", every)
+    assert len(_climbed(tmp_path / "study", 20).samples) == 20
+    resumed, whole = _climbed(tmp_path / "study"), _climbed(None)
+    np.testing.assert_array_equal(resumed.samples, whole.samples)
+    np.testing.assert_array_equal(resumed.placement, whole.placement)
+
+
+def test_a_study_of_other_hyperparameters_is_refused(tmp_path: Path) -> None:
+    _climbed(tmp_path / "study", 20, name="step 1")
+    assert Study.read(tmp_path / "study").header["learner"] == "step 1"
+    with pytest.raises(SituateError, match="has learner 'step 1' and this search 'step 2'"):
+        _climbed(tmp_path / "study", name="step 2")
+    with pytest.raises(SituateError, match="has learner 'step 1' and this search None"):
+        _climbed(tmp_path / "study")
+
+
+def test_the_learners_of_situate_leave_no_name_in_the_header(tmp_path: Path) -> None:
+    solve(PROBLEM, "post", evaluations=12, learning=Learning(study=tmp_path / "study"))
+    assert "learner" not in Study.read(tmp_path / "study").header
+
+
+def test_a_method_is_known_by_its_attribute_or_its_function() -> None:
+    named = partial(climbing())
+    named.name = "own"  # type: ignore[attr-defined]
+    assert solve(PROBLEM, named, evaluations=4).method == "own"
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (["post"], "or a function that makes a learner, got an object of type 'list'"),
+        (None, "or a function that makes a learner, got an object of type 'NoneType'"),
+        (partial(climbing()), "'partial' has no name for results and studies; set its attribute"),
+        (lambda *_: None, "method '<lambda>': its learner lacks 'batch', see situate.Learner"),
+        (climbing(name=3), "method 'climb': its learner's name must be a string, got 3"),
+    ],
+)
+def test_what_is_no_method_is_refused(method: Any, message: str) -> None:
+    with pytest.raises(SituateError, match=message):
+        solve(PROBLEM, method, evaluations=12)
+
+
+def test_the_name_of_a_method_of_situate_is_taken() -> None:
+    def post(*arguments: Any) -> Any:
+        return climbing()(*arguments)
+
+    with pytest.raises(SituateError, match="'post' is a method of situate's; give yours another"):
+        solve(PROBLEM, post)
+
+
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("family", families())
+def test_a_placement_of_ones_own_is_worth_what_the_solvers_say(family: str, rules: str) -> None:
+    for method in METHODS:
+        by = solve(problem(family, "time", rules), method, evaluations=1)
+        own = Result.of(by.problem, by.placement, by.order, method="mine", seed=5)
+        check(by.problem, own)
+        assert own.value <= by.value
+        assert (own.lower_bound, own.method, own.seed) == (by.lower_bound, "mine", 5)
+
+
+def test_a_plans_mapping_is_a_placement() -> None:
+    by = solve(PROBLEM, "heft")
+    own = Result.of(PROBLEM, by.plan.placement)
+    np.testing.assert_array_equal(own.placement, by.placement)
+    assert own.order.tolist() == list(PROBLEM.graph.order)
+    assert own.plan.schedule(PROBLEM).makespan == own.makespan
+
+
+def test_a_placement_that_does_not_fit_is_a_result_all_the_same() -> None:
+    full = replace(PROBLEM, cluster=devices(1, 1, 2, memory=10))
+    result = Result.of(full, np.zeros(full.n, np.int64))
+    assert not result.feasible
+    assert result.gap == np.inf
+
+
+def test_a_result_keeps_no_array_of_its_callers() -> None:
+    given = np.zeros(PROBLEM.n, np.int32)
+    result = Result.of(PROBLEM, given)
+    given[:] = 1
+    assert not result.placement.any()
+
+
+@pytest.mark.parametrize(
+    ("placement", "order", "message"),
+    [
+        (np.zeros(3, int), None, r"placement: must be integers of shape \(12,\)"),
+        (np.full(12, 3), None, "placement: op 'op0' is placed on device 3; there are devices"),
+        ({"op0": "d0"}, None, "placement: op 'op1' has no device"),
+        (np.zeros(12, int), np.zeros(12, int), "order: must have each .* it lacks 1, op 'op1'"),
+    ],
+)
+def test_what_is_no_decision_is_refused(placement: Any, order: Any, message: str) -> None:
+    with pytest.raises(SituateError, match=message):
+        Result.of(PROBLEM, placement, order)
