@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from situate.capture import remedies
+from situate.capture.refusals import remedies
 
 Step = Callable[[Any, Tensor], Any]
 

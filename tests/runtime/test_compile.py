@@ -13,7 +13,7 @@ from msgspec.structs import replace
 torch = pytest.importorskip("torch")
 
 from situate.capture import capture, capture_function  # noqa: E402
-from situate.capture.named_devices import NamedDevices  # noqa: E402
+from situate.capture.patches.named_devices import NamedDevices  # noqa: E402
 from situate.data.cluster import Cluster  # noqa: E402
 from situate.data.problem import RULES, Problem  # noqa: E402
 from situate.data.update_rule import UpdateRule  # noqa: E402

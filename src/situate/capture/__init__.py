@@ -6,12 +6,12 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 
-from situate.capture import kept
+from situate.capture import capture_cache as kept
 from situate.capture.build import Build
-from situate.capture.errors import explained
 from situate.capture.function import current_directory, find_function
 from situate.capture.graph import to_graph
-from situate.capture.named_devices import NamedDevices
+from situate.capture.patches.named_devices import NamedDevices
+from situate.capture.refusals.errors import explained
 from situate.capture.tracing import trace
 from situate.data.graph import Graph
 from situate.data.update_rule import OPTIMIZERS, update_rule

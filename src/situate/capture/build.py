@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from situate.capture.aspects import contents_kept
-from situate.capture.constants import constants_known
-from situate.capture.devices import devices_here, devices_stand
-from situate.capture.distributed import check_of_one_process, no_replicas
-from situate.capture.errors import explained
 from situate.capture.meta import to_cpu
-from situate.capture.named_devices import NamedDevices
-from situate.capture.swapping import modules_convertible
+from situate.capture.patches.constants import constants_known
+from situate.capture.patches.devices import devices_here, devices_stand
+from situate.capture.patches.distributed import check_of_one_process, no_replicas
+from situate.capture.patches.named_devices import NamedDevices
+from situate.capture.patches.swapping import modules_convertible
+from situate.capture.refusals.errors import explained
+from situate.capture.side_effects.aspects import contents_kept
 from situate.capture.trees import flatten
 from situate.errors import SituateError
 

@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any
 
 from situate.capture.build import Build
-from situate.capture.devices import names_stand
-from situate.capture.errors import explained, quiet
-from situate.capture.named_devices import NamedDevices
+from situate.capture.patches.devices import names_stand
+from situate.capture.patches.named_devices import NamedDevices
+from situate.capture.refusals.errors import explained, quiet
 from situate.errors import SituateError, nearest
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from situate.capture import brought, buffers
+from situate.capture import buffers
+from situate.capture import custom_ops as brought
 from situate.capture.clip import clip_gradients
 from situate.capture.flow import Flow, Storage, flow, keep_apart
 from situate.capture.ops import computations, sources

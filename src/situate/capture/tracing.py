@@ -8,32 +8,37 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from situate.capture.assigned import Assigned, AssignedBuffers
 from situate.capture.build import Build, Built, built, described, set_mode
-from situate.capture.checks import tensors_unchecked
-from situate.capture.constants import constants_known
-from situate.capture.ctc import ctc_of_known_lengths
-from situate.capture.devices import devices_here, devices_stand, lie_here
-from situate.capture.distributions import arguments_unchecked
-from situate.capture.effects import check_effects, surroundings_kept
-from situate.capture.errors import explained, quiet
-from situate.capture.functions import FunctionsCalled, functions_whole
-from situate.capture.inference import inference_without_gradients
-from situate.capture.interpolation import interpolation_whole
-from situate.capture.lifted import lifted_apart
-from situate.capture.margins import margins_whole
-from situate.capture.masks import masks_as_run
-from situate.capture.named_devices import NamedDevices
 from situate.capture.names import path_of
-from situate.capture.products import products_of_one_dtype
-from situate.capture.recurrent import layers_step_by_step
-from situate.capture.refused import backward_is_autograds, check_averages, check_dense, one_thread
-from situate.capture.remedies import OUTSIDE, SHAPES
-from situate.capture.shared_heads import heads_share
-from situate.capture.sized import fold_sized
-from situate.capture.statistics import statistics_as_computed
-from situate.capture.surroundings import Surroundings
-from situate.capture.swapping import modules_stay_as_built
+from situate.capture.patches.checks import tensors_unchecked
+from situate.capture.patches.constants import constants_known
+from situate.capture.patches.ctc import ctc_of_known_lengths
+from situate.capture.patches.devices import devices_here, devices_stand, lie_here
+from situate.capture.patches.distributions import arguments_unchecked
+from situate.capture.patches.functions import FunctionsCalled, functions_whole
+from situate.capture.patches.inference import inference_without_gradients
+from situate.capture.patches.interpolation import interpolation_whole
+from situate.capture.patches.lifted import lifted_apart
+from situate.capture.patches.margins import margins_whole
+from situate.capture.patches.masks import masks_as_run
+from situate.capture.patches.named_devices import NamedDevices
+from situate.capture.patches.products import products_of_one_dtype
+from situate.capture.patches.recurrent import layers_step_by_step
+from situate.capture.patches.shared_heads import heads_share
+from situate.capture.patches.sized import fold_sized
+from situate.capture.patches.statistics import statistics_as_computed
+from situate.capture.patches.swapping import modules_stay_as_built
+from situate.capture.refusals.errors import explained, quiet
+from situate.capture.refusals.remedies import OUTSIDE, SHAPES
+from situate.capture.refusals.unsupported import (
+    backward_is_autograds,
+    check_averages,
+    check_dense,
+    one_thread,
+)
+from situate.capture.side_effects.assigned import Assigned, AssignedBuffers
+from situate.capture.side_effects.effects import check_effects, surroundings_kept
+from situate.capture.side_effects.surroundings import Surroundings
 from situate.capture.trees import Structure, flatten
 from situate.errors import SituateError
 

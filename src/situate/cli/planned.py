@@ -13,8 +13,8 @@ import msgspec
 
 from situate import zoo
 from situate.capture import INFERENCE, check_installed
-from situate.capture.errors import explained
-from situate.capture.named_devices import NamedDevices
+from situate.capture.patches.named_devices import NamedDevices
+from situate.capture.refusals.errors import explained
 from situate.cli.inputs import cluster_missing, model_and_plan, named_cluster
 from situate.cli.terminal import note, working
 from situate.costs.measured import Costs

@@ -10,7 +10,7 @@ from situate import zoo
 from situate.capture import INFERENCE
 from situate.capture.build import really_built
 from situate.capture.function import current_directory, find_function
-from situate.capture.named_devices import NamedDevices
+from situate.capture.patches.named_devices import NamedDevices
 from situate.costs.measured import Costs
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem, find_rules

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from situate.capture.brought import overwrites
+from situate.capture.custom_ops import overwrites
 from situate.capture.function import current_directory
 from situate.errors import SituateError
 

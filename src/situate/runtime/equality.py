@@ -9,11 +9,11 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from situate.capture.devices import devices_stand
-from situate.capture.errors import explained
-from situate.capture.named_devices import NamedDevices
-from situate.capture.shared_heads import repeated
-from situate.capture.surroundings import Surroundings
+from situate.capture.patches.devices import devices_stand
+from situate.capture.patches.named_devices import NamedDevices
+from situate.capture.patches.shared_heads import repeated
+from situate.capture.refusals.errors import explained
+from situate.capture.side_effects.surroundings import Surroundings
 from situate.errors import SituateError
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.threads import threads as using

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from situate.capture import check_installed, checked
 from situate.capture.build import from_real
-from situate.capture.errors import explained, quiet
 from situate.capture.flow import described_outputs
 from situate.capture.graph import assemble, drafts, to_step
-from situate.capture.named_devices import NamedDevices
 from situate.capture.names import path
+from situate.capture.patches.named_devices import NamedDevices
+from situate.capture.refusals.errors import explained, quiet
 from situate.capture.step import Step
 from situate.capture.tracing import Trace, joint
 from situate.data.graph import Graph

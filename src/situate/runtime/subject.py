@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate import zoo
-from situate.capture import INFERENCE, check_installed, kept
+from situate.capture import INFERENCE, check_installed
+from situate.capture import capture_cache as kept
 from situate.capture.build import Build, really_built
 from situate.capture.cache import keep
 from situate.capture.function import current_directory, find_function
-from situate.capture.named_devices import NamedDevices
+from situate.capture.patches.named_devices import NamedDevices
 from situate.data.update_rule import update_rule
 from situate.errors import SituateError, nearest
 from situate.runtime.program import Program, capture_program
