@@ -34,8 +34,8 @@ from benchmarks.record import RESULTS, Row, Target, show, write
 from benchmarks.runtime_cases import Case, cpus, profiled
 from situate.data.problem import Problem
 from situate.report.running import running
-from situate.runtime.footprint import footprint
 from situate.runtime.measure import STEPS, measure
+from situate.runtime.programs.footprint import footprint
 from situate.runtime.step import PlacedStep
 from situate.schedule.schedule import Schedule
 

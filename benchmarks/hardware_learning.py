@@ -35,9 +35,9 @@ from situate.evaluators.measurements import OUTCOMES, Measurements
 from situate.host.discover import discover, to_toml
 from situate.profiling.profile import profile
 from situate.results.plan import Plan
-from situate.runtime import optimizers
 from situate.runtime.hardware import real_devices
-from situate.runtime.placed import place
+from situate.runtime.model_state import optimizers
+from situate.runtime.programs.placed import place
 from situate.runtime.step import PlacedStep
 from situate.runtime.subject import Subject, find_subject
 from situate.schedule.schedule import Schedule

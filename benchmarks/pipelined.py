@@ -16,7 +16,7 @@ from torch import nn
 
 from benchmarks.runtime_cases import Case
 from benchmarks.served import serve
-from situate.runtime import optimizers
+from situate.runtime.model_state import optimizers
 
 STAGES = 2
 PATIENCE = timedelta(seconds=120)

@@ -23,10 +23,10 @@ from situate.data.cluster import Device
 from situate.host.discover import discover
 from situate.profiling.measured_cluster import measured_cluster
 from situate.profiling.profile import profile
-from situate.runtime import optimizers
 from situate.runtime.hardware import real_devices
-from situate.runtime.placed import PlacedProgram, place
-from situate.runtime.program import Program, capture_program
+from situate.runtime.model_state import optimizers
+from situate.runtime.programs.placed import PlacedProgram, place
+from situate.runtime.programs.program import Program, capture_program
 from situate.runtime.step import PlacedStep, StartTeam
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of

@@ -20,7 +20,7 @@ from benchmarks.runtime_cases import Case, cpus
 from situate.data.problem import Problem
 from situate.evaluators.hardware_team import DeviceProcesses
 from situate.runtime.equality import difference
-from situate.runtime.seeds import seeded
+from situate.runtime.programs.seeds import seeded
 from situate.runtime.step import StartTeam
 
 CASES = (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from situate.runtime import launch
+from situate.runtime.processes import launch
 
 
 def left_of(processes: Iterable[int]) -> list[int]:

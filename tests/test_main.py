@@ -45,7 +45,7 @@ COMMAND = """
 import atexit, os, signal, sys
 import situate.cli
 from situate.__main__ import run
-from situate.runtime.signals import Waiting
+from situate.runtime.processes.signals import Waiting
 
 def waiting(work):
     with Waiting():

@@ -23,11 +23,11 @@ from benchmarks.corpus.remedied import captured_after_remedies
 from benchmarks.runtime_cases import cpus
 from situate.data.cluster import Cluster, Device, Link
 from situate.evaluators.hardware_team import DeviceProcesses
-from situate.runtime import optimizers
 from situate.runtime.equality import Equality, compare
 from situate.runtime.hardware import real_devices
-from situate.runtime.placed import place
-from situate.runtime.program import Program, capture_program
+from situate.runtime.model_state import optimizers
+from situate.runtime.programs.placed import place
+from situate.runtime.programs.program import Program, capture_program
 from situate.runtime.step import PlacedStep, StartTeam
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode, order_of

@@ -14,8 +14,8 @@ from torch.nn import functional as F  # noqa: E402
 
 from situate.capture import capture  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
-from situate.runtime.optimizers import default  # noqa: E402
-from situate.runtime.program import capture_program  # noqa: E402
+from situate.runtime.model_state.optimizers import default  # noqa: E402
+from situate.runtime.programs.program import capture_program  # noqa: E402
 from tests.runtime.steps import step_of  # noqa: E402
 
 

@@ -15,8 +15,8 @@ from torch import Tensor, fx, nn  # noqa: E402
 from situate.capture import capture  # noqa: E402
 from situate.capture.flow import Storage, storages  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
-from situate.runtime.kernels import view  # noqa: E402
-from situate.runtime.program import capture_program  # noqa: E402
+from situate.runtime.programs.kernels import view  # noqa: E402
+from situate.runtime.programs.program import capture_program  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 from tests.runtime.steps import program, step_of  # noqa: E402

@@ -9,8 +9,8 @@ import pytest
 
 from situate.evaluators import hardware_process
 from situate.evaluators.hardware_process import DeviceProcess, Ended
-from situate.runtime.launch import Started
-from situate.runtime.team import OutOfMemory, StepFailed
+from situate.runtime.processes.launch import Started
+from situate.runtime.processes.team import OutOfMemory, StepFailed
 from tests.processes import left_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 CONNECTED = """
 import os, subprocess, sys, time
 from multiprocessing.connection import Connection
-from situate.runtime.worker import Failed
+from situate.runtime.processes.worker import Failed
 parent = Connection(int(sys.argv[1]))
 """
 CHILD = "child = subprocess.Popen(['sleep', '600']); parent.send([os.getpid(), child.pid])"

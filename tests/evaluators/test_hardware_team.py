@@ -11,8 +11,8 @@ import pytest
 
 from situate.evaluators import hardware_process, hardware_team
 from situate.evaluators.hardware_team import DeviceProcesses, TimedOut, memory_kills
-from situate.runtime.team import OutOfMemory
-from situate.runtime.worker import Run
+from situate.runtime.processes.team import OutOfMemory
+from situate.runtime.processes.worker import Run
 from tests.processes import gone, interrupt_starts
 
 

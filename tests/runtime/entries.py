@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from situate.runtime.memory import Layout
-from situate.runtime.state import Entry, lay_out
+from situate.runtime.model_state.memory import Layout
+from situate.runtime.model_state.state import Entry, lay_out
 
 
 def entry(value: torch.Tensor, kind: str = "adam", *, keep: bool = True) -> Entry:

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from situate.runtime import team
-from situate.runtime.placed import place
-from situate.runtime.program import capture_program
+from situate.runtime.processes import team
+from situate.runtime.programs.placed import place
+from situate.runtime.programs.program import capture_program
 from situate.runtime.step import PlacedStep
 from tests.runtime.models import Towers, entropy
 from tests.runtime.steps import DEVICES, assert_same, kept, state

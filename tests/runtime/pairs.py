@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from situate.runtime.optimizers import kind_of
+from situate.runtime.model_state.optimizers import kind_of
 from situate.runtime.step import PlacedStep, StartTeam
 from tests.runtime.models import MODELS
 from tests.runtime.steps import (

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from situate.runtime.hardware import RealDevice
-from situate.runtime.optimizers import kind_of
-from situate.runtime.placed import place
-from situate.runtime.program import capture_program
+from situate.runtime.model_state.optimizers import kind_of
+from situate.runtime.programs.placed import place
+from situate.runtime.programs.program import capture_program
 from situate.runtime.step import PlacedStep
 from tests import branches
 

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph
 from situate.runtime.hardware import RealDevice
-from situate.runtime.placed import PlacedProgram, place
-from situate.runtime.program import Program, capture_program
-from situate.runtime.seeds import kept_generator, seeded
+from situate.runtime.programs.placed import PlacedProgram, place
+from situate.runtime.programs.program import Program, capture_program
+from situate.runtime.programs.seeds import kept_generator, seeded
 from situate.runtime.step import PlacedStep, StartTeam
 from tests.runtime.models import MODELS
 

@@ -15,8 +15,8 @@ from torch.nn import functional as F  # noqa: E402
 
 from situate.runtime import step as steps  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
-from situate.runtime.optimizers import default  # noqa: E402
-from situate.runtime.program import capture_program  # noqa: E402
+from situate.runtime.model_state.optimizers import default  # noqa: E402
+from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.step import PlacedStep, StartTeam  # noqa: E402
 from situate.runtime.unplaced import Unplaced  # noqa: E402
 from tests.runtime.models import MODELS, Built, entropy  # noqa: E402

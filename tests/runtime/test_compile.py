@@ -20,7 +20,7 @@ from situate.data.update_rule import UpdateRule  # noqa: E402
 from situate.errors import PlanError, SituateError  # noqa: E402
 from situate.results.plan import Plan  # noqa: E402
 from situate.runtime.compile import build_planned, cluster_of  # noqa: E402
-from situate.runtime.optimizers import default  # noqa: E402
+from situate.runtime.model_state.optimizers import default  # noqa: E402
 from situate.runtime.unplaced import Unplaced  # noqa: E402
 from situate.solvers import solve  # noqa: E402
 from tests.runtime.models import MODELS, entropy  # noqa: E402

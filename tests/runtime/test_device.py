@@ -12,9 +12,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate import _core  # noqa: E402
-from situate.runtime.channels import Channels  # noqa: E402
 from situate.runtime.device import Device, Share  # noqa: E402
-from situate.runtime.seeds import kept_generator, seed_of  # noqa: E402
+from situate.runtime.processes.channels import Channels  # noqa: E402
+from situate.runtime.programs.seeds import kept_generator, seed_of  # noqa: E402
 from tests.runtime.entries import entry  # noqa: E402
 
 CPU = torch.device("cpu")

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from situate.runtime.program import capture_program  # noqa: E402
+from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.settings import FLAGS, FUNCTIONS, adopt, settings  # noqa: E402
 from situate.runtime.step import StartTeam  # noqa: E402
 from tests.runtime.steps import step_of  # noqa: E402

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.runtime.device import Share  # noqa: E402
-from situate.runtime.placed import PlacedProgram  # noqa: E402
+from situate.runtime.programs.placed import PlacedProgram  # noqa: E402
 from situate.runtime.shares import share_of  # noqa: E402
 from tests.runtime.steps import DEVICES, cut, program  # noqa: E402
 

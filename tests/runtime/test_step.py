@@ -19,10 +19,10 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
-from situate.runtime.program import capture_program  # noqa: E402
-from situate.runtime.seeds import kept_generator, seeded  # noqa: E402
+from situate.runtime.processes.team import Here  # noqa: E402
+from situate.runtime.programs.program import capture_program  # noqa: E402
+from situate.runtime.programs.seeds import kept_generator, seeded  # noqa: E402
 from situate.runtime.step import PlacedStep, StartTeam  # noqa: E402
-from situate.runtime.team import Here  # noqa: E402
 from tests.runtime.models import MODELS, Structured, entropy  # noqa: E402
 from tests.runtime.pairs import Pair  # noqa: E402
 from tests.runtime.steps import (  # noqa: E402

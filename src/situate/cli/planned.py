@@ -23,9 +23,9 @@ from situate.data.update_rule import DEFAULT, UpdateRule, update_rule
 from situate.errors import SituateError, nearest
 from situate.model import check_model
 from situate.results.plan import Plan
-from situate.runtime import optimizers
 from situate.runtime.compile import Built, Prepared, build_planned, prepare
-from situate.runtime.program import capture_program
+from situate.runtime.model_state import optimizers
+from situate.runtime.programs.program import capture_program
 from situate.runtime.step import PlacedStep
 
 if TYPE_CHECKING:

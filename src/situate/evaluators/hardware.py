@@ -17,12 +17,12 @@ from situate.evaluators.hardware_team import DeviceProcesses
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
 from situate.evaluators.repetition import ERROR, LEAST, MOST, enough, standard_error
 from situate.host.machine import cpu_name
-from situate.runtime import optimizers
 from situate.runtime.hardware import check_here, real_devices
 from situate.runtime.measure import arguments, finite_loss
-from situate.runtime.placed import place
+from situate.runtime.model_state import optimizers
+from situate.runtime.processes.team import StepFailed
+from situate.runtime.programs.placed import place
 from situate.runtime.step import PlacedStep
-from situate.runtime.team import StepFailed
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode, order_of
 

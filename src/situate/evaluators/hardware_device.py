@@ -13,8 +13,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from situate.capture.function import current_directory
-from situate.runtime.allocator import keep_freed_memory
-from situate.runtime.worker import Failed, Hello, Work
+from situate.runtime.processes.allocator import keep_freed_memory
+from situate.runtime.processes.worker import Failed, Hello, Work
 
 FIRST_TO_GO = "1000"
 """Of all processes, Linux ends this one first when memory is short; it writes so into the file."""
@@ -63,7 +63,7 @@ def _work(parent: Connection) -> Work | Failed:
     """What there is to run, in the memory whose descriptor comes first."""
     import torch
 
-    from situate.runtime.memory import mapped
+    from situate.runtime.model_state.memory import mapped
 
     block = reduction.recv_handle(parent)
     try:

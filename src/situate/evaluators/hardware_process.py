@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from multiprocessing import Pipe, reduction
 from typing import Any
 
-from situate.runtime.launch import Started
-from situate.runtime.team import GRACE, OutOfMemory, StepFailed
-from situate.runtime.worker import Failed, Hello
+from situate.runtime.processes.launch import Started
+from situate.runtime.processes.team import GRACE, OutOfMemory, StepFailed
+from situate.runtime.processes.worker import Failed, Hello
 
 START_DEVICE = (
     "import sys; from situate.evaluators.hardware_device import main; "

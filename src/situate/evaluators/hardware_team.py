@@ -14,10 +14,10 @@ from situate import _core
 from situate.evaluators.hardware_device import END
 from situate.evaluators.hardware_process import KILLED, DeviceProcess, Ended
 from situate.runtime.device import Ran
-from situate.runtime.launch import Started
-from situate.runtime.signals import Waiting
-from situate.runtime.team import START, OutOfMemory, StepFailed
-from situate.runtime.worker import Hello, Run, Store
+from situate.runtime.processes.launch import Started
+from situate.runtime.processes.signals import Waiting
+from situate.runtime.processes.team import START, OutOfMemory, StepFailed
+from situate.runtime.processes.worker import Hello, Run, Store
 
 VMSTAT = Path("/proc/vmstat")
 """Where Linux counts the processes that it ended for want of memory."""
@@ -147,11 +147,11 @@ class Assigned:
         self._processes, self._members = processes, members
 
     def run(self, order: Run) -> list[Ran]:
-        """See `situate.runtime.team.Team`."""
+        """See `situate.runtime.processes.team.Team`."""
         return self._told(order)
 
     def store(self, order: Store) -> None:
-        """See `situate.runtime.team.Team`."""
+        """See `situate.runtime.processes.team.Team`."""
         self._told(order)
 
     def close(self) -> None:

@@ -12,8 +12,8 @@ from situate.errors import SituateError
 from situate.profiling import texts
 from situate.profiling.replay import Call, replayed
 from situate.runtime.hardware import RealDevice
-from situate.runtime.program import Program
-from situate.runtime.threads import threads
+from situate.runtime.processes.threads import threads
+from situate.runtime.programs.program import Program
 
 LONG = 60.0
 """Seconds of a step above which ops are run alone, if that is quicker."""

@@ -10,18 +10,18 @@ import numpy as np
 from situate.profiling import texts
 from situate.profiling.pairs import ONES, RoundTrip
 from situate.profiling.texts import Marks
-from situate.runtime import optimizers
-from situate.runtime.bindings import state_values
-from situate.runtime.common import Common, Places
-from situate.runtime.custom import defining_modules
 from situate.runtime.device import Share
 from situate.runtime.hardware import RealDevice
-from situate.runtime.memory import Layout, anonymous_file, mapped
-from situate.runtime.placed import place
+from situate.runtime.model_state import optimizers
+from situate.runtime.model_state.bindings import state_values
+from situate.runtime.model_state.common import Common, Places
+from situate.runtime.model_state.memory import Layout, anonymous_file, mapped
+from situate.runtime.model_state.state import lay_out
+from situate.runtime.processes.worker import Hello
+from situate.runtime.programs.custom_ops import defining_modules
+from situate.runtime.programs.placed import place
 from situate.runtime.settings import settings
-from situate.runtime.state import lay_out
 from situate.runtime.subject import Subject
-from situate.runtime.worker import Hello
 
 
 class Bench:

@@ -16,8 +16,8 @@ from situate.errors import SituateError
 from situate.host.machine import usable_cpus
 from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
-from situate.runtime.launch import Started
-from situate.runtime.worker import Failed, Hello, Run, main
+from situate.runtime.processes.launch import Started
+from situate.runtime.processes.worker import Failed, Hello, Run, main
 
 START = "import sys; from situate.profiling.crew import serve; serve(int(sys.argv[1]))"
 """What a process executes: it loads PyTorch while its parent still captures the model."""

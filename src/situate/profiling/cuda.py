@@ -14,9 +14,9 @@ from situate.data.cluster import Device
 from situate.profiling.pairs import SIZES, link_of
 from situate.profiling.replay import Call, replayed
 from situate.profiling.texts import MANY
-from situate.runtime.clock import clock
 from situate.runtime.hardware import RealDevice
-from situate.runtime.program import Program
+from situate.runtime.processes.clock import clock
+from situate.runtime.programs.program import Program
 
 COPIES = 7
 """How often a tensor of each size is copied, after a first time."""

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from situate.costs.measured import Timing
-from situate.runtime.kernels import kernel, name_of
-from situate.runtime.memory import extent
-from situate.runtime.optimizers import default
-from situate.runtime.program import Program
-from situate.runtime.roles import Roles
+from situate.runtime.model_state.memory import extent
+from situate.runtime.model_state.optimizers import default
+from situate.runtime.programs.kernels import kernel, name_of
+from situate.runtime.programs.program import Program
+from situate.runtime.programs.roles import Roles
 
 if TYPE_CHECKING:
     import torch

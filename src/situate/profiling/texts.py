@@ -1,4 +1,4 @@
-"""What the processes execute: source in the manner of `situate.runtime.source`."""
+"""What the processes execute: source in the manner of `situate.runtime.programs.source`."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ from situate.data.problem import Problem, find_rules
 from situate.data.update_rule import DEFAULT
 from situate.errors import PlanError
 from situate.results.plan import Plan
-from situate.runtime import optimizers
-from situate.runtime.footprint import footprint
 from situate.runtime.hardware import RealDevice, check_here, real_devices
-from situate.runtime.placed import PlacedProgram, place
-from situate.runtime.program import Program, capture_program
+from situate.runtime.model_state import optimizers
+from situate.runtime.programs.footprint import footprint
+from situate.runtime.programs.placed import PlacedProgram, place
+from situate.runtime.programs.program import Program, capture_program
 from situate.runtime.step import PlacedStep
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of

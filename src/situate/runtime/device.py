@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from situate.runtime.channels import Channels
-from situate.runtime.clock import clock as clock_of
-from situate.runtime.kernels import kernel
-from situate.runtime.layouts import laid_out
-from situate.runtime.optimizers import Hyperparameters
-from situate.runtime.seeds import seed_of
-from situate.runtime.state import Entry
-from situate.runtime.update import Update, rehearse
+from situate.runtime.model_state.optimizers import Hyperparameters
+from situate.runtime.model_state.state import Entry
+from situate.runtime.model_state.update import Update, rehearse
+from situate.runtime.processes.channels import Channels
+from situate.runtime.processes.clock import clock as clock_of
+from situate.runtime.programs.kernels import kernel
+from situate.runtime.programs.layouts import laid_out
+from situate.runtime.programs.seeds import seed_of
 
 if TYPE_CHECKING:
     import torch
@@ -26,7 +26,7 @@ class Share:
     """What one device has to do; it can be sent to another process.
 
     Attributes:
-        text: the step as a Python function, see `situate.runtime.source`.
+        text: the step as a Python function, see `situate.runtime.programs.source`.
         timed: the same, with the clock read before and after each op.
         kernels, constants: what the text calls `f0`, `f1`, ... and `c0`, `c1`, ...
         updates: by number of a parameter that is updated here, the group it is in.

@@ -16,7 +16,7 @@ from situate.capture.refusals.errors import explained
 from situate.capture.side_effects.surroundings import Surroundings
 from situate.errors import SituateError
 from situate.runtime.measure import arguments, finite_loss
-from situate.runtime.threads import threads as using
+from situate.runtime.processes.threads import threads as using
 from situate.runtime.unplaced import Unplaced, leaves
 
 if TYPE_CHECKING:

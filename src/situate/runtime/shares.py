@@ -7,7 +7,7 @@ from functools import partial
 
 from situate.runtime.device import Share
 from situate.runtime.hardware import RealDevice
-from situate.runtime.placed import PlacedProgram
+from situate.runtime.programs.placed import PlacedProgram
 
 
 def share_of(

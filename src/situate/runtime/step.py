@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from situate import _core
 from situate.errors import SituateError
-from situate.runtime.bindings import Bindings, state_values
-from situate.runtime.commit import Commit
-from situate.runtime.common import Common, shared_places
-from situate.runtime.custom import defining_modules
 from situate.runtime.device import Ran
-from situate.runtime.exchange import Exchange
 from situate.runtime.hardware import RealDevice, own_cores
-from situate.runtime.memory import anonymous_file, mapped
-from situate.runtime.optimizers import Hyperparameters, hyperparameters
-from situate.runtime.placed import PlacedProgram
+from situate.runtime.model_state.bindings import Bindings, state_values
+from situate.runtime.model_state.common import Common, shared_places
+from situate.runtime.model_state.exchange import Exchange
+from situate.runtime.model_state.memory import anonymous_file, mapped
+from situate.runtime.model_state.optimizers import Hyperparameters, hyperparameters
+from situate.runtime.processes.commit import Commit
+from situate.runtime.processes.signals import Waiting
+from situate.runtime.processes.team import Here, Processes, Team
+from situate.runtime.processes.worker import SPIN, Hello, Run, Store
+from situate.runtime.programs.custom_ops import defining_modules
+from situate.runtime.programs.placed import PlacedProgram
 from situate.runtime.settings import settings
 from situate.runtime.shares import share_of
-from situate.runtime.signals import Waiting
-from situate.runtime.team import Here, Processes, Team
-from situate.runtime.worker import SPIN, Hello, Run, Store
 
 if TYPE_CHECKING:
     import torch

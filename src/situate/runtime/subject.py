@@ -18,7 +18,7 @@ from situate.capture.function import current_directory, find_function
 from situate.capture.patches.named_devices import NamedDevices
 from situate.data.update_rule import update_rule
 from situate.errors import SituateError, nearest
-from situate.runtime.program import Program, capture_program
+from situate.runtime.programs.program import Program, capture_program
 from situate.zoo.loading import network_key
 from situate.zoo.networks import network
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.capture.build import from_real, set_mode
 from situate.capture.trees import flatten
-from situate.runtime.seeds import kept_generator, seeded
+from situate.runtime.programs.seeds import kept_generator, seeded
 
 if TYPE_CHECKING:
     import torch

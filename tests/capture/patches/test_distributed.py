@@ -21,7 +21,7 @@ from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 from situate.capture import capture  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
-from situate.runtime.program import capture_program  # noqa: E402
+from situate.runtime.programs.program import capture_program  # noqa: E402
 
 X = torch.ones(2, 4)
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn  # noqa: E402
 from torch.autograd.function import once_differentiable  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
-from situate.runtime.program import capture_program  # noqa: E402
+from situate.runtime.programs.program import capture_program  # noqa: E402
 from tests.readers.calling import Calls, mean, of  # noqa: E402
 from tests.runtime import steps  # noqa: E402
 

@@ -14,8 +14,8 @@ from torch.ops import aten  # noqa: E402
 from situate.capture.patches.statistics import statistics_as_computed  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
-from situate.runtime.placed import place  # noqa: E402
-from situate.runtime.program import capture_program  # noqa: E402
+from situate.runtime.programs.placed import place  # noqa: E402
+from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
 from tests.runtime.placing import sgd  # noqa: E402
 

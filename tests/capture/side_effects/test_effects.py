@@ -18,7 +18,7 @@ from torch import Tensor, nn  # noqa: E402
 
 from situate.capture import capture  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
-from situate.runtime.program import capture_program  # noqa: E402
+from situate.runtime.programs.program import capture_program  # noqa: E402
 
 Loss = Callable[..., Tensor]
 X = torch.linspace(-1, 1, 12).reshape(4, 3)

@@ -1,0 +1,68 @@
+"""What the devices of a placed step share, in one block of memory that each of them maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from situate.runtime.model_state.memory import Layout, Place
+from situate.runtime.model_state.state import Entry, EntryPlaces, lay_out
+from situate.runtime.programs.placed import PlacedProgram
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where it lies; that can be sent to another process.
+
+    Attributes:
+        state: by number, a tensor of the model and what belongs to it.
+        flags: the last step in which a slot was written, by slot, and that which was given up.
+        slots: by channel, what crosses.
+        inputs, results: of the step.
+    """
+
+    state: list[EntryPlaces]
+    flags: Place
+    slots: tuple[Place, ...]
+    inputs: tuple[Place, ...]
+    results: tuple[Place, ...]
+
+
+class Common:
+    """What lies at these places of a block of bytes, see `Places`.
+
+    Attributes:
+        raw: the block.
+        flags: (slots + 1,) uint32.
+    """
+
+    def __init__(self, places: Places, raw: torch.Tensor) -> None:
+        self.raw = raw
+        self.state = [Entry.at(entry, raw) for entry in places.state]
+        self.flags = places.flags.view(raw).numpy().view("uint32")
+        self.slots = [place.view(raw) for place in places.slots]
+        self.inputs = [place.view(raw) for place in places.inputs]
+        self.results = [place.view(raw) for place in places.results]
+
+
+def shared_places(
+    placed: PlacedProgram, tensors: Sequence[torch.Tensor], changed: frozenset[int]
+) -> tuple[Layout, Places]:
+    """Places for all of it, one behind the other.
+
+    Args:
+        tensors: of the model, by number.
+        changed: numbers of those that a step which fails must undo.
+    """
+    import torch
+
+    layout, program = Layout(), placed.program
+    state = lay_out(layout, tensors, placed.updated, changed)
+    slots = tuple(layout.block(placed.channels, sum(placed.channel_bytes)))
+    inputs, results = layout.nodes(program.inputs), layout.nodes(program.results)
+    flags = layout.place((len(slots) + 1,), (1,), torch.int32)
+    return layout, Places(state, flags, slots, inputs, results)

@@ -1,0 +1,108 @@
+"""How tensors get into a placed step, and out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from situate.errors import SituateError
+from situate.runtime.model_state.bindings import described, span
+from situate.runtime.model_state.common import Common
+from situate.runtime.programs.program import Program
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Exchange:
+    """Hands devices of their own inputs and results in the common memory, and the one device in
+    this process those of the caller where it can.
+
+    Args:
+        apart: devices are processes of their own.
+    """
+
+    def __init__(self, program: Program, common: Common, apart: bool) -> None:
+        self._program, self._common, self._apart = program, common, apart
+
+    def checked(self, given: tuple[Any, ...]) -> list[torch.Tensor]:
+        """The tensors of the inputs.
+
+        Raises:
+            SituateError: they are other ones than were captured.
+        """
+        tensors = [tensor.detach() for tensor in self._program.separate(given)]
+        for k, (tensor, place) in enumerate(zip(tensors, self._common.inputs, strict=True)):
+            if tensor.shape != place.shape or tensor.dtype != place.dtype:
+                raise SituateError(
+                    f"input {k} is {described(tensor)}, the step was captured with "
+                    f"{described(place)}: give such batches, or capture and plan for this one"
+                )
+        for number in self._program.overwritten:
+            self._check_apart(number, tensors)
+        return tensors
+
+    def _check_apart(self, number: int, tensors: Sequence[torch.Tensor]) -> None:
+        """Refuse an input that the step writes over and that is not alone in its memory."""
+        tensor = tensors[number]
+        if any(
+            length > 1 and not step
+            for length, step in zip(tensor.shape, tensor.stride(), strict=True)
+        ):
+            raise SituateError(f"input {number} is expanded, and the step writes it: clone it")
+        begin, end = span(tensor)
+        for k, other in enumerate([*tensors, self._common.raw]):
+            first, last = span(other)
+            if k != number and first < end and begin < last:
+                what = f"input {k}" if k < len(tensors) else "the model"
+                raise SituateError(
+                    f"input {number}, which the step writes over, shares memory with {what}: "
+                    "clone it"
+                )
+
+    def read(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        """What the step reads as its inputs; None for those in the common memory."""
+        places = self._common.inputs
+        given = list(map(self._read, tensors, places))
+        return None if self._apart else given
+
+    def _read(self, tensor: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
+        if self._apart or self._must_copy(tensor, place):
+            place.copy_(tensor)  # which for a tensor of another kind returns one of that kind
+            return place
+        return tensor
+
+    def _must_copy(self, tensor: torch.Tensor, place: torch.Tensor) -> bool:
+        """Whether an input is laid out otherwise than it was captured, or a tensor of another kind,
+        or state of the model, which the step changes."""
+        import torch
+
+        if type(tensor) is not torch.Tensor or tensor.is_conj() or tensor.is_neg():
+            return True
+        raw = self._common.raw
+        within = 0 <= tensor.data_ptr() - raw.data_ptr() < raw.nbytes
+        return within or tensor.stride() != place.stride()
+
+    def written(self) -> list[torch.Tensor] | None:
+        """What the step writes as its results; None for those in the common memory."""
+        import torch
+
+        return None if self._apart else [torch.empty_like(r) for r in self._common.results]
+
+    def write_back(
+        self, given: Sequence[torch.Tensor], written: Sequence[torch.Tensor] | None
+    ) -> None:
+        """Write over the inputs what the step that is replaced does."""
+        import torch
+
+        results = self._common.results if written is None else written
+        overwritten = self._program.overwritten
+        with torch.inference_mode():
+            for number, result in zip(overwritten, results[-len(overwritten) :], strict=False):
+                given[number].copy_(result)
+
+    def returned(self, written: Sequence[torch.Tensor] | None) -> Any:
+        """What the step that is replaced returns."""
+        if written is None:
+            written = [result.clone() for result in self._common.results]
+        return self._program.restore([*written])

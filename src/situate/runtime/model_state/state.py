@@ -1,0 +1,143 @@
+"""The state of a model in one block of memory: parameters, buffers, what the optimiser keeps, and
+a copy of what a step changes, from which a step that fails is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.runtime.model_state.memory import Layout, Place
+from situate.runtime.model_state.optimizers import MOMENTS
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class EntryPlaces:
+    """Where a tensor of the model lies, and what belongs to it.
+
+    Attributes:
+        parts: the tensor, and the moments that the optimiser keeps of it, by name.
+        copies: of the parts; none of what no step changes.
+        count: steps that have updated it; its copy.
+        mark: the step that last began to copy, and the elements it has copied.
+    """
+
+    parts: dict[str, Place]
+    copies: tuple[Place, ...]
+    count: Place
+    count_copy: Place
+    mark: Place
+
+
+def lay_out(
+    layout: Layout,
+    tensors: Sequence[torch.Tensor],
+    updated: Mapping[int, str],
+    changed: frozenset[int],
+) -> list[EntryPlaces]:
+    """Places for the state of a step.
+
+    Args:
+        tensors: of the model, by number.
+        updated: by number of a parameter that the step updates, the kind of its optimiser.
+        changed: numbers of what a step that fails must undo.
+    """
+    import torch
+
+    found = []
+    for number, tensor in enumerate(tensors):
+        moments = MOMENTS[updated[number]] if number in updated else ()
+        parts = {name: layout.dense(tensor) for name in ("value", *moments)}
+        copies = tuple(layout.dense(tensor) for _ in (parts if number in changed else ()))
+        count, count_copy = (layout.place((), (), torch.float32) for _ in range(2))
+        mark = layout.place((2,), (1,), torch.int64)
+        found.append(EntryPlaces(parts, copies, count, count_copy, mark))
+    return found
+
+
+class Entry:
+    """A tensor of the model and what belongs to it, see `EntryPlaces`."""
+
+    def __init__(
+        self,
+        parts: Mapping[str, torch.Tensor],
+        copies: Sequence[torch.Tensor],
+        counts: tuple[torch.Tensor, torch.Tensor],
+        mark: NDArray[np.int64],
+    ) -> None:
+        self.parts = tuple(parts.values())
+        self.moments = {name: part for name, part in parts.items() if name != "value"}
+        self.copies = tuple(copies)
+        self.count, self._count_copy = counts
+        self._mark = mark
+
+    @classmethod
+    def at(cls, places: EntryPlaces, raw: torch.Tensor) -> Entry:
+        """The entry at these places of a block of bytes."""
+        parts = {name: place.view(raw) for name, place in places.parts.items()}
+        copies = [place.view(raw) for place in places.copies]
+        counts = places.count.view(raw), places.count_copy.view(raw)
+        return cls(parts, copies, counts, places.mark.view(raw).numpy())
+
+    def on(self, device: torch.device) -> Entry:
+        """A copy on a device, which a step that fails is not undone from."""
+        named = dict(zip(("value", *self.moments), self.parts, strict=True))
+        parts = {name: part.to(device, copy=True) for name, part in named.items()}
+        return Entry(parts, (), (self.count.clone(), self.count.clone()), self._mark.copy())
+
+    def take(self, other: Entry) -> None:
+        """Be as another entry is."""
+        for part in range(len(self.all_parts)):
+            self.take_part(other, part)
+
+    def take_part(self, other: Entry, part: int) -> None:
+        """Be as another entry is in one of `all_parts`."""
+        self.all_parts[part].copy_(other.all_parts[part])
+
+    @property
+    def all_parts(self) -> tuple[torch.Tensor, ...]:
+        """The tensor, the moments, and the count of steps."""
+        return (*self.parts, self.count)
+
+    @property
+    def value(self) -> torch.Tensor:
+        """The tensor."""
+        return self.parts[0]
+
+    def begin(self, step: int) -> None:
+        """Nothing is copied yet in step number `step`."""
+        self._count_copy.copy_(self.count)
+        self._mark[1] = 0
+        self._mark[0] = step
+
+    def copied(self, elements: int) -> None:
+        """The first elements of every part are copied: they may be changed."""
+        self._mark[1] = elements
+
+    def keep(self, step: int) -> None:
+        """Copy everything, before step number `step` changes it."""
+        self.begin(step)
+        for copy, part in zip(self.copies, self.parts, strict=False):
+            copy.copy_(part)
+        self.copied(self.value.numel())
+
+    def undo(self, step: int) -> None:
+        """Be as before step number `step`."""
+        if self._mark[0] != step or not self.copies:
+            return
+        elements = int(self._mark[1])
+        for copy, part in zip(self.copies, self.parts, strict=True):
+            flat(part)[:elements].copy_(flat(copy)[:elements])
+        self.count.copy_(self._count_copy)
+        self._mark[0] = 0  # its number is given again
+
+
+def flat(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements of a dense tensor, as they lie in memory."""
+    return tensor.as_strided((tensor.numel(),), (1,))

@@ -1,0 +1,137 @@
+"""The update of one parameter by PyTorch's own functions, piece by piece: what is copied before it
+changes is then still in the cache when it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from situate.runtime.model_state.optimizers import MOMENTS, Hyperparameters, as_given
+from situate.runtime.model_state.state import Entry, flat
+
+if TYPE_CHECKING:
+    import torch
+
+PIECE = 2**18
+"""Elements: fewer cost Python's time for each piece, more no longer lie in a CPU's caches."""
+
+Tensors = Sequence["torch.Tensor"]
+Apply = Callable[[Tensors, "torch.Tensor", "torch.Tensor", Hyperparameters], None]
+"""From a parameter and its moments, its gradient and the count of steps before, in place."""
+
+
+class Update:
+    """The update of one parameter.
+
+    Args:
+        kind: one of `situate.data.update_rule.OPTIMIZERS`.
+        entry: the parameter and what is kept of it.
+        hyperparameters: of its group.
+    """
+
+    def __init__(self, kind: str, entry: Entry, hyperparameters: Hyperparameters) -> None:
+        import torch
+
+        self._entry, self._apply = entry, _APPLY[kind]
+        self._hyperparameters = as_given(hyperparameters)
+        self._size = _size(entry.value)
+        self._parts = _cut(entry.parts, self._size)
+        self._copies = _cut(entry.copies, self._size) or [()] * len(self._parts)
+        self._count = torch.zeros((), device="cpu")
+
+    def tell(self, hyperparameters: Hyperparameters) -> None:
+        """Go on with other hyperparameters."""
+        self._hyperparameters = as_given(hyperparameters)
+
+    def __call__(self, gradient: torch.Tensor, step: int) -> None:
+        """Update in step number `step`, which `Entry.undo` can undo at any point."""
+        entry = self._entry
+        entry.begin(step)
+        pieces = zip(
+            self._parts, self._copies, _cut([self._like(gradient)], self._size), strict=True
+        )
+        for k, (parts, copies, (part,)) in enumerate(pieces, start=1):
+            for copy, old in zip(copies, parts, strict=False):
+                copy.copy_(old)
+            entry.copied(k * self._size)
+            self._count.copy_(entry.count)
+            self._apply(parts, part, self._count, self._hyperparameters)
+        entry.count.copy_(self._count)
+
+    def _like(self, gradient: torch.Tensor) -> torch.Tensor:
+        """The gradient, laid out as the parameter is."""
+        import torch
+
+        parameter = self._entry.parts[0]
+        if gradient.stride() == parameter.stride():
+            return gradient
+        return torch.empty_like(parameter).copy_(gradient)
+
+
+def rehearse(kind: str, hyperparameters: Hyperparameters, dtype: torch.dtype) -> None:
+    """Raise what an update with these hyperparameters would raise, and change nothing."""
+    import torch
+
+    names = ("gradient", "value", *MOMENTS[kind])
+    gradient, *parts = (torch.zeros(1, dtype=dtype, device="cpu") for _ in names)
+    with torch.no_grad():
+        _APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), as_given(hyperparameters))
+
+
+def _size(parameter: torch.Tensor) -> int:
+    """Elements of a piece. On a GPU, where a call costs more than the caches save, all are one."""
+    return PIECE if parameter.device.type == "cpu" else max(1, parameter.numel())
+
+
+def _cut(tensors: Tensors, size: int) -> list[tuple[torch.Tensor, ...]]:
+    import torch
+
+    return list(zip(*(torch.split(flat(tensor), size) for tensor in tensors), strict=True))
+
+
+def _sgd(
+    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, hyperparameters: Hyperparameters
+) -> None:
+    from torch.optim.sgd import sgd
+
+    momenta: list[torch.Tensor | None] = [*parts[1:]] or [None]
+    options = {
+        name: hyperparameters[name] for name in ("lr", "momentum", "weight_decay", "maximize")
+    }
+    sgd(
+        [parts[0]],
+        [gradient],
+        momenta,
+        foreach=False,
+        dampening=0.0,
+        nesterov=hyperparameters["nesterov"],
+        **options,
+    )
+    count += 1
+
+
+def _adam(
+    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, hyperparameters: Hyperparameters
+) -> None:
+    from torch.optim.adam import adam
+
+    parameter, average, square = ([part] for part in parts)
+    adam(parameter, [gradient], average, square, [], [count], **_adam_options(hyperparameters))
+
+
+def _adamw(
+    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, hyperparameters: Hyperparameters
+) -> None:
+    from torch.optim.adamw import adamw
+
+    parameter, average, square = ([part] for part in parts)
+    adamw(parameter, [gradient], average, square, [], [count], **_adam_options(hyperparameters))
+
+
+def _adam_options(hyperparameters: Hyperparameters) -> Hyperparameters:
+    beta1, beta2 = hyperparameters["betas"]
+    options = {name: hyperparameters[name] for name in ("lr", "weight_decay", "eps", "maximize")}
+    return {"foreach": False, "amsgrad": False, "beta1": beta1, "beta2": beta2, **options}
+
+
+_APPLY: dict[str, Apply] = {"sgd": _sgd, "momentum": _sgd, "adam": _adam, "adamw": _adamw}

@@ -1,0 +1,109 @@
+"""Starts and ends the processes of devices: fresh interpreters, which find what this one finds."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+
+from situate.runtime.processes.parent import PARENT
+from situate.runtime.processes.signals import Waiting
+
+WATCH = "from situate.runtime.processes.parent import die_with_parent; die_with_parent()\n"
+"""What a process executes first: it must not outlive this one, which may end at any time."""
+
+LEAVE = "\nimport os; os._exit(0)"
+"""Whoever has nothing more to do is gone at once: Python would walk all of PyTorch before."""
+
+
+class Started:
+    """Processes that are ended together: when that is said, when nobody refers to this any more, or
+    when Python ends. Signals wait while one is started, so that none runs and is not known here,
+    and while they are ended."""
+
+    def __init__(self) -> None:
+        self._processes: list[subprocess.Popen[bytes]] = []
+        weakref.finalize(self, _end, self._processes)
+
+    def start(
+        self,
+        code: str,
+        arguments: Sequence[str],
+        descriptors: Sequence[int],
+        *,
+        threads: int | None,
+        name: str,
+        quiet: bool = False,
+    ) -> subprocess.Popen[bytes]:
+        """One more; see `launched`."""
+        with Waiting():
+            process = launched(
+                code, arguments, descriptors, threads=threads, name=name, quiet=quiet
+            )
+            self._processes.append(process)
+        return process
+
+    def end(self) -> None:
+        """Have nothing left of them."""
+        _end(self._processes)
+
+
+def _end(processes: list[subprocess.Popen[bytes]]) -> None:
+    """Kill them and all that they started, and wait until they are gone."""
+    with Waiting():
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        for process in processes:
+            process.wait()
+        processes.clear()
+
+
+def launched(
+    code: str,
+    arguments: Sequence[str],
+    descriptors: Sequence[int],
+    *,
+    threads: int | None,
+    name: str,
+    quiet: bool = False,
+) -> subprocess.Popen[bytes]:
+    """A process of its own session, so that Ctrl-C is for the caller, who ends it.
+
+    Args:
+        code: what it executes, with these arguments behind it.
+        descriptors: that it keeps.
+        threads: that its kernels may use from the start; None for as many as there are cores.
+        name: of the device, which it finds in SITUATE_DEVICE.
+        quiet: leave out what it prints.
+    """
+    counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if threads is not None else ()
+    printed = subprocess.DEVNULL if quiet else None
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", WATCH + code + LEAVE, *arguments],
+        pass_fds=descriptors,
+        env={
+            **os.environ,
+            **dict.fromkeys(counts, str(threads)),
+            "PYTHONPATH": os.pathsep.join(_path()),
+            "SITUATE_DEVICE": name,
+            PARENT: str(os.getpid()),
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=printed,
+        stderr=printed,
+        start_new_session=True,
+    )
+
+
+def _path() -> list[str]:
+    """Where this process looks for modules, and first for this package if it was found elsewhere.
+    Empty means the current directory, which is only looked through where this process does so."""
+    package = str(Path(__file__).parents[2])
+    found = [entry or os.getcwd() for entry in sys.path]
+    return found if package in found else [package, *found]

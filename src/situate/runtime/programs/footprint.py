@@ -1,0 +1,91 @@
+"""What a placed program holds in memory, told from its source before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.runtime.programs.lines import OUTSIDE, Executed
+from situate.runtime.programs.placed import PlacedProgram
+
+
+class Memory(Protocol):
+    """Of local names, see `situate.runtime.programs.source.DeviceSource`."""
+
+    memory: dict[str, str]
+    nbytes: dict[str, int]
+
+
+def footprint(placed: PlacedProgram, workspace: NDArray[np.int64]) -> list[int]:
+    """Bytes by device, at their most: parameters and buffers with what the optimiser keeps, inputs,
+    the room for what is received, and the values of the step while anyone reads them.
+
+    Args:
+        workspace: (ops,) bytes that each op needs while it runs.
+    """
+    needs = dict(enumerate(workspace.tolist()))
+    return [
+        _held(placed, d) + placed.received(d) + largest(source.executed(), source, needs)
+        for d, source in enumerate(placed.sources)
+    ]
+
+
+def _held(placed: PlacedProgram, device: int) -> int:
+    """State and inputs."""
+    program, here = placed.program, placed.sources[device].here
+    given = zip(program.inputs, placed.inputs, strict=True)
+    inputs = sum(program.step.nbytes((node, 0)) for node, where in given if where == device)
+    return inputs + sum(program.graph.ops[op].persistent for op in here)
+
+
+def largest(lines: Iterable[Executed], source: Memory, workspace: Mapping[int, int]) -> int:
+    """Bytes of the values of a step, and of the workspace of the op that runs, at their most.
+
+    Args:
+        workspace: by op.
+    """
+    rooms = _Rooms(source)
+    most = 0
+    for executed in lines:
+        for name in executed.line.made:
+            rooms.make(name, executed)
+        op = executed.line.op
+        most = max(most, rooms.nbytes + (0 if op is None else workspace.get(op, 0)))
+        for name in executed.last:
+            rooms.leave(name)
+    return most
+
+
+class _Rooms:
+    """What is in memory between two lines."""
+
+    def __init__(self, source: Memory) -> None:
+        self.nbytes = 0
+        self._source = source
+        self._names: dict[str, set[str]] = {}
+        self._held: dict[str, int] = {}
+        self._over: dict[str, str] = {}
+
+    def make(self, name: str, executed: Executed) -> None:
+        if executed.over is not None:
+            self._over[name] = self._room(executed.over)
+        room = self._room(name)
+        if room not in self._names:
+            self._held[room] = 0 if executed.direct else self._source.nbytes.get(room, 0)
+            self.nbytes += self._held[room]
+        self._names.setdefault(room, set()).add(name)
+
+    def leave(self, name: str) -> None:
+        room = self._room(name)
+        self._names[room].discard(name)
+        if not self._names[room]:
+            del self._names[room]
+            self.nbytes -= self._held.pop(room)
+
+    def _room(self, name: str) -> str:
+        """The name that this memory was made with."""
+        made = self._source.memory.get(name, OUTSIDE)
+        return self._over.get(made, made)

@@ -1,0 +1,55 @@
+"""The kernels that a step calls by their qualified names, such as `aten::add.Tensor`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from situate.runtime.programs.anywhere import ANYWHERE
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+
+
+VIEWS = frozenset({"aten::view", "aten::_unsafe_view"})
+"""Kernels that refuse strides which capture did not foresee."""
+
+
+def name_of(node: fx.Node) -> str:
+    """The qualified name of what a node calls."""
+    operator: Any = node.target
+    return str(operator.name())
+
+
+def kernel(name: str, device: torch.device) -> Callable[..., Any]:
+    """What a device calls: PyTorch's operator, or where that is for CPUs only, one like it."""
+    import torch
+
+    if device.type != "cpu" and name in ANYWHERE:
+        return ANYWHERE[name]
+    if name in VIEWS:
+        return view()
+    namespace, _, rest = name.partition("::")
+    packet, _, overload = rest.partition(".")
+    operator = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
+    found: Callable[..., Any] = operator._op
+    return found
+
+
+@cache
+def view() -> Callable[[torch.Tensor, list[int]], torch.Tensor]:
+    """What gives a tensor another shape. Some kernels lay their results out otherwise than PyTorch
+    tells capture that they do; then it gives the copy that eager autograd makes there."""
+    import torch
+
+    operator = torch.ops.aten.view.default._op
+
+    def viewed(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
+        try:
+            return operator(tensor, shape)  # type: ignore[no-any-return]
+        except RuntimeError:
+            return tensor.reshape(shape)
+
+    return viewed

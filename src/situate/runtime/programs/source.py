@@ -1,0 +1,387 @@
+"""A device's share of a program as straight-line Python: no interpreter between two kernels.
+
+Every op is a block of lines. Names that are not local to the step stand for what the worker binds
+to them: `f3` a kernel, `c2` a constant, `p5` state, `x0` an input, `take4`, `send4` a channel, `s4`
+its memory, `post4` its flag, `update7` an update, `commit` what is called before the first,
+`seed2` a seed, `done0` a result, `laid_out` what gives a value the strides that it was captured
+with. State stays where it is, and so do its views, which are made once: `w1`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from situate.capture.flow import Storage, base, is_plain_copy
+from situate.capture.names import held
+from situate.runtime.programs.direct import into
+from situate.runtime.programs.kernels import name_of
+from situate.runtime.programs.layouts import is_dense
+from situate.runtime.programs.lines import OUTSIDE, Executed, Line, local_names, straightened
+from situate.runtime.programs.overwriting import in_place
+from situate.runtime.programs.program import Program
+from situate.runtime.programs.roles import Roles
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+    from torch._ops import OpOverload
+
+
+@dataclass
+class Block:
+    """The lines of an op: what it waits for, what it computes, what it sends on."""
+
+    op: int | None
+    takes: list[Line] = field(default_factory=list)
+    body: list[Line] = field(default_factory=list)
+    sends: list[Line] = field(default_factory=list)
+
+    def lines(self, timed: bool) -> list[Line]:
+        """All of them; `timed` reads the clock before and after what it computes."""
+        if not timed or self.op is None:
+            return [*self.takes, *self.body, *self.sends]
+        began, ended = Line(f"began[{self.op}] = now()"), Line(f"ended[{self.op}] = now()")
+        return [*self.takes, began, *self.body, ended, *self.sends]
+
+
+@dataclass
+class Names:
+    """What the worker binds; the values are the same for every device.
+
+    Attributes:
+        kernels: qualified names of operators, such as `aten::add.Tensor`.
+        constants: by type and text, arguments that are no literals, each with its number.
+        state: parameters, buffers and constants of the model, by path.
+        seeds: nodes that draw random numbers, in the order of the unplaced step.
+        channels: the storages that cross devices.
+        one: the type of the gradient of the loss by itself.
+    """
+
+    kernels: dict[str, int] = field(default_factory=dict)
+    constants: dict[str, tuple[int, object]] = field(default_factory=dict)
+    state: dict[str, int] = field(default_factory=dict)
+    seeds: dict[fx.Node, int] = field(default_factory=dict)
+    channels: dict[Storage, int] = field(default_factory=dict)
+    one: torch.dtype | None = None
+
+
+class DeviceSource:
+    """Writes the blocks of one device, op by op in the order of execution.
+
+    Attributes:
+        here: its ops.
+        memory: by local name, the name of the memory it is in: of the first that is there.
+        nbytes: by local name, the bytes of the memory that is made with it.
+    """
+
+    def __init__(self, roles: Roles, names: Names, here: frozenset[int]) -> None:
+        self.blocks: list[Block] = []
+        self.here = here
+        self._roles, self._names = roles, names
+        self._program: Program = roles.program
+        self._locals: dict[fx.Node | Storage, str] = {}
+        self.memory: dict[str, str] = {}
+        self.nbytes: dict[str, int] = {}
+        self._outside = {OUTSIDE}
+        self._sent: set[str] = set()
+        self._views: list[str] = []
+        self._received: dict[str, int] = {}
+        self._block = Block(None)
+        self._count = 0
+
+    def write(self, op: int) -> None:
+        """The block of one op."""
+        self._block = Block(op)
+        node = self._program.nodes[op]
+        match self._roles.of(op):
+            case "compute":
+                self._compute(node)
+            case "sum":
+                self._sum(node)
+            case "update":
+                self._update(node)
+            case "copy":
+                self._copy(node, self._program.mutations[held(node)])
+            case _:
+                pass
+        self.blocks.append(self._block)
+
+    def write_results(self) -> None:
+        """A last block, of the results that are made here."""
+        self._block = Block(None)
+        for k, node in enumerate(self._program.results):
+            if self._roles.owner[self._roles.storage[node]] in self.here:
+                self._add(f"done{k}({self._value(node)})")
+        self.blocks.append(self._block)
+
+    def send(self, storage: Storage) -> None:
+        """Let the block that makes a storage send it, too. What nothing here reads is computed in
+        the memory of its channel, where a kernel can: that memory is slower to read."""
+        block, node = self._block_of[self._roles.owner[storage]], storage[0]
+        channel, name = self._names.channels[storage], self._stored(storage)
+        self._sent.add(self.memory.get(name, OUTSIDE))
+        sends = Line(f"send{channel}({name})")
+        if name not in self._read and (kernel := into(node)):
+            made = next(i for i, line in enumerate(block.body) if line.made == [name])
+            given = f"{self._given(node)}, {kernel.argument}=s{channel}"
+            text = f"{name} = {self._kernel(kernel.name)}({given})"
+            block.body[made] = replace(block.body[made], direct=text)
+            sends = replace(sends, direct=f"post{channel}()")
+        block.sends.append(sends)
+
+    @cached_property
+    def _read(self) -> frozenset[str]:
+        """The names of memory that is read here."""
+        lines = (line for block in self.blocks for line in block.lines(timed=False))
+        read = (name for line in lines for name in {*local_names(line.text)} - {*line.made})
+        return frozenset(self.memory[name] for name in read)
+
+    @cached_property
+    def _block_of(self) -> dict[int, Block]:
+        return {block.op: block for block in self.blocks if block.op is not None}
+
+    def text(
+        self, timed: bool, direct: bool = True, commits: bool = False, laid_out: bool = False
+    ) -> str:
+        """The step as a Python function, each local name deleted after its last use, behind the
+        views that it does not make anew.
+
+        Args:
+            timed: let `began[op]` and `ended[op]` be the clock before and after each op.
+            direct: compute what crosses in the memory of its channel, where that can be reached;
+                where not, it leaves while the device goes on, and is not overwritten.
+            commits: update when all else is done, after a call of `commit`.
+            laid_out: see to it that results have the strides that a CPU's kernels gave them when
+                the step was captured, for its views count on that.
+        """
+        lines = self.executed(timed, direct, commits)
+        texts = [text for line in lines for text in line.texts(laid_out)]
+        body = "\n    ".join(texts or ["pass"])
+        return "".join(f"{view}\n" for view in self._views) + f"def step():\n    {body}\n"
+
+    def executed(
+        self, timed: bool = False, direct: bool = True, commits: bool = False
+    ) -> list[Executed]:
+        """The lines of the step, in order."""
+        blocks = self._committed() if commits else self.blocks
+        lines = [line for block in blocks for line in block.lines(timed)]
+        outside = self._outside if direct else self._outside | self._sent
+        return straightened(lines, self.memory, outside, direct)
+
+    def _committed(self) -> list[Block]:
+        first: list[Block] = []
+        updates: list[Block] = []
+        for block in self.blocks:
+            is_update = block.op is not None and self._roles.of(block.op) == "update"
+            (updates if is_update else first).append(block)
+        return [*first, Block(None, body=[Line("commit()")]), *updates]
+
+    def received(self) -> dict[int, tuple[list[int], int]]:
+        """By channel, the ops that wait for it, and how many blocks have run when it has been read
+        for the last time."""
+        waiting: dict[int, list[int]] = {}
+        last: dict[int, int] = {}
+        for i, block in enumerate(self.blocks, start=1):
+            for name in {n for line in block.lines(timed=False) for n in local_names(line.text)}:
+                if (channel := self._received.get(self.memory[name])) is not None:
+                    last[channel] = i
+                    if name in self._received and block.op is not None:
+                        waiting.setdefault(channel, []).append(block.op)
+        return {channel: (waiting.get(channel, []), i) for channel, i in last.items()}
+
+    def _add(self, text: str) -> None:
+        self._block.body.append(Line(text, op=self._block.op))
+
+    def _compute(self, node: fx.Node) -> None:
+        self._call(node)
+        folded = self._program.step.folded
+        for counter in folded.counters.get(node, ()):
+            self._call(counter)
+        for buffer in folded.held.get(node, ()):
+            if (new := self._program.mutations.get(held(buffer))) is not None:
+                self._copy(buffer, new)
+
+    def _call(self, node: fx.Node) -> None:
+        """The lines that make the storages of a node."""
+        import torch
+
+        if torch.Tag.nondeterministic_seeded in _operator(node).tags:
+            seed = self._names.seeds[node]
+            self._add(f"seed{seed}()")
+        values = node.meta["val"]
+        if isinstance(values, (list, tuple)):
+            call = self._text(node)
+            wanted = self._roles.wanted
+            made = [
+                self._made((node, k)) if (node, k) in wanted else "_" for k in range(len(values))
+            ]
+            strides = tuple(
+                (name, value.stride())
+                for name, value in zip(made, values, strict=True)
+                if name != "_" and is_dense(value)
+            )
+            text = f"{', '.join(made)}, = {call}"
+            self._block.body.append(Line(text, op=self._block.op, strides=strides))
+            if "_" in made:
+                self._add("del _")
+            return
+        call, over = self._text(node), tuple(self._in_place(node))
+        name = self._made((node, 0))
+        instead = tuple((old, f"{name} = {text}") for old, text in over)
+        strides = ((name, values.stride()),) if is_dense(values) else ()
+        text = f"{name} = {call}"
+        self._block.body.append(Line(text, instead, self._block.op, strides=strides))
+
+    def _in_place(self, node: fx.Node) -> Iterator[tuple[str, str]]:
+        """The local names that a node may overwrite with its result, each with the call."""
+        for first, other in in_place(node):
+            given = [self._argument(first), *(self._argument(o) for o in other)]
+            yield given[0], f"{self._kernel(_name_in_place(node))}({', '.join(given)})"
+
+    def _sum(self, node: fx.Node) -> None:
+        """Gradients of tied names, added one to the other."""
+        first, *others = (self._value(g) for g in self._program.gradients[held(node)])
+        add = self._kernel("aten::add.Tensor")
+        for other in others:
+            first = f"{add}({first}, {other})"
+        self._add(f"{self._made((node, 1))} = {first}")
+
+    def _update(self, node: fx.Node) -> None:
+        gradients = self._program.gradients[held(node)]
+        many = len(gradients) > 1
+        gradient = self._stored((node, 1)) if many else self._value(gradients[0])
+        self._add(f"update{self._state(node)}({gradient})")
+
+    def _copy(self, buffer: fx.Node, new: fx.Node) -> None:
+        self._add(f"keep{self._state(buffer)}()")
+        self._add(f"p{self._state(buffer)}.copy_({self._value(new)})")
+
+    def _value(self, node: fx.Node) -> str:
+        """The name of what holds a node's value here; views are made where they are read first."""
+        if node in self._locals:
+            return self._locals[node]
+        source = base(node) if node.op == "call_function" else None
+        if source is None:
+            return self._stored(self._roles.storage[node])
+        if _is_itself(node, source):
+            return self._value(source)
+        seen = self._value(source)
+        if seen[0] in "pw" and _is_view(node):
+            name = self._locals[node] = f"w{len(self._views)}"
+            self._views.append(f"{name} = {self._text(node)}")
+            return name
+        text = self._text(node)
+        name = self._new(node)
+        self.memory[name] = self.memory.get(seen, OUTSIDE)
+        self._add(f"{name} = {text}")
+        return name
+
+    def _stored(self, storage: Storage) -> str:
+        """The name of what holds a storage here, which is received where it is not made here."""
+        if storage in self._locals:
+            return self._locals[storage]
+        node, op = storage[0], self._roles.owner[storage]
+        role = self._roles.of(op) if node.op != "call_function" else "compute"
+        if role == "input":
+            return f"x{node.meta['desc'].idx}"
+        if role == "tangent":
+            self._names.one = node.meta["val"].dtype
+            return "one"
+        if op in self.here and node.op != "call_function" and not storage[1]:
+            return f"p{self._state(node)}"
+        channel = self._names.channels.setdefault(storage, len(self._names.channels))
+        name = self._new(storage)
+        self._outside.add(name)
+        self._received[name] = channel
+        self._block.takes.append(Line(f"{name} = take{channel}()"))
+        return name
+
+    def _state(self, node: fx.Node) -> int:
+        path = held(node)
+        path = self._program.step.trace.canonical.get(path, path)
+        return self._names.state.setdefault(path, len(self._names.state))
+
+    def _made(self, storage: Storage) -> str:
+        """A name for a storage that is made here; a sum is as large as what it is the gradient
+        of."""
+        name, node = self._new(storage), storage[0]
+        own = storage if node.op == "call_function" else (node, 0)
+        self.nbytes[name] = self._program.step.nbytes(own)
+        return name
+
+    def _new(self, value: fx.Node | Storage) -> str:
+        name = self._locals[value] = f"v{self._count}"
+        self.memory[name] = name
+        self._count += 1
+        return name
+
+    def _text(self, node: fx.Node) -> str:
+        """A call."""
+        if node.target is operator.getitem:
+            return f"{self._value(node.args[0])}[{node.args[1]}]"  # type: ignore[arg-type]
+        return f"{self._kernel(name_of(node))}({self._given(node)})"
+
+    def _given(self, node: fx.Node) -> str:
+        """What it is called with."""
+        given = [self._argument(argument) for argument in _arguments(node)]
+        given += [f"{name}={self._argument(value)}" for name, value in node.kwargs.items()]
+        return ", ".join(given)
+
+    def _kernel(self, name: str) -> str:
+        kernels = self._names.kernels
+        return f"f{kernels.setdefault(name, len(kernels))}"
+
+    def _argument(self, value: Any) -> str:
+        from torch import fx
+
+        if isinstance(value, fx.Node):
+            return self._value(value)
+        if isinstance(value, (list, tuple)):
+            return f"[{', '.join(self._argument(entry) for entry in value)}]"
+        if value is None or type(value) in (bool, int, str):
+            return repr(value)
+        if type(value) is float and math.isfinite(value):
+            return repr(value)
+        constants = self._names.constants
+        key = f"{type(value).__name__} {value!r}"
+        return f"c{constants.setdefault(key, (len(constants), value))[0]}"
+
+
+def _operator(node: fx.Node) -> OpOverload:
+    return cast("OpOverload", node.target)
+
+
+def _name_in_place(node: fx.Node) -> str:
+    """Such as `aten::add_.Tensor`."""
+    packet, dot, overload = name_of(node).partition(".")
+    return f"{packet}_{dot}{overload}"
+
+
+def _is_itself(node: fx.Node, source: fx.Node) -> bool:
+    """Whether a view shows exactly what its source does, so that no call is needed."""
+    import torch
+
+    aten = torch.ops.aten
+    if node.target in (aten.detach.default, aten.alias.default):
+        return True
+    return node.target is aten.clone.default and is_plain_copy(node, source)
+
+
+def _is_view(node: fx.Node) -> bool:
+    """Whether a node makes no copy, even where `base` sees none."""
+    return node.target is operator.getitem or getattr(node.target, "is_view", False)
+
+
+def _arguments(node: fx.Node) -> Sequence[Any]:
+    """Batch-norm's backward is handed running statistics, and looks at them only where it does
+    not train."""
+    import torch
+
+    if node.target is torch.ops.aten.native_batch_norm_backward.default and node.args[7]:
+        return [*node.args[:3], None, None, *node.args[5:]]
+    return node.args

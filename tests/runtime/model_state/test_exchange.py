@@ -1,0 +1,147 @@
+"""Inputs are read where they lie if that may be, results are nobody else's."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import Tensor  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+from situate.errors import SituateError  # noqa: E402
+from situate.runtime.model_state.bindings import state_values  # noqa: E402
+from situate.runtime.model_state.common import Common, shared_places  # noqa: E402
+from situate.runtime.model_state.exchange import Exchange  # noqa: E402
+from situate.runtime.processes.team import Processes  # noqa: E402
+from situate.runtime.programs.program import capture_program  # noqa: E402
+from situate.runtime.step import StartTeam  # noqa: E402
+from tests.runtime.models import MODELS, entropy  # noqa: E402
+from tests.runtime.steps import (  # noqa: E402
+    assert_same,
+    cut,
+    program,
+    state,
+    step_of,
+    train,
+)
+
+Made = tuple[Exchange, Common, list[torch.Tensor]]
+
+
+def exchange(*, apart: bool) -> Made:
+    """That of a training step, what it is over, and inputs for it."""
+    found, (model, inputs, _) = program("towers"), MODELS["towers"]()
+    placed = cut(found, 1)
+    tensors = state_values(found, placed.names, model)
+    layout, places = shared_places(placed, tensors, frozenset())
+    common = Common(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
+    return Exchange(found, common, apart), common, list(inputs)
+
+
+def test_a_device_of_its_own_reads_copies() -> None:
+    made, common, inputs = exchange(apart=True)
+    assert made.read(made.checked(tuple(inputs))) is None
+    assert all(map(torch.equal, common.inputs, inputs))
+
+
+def test_the_device_in_this_process_reads_what_the_caller_has() -> None:
+    made, _, inputs = exchange(apart=False)
+    read = made.read(made.checked(tuple(inputs)))
+    assert read is not None
+    assert [a.data_ptr() for a in read] == [b.data_ptr() for b in inputs]
+
+
+def test_what_is_laid_out_otherwise_is_copied() -> None:
+    made, common, (x, *rest) = exchange(apart=False)
+    other = x.t().contiguous().t()
+    read = made.read(made.checked((other, *rest)))
+    assert read is not None
+    assert read[0] is common.inputs[0]
+    assert torch.equal(read[0], x)
+
+
+def test_other_inputs_than_were_captured_are_refused() -> None:
+    made, _, (x, *rest) = exchange(apart=False)
+    with pytest.raises(SituateError, match=r"input 0 is float64 .*, the step was captured with"):
+        made.checked((x.double(), *rest))
+    with pytest.raises(SituateError, match="give such batches, or capture and plan for this one"):
+        made.checked((x[:1], *rest))
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_what_a_step_returns_stays_when_the_next_one_writes(apart: bool) -> None:
+    made, common, _ = exchange(apart=apart)
+    written = made.written()
+    (common.results if written is None else written)[0].fill_(1.0)
+    loss = made.returned(written)
+    following = made.written()
+    (common.results if following is None else following)[0].fill_(2.0)
+    assert loss.item() == 1.0
+
+
+def written(model: Any, x: Tensor, y: Tensor) -> Tensor:
+    x.mul_(1.5)
+    x[0] = x[1]
+    y.add_(1).remainder_(3)
+    return entropy(model, x, y)
+
+
+def rectified(model: Any, x: Tensor, y: Tensor) -> Tensor:
+    return entropy(model, functional.relu_(x), y)
+
+
+def filled(model: Any, x: Tensor, y: Tensor) -> Tensor:
+    loss = entropy(model, x * 2, y)
+    torch.add(x, y[:, None], out=x)
+    return loss
+
+
+@pytest.mark.parametrize(
+    ("loss", "devices", "start"),
+    [(written, 1, None), (rectified, 1, None), (filled, 1, None), (written, 2, Processes)],
+)
+def test_what_a_step_writes_over_its_inputs_is_written(
+    loss: Any, devices: int, start: StartTeam | None
+) -> None:
+    model, (x, y), _ = MODELS["wide"]()
+    copied, others = copy.deepcopy(model), (x.clone(), y.clone())
+    found = capture_program(model, (x, y), loss)
+    sgd, copied_sgd = (torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, copied))
+    with step_of(found, model, sgd, devices, start) as step:
+        for number in (1, 2, 3):
+            expected = train(copied, others, loss, copied_sgd, number)
+            assert torch.equal(step(x, y), expected)
+            assert_same({"x": x, "y": y}, dict(zip("xy", others, strict=True)))
+    assert_same(state(model), state(copied))
+
+
+def test_a_step_that_fails_writes_no_input() -> None:
+    model, (x, y), _ = MODELS["wide"]()
+    found = capture_program(model, (x, y), rectified)
+    before = x.clone()
+    with step_of(found, model, torch.optim.SGD(model.parameters()), 1) as step:
+        with pytest.raises(SituateError, match="out of bounds"):
+            step(x, y + 7)
+        assert torch.equal(x, before)
+
+
+def test_inputs_that_are_written_lie_alone() -> None:
+    model, (x, y), _ = MODELS["wide"]()
+    model.register_buffer("kept", torch.zeros_like(x))
+    used = capture_program(model, (x, y), lambda m, x, y: written(m, x, y) + m.kept.sum())
+    with step_of(used, model, torch.optim.SGD(model.parameters()), 1) as step:
+        with pytest.raises(SituateError, match=r"input 0, .* shares memory with the model: clone"):
+            step(model.kept, y)
+        with pytest.raises(SituateError, match=r"input 0 is expanded, .*: clone it"):
+            step(x[:1].expand(x.shape), y)
+    pair = capture_program(model, (x, x.clone()), lambda m, x, z: m(x.add_(z)).sum())
+    with step_of(pair, model, torch.optim.SGD(model.parameters()), 1) as step:
+        step(x, x.clone())
+        with pytest.raises(
+            SituateError, match=r"input 0, .*, shares memory with input 1: clone it"
+        ):
+            step(x, x)

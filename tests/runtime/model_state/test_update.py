@@ -1,0 +1,105 @@
+"""Updates are PyTorch's own, to the last bit, and can be undone half-way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.data.update_rule import OPTIMIZERS  # noqa: E402
+from situate.runtime.model_state import update as updates  # noqa: E402
+from situate.runtime.model_state.optimizers import hyperparameters, kind_of  # noqa: E402
+from situate.runtime.model_state.update import PIECE, Update  # noqa: E402
+from tests.runtime.entries import contents, entry, same  # noqa: E402
+
+SGD, Adam, AdamW = torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW
+
+CASES: list[tuple[Any, dict[str, Any]]] = [
+    (SGD, {"lr": 0.1}),
+    (SGD, {"lr": 0.1, "weight_decay": 0.1, "maximize": True}),
+    (SGD, {"lr": 0.1, "momentum": 0.9}),
+    (SGD, {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
+    (Adam, {"lr": 0.01, "betas": (0.8, 0.9), "eps": 1e-4}),
+    (Adam, {"lr": 0.01, "weight_decay": 0.1, "maximize": True}),
+    (AdamW, {"lr": 0.01, "weight_decay": 0.1}),
+    (SGD, {"lr": torch.tensor(0.03), "momentum": torch.tensor(0.9), "weight_decay": 0.1}),
+    (Adam, {"lr": torch.tensor(0.01), "betas": (torch.tensor(0.8), torch.tensor(0.9))}),
+    (Adam, {"lr": 0.01, "eps": torch.tensor(1e-6), "weight_decay": np.float32(0.1)}),
+    (AdamW, {"lr": torch.tensor([0.01]), "weight_decay": torch.tensor(0.1)}),
+    (AdamW, {"lr": np.float32(0.01), "weight_decay": 0.1}),
+]
+SHAPES = [(3, 5), (), (0, 3), (PIECE // 100, 250)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("make", "options"), CASES)
+def test_it_is_what_pytorch_does(make: Any, options: dict[str, Any], shape: Any) -> None:
+    torch.manual_seed(0)
+    parameter = torch.nn.Parameter(torch.randn(shape))
+    optimizer = make([parameter], foreach=False, **options)
+    found = entry(parameter.detach(), kind_of(optimizer))
+    update = Update(kind_of(optimizer), found, hyperparameters(optimizer)[0])
+    for step in range(1, 4):
+        if step == 3:
+            group = optimizer.param_groups[0]
+            group["lr"] = group["lr"] * 3
+            update.tell(hyperparameters(optimizer)[0])
+        parameter.grad = torch.randn(shape)
+        update(parameter.grad, step)
+        optimizer.step()
+    assert torch.equal(found.value, parameter)
+    for name, moment in found.moments.items():
+        assert torch.equal(moment, optimizer.state[parameter][name])
+
+
+def test_a_gradient_may_lie_in_memory_as_it_likes() -> None:
+    ones = [entry(torch.ones(3, 4).t()) for _ in range(2)]
+    gradient = torch.randn(4, 3)
+    said = hyperparameters(Adam([torch.zeros(1)]))[0]
+    for found, given in zip(ones, (gradient, gradient.t().contiguous().t()), strict=True):
+        Update("adam", found, said)(given, 1)
+    assert same(contents(ones[0]), contents(ones[1]))
+    assert not torch.equal(ones[0].value, torch.ones(4, 3))
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+@pytest.mark.parametrize("pieces", [0, 1, 2])
+def test_an_update_that_breaks_off_can_be_undone(
+    monkeypatch: pytest.MonkeyPatch, kind: str, pieces: int
+) -> None:
+    found = entry(torch.randn(3 * PIECE - 7), kind)
+    said = {**hyperparameters(SGD([torch.zeros(1)], momentum=0.5))[0]}
+    said |= hyperparameters(Adam([torch.zeros(1)]))[0]
+    before = contents(found)
+    apply = updates._APPLY[kind]
+    calls = []
+
+    def breaking(*given: Any) -> None:
+        apply(*given)
+        calls.append(given)
+        if len(calls) > pieces:
+            raise MemoryError
+
+    monkeypatch.setitem(updates._APPLY, kind, breaking)
+    with pytest.raises(MemoryError):
+        Update(kind, found, said)(torch.ones(3 * PIECE - 7), 1)
+    assert not torch.equal(found.value, before[0])
+    found.undo(1)
+    assert same(contents(found), before)
+
+
+def test_without_copies_it_is_the_same_update() -> None:
+    found = [entry(torch.ones(5), keep=keep) for keep in (True, False)]
+    said = hyperparameters(Adam([torch.zeros(1)]))[0]
+    for each in found:
+        Update("adam", each, said)(torch.arange(5.0), 1)
+    assert same(contents(found[0]), contents(found[1]))
+
+
+def test_pieces_are_for_the_caches_of_cpus() -> None:
+    assert updates._size(torch.empty(2 * PIECE)) == PIECE
+    assert updates._size(torch.empty(2 * PIECE, device="meta")) == 2 * PIECE
+    assert updates._size(torch.empty(0, device="meta")) == 1

@@ -1,0 +1,170 @@
+"""What a worker says of a step that fails, and that it ends with its parent."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import pickle
+import weakref
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.errors import SituateError  # noqa: E402
+from situate.runtime.processes.channels import Aborted  # noqa: E402
+from situate.runtime.processes.team import Here  # noqa: E402
+from situate.runtime.processes.worker import Failed, Hello, Run, Work  # noqa: E402
+from situate.runtime.step import PlacedStep  # noqa: E402
+from tests.runtime.models import MODELS  # noqa: E402
+from tests.runtime.steps import program, step_of  # noqa: E402
+
+
+@pytest.fixture
+def step() -> PlacedStep:
+    model, inputs, _ = MODELS["towers"]()
+    found = step_of(program("towers"), model, torch.optim.SGD(model.parameters(), lr=0.1), 1)
+    found(*inputs)
+    return found
+
+
+@pytest.fixture
+def work(step: PlacedStep) -> Work:
+    assert isinstance(step._team, Here)
+    return step._team._work
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "text"),
+    [
+        (Aborted(), "aborted", ""),
+        (torch.OutOfMemoryError("no room"), "out_of_memory", "no room"),
+        (MemoryError(), "out_of_memory", "MemoryError: "),
+        (
+            RuntimeError("[enforce fail] can't allocate memory: 9 bytes"),
+            "out_of_memory",
+            "allocate",
+        ),
+        (ValueError("wrong"), "error", "ValueError: wrong"),
+    ],
+)
+def test_a_failure_has_a_reason(
+    work: Work, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str, text: str
+) -> None:
+    def run(*given: Any, **options: Any) -> None:
+        raise type(error)(*error.args)
+
+    monkeypatch.setattr(work._device, "run", run)
+    said = work.run(Run(2, False, None))
+    assert isinstance(said, Failed)
+    assert said.reason == reason
+    assert text in said.text
+
+
+def test_a_failure_in_this_process_is_the_callers_error_and_undone(
+    step: PlacedStep, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from situate.runtime.processes.team import OutOfMemory
+
+    before = {name: value.clone() for name, value in step.model.state_dict().items()}
+
+    def run_out() -> None:
+        raise MemoryError
+
+    monkeypatch.setitem(work._device._names, "commit", run_out)
+    _, inputs, _ = MODELS["towers"]()
+    with pytest.raises(
+        OutOfMemory, match=r"'cpu:0': out of memory in step 2 .* after step 1"
+    ) as error:
+        step(*inputs)
+    assert isinstance(error.value.__cause__, MemoryError)
+    assert all(torch.equal(value, before[name]) for name, value in step.model.state_dict().items())
+    monkeypatch.undo()
+    step(*inputs)
+    assert not torch.equal(step.model.state_dict()["head.bias"], before["head.bias"])
+
+
+def test_an_update_that_fails_in_this_process_is_not_undone_and_says_so(
+    step: PlacedStep, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(gradient: torch.Tensor) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setitem(work._device._names, "update0", fail)
+    _, inputs, _ = MODELS["towers"]()
+    with pytest.raises(SituateError, match=r"step 2 failed: ValueError: broken; .* in part"):
+        step(*inputs)
+
+
+def test_what_a_worker_is_told_is_plain_data(step: PlacedStep) -> None:
+    hello: Hello = step._hello(*step._used[0], [{"lr": 0.1}])
+    again = pickle.loads(pickle.dumps(hello))  # noqa: S301 - made in this line
+    assert again == hello
+
+
+def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    from situate.runtime.processes import worker
+
+    monkeypatch.setattr(worker, "keep_freed_memory", lambda: None)
+    monkeypatch.setattr(worker.signal, "signal", lambda *given: None)
+    ours, theirs = multiprocessing.Pipe()
+    monkeypatch.setattr("situate.runtime.model_state.memory.mapped", lambda block: None)
+    monkeypatch.setattr(worker, "Work", Echo)
+    ours.send(Hello(None, None, "cpu", torch.get_num_threads(), []))  # type: ignore[arg-type]
+    for order in (1, 2):
+        ours.send(order)
+    answers = []
+
+    class Hangs(worker.Connection):
+        def send(self, said: object) -> None:
+            answers.append(said)
+            super().send(said)
+            if len(answers) == 3:
+                assert ours.recv() == "ready"
+                ours.close()
+
+    monkeypatch.setattr(worker, "Connection", Hangs)
+    worker.main(os.dup(theirs.fileno()), 0)
+    assert answers == ["ready", ("ran", 1), ("ran", 2)]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_worker_whose_parent_is_gone_before_it_is_ready_ends(
+    monkeypatch: pytest.MonkeyPatch, told: bool
+) -> None:
+    from situate.runtime.processes import worker
+
+    monkeypatch.setattr(worker, "keep_freed_memory", lambda: None)
+    monkeypatch.setattr(worker.signal, "signal", lambda *given: None)
+    monkeypatch.setattr("situate.runtime.model_state.memory.mapped", lambda block: None)
+    monkeypatch.setattr(worker, "Work", Echo)
+    ours, theirs = multiprocessing.Pipe()
+    if told:
+        ours.send(Hello(None, None, "cpu", torch.get_num_threads(), []))  # type: ignore[arg-type]
+    ours.close()
+    worker.main(os.dup(theirs.fileno()), 0)
+
+
+class Echo:
+    """Says what it was told."""
+
+    def __init__(self, *given: object) -> None:
+        pass
+
+    def run(self, order: object) -> tuple[str, object]:
+        return "ran", order
+
+
+def test_a_step_that_is_closed_holds_no_memory(step: PlacedStep) -> None:
+    """At once, not only when the collector comes: a GPU has no room for two."""
+    gc.collect()
+    gc.disable()
+    try:
+        assert isinstance(step._team, Here)
+        held = weakref.ref(step._team._work._device)
+        step.close()
+        assert held() is None
+    finally:
+        gc.enable()

@@ -1,0 +1,40 @@
+"""Kernels are found by their qualified names."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.runtime.programs.anywhere import attention  # noqa: E402
+from situate.runtime.programs.kernels import VIEWS, kernel, name_of  # noqa: E402
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda:0")
+FOR_CPUS = "aten::_scaled_dot_product_flash_attention_for_cpu"
+
+
+@pytest.mark.parametrize("device", [CPU, GPU])
+def test_a_kernel_is_pytorchs_operator_of_that_name(device: torch.device) -> None:
+    assert kernel("aten::add.Tensor", device) is torch.ops.aten.add.Tensor._op
+    assert kernel("aten::relu", device) is torch.ops.aten.relu.default._op
+
+
+def test_a_gpu_has_another_where_pytorch_has_one_for_cpus_only() -> None:
+    assert kernel(FOR_CPUS, GPU) is attention
+    assert kernel(FOR_CPUS, CPU) is not attention
+
+
+def test_the_name_of_a_node_finds_what_it_calls() -> None:
+    graph = torch.fx.Graph()
+    node = graph.call_function(torch.ops.aten.relu.default, (graph.placeholder("x"),))
+    assert name_of(node) == "aten::relu"
+
+
+@pytest.mark.parametrize("name", sorted(VIEWS))
+def test_a_view_of_what_lies_otherwise_than_was_captured_is_a_copy(name: str) -> None:
+    rows = torch.arange(6.0).view(2, 3)
+    shares = kernel(name, CPU)(rows, [6])
+    assert shares.data_ptr() == rows.data_ptr()
+    assert torch.equal(kernel(name, CPU)(rows.t(), [6]), torch.tensor([0.0, 3, 1, 4, 2, 5]))
+    with pytest.raises(RuntimeError, match="invalid for input of size 6"):
+        kernel(name, CPU)(rows, [7])
