@@ -13,8 +13,8 @@ from situate.readers.onnx.constants import constant_sizes, initializer_sizes, la
 from situate.readers.onnx.infer import Inferred
 from situate.readers.onnx.names import bodies_of, node_name
 from situate.readers.onnx.names import reads as reads_of
+from situate.readers.onnx.operators.work import dtype, work
 from situate.readers.onnx.shapes import Shapes, tensor_info
-from situate.readers.onnx.work import dtype, work
 
 VIEWS = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
 """Ops whose first output shares the memory of their first input."""

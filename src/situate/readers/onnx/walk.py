@@ -12,7 +12,6 @@ from typing import Any
 
 from situate.errors import ReadError
 from situate.readers.onnx.branches import both, chosen, inlined
-from situate.readers.onnx.calls import Call
 from situate.readers.onnx.dims import Sizes
 from situate.readers.onnx.folding import folded
 from situate.readers.onnx.limits import MOST_NODES
@@ -21,7 +20,8 @@ from situate.readers.onnx.making import Maker
 from situate.readers.onnx.making import node as new_node
 from situate.readers.onnx.names import graphs_of, held, node_name, reads
 from situate.readers.onnx.notes import Notes
-from situate.readers.onnx.schemas import Schemas
+from situate.readers.onnx.operators.calls import Call
+from situate.readers.onnx.operators.schemas import Schemas
 from situate.readers.onnx.scope import Scope
 from situate.readers.onnx.sequences import lowered, refusal
 from situate.readers.onnx.settle import Settler

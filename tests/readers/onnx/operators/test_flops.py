@@ -7,10 +7,10 @@ import pytest
 pytest.importorskip("onnx")
 
 from situate.readers import onnx
-from situate.readers.onnx.flops import flops
+from situate.readers.onnx.operators.flops import flops
 from situate.readers.onnx.shapes import Info
 from tests.readers.models import node
-from tests.readers.onnx.test_contrib import Q, model_of
+from tests.readers.onnx.operators.test_contrib import Q, model_of
 
 SHAPES = {
     "image": (2, 3, 8, 8),

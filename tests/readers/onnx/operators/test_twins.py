@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from tests.readers.onnx.test_contrib import Q, made
+from tests.readers.onnx.operators.test_contrib import Q, made
 
 POOL = {"kernel_shape": [2, 2], "strides": [2, 2]}
 LAST = {"channels_last": 1}

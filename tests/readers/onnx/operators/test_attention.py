@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("onnx")
 
+from situate.readers.onnx.operators.work import work
 from situate.readers.onnx.shapes import Info, Shapes
-from situate.readers.onnx.work import work
 from tests.readers.models import node
 
 CONTRIB = "com.microsoft"

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from situate.readers.onnx.attention import attention
+from situate.readers.onnx.operators.attention import attention
 from situate.readers.onnx.shapes import Info
 
 Infos = Sequence[Info]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from situate.readers.onnx.flops import Infos, flops
 from situate.readers.onnx.loops import trips
 from situate.readers.onnx.names import bodies_of
+from situate.readers.onnx.operators.flops import Infos, flops
 from situate.readers.onnx.shapes import Info, Shapes
 
 FREE = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Shape", "Size"}

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("onnx")
 
+from situate.readers.onnx.operators.work import dtype, work
 from situate.readers.onnx.shapes import Info, Shapes
-from situate.readers.onnx.work import dtype, work
 from tests.readers.models import node
 
 SHAPES = {

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from tests.readers.onnx.test_contrib import made
+from tests.readers.onnx.operators.test_contrib import made
 
 TWO = {"num_heads": 2}
 OUT = (2, 5, 8)
