@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.papers.curves import GRID, INK, PALE, svg
 from situate.data.problem import Problem
-from situate.report.shades import OTHER, PALETTE, Shades
-from situate.report.timeline import STRIP, WIRE, draw_ops, merged
+from situate.report.pictures.shades import OTHER, PALETTE, Shades
+from situate.report.pictures.timeline import STRIP, WIRE, draw_ops, merged
 from situate.schedule.schedule import Schedule
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ def draw_curves(runs: Sequence[Run], path: str | None) -> None:
     `single` and `expert`, and the lower bound."""
     if path is None:
         return
-    from situate.report.curves import draw
+    from situate.report.pictures.curves import draw
 
     problem = runs[0].result.problem
     drawn = [run for run in runs if run.result.method in DRAWN]

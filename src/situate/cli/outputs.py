@@ -16,7 +16,7 @@ from situate.cli.terminal import note
 from situate.data.problem import Problem
 from situate.errors import MissingExtra, SituateError
 from situate.files.atomic import why
-from situate.report.formats import format_of
+from situate.report.pictures.formats import format_of
 from situate.results.result import Result
 from situate.schedule.schedule import Schedule
 from situate.writers import schedule_json
@@ -139,7 +139,7 @@ def write_schedule(problem: Problem, schedule: Schedule, path: str | None) -> No
 def draw_picture(problem: Problem, schedule: Schedule, path: str | None, **heading: Any) -> None:
     """Draw a schedule, where it was asked for; `heading` as in `report.picture.draw`."""
     if path is not None:
-        from situate.report.picture import draw
+        from situate.report.pictures.picture import draw
 
         draw(problem, schedule, path, **heading)
         note(f"wrote {path}")

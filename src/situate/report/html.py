@@ -44,7 +44,7 @@ def _rows(result: Result) -> list[tuple[str, str]]:
 
 
 def _picture(result: Result) -> str:
-    from situate.report.picture import Heading, render
+    from situate.report.pictures.picture import Heading, render
 
     heading = Heading(method=result.method)
     if result.problem.objective == "time":

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from situate.data.problem import Problem
 from situate.report.computing import covered
-from situate.report.shades import Shades
+from situate.report.pictures.shades import Shades
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
 

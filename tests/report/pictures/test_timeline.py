@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from situate.data.problem import Problem
-from situate.report.shades import shades
-from situate.report.timeline import LINES, LOWER, UPPER, draw_ops, draw_transfers, merged
+from situate.report.pictures.shades import shades
+from situate.report.pictures.timeline import LINES, LOWER, UPPER, draw_ops, draw_transfers, merged
 from situate.schedule.schedule import Schedule
 from tests.report.handmade import chain, schedule
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from situate.errors import MissingExtra, SituateError
-from situate.report.curves import draw, render
 from situate.report.learning import Curve
+from situate.report.pictures.curves import draw, render
 from tests.report.handmade import HOSTILE
 
 pytest.importorskip("matplotlib")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from situate.errors import SituateError
-from situate.report.formats import format_of
+from situate.report.pictures.formats import format_of
 
 
 def test_the_suffix_says_the_format() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from situate.report.learning import Array, Curve
-from situate.report.shades import INK, OTHER, PALE, PALETTE
+from situate.report.pictures.shades import INK, OTHER, PALE, PALETTE
 from situate.report.text import printable
 from situate.report.units import time_scale, time_text
 

@@ -13,13 +13,22 @@ from situate.data.problem import UNLIMITED, Problem
 from situate.errors import MissingExtra
 from situate.files.atomic import write_bytes
 from situate.report.computing import check_times, computing
-from situate.report.formats import format_of, image
-from situate.report.memory_chart import DASHES, FLOOR, HELD, LIMIT, LIVE, OVER, ROOM, draw_memory
-from situate.report.shades import GRID, INK, PALE, Shades, shades
+from situate.report.pictures.formats import format_of, image
+from situate.report.pictures.memory_chart import (
+    DASHES,
+    FLOOR,
+    HELD,
+    LIMIT,
+    LIVE,
+    OVER,
+    ROOM,
+    draw_memory,
+)
+from situate.report.pictures.shades import GRID, INK, PALE, Shades, shades
+from situate.report.pictures.timeline import DOTS, LOWER, UPPER, WIRE, draw_ops, draw_transfers
+from situate.report.pictures.widths import fitting, width_of
 from situate.report.text import plural, printable
-from situate.report.timeline import DOTS, LOWER, UPPER, WIRE, draw_ops, draw_transfers
 from situate.report.units import gap_text, time_scale, time_text
-from situate.report.widths import fitting, width_of
 from situate.schedule.schedule import Schedule
 
 if TYPE_CHECKING:

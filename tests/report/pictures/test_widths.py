@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.report.widths import fitting, width_of
+from situate.report.pictures.widths import fitting, width_of
 from tests.report.handmade import HOSTILE
 
 

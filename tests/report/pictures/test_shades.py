@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from situate.data.graph import Op
-from situate.report.shades import LIGHT, OTHER, PALETTE, PHASES, ink_on, shades
-from situate.report.timeline import WIRE
+from situate.report.pictures.shades import LIGHT, OTHER, PALETTE, PHASES, ink_on, shades
+from situate.report.pictures.timeline import WIRE
 
 DEFICIENCIES = {
     "protanopia": (

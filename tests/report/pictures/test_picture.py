@@ -14,7 +14,7 @@ from situate.data.cluster import Cluster, Device
 from situate.data.graph import Graph, Op
 from situate.data.problem import RULES, Problem
 from situate.errors import MissingExtra, ScheduleError, SituateError
-from situate.report.picture import Heading, _figure, draw, render
+from situate.report.pictures.picture import Heading, _figure, draw, render
 from situate.schedule.schedule import Schedule
 from tests.report.handmade import HOSTILE, chain, schedule
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from situate.errors import MissingExtra
 from situate.files.atomic import write_bytes
-from situate.report.curve_lines import draw_failures, draw_times
-from situate.report.formats import format_of, image
 from situate.report.learning import WINDOW, Curve
-from situate.report.shades import GRID, INK, PALE
-from situate.report.widths import fitting
+from situate.report.pictures.curve_lines import draw_failures, draw_times
+from situate.report.pictures.formats import format_of, image
+from situate.report.pictures.shades import GRID, INK, PALE
+from situate.report.pictures.widths import fitting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

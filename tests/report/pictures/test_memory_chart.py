@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from situate.data.problem import Problem
-from situate.report.memory_chart import FLOOR, HELD, LIVE, OVER, ROOM, draw_memory
+from situate.report.pictures.memory_chart import FLOOR, HELD, LIVE, OVER, ROOM, draw_memory
 from tests.report.handmade import chain, schedule
 
 
