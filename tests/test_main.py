@@ -17,7 +17,7 @@ from importlib.abc import MetaPathFinder
 
 class Interrupted(MetaPathFinder):
     def find_spec(self, name, *_):
-        if name == "situate.cli.plan":
+        if name == "situate.cli.commands.plan":
             raise KeyboardInterrupt
 
 sys.meta_path.insert(0, Interrupted())

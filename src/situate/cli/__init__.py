@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from situate.cli import (
+from situate.cli.commands import (
     cluster,
     compare,
     convert,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.cli.export import TARGETS
+from situate.cli.commands.export import TARGETS
 from situate.writers import situate_json
 from tests.cli.conftest import diamond
 

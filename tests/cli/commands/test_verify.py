@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from situate.cli.verify import TOLERANCE, _threads
+from situate.cli.commands.verify import TOLERANCE, _threads
 from situate.evaluators.hardware_team import DeviceProcesses
 from situate.runtime import step
 from situate.runtime.hardware import RealDevice

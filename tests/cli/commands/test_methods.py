@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from situate.cli.methods import NEEDS
+from situate.cli.commands.methods import NEEDS
 from situate.solvers import LEARNERS, METHODS
 
 
