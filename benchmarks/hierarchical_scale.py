@@ -19,9 +19,6 @@ from numpy.typing import NDArray
 from benchmarks.record import Row, Target, record
 from situate import Cluster, Problem, solve
 from situate.bounds.lower_bound import lower_bound
-from situate.capture import capture
-from situate.capture.cache import cached
-from situate.capture.function import versions
 from situate.data.graph import Graph
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
@@ -30,6 +27,9 @@ from situate.solvers.learned import hierarchical
 from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learner, Learning, Settings, State
 from situate.solvers.search import Search
+from situate.torch_capture import capture
+from situate.torch_capture.cache import cached
+from situate.torch_capture.function import versions
 from situate.zoo import nmt
 
 UPDATES = 1000

@@ -12,7 +12,7 @@ from pathlib import Path
 import situate
 from benchmarks.record import ROOT, Row, Target, record
 
-DNN = ROOT / "tests" / "data" / "dnn-partitioning"
+DNN = ROOT / "tests" / "instances" / "dnn-partitioning"
 
 THROUGHPUT = {
     "LayerGraphs/bert24_inference": 17.7899,

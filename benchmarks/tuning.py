@@ -18,11 +18,11 @@ import numpy as np
 import situate
 from benchmarks.graphs import branching, layered
 from benchmarks.record import Row
-from situate.capture import capture
 from situate.evaluators.measurements import FINALISTS
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers.learned.learner import Learner
 from situate.solvers.learned.penalty import failure_seconds
+from situate.torch_capture import capture
 from situate.zoo import nmt, resnet
 
 GRAPHS = {

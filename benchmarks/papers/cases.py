@@ -9,13 +9,13 @@ import msgspec
 
 from benchmarks.papers import published
 from situate import zoo
-from situate.capture import capture
-from situate.capture.cache import cached
-from situate.capture.function import versions
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph
 from situate.data.problem import Problem
 from situate.solvers.heuristics.expert import accelerators
+from situate.torch_capture import capture
+from situate.torch_capture.cache import cached
+from situate.torch_capture.function import versions
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from situate.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from situate import zoo
-    from situate.capture import capture
     from situate.costs.measured import Costs
     from situate.data.cluster import Cluster, Device, Link
     from situate.data.graph import Graph, MachineDevice, Op, Tensor
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from situate.solvers import METHODS, solve
     from situate.solvers.learned.learner import Learner, Learning
     from situate.study import Study
+    from situate.torch_capture import capture
 
 __all__ = [
     "METHODS",
@@ -81,28 +81,28 @@ __all__ = [
 
 _HOME = {
     "METHODS": "solvers",
-    "OBJECTIVES": "problem",
-    "RULES": "problem",
-    "Cluster": "cluster",
+    "OBJECTIVES": "data.problem",
+    "RULES": "data.problem",
+    "Cluster": "data.cluster",
     "Costs": "costs.measured",
-    "Device": "cluster",
+    "Device": "data.cluster",
     "Evaluator": "evaluators.measurements",
-    "Graph": "graph",
-    "Learner": "solvers.learner",
-    "Learning": "solvers.learner",
-    "Link": "cluster",
-    "MachineDevice": "graph",
+    "Graph": "data.graph",
+    "Learner": "solvers.learned.learner",
+    "Learning": "solvers.learned.learner",
+    "Link": "data.cluster",
+    "MachineDevice": "data.graph",
     "Measurements": "evaluators.measurements",
-    "Op": "graph",
-    "Plan": "plan",
-    "Problem": "problem",
-    "Progress": "result",
-    "Result": "result",
-    "Rules": "problem",
-    "Schedule": "schedule",
+    "Op": "data.graph",
+    "Plan": "results.plan",
+    "Problem": "data.problem",
+    "Progress": "results.result",
+    "Result": "results.result",
+    "Rules": "data.problem",
+    "Schedule": "schedule.schedule",
     "Study": "study",
-    "Tensor": "graph",
-    "capture": "readers.torch",
+    "Tensor": "data.graph",
+    "capture": "torch_capture",
     "find_model": "model",
     "read": "readers",
     "solve": "solvers",

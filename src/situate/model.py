@@ -49,7 +49,7 @@ def find_model(
         raise SituateError(f"{text}: --dim is for ONNX files")
     if text.partition(":")[0] in zoo.names():
         return zoo.load(text, optimizer=optimizer, fresh=fresh, signed=signed)
-    from situate.capture import capture_function
+    from situate.torch_capture import capture_function
 
     return capture_function(text, optimizer=optimizer)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from situate.capture import capture_function
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.results.plan import Plan
 from situate.solvers import solve
+from situate.torch_capture import capture_function
 
 DEVICE = """
 [[devices]]

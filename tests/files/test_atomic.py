@@ -133,7 +133,10 @@ def test_a_pipe_without_a_name_is_written_to() -> None:
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_a_name_beyond_ascii_is_written_whatever_the_locale(tmp_path: Path, locale: str) -> None:
-    code = "import os; from situate.files.atomic import write_bytes; write_bytes(os.listdir()[0], b'new')"
+    code = (
+        "import os; from situate.files.atomic import write_bytes; "
+        "write_bytes(os.listdir()[0], b'new')"
+    )
     (tmp_path / "löwe.json").touch()
     plain = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     subprocess.run(

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from situate.capture import capture
 from situate.data.graph import Graph
+from situate.torch_capture import capture
 
 X = (torch.ones(4, 3),)
 

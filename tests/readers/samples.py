@@ -9,7 +9,7 @@ from situate.data.graph import Graph, Op, Tensor
 from situate.writers.situate_json import encode
 from tests.readers import models, test_costgraph, test_doppler, test_pipedream, test_stg, traces
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = Path(__file__).parent.parent / "instances"
 
 SAMPLES: dict[str, bytes] = {
     "situate": encode(

@@ -12,7 +12,7 @@ from situate.errors import GraphError, ReadError
 from situate.readers import dnn_partitioning, read
 from situate.readers.recognise import recognise
 
-DATA = Path(__file__).parent.parent / "data" / "dnn-partitioning"
+DATA = Path(__file__).parent.parent / "instances" / "dnn-partitioning"
 REFERENCES = sorted((DATA / "reference").glob("throughput_dp_*.json"))
 
 

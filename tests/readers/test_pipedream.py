@@ -10,7 +10,7 @@ from situate.errors import ReadError
 from situate.readers import pipedream, read
 from tests.readers.allocated import peak_bytes
 
-PROFILES = Path(__file__).parent.parent / "data" / "pipedream-profiles"
+PROFILES = Path(__file__).parent.parent / "instances" / "pipedream-profiles"
 
 FIGURES = "forward_compute_time={}, backward_compute_time={}, activation_size={}, parameter_size={}"
 

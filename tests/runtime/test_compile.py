@@ -12,8 +12,6 @@ from msgspec.structs import replace
 
 torch = pytest.importorskip("torch")
 
-from situate.capture import capture, capture_function  # noqa: E402
-from situate.capture.patches.named_devices import NamedDevices  # noqa: E402
 from situate.data.cluster import Cluster  # noqa: E402
 from situate.data.problem import RULES, Problem  # noqa: E402
 from situate.data.update_rule import UpdateRule  # noqa: E402
@@ -23,6 +21,8 @@ from situate.runtime.compile import build_planned, cluster_of  # noqa: E402
 from situate.runtime.model_state.optimizers import default  # noqa: E402
 from situate.runtime.unplaced import Unplaced  # noqa: E402
 from situate.solvers import solve  # noqa: E402
+from situate.torch_capture import capture, capture_function  # noqa: E402
+from situate.torch_capture.patches.named_devices import NamedDevices  # noqa: E402
 from tests.runtime.models import MODELS, entropy  # noqa: E402
 from tests.runtime.steps import TWO, assert_same, state, train  # noqa: E402
 

@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from situate.capture import capture_function
 from situate.errors import SituateError
 from situate.runtime.subject import find_subject
+from situate.torch_capture import capture_function
 
 
 def test_it_is_real_and_its_graph_is_the_one_that_is_planned() -> None:

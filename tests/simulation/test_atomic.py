@@ -26,7 +26,7 @@ from situate.solvers.search import Search
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import devices, fork
 
-DATA = Path(__file__).parent.parent / "data" / "dnn-partitioning"
+DATA = Path(__file__).parent.parent / "instances" / "dnn-partitioning"
 
 
 def latency(problem: Problem, placement: list[int]) -> float:

@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from situate.capture import capture
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.errors import PlanError, SituateError
+from situate.torch_capture import capture
 from situate.writers.accelerate import device_map, map_schedule, moved_modules, write
 from tests.report.handmade import chain, schedule
 from tests.writers.fake_devices import run_on_fake_devices

@@ -25,7 +25,7 @@ from tests.writers.fake_devices import run_on_fake_devices
 torch = pytest.importorskip("torch")
 pytest.importorskip("accelerate")
 
-from situate.capture import capture  # noqa: E402
+from situate.torch_capture import capture  # noqa: E402
 from tests.writers.split_models import MODELS  # noqa: E402
 
 

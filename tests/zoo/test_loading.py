@@ -82,7 +82,7 @@ def test_another_optimizer_is_captured(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_packaged_graph_is_what_would_be_captured():
     torch = pytest.importorskip("torch")
-    from situate.capture import TESTED
+    from situate.torch_capture import TESTED
 
     if torch.__version__.partition("+")[0] != TESTED:
         pytest.skip("another version of torch captures other ops")

@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from situate import zoo
-from situate.capture import INFERENCE, check_installed
-from situate.capture.patches.named_devices import NamedDevices
-from situate.capture.refusals.errors import explained
 from situate.cli.inputs import cluster_missing, model_and_plan, named_cluster
 from situate.cli.terminal import note, working
 from situate.costs.measured import Costs
@@ -27,6 +24,9 @@ from situate.runtime.compile import Built, Prepared, build_planned, prepare
 from situate.runtime.model_state import optimizers
 from situate.runtime.programs.program import capture_program
 from situate.runtime.step import PlacedStep
+from situate.torch_capture import INFERENCE, check_installed
+from situate.torch_capture.patches.named_devices import NamedDevices
+from situate.torch_capture.refusals.errors import explained
 
 if TYPE_CHECKING:
     import torch

@@ -99,7 +99,7 @@ class Graph:
         tensors: data edges; names are unique.
         control: pairs (before, after) of op indices.
         unit: `s` where times are seconds, empty where the format has no unit of time.
-        rules: the rules of execution the source format is scored by (see `situate.data.problem.RULES`).
+        rules: the rules of execution the source format is scored by, one of `situate.RULES`.
         machine: the devices the source file brings, if any.
         source: the format the graph was read from.
         warnings: what to know about the file, a line each.

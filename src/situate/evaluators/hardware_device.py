@@ -12,9 +12,9 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from situate.capture.function import current_directory
 from situate.runtime.processes.allocator import keep_freed_memory
 from situate.runtime.processes.worker import Failed, Hello, Work
+from situate.torch_capture.function import current_directory
 
 FIRST_TO_GO = "1000"
 """Of all processes, Linux ends this one first when memory is short; it writes so into the file."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from situate.errors import ReadError
-from situate.readers import archives
+from situate.files import archives
 
 LIMIT = 2**31 - 1
 """Largest file, unpacked, in bytes: what a protocol buffer may hold."""

@@ -7,7 +7,6 @@ import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from situate.capture import check_installed
 from situate.costs.measured import Costs, MeasuredDevice, MeasuredLink
 from situate.data.cluster import Cluster, Device
 from situate.data.graph import Graph
@@ -17,6 +16,7 @@ from situate.profiling.crew import Crew
 from situate.profiling.in_situ import InSitu, of_each_sort
 from situate.runtime.hardware import RealDevice, check_here, real_devices
 from situate.runtime.subject import Subject, find_subject
+from situate.torch_capture import check_installed
 from situate.version import VERSION
 
 MOST_PROCESSES = 32

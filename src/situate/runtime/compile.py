@@ -7,10 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from situate import zoo
-from situate.capture import INFERENCE
-from situate.capture.build import really_built
-from situate.capture.function import current_directory, find_function
-from situate.capture.patches.named_devices import NamedDevices
 from situate.costs.measured import Costs
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem, find_rules
@@ -25,6 +21,10 @@ from situate.runtime.programs.program import Program, capture_program
 from situate.runtime.step import PlacedStep
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of
+from situate.torch_capture import INFERENCE
+from situate.torch_capture.build import really_built
+from situate.torch_capture.function import current_directory, find_function
+from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.validation import check
 
 if TYPE_CHECKING:

@@ -9,15 +9,15 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from situate.capture.patches.devices import devices_stand
-from situate.capture.patches.named_devices import NamedDevices
-from situate.capture.patches.shared_heads import repeated
-from situate.capture.refusals.errors import explained
-from situate.capture.side_effects.surroundings import Surroundings
 from situate.errors import SituateError
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.processes.threads import threads as using
 from situate.runtime.unplaced import Unplaced, leaves
+from situate.torch_capture.patches.devices import devices_stand
+from situate.torch_capture.patches.named_devices import NamedDevices
+from situate.torch_capture.patches.shared_heads import repeated
+from situate.torch_capture.refusals.errors import explained
+from situate.torch_capture.side_effects.surroundings import Surroundings
 
 if TYPE_CHECKING:
     import torch

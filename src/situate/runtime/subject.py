@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate import zoo
-from situate.capture import INFERENCE, check_installed
-from situate.capture import capture_cache as kept
-from situate.capture.build import Build, really_built
-from situate.capture.cache import keep
-from situate.capture.function import current_directory, find_function
-from situate.capture.patches.named_devices import NamedDevices
 from situate.data.update_rule import update_rule
 from situate.errors import SituateError, nearest
 from situate.runtime.programs.program import Program, capture_program
+from situate.torch_capture import INFERENCE, check_installed
+from situate.torch_capture import capture_cache as kept
+from situate.torch_capture.build import Build, really_built
+from situate.torch_capture.cache import keep
+from situate.torch_capture.function import current_directory, find_function
+from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.zoo.loading import network_key
 from situate.zoo.networks import network
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from situate.capture.build import from_real, set_mode
-from situate.capture.trees import flatten
 from situate.runtime.programs.seeds import kept_generator, seeded
+from situate.torch_capture.build import from_real, set_mode
+from situate.torch_capture.trees import flatten
 
 if TYPE_CHECKING:
     import torch

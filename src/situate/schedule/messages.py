@@ -22,7 +22,7 @@ TOLERANCE = 1e-9
 
 
 class Replay:
-    """One schedule on one problem. Items are ops, then transfers, as in `situate.schedule.items`."""
+    """One schedule on one problem. Items are ops, then transfers, as `schedule.items` has them."""
 
     def __init__(self, schedule: Schedule, problem: Problem) -> None:
         self.schedule, self.problem = schedule, problem

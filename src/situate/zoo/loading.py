@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from situate.capture import capture, check_installed
-from situate.capture.cache import cached
-from situate.capture.function import versions
 from situate.data.graph import Graph
 from situate.data.update_rule import update_rule
 from situate.errors import SituateError
 from situate.files.contents import contents
 from situate.readers import situate_json
+from situate.torch_capture import capture, check_installed
+from situate.torch_capture.cache import cached
+from situate.torch_capture.function import versions
 from situate.zoo.networks import Network, network
 
 GRAPHS = Path(__file__).parent / "graphs"

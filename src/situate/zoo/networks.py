@@ -6,8 +6,8 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from situate.capture import check_installed
 from situate.errors import SituateError, nearest
+from situate.torch_capture import check_installed
 from situate.validation import check
 
 if TYPE_CHECKING:

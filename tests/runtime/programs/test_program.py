@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch")
 
 from torch import Tensor, nn  # noqa: E402
 
-from situate.capture import capture  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
+from situate.torch_capture import capture  # noqa: E402
 from tests.runtime.models import MODELS, Structured, entropy  # noqa: E402
 from tests.runtime.steps import assert_same, program, state, step_of  # noqa: E402
 
@@ -129,7 +129,7 @@ def test_a_step_that_trains_nothing_is_refused() -> None:
 
 
 def test_a_version_that_was_not_tested_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("situate.capture.TESTED", "0.1")
+    monkeypatch.setattr("situate.torch_capture.TESTED", "0.1")
     (warning,) = capture_program(*MODELS["towers"]()).graph.warnings
     assert "tested with 0.1" in warning
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from situate.capture.names import held
 from situate.errors import SituateError
 from situate.runtime.model_state.groups import Groups
 from situate.runtime.model_state.hooks import Hooks
@@ -13,6 +12,7 @@ from situate.runtime.model_state.memory import extent
 from situate.runtime.model_state.state import Entry
 from situate.runtime.programs.program import Program
 from situate.runtime.programs.source import Names
+from situate.torch_capture.names import held
 
 if TYPE_CHECKING:
     import torch

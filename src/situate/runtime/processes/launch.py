@@ -104,6 +104,6 @@ def launched(
 def _path() -> list[str]:
     """Where this process looks for modules, and first for this package if it was found elsewhere.
     Empty means the current directory, which is only looked through where this process does so."""
-    package = str(Path(__file__).parents[2])
+    package = str(Path(__file__).parents[3])
     found = [entry or os.getcwd() for entry in sys.path]
     return found if package in found else [package, *found]

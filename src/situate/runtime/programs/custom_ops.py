@@ -6,9 +6,9 @@ import importlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from situate.capture.custom_ops import overwrites
-from situate.capture.function import current_directory
 from situate.errors import SituateError
+from situate.torch_capture.custom_ops import overwrites
+from situate.torch_capture.function import current_directory
 
 if TYPE_CHECKING:
     from torch import fx

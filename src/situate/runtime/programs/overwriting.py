@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from situate.capture.flow import layout
+from situate.torch_capture.flow import layout
 
 if TYPE_CHECKING:
     from torch import fx

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.capture.flow import Storage
-from situate.capture.names import held
 from situate.runtime.model_state.memory import Place, extent, strides
 from situate.runtime.programs.program import Program
 from situate.runtime.programs.roles import Roles
 from situate.runtime.programs.slots import Crossing, offsets, ran_before
 from situate.runtime.programs.source import DeviceSource, Names
+from situate.torch_capture.flow import Storage
+from situate.torch_capture.names import held
 
 if TYPE_CHECKING:
     import torch

@@ -6,18 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from situate.capture import check_installed, checked
-from situate.capture.build import from_real
-from situate.capture.flow import described_outputs
-from situate.capture.graph import assemble, drafts, to_step
-from situate.capture.names import path
-from situate.capture.patches.named_devices import NamedDevices
-from situate.capture.refusals.errors import explained, quiet
-from situate.capture.step import Step
-from situate.capture.tracing import Trace, joint
 from situate.data.graph import Graph
 from situate.data.update_rule import update_rule
 from situate.runtime.programs.custom_ops import check_functional
+from situate.torch_capture import check_installed, checked
+from situate.torch_capture.build import from_real
+from situate.torch_capture.flow import described_outputs
+from situate.torch_capture.graph import assemble, drafts, to_step
+from situate.torch_capture.names import path
+from situate.torch_capture.patches.named_devices import NamedDevices
+from situate.torch_capture.refusals.errors import explained, quiet
+from situate.torch_capture.step import Step
+from situate.torch_capture.tracing import Trace, joint
 
 if TYPE_CHECKING:
     import torch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from situate.capture.flow import Storage, storages
 from situate.runtime.programs.program import Program
+from situate.torch_capture.flow import Storage, storages
 
 if TYPE_CHECKING:
     from torch import fx

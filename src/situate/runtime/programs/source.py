@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from situate.capture.flow import Storage, base, is_plain_copy
-from situate.capture.names import held
 from situate.runtime.programs.direct import into
 from situate.runtime.programs.kernels import name_of
 from situate.runtime.programs.layouts import is_dense
@@ -25,6 +23,8 @@ from situate.runtime.programs.lines import OUTSIDE, Executed, Line, local_names,
 from situate.runtime.programs.overwriting import in_place
 from situate.runtime.programs.program import Program
 from situate.runtime.programs.roles import Roles
+from situate.torch_capture.flow import Storage, base, is_plain_copy
+from situate.torch_capture.names import held
 
 if TYPE_CHECKING:
     import torch

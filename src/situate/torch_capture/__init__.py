@@ -1,0 +1,114 @@
+"""PyTorch models: a whole training step (forward, backward, update) or inference, captured on fake
+tensors, so that neither memory for the weights nor a GPU is needed."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+
+from situate.data.graph import Graph
+from situate.data.update_rule import OPTIMIZERS, update_rule
+from situate.errors import MissingExtra, SituateError
+from situate.torch_capture import capture_cache as kept
+from situate.torch_capture.build import Build
+from situate.torch_capture.function import current_directory, find_function
+from situate.torch_capture.graph import to_graph
+from situate.torch_capture.patches.named_devices import NamedDevices
+from situate.torch_capture.refusals.errors import explained
+from situate.torch_capture.tracing import trace
+
+__all__ = ["OPTIMIZERS", "TESTED", "capture", "capture_function"]
+
+TESTED = "2.13.0"
+"""The version of PyTorch whose semi-private parts this reader was tested with."""
+
+INFERENCE = ":inference"
+
+
+def capture(
+    build: Build, *, training: bool = True, optimizer: str = "sgd", name: str = "model"
+) -> Graph:
+    """The graph of one step of a PyTorch model.
+
+    Views and aliases are part of the op whose storage they share. A parameter is an op that holds
+    its own bytes and its optimiser's; one op, of the parameter's group, updates it in place.
+
+    Args:
+        build: returns (model, inputs, loss). The step is `loss(model, *inputs)`, which returns
+            one number; where loss is None the model itself returns it, and where it is a module
+            such as `nn.CrossEntropyLoss()` the last input is its target. Inputs by name stand in
+            a dict. All runs on tensors without values.
+        training: forward, backward and update; otherwise what the model returns, without
+            gradients.
+        optimizer: `sgd`, `momentum`, `adam` or `adamw`; its state has the parameter's dtype.
+            `adamw:clip=1.0` shortens gradients to a norm of 1 before, all together.
+        name: what to call the graph.
+
+    Raises:
+        MissingExtra: PyTorch is not installed.
+        SituateError: an unknown optimizer; `build` fails or returns something else; or the step
+            depends on values.
+    """
+    update_rule(optimizer)
+    check_installed()
+    with explained(name, "capturing the step"):
+        traced = trace(build, training, name)
+        return checked(to_graph(traced, name, optimizer), training, traced.named)
+
+
+def capture_function(text: str, *, optimizer: str | None = None, cache: bool = True) -> Graph:
+    """The graph of what `package.module:function` builds; `:inference` behind it leaves backward
+    and update out. Modules of the current directory are found.
+
+    Args:
+        text: names a function without arguments that returns what `capture` takes.
+        optimizer: as in `capture`; `sgd` where it is None.
+        cache: take the graph from disk if nothing it was captured from has changed: the function's
+            module and every other of the current directory that it loads.
+
+    Raises:
+        MissingExtra: PyTorch is not installed.
+        SituateError: no such module or function; otherwise as `capture`.
+    """
+    training = not text.endswith(INFERENCE)
+    if not training and optimizer is not None:
+        raise SituateError(f"{text}: inference has no update: leave the optimizer out")
+    optimizer = optimizer or "sgd"
+    update_rule(optimizer)
+    check_installed()
+    with current_directory():
+        if cache and (graph := kept.find(text, optimizer)):
+            return graph
+        loading = kept.Loading()
+        function, module = find_function(text.removesuffix(INFERENCE))
+        graph = capture(function, training=training, optimizer=optimizer, name=text)
+        if cache:
+            loading.keep(text, optimizer, module, graph)
+        return graph
+
+
+def checked(graph: Graph, training: bool, named: NamedDevices) -> Graph:
+    """A graph that was captured, with what to warn of, as of devices that were named.
+
+    Raises:
+        SituateError: there is nothing to train.
+    """
+    if training and all(op.phase != "update" for op in graph.ops):
+        raise SituateError("the loss depends on no parameter that takes a gradient")
+    return dataclasses.replace(graph, warnings=(*_warnings(), *named.warnings, *graph.warnings))
+
+
+def check_installed(*packages: str) -> None:
+    """Raises MissingExtra for the first of PyTorch and `packages` that is not installed."""
+    for package in ("torch", *packages):
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtra(package, "torch")
+
+
+def _warnings() -> tuple[str, ...]:
+    import torch
+
+    version = torch.__version__.partition("+")[0]
+    if version == TESTED:
+        return ()
+    return (f"captured with torch {version}; tested with {TESTED}: pip install torch=={TESTED}",)

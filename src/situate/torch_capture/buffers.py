@@ -1,0 +1,99 @@
+"""Small state of a module that needs no op of its own: batch-norm statistics and counters."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from situate.torch_capture import names
+from situate.torch_capture.cost import nbytes
+from situate.torch_capture.flow import Flow, Storage
+
+if TYPE_CHECKING:
+    from torch import fx
+
+
+Nodes = tuple["fx.Node", ...]
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A step without the buffers that only one op touches and without ops that only count.
+
+    Attributes:
+        held: by op, the buffers that it holds instead.
+        counters: by op, the ops that count with it, in order.
+    """
+
+    flow: Flow
+    held: dict[fx.Node, Nodes]
+    counters: dict[fx.Node, Nodes]
+
+    def held_bytes(self, op: fx.Node) -> int:
+        """Of all buffers that the op holds."""
+        return sum(nbytes(buffer.meta["val"]) for buffer in self.held.get(op, ()))
+
+
+def fold(step: Flow) -> Folded:
+    """Give small state to the op that it belongs to."""
+    hosts = _hosts(step)
+    held: dict[fx.Node, Nodes] = {}
+    counters: dict[fx.Node, Nodes] = {}
+    for counter, host in hosts.items():
+        counters[host] = (*counters.get(host, ()), counter)
+        held[host] = (*held.get(host, ()), *(buffer for buffer, _ in step.reads[counter]))
+    step = _without(step, hosts)
+    single = _single_users(step)
+    for buffer, op in single.items():
+        held[op] = (*held.get(op, ()), buffer)
+    reads = {
+        op: tuple(storage for storage in storages if storage[0] not in single)
+        for op, storages in step.reads.items()
+    }
+    gone = {names.held(node) for node in single}
+    mutations = {name: new for name, new in step.mutations.items() if name not in gone}
+    return Folded(replace(step, reads=reads, mutations=mutations), held, counters)
+
+
+def is_buffer(node: fx.Node) -> bool:
+    """Whether a node is state that takes no gradient, or a constant."""
+    return node.op == "get_attr" or type(node.meta.get("desc")).__name__ == "BufferAOTInput"
+
+
+def _single_users(step: Flow) -> dict[fx.Node, fx.Node]:
+    """Buffers that one op alone reads, and overwrites if anybody does, with that op."""
+    found = {}
+    for (node, _), ops in step.readers.items():
+        new = step.mutations.get(names.held(node), (ops[0], 0))
+        if is_buffer(node) and len(ops) == 1 and new[0] is ops[0]:
+            found[node] = ops[0]
+    return found
+
+
+def _hosts(step: Flow) -> dict[fx.Node, fx.Node]:
+    """An op that only overwrites buffers with what it makes of buffers goes to the first other op
+    of its module: a kernel of a few bytes, such as batch-norm's count of batches."""
+    counters = dict.fromkeys(op for op in step.ops if _only_counts(op, step))
+    hosts: dict[str | None, fx.Node] = {}
+    for op in step.ops:
+        if op not in counters:
+            hosts.setdefault(names.module(op), op)
+    return {op: hosts[names.module(op)] for op in counters if names.module(op) in hosts}
+
+
+def _without(step: Flow, folded: Collection[fx.Node]) -> Flow:
+    ops = tuple(op for op in step.ops if op not in folded)
+    mutations = {name: new for name, new in step.mutations.items() if new[0] not in folded}
+    return replace(step, ops=ops, mutations=mutations, reads={op: step.reads[op] for op in ops})
+
+
+def _only_counts(op: fx.Node, step: Flow) -> bool:
+    new: Storage = (op, 0)
+    sources = [node for node, _ in step.reads[op]]
+    return (
+        all(is_buffer(node) and len(step.readers[node, 0]) == 1 for node in sources)
+        and new in step.mutations.values()
+        and new not in step.readers
+        and new not in step.results
+    )

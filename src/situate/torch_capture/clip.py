@@ -1,0 +1,141 @@
+"""Gradients clipped together in a captured step, as `torch.nn.utils.clip_grad_norm_` clips them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from situate.data.update_rule import CLIP
+from situate.torch_capture.flow import described_outputs
+from situate.torch_capture.names import path
+from situate.torch_capture.tracing import Trace
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+    from torch._ops import OpOverload
+
+TINY = 1e-6
+"""What PyTorch adds to the norm, so that no gradient is divided by zero."""
+
+
+def clip_gradients(trace: Trace, most: float) -> None:
+    """Let a trace return its gradients g as g · min(1, most / (‖all g‖ + `TINY`)).
+
+    The norm is that of the norms of the gradients, in PyTorch's order, each laid out as its
+    parameter is: so its last bit is that of PyTorch's.
+    """
+    graph = trace.graph
+    output = graph.output_node()
+    with graph.inserting_before(output):
+        gradients = _gradients(trace)
+        if not gradients:
+            return
+        factor = _factor(trace, gradients, most)
+        clipped = {
+            name: _shortened(trace, _module(name), gradient, factor)
+            for name, gradient in gradients.items()
+        }
+    returned: list[tuple[Any, Any]] = []
+    for node, descriptor in described_outputs(graph):
+        name = _parameter(trace, descriptor)
+        if name is None:
+            returned.append((node, descriptor))
+        elif name in clipped:
+            returned.append((clipped.pop(name), descriptor))
+    output.args = (tuple(node for node, _ in returned),)
+    output.meta["desc"] = [descriptor for _, descriptor in returned]
+
+
+def _gradients(trace: Trace) -> dict[str, fx.Node]:
+    """By parameter, in the model's order: the sum over the names it goes by, in its layout."""
+    held = {path(node.meta.get("desc")): node for node in trace.graph.nodes}
+    found: dict[str, fx.Node] = {}
+    for node, descriptor in described_outputs(trace.graph):
+        if name := _parameter(trace, descriptor):
+            before = found.get(name)
+            module = _module(name)
+            found[name] = _call(trace, module, "add.Tensor", before, node) if before else node
+    order = dict.fromkeys(trace.canonical.values())
+    return {
+        name: _laid_out(trace, name, found[name], held[name]) for name in order if name in found
+    }
+
+
+def _parameter(trace: Trace, descriptor: object) -> str | None:
+    """The parameter that an output is the gradient of."""
+    if type(descriptor).__name__ != "GradAOTOutput":
+        return None
+    name = path(descriptor.grad_of)  # type: ignore[attr-defined]
+    return trace.canonical[name] if name in trace.trainable else None
+
+
+def _laid_out(trace: Trace, name: str, gradient: fx.Node, parameter: fx.Node) -> fx.Node:
+    """The gradient as PyTorch keeps it in `.grad`."""
+    import torch
+
+    like: torch.Tensor = parameter.meta["val"]
+    if gradient.meta["val"].stride() == like.stride():
+        return gradient
+    formats = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
+    dimensions = (like.dim(), 4, 5)
+    for layout, dim in zip(formats, dimensions, strict=True):
+        if like.dim() == dim and like.is_contiguous(memory_format=layout):
+            return _call(trace, _module(name), "clone.default", gradient, memory_format=layout)
+    return gradient
+
+
+def _shortened(trace: Trace, module: str, gradient: fx.Node, factor: fx.Node) -> fx.Node:
+    """The product, of the gradient's type also where that has no dimensions either."""
+    found = _call(trace, module, "mul.Tensor", gradient, factor)
+    dtype = gradient.meta["val"].dtype
+    if found.meta["val"].dtype == dtype:
+        return found
+    return _call(trace, module, "_to_copy.default", found, dtype=dtype)
+
+
+def _factor(trace: Trace, gradients: dict[str, fx.Node], most: float) -> fx.Node:
+    """What the gradients are multiplied by."""
+    norms = [
+        _call(trace, _module(name), "linalg_vector_norm.default", gradients[name])
+        for name in _by_type(gradients)
+    ]
+    where = f"{CLIP}{most!r}"
+    stacked = _call(trace, where, "stack.default", norms)
+    norm = _call(trace, where, "linalg_vector_norm.default", stacked)
+    longer = _call(trace, where, "add.Tensor", norm, TINY)
+    inverse = _call(trace, where, "reciprocal.default", longer)
+    factor = _call(trace, where, "mul.Tensor", inverse, most)
+    return _call(trace, where, "clamp.default", factor, None, 1.0)
+
+
+def _by_type(gradients: dict[str, fx.Node]) -> list[str]:
+    """The parameters in the order in which PyTorch takes the norms of their gradients: type by
+    type."""
+    import torch
+    from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
+
+    kinds: list[torch.Tensor | None] = [
+        torch.empty(0, dtype=node.meta["val"].dtype) for node in gradients.values()
+    ]
+    groups = _group_tensors_by_device_and_dtype([kinds], with_indices=True)
+    names = list(gradients)
+    return [names[index] for _, indices in groups.values() for index in indices]
+
+
+def _module(parameter: str) -> str:
+    return f"model.{parameter}".rpartition(".")[0]
+
+
+def _call(trace: Trace, module: str, name: str, *args: Any, **kwargs: Any) -> fx.Node:
+    """A call of an op of ATen, said to come from a module of the step."""
+    import torch
+
+    packet, _, overload = name.partition(".")
+    op: OpOverload = getattr(getattr(torch.ops.aten, packet), overload)
+    node = trace.graph.call_function(op, args, kwargs)
+    values, named = torch.fx.node.map_arg((args, kwargs), lambda given: given.meta["val"])
+    with torch.no_grad():
+        node.meta["val"] = op(*values, **named)
+    node.meta["nn_module_stack"] = {"": (module, "")}
+    node.meta["partitioner_tag"] = "is_backward"
+    return node

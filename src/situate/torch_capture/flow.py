@@ -1,0 +1,187 @@
+"""Which storage every node of a captured graph reads and writes: views are their base's storage."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.names import held, path
+from situate.torch_capture.tracing import Trace
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+
+Storage = tuple["fx.Node", int]
+"""An output of a node that computes, or a placeholder."""
+
+APART = "apart"
+"""Marks, among what is noted of a node, a copy that is no alias of its original."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What flows where in a step, dead code left out.
+
+    Attributes:
+        ops: the nodes that compute, in order.
+        reads: the storages each of them reads, without repetition.
+        results: what the step returns, and what it writes over its inputs.
+        gradients: by parameter, one for each of the names that it goes by.
+        mutations: by buffer, its new value.
+    """
+
+    ops: tuple[fx.Node, ...]
+    reads: dict[fx.Node, tuple[Storage, ...]]
+    results: tuple[Storage, ...]
+    gradients: dict[str, tuple[Storage, ...]]
+    mutations: dict[str, Storage]
+
+    @cached_property
+    def readers(self) -> dict[Storage, list[fx.Node]]:
+        """The nodes that read a storage, in order."""
+        found: dict[Storage, list[fx.Node]] = {}
+        for node in self.ops:
+            for storage in self.reads[node]:
+                found.setdefault(storage, []).append(node)
+        return found
+
+    @cached_property
+    def used(self) -> set[Storage]:
+        """Storages that an op, an update or the caller reads."""
+        gradients = (s for storages in self.gradients.values() for s in storages)
+        return {*self.readers, *self.results, *gradients, *self.mutations.values()}
+
+
+def flow(trace: Trace) -> Flow:
+    """Follow every view, alias and tied parameter of a trace to the storage behind it."""
+    storage = storages(trace)
+    results, gradients, mutations = _outputs(trace, storage)
+    wanted = [*results, *mutations.values(), *(g for gs in gradients.values() for g in gs)]
+    reads: dict[fx.Node, tuple[Storage, ...]] = {}
+    pending = [node for node, _ in wanted]
+    while pending:
+        node = pending.pop()
+        if node.op == "call_function" and node not in reads:
+            inputs = (storage[source] for source in _inputs(node))
+            reads[node] = tuple(dict.fromkeys(inputs))
+            pending.extend(source for source, _ in reads[node])
+    ops = tuple(node for node in trace.graph.nodes if node in reads)
+    return Flow(ops, reads, results, gradients, mutations)
+
+
+def storages(trace: Trace) -> dict[fx.Node, Storage]:
+    """The storage that every node of a trace is in."""
+    storage: dict[fx.Node, Storage] = {}
+    parameters: dict[str, Storage] = {}
+    for node in trace.graph.nodes:
+        storage[node] = (node, 0)
+        if node.op == "placeholder" and (name := trace.canonical.get(held(node))):
+            storage[node] = parameters.setdefault(name, (node, 0))
+        elif node.op == "call_function" and (source := base(node)) is not None:
+            storage[node] = storage[source]
+        elif node.target is operator.getitem:
+            storage[node] = (node.args[0], node.args[1])
+    return storage
+
+
+def base(node: fx.Node) -> Any:
+    """The node whose storage this one shares; None where it has its own."""
+    import torch
+
+    aten = torch.ops.aten
+    source: Any = node.args[0] if node.args else None
+    if node.target is operator.getitem:
+        shares = base(source) is not None
+    elif node.target is aten.clone.default:
+        shares = APART not in node.meta and is_plain_copy(node, source)
+    else:
+        shares = node.target in _undeclared_views() or getattr(node.target, "is_view", False)
+    return source if shares and source in node.all_input_nodes else None
+
+
+def _undeclared_views() -> tuple[Any, ...]:
+    """What shares its source's storage, or may, and says nothing of it in its schema."""
+    import torch
+
+    aten = torch.ops.aten
+    splits = (aten.unsafe_split.Tensor, aten.unsafe_split_with_sizes.default)
+    return (aten._unsafe_view.default, aten.lift_fresh_copy.default, *splits)
+
+
+def keep_apart(trace: Trace) -> None:
+    """Let a step return copies of the state that it overwrites as they were made."""
+    import torch
+
+    outputs = list(described_outputs(trace.graph))
+    names = (path(getattr(descriptor, "mutated_input", None)) for _, descriptor in outputs)
+    overwritten = {trace.canonical.get(name, name) for name in names if name}
+    for node, descriptor in outputs:
+        if type(descriptor).__name__ == "PlainAOTOutput":
+            *aliases, origin = _aliases(node)
+            copies = [alias for alias in aliases if alias.target is torch.ops.aten.clone.default]
+            if copies and trace.canonical.get(held(origin), held(origin)) in overwritten:
+                copies[-1].meta[APART] = True
+
+
+def _aliases(node: fx.Node) -> list[fx.Node]:
+    """The node and all that it is an alias of, to the owner of the storage."""
+    found = [node]
+    while found[-1].op == "call_function" and (source := base(found[-1])) is not None:
+        found.append(source)
+    return found
+
+
+def is_plain_copy(node: fx.Node, source: fx.Node) -> bool:
+    """In a functional graph nobody can tell such a copy from the original; that of a conjugate or
+    negative view is the first to have its numbers in memory."""
+    copy, original = node.meta["val"], source.meta["val"]
+    return layout(copy) == layout(original)
+
+
+def layout(value: torch.Tensor) -> tuple[object, ...]:
+    """How its numbers lie in memory, and whether they are read conjugate or negative."""
+    return value.shape, value.stride(), value.is_conj(), value.is_neg()
+
+
+def _inputs(node: fx.Node) -> list[fx.Node]:
+    """The nodes whose values it reads: batch-norm's backward is handed running statistics too, and
+    looks at them only where it does not train."""
+    import torch
+
+    inputs = node.all_input_nodes
+    if node.target is torch.ops.aten.native_batch_norm_backward.default and node.args[7]:
+        return [source for source in inputs if source not in node.args[3:5]]
+    return inputs
+
+
+def _outputs(
+    trace: Trace, storage: dict[fx.Node, Storage]
+) -> tuple[tuple[Storage, ...], dict[str, tuple[Storage, ...]], dict[str, Storage]]:
+    """Results, new values of inputs among them, gradients by parameter, new values by buffer."""
+    results: list[Storage] = []
+    gradients: dict[str, list[Storage]] = {}
+    mutations: dict[str, Storage] = {}
+    for node, descriptor in described_outputs(trace.graph):
+        match type(descriptor).__name__:
+            case "PlainAOTOutput":
+                results.append(storage[node])
+            case "GradAOTOutput" if (name := path(descriptor.grad_of)) in trace.trainable:
+                gradients.setdefault(trace.canonical[name], []).append(storage[node])
+            case "InputMutationAOTOutput" if name := path(descriptor.mutated_input):
+                mutations[name] = storage[node]
+            case "InputMutationAOTOutput":
+                results.append(storage[node])
+    return tuple(results), {name: tuple(gs) for name, gs in gradients.items()}, mutations
+
+
+def described_outputs(graph: fx.Graph) -> Iterator[tuple[fx.Node, Any]]:
+    """What the graph returns, each with PyTorch's description of what it stands for."""
+    output = graph.output_node()
+    nodes: Any = output.args[0]
+    for node, descriptor in zip(nodes, output.meta["desc"], strict=True):
+        if hasattr(node, "op"):
+            yield node, descriptor

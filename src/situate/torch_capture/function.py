@@ -1,0 +1,75 @@
+"""`package.module:function`: a function of the user's own that builds a model."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from situate.errors import SituateError, nearest
+from situate.torch_capture.build import Build
+from situate.torch_capture.patches.devices import names_stand
+from situate.torch_capture.patches.named_devices import NamedDevices
+from situate.torch_capture.refusals.errors import explained, quiet
+
+
+@contextmanager
+def current_directory() -> Iterator[None]:
+    """Let imports find what lies in the current directory, also those made while building."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
+
+def find_function(text: str) -> tuple[Build, ModuleType]:
+    """The function that `package.module:function` names, and its module.
+
+    Raises:
+        SituateError: no such module or function, or the module fails when it is imported.
+    """
+    module_name, _, name = text.partition(":")
+    if not (name.isidentifier() and all(part.isidentifier() for part in module_name.split("."))):
+        raise SituateError(f"{text!r} must look like package.module:function")
+    module = _imported(module_name, text)
+    function: Any = getattr(module, name, None)
+    if not callable(function):
+        known = [key for key, value in vars(module).items() if callable(value)]
+        what = "is no function" if hasattr(module, name) else "does not exist"
+        raise SituateError(f"{text}: {name!r} {what} in {module_name}{nearest(name, known)}")
+    return function, module
+
+
+def versions(*packages: str) -> str:
+    """Of those that are installed."""
+    found = []
+    for package in packages:
+        try:
+            found.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ", ".join(found)
+
+
+def _imported(name: str, text: str) -> ModuleType:
+    try:
+        with quiet(), names_stand(NamedDevices()):
+            return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        if name == missing or name.startswith(f"{missing}."):
+            raise SituateError(
+                f"{text}: no module {missing!r} here or among the installed ones"
+            ) from None
+        raise SituateError(f"{text}: {name} needs {missing!r}, which is not installed") from None
+    except (Exception, SystemExit):
+        with explained(text, f"importing {name}"):
+            raise

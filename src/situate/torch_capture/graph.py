@@ -1,0 +1,79 @@
+"""From a captured step to situate's graph: its ops in order, and the tensors between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from situate.data.graph import Graph, Tensor
+from situate.data.update_rule import update_rule
+from situate.readers.names import unique
+from situate.torch_capture import buffers
+from situate.torch_capture import custom_ops as brought
+from situate.torch_capture.clip import clip_gradients
+from situate.torch_capture.flow import Flow, Storage, flow, keep_apart
+from situate.torch_capture.ops import computations, sources
+from situate.torch_capture.order import unordered
+from situate.torch_capture.step import Draft, Step
+from situate.torch_capture.tracing import Trace
+from situate.torch_capture.updates import buffer_updates, updates
+
+
+def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:
+    """The graph of a step; one without gradients has no updates."""
+    step = to_step(trace, optimizer)
+    return assemble(name, drafts(step), step.flow)
+
+
+def to_step(trace: Trace, optimizer: str) -> Step:
+    """A trace with what flows in it; it is changed where gradients are clipped, and copies that
+    must stay such are marked."""
+    rule = update_rule(optimizer)
+    if rule.clip is not None:
+        clip_gradients(trace, rule.clip)
+    keep_apart(trace)
+    number = {node: i for i, node in enumerate(trace.graph.nodes)}
+    return Step(trace, buffers.fold(flow(trace)), number, rule.kind)
+
+
+def drafts(step: Step) -> list[Draft]:
+    """What its ops will be made of, in order of execution."""
+    found = [*sources(step), *computations(step), *buffer_updates(step), *updates(step)]
+    return sorted(found, key=lambda draft: draft.place)
+
+
+def assemble(name: str, drafts: list[Draft], step: Flow) -> Graph:
+    """The graph whose ops are the drafts, each joined to those that read what it writes."""
+    op_names = unique([draft.op.name for draft in drafts])
+    consumers: dict[Storage, list[int]] = {}
+    for i, draft in enumerate(drafts):
+        for storage in draft.reads:
+            consumers.setdefault(storage, []).append(i)
+    ops = [msgspec.structs.replace(d.op, name=n) for d, n in zip(drafts, op_names, strict=True)]
+    results = set(step.results)
+    tensors = []
+    for i, draft in enumerate(drafts):
+        for storage, size in draft.writes.items():
+            tensor = Tensor(
+                f"{op_names[i]}:{storage[1]}",
+                i,
+                size,
+                tuple(consumers.get(storage, ())),
+                output=storage in results,
+                resident=draft.op.kind in ("parameter", "buffer"),
+            )
+            tensors.append(tensor)
+    control = tuple(_control(drafts, consumers))
+    warnings = brought.warnings(step.ops)
+    return Graph(name, tuple(ops), tuple(tensors), control, source="pytorch", warnings=warnings)
+
+
+def _control(drafts: list[Draft], consumers: dict[Storage, list[int]]) -> Iterator[tuple[int, int]]:
+    """Every op that reads what another overwrites goes before it."""
+    producer = {storage: i for i, draft in enumerate(drafts) for storage in draft.writes}
+    producers = [[producer[storage] for storage in draft.reads] for draft in drafts]
+    for i, draft in enumerate(drafts):
+        if draft.overwrites is not None:
+            readers = (j for j in consumers.get(draft.overwrites, ()) if j < i)
+            yield from ((reader, i) for reader in unordered(i, readers, producers))

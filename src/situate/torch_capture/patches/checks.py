@@ -1,0 +1,77 @@
+"""Checks of all that is in a tensor, which look at values."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from situate.torch_capture.patches.patched import replaced
+from situate.torch_capture.refusals.lines import inside_package, is_users
+
+ASKS = {"isfinite": True, "isinf": False, "isnan": False}
+"""What is asked of every number of a tensor, and the answer where all of them are finite."""
+
+ANSWER = "_situate_answer"
+"""The attribute of a tensor that is such an answer."""
+
+
+@contextlib.contextmanager
+def tensors_unchecked() -> Iterator[None]:
+    """What `torch._check_tensor_all` asks is taken to hold. transformers asks so whether there are
+    as many placeholders in a text as there are features of images. And numbers are taken to be
+    finite where a library looks whether they are, as its models do to clamp them."""
+    import torch
+
+    tensor: Any = torch.Tensor
+    truth = tensor.__bool__
+
+    def holds(asked: Any) -> bool:
+        known = getattr(asked, ANSWER, None)
+        return bool(truth(asked) if known is None else known)
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(replaced(tensor, "_is_all_true", lambda _: _Holds()))
+        stack.enter_context(replaced(tensor, "__bool__", holds))
+        for name, answer in ASKS.items():
+            for owner in (torch, tensor):
+                asked = _answered(getattr(owner, name), answer)
+                stack.enter_context(replaced(owner, name, asked))
+        for name in ("all", "any"):
+            stack.enter_context(replaced(tensor, name, _passed_on(getattr(tensor, name))))
+        yield
+
+
+def _answered(ask: Callable[..., Any], answer: bool) -> Callable[..., Any]:
+    """The same, and where a library asks the tensor has the answer with it."""
+
+    def call(*given: Any, **named: Any) -> Any:
+        found = ask(*given, **named)
+        filename = sys._getframe(1).f_code.co_filename
+        if inside_package(filename) and is_users(filename):
+            setattr(found, ANSWER, answer)
+        return found
+
+    return call
+
+
+def _passed_on(reduce: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, whose result has the answer that its tensor has."""
+
+    def call(tensor: Any, *given: Any, **named: Any) -> Any:
+        found = reduce(tensor, *given, **named)
+        if (answer := getattr(tensor, ANSWER, None)) is not None:
+            setattr(found, ANSWER, answer)
+        return found
+
+    return call
+
+
+class _Holds:
+    """In place of the tensor that says whether all of another is true."""
+
+    @staticmethod
+    def item() -> bool:
+        """Its value."""
+        return True

@@ -1,0 +1,124 @@
+"""Functions with a gradient of their own (`torch.autograd.Function`), which export would lose:
+while it traces, each call is an operator, whose gradient is the function's."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.patches.patched import replaced
+from situate.torch_capture.refusals.libraries import function_remedy
+from situate.torch_capture.refusals.remedies import Unsupported
+from situate.torch_capture.trees import flatten
+
+if TYPE_CHECKING:
+    import torch
+
+NAMESPACE = "situate_functions"
+"""Of the operators, which the traced step does not have: it has what they consist of."""
+
+FunctionsCalled = Callable[[], contextlib.AbstractContextManager[None]]
+
+
+@contextlib.contextmanager
+def functions_whole(training: bool) -> Iterator[FunctionsCalled]:
+    """Within, operators that stand for functions can be run; within what it yields, each call of a
+    function makes one. Without a backward pass nothing is lost, so none is made."""
+    import torch
+
+    with torch.library._scoped_library(NAMESPACE, "FRAGMENT") as library:
+        yield partial(_functions_are_operators, library) if training else contextlib.nullcontext
+
+
+@contextlib.contextmanager
+def _functions_are_operators(library: torch.library.Library) -> Iterator[None]:
+    import torch
+
+    function, context = torch.autograd.Function, torch.autograd.function.FunctionCtx
+    called = classmethod(partial(_operator, function.apply, library, count()))
+    with replaced(function, "apply", called), replaced(context, "mark_dirty", _refuse_writing):
+        yield
+
+
+def _operator(
+    apply: Any,
+    library: torch.library.Library,
+    numbers: Iterator[int],
+    kind: type,
+    *given: Any,
+    **named: Any,
+) -> Any:
+    """Call a function by way of an operator on the tensors among its arguments."""
+    import torch
+
+    if kind.__name__ == "CheckpointFunction":
+        raise Unsupported("torch.utils.checkpoint: call it with use_reentrant=False")
+    function = partial(apply.__func__, kind, **named)
+    if kind.__module__.partition(".")[0] == "torch":
+        return function(*given)
+    call = _Call(function, kind, given)
+    if not call.tensors:
+        return function(*given)
+    name = f"f{next(numbers)}"
+    arguments = ", ".join(f"Tensor t{k}" for k in range(len(call.tensors)))
+    library.define(f"{name}({arguments}) -> Tensor[]")  # type: ignore[no-untyped-call]
+    library.impl(name, call, "Autograd")  # type: ignore[no-untyped-call]
+    return call.returned(getattr(getattr(torch.ops, NAMESPACE), name)(*call.tensors))
+
+
+class _Call:
+    """A function with all that it is called with but the tensors."""
+
+    def __init__(self, function: Callable[..., Any], kind: type, given: tuple[Any, ...]) -> None:
+        import torch
+
+        self._function = function
+        self._leaves, self._structure = flatten(given)
+        self._is_tensor = [isinstance(leaf, torch.Tensor) for leaf in self._leaves]
+        self.tensors = [leaf for leaf in self._leaves if isinstance(leaf, torch.Tensor)]
+        for leaf in self._leaves:
+            if not isinstance(leaf, (torch.Tensor, *_plain())):
+                raise Unsupported(
+                    f"capture does not see the backward pass of autograd.Function "
+                    f"{kind.__name__!r} where an argument is a {type(leaf).__name__}: "
+                    f"{function_remedy(kind) or 'give it tensors and numbers alone'}"
+                )
+
+    def __call__(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
+        """The tensors that it returns."""
+        import torch
+
+        given = self._structure.unflatten(_filled(self._leaves, self._is_tensor, tensors))
+        self._found, self._returned = flatten(self._function(*given))
+        self._out = [isinstance(leaf, torch.Tensor) for leaf in self._found]
+        return [leaf for leaf in self._found if isinstance(leaf, torch.Tensor)]
+
+    def returned(self, tensors: Sequence[torch.Tensor]) -> Any:
+        """What it returns, with these tensors in it."""
+        return self._returned.unflatten(_filled(self._found, self._out, tensors))
+
+
+def _plain() -> tuple[type, ...]:
+    """Types of arguments that hold no tensor."""
+    import torch
+
+    numbers = (type(None), bool, int, float, complex, str, bytes, slice, enum.Enum)
+    return (*numbers, torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size)
+
+
+def _filled(
+    leaves: Sequence[Any], is_tensor: Sequence[bool], tensors: Sequence[torch.Tensor]
+) -> list[Any]:
+    left = iter(tensors)
+    return [next(left) if t else leaf for leaf, t in zip(leaves, is_tensor, strict=True)]
+
+
+def _refuse_writing(*_: Any) -> Any:
+    raise Unsupported(
+        "capture does not see what an autograd.Function writes over its inputs (ctx.mark_dirty): "
+        "return a new tensor instead"
+    )

@@ -1,0 +1,34 @@
+"""Masks of transformers, which makes some only while a model is exported: it does without where
+nothing is padded and the model runs, and some models cannot take them."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+from situate.torch_capture.patches.patched import replaced
+
+MASKING = "transformers.masking_utils"
+EXPORTS, TRACED = "is_torchdynamo_exporting", "is_tracing"
+
+
+@contextlib.contextmanager
+def masks_as_run() -> Iterator[None]:
+    """Let it make the masks of a model that runs. Of a mask whose values capture does not know it
+    makes one all the same."""
+    masking = sys.modules.get(MASKING)
+    with contextlib.ExitStack() as stack:
+        if hasattr(masking, EXPORTS):
+            stack.enter_context(replaced(masking, EXPORTS, lambda: False))
+        if hasattr(masking, TRACED):
+            traced = getattr(masking, TRACED)
+            stack.enter_context(
+                replaced(masking, TRACED, lambda *of: _unknown(*of) and traced(*of))
+            )
+        yield
+
+
+def _unknown(mask: object = None) -> bool:
+    """Whether the values of a mask are not known; of none there are none to know."""
+    return getattr(mask, "constant", None) is None

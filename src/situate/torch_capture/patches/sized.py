@@ -1,0 +1,178 @@
+"""Tensors whose size values decide, where a program makes those values of numbers of its own."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.patches.constants import FILLING, LARGEST
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+
+NAME = "sized_by_values_{}"
+COMPOSITE = frozenset(
+    f"aten.{name}"
+    for name in ("argwhere", "nonzero_numpy", "repeat_interleave.self_Tensor", "where")
+)
+"""Operators that call such ones."""
+
+UNKNOWN = object()
+
+
+def fold_sized(module: fx.GraphModule, constants: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """Put tensors in the place of the calls that make them, such as `nonzero`, where all that they
+    are made of is known: traced again, they would have no known size.
+
+    Args:
+        module: an exported step, changed in place.
+        constants: by name, the tensors that the step reads and that are no state of the model.
+
+    Returns:
+        What was put in, by name.
+    """
+    folded: dict[str, torch.Tensor] = {}
+    if any(_is_sized(node) for node in module.graph.nodes):
+        known = _Known(constants)
+        for node in [*module.graph.nodes]:
+            known.narrow(node)
+            value = known.compute(node)
+            if _is_made(node) and value is not UNKNOWN:
+                name = NAME.format(len(folded))
+                folded[name] = value.clone()
+                known.put(_replace(module, node, name, folded[name]), value)
+        _erase_calls(module)
+    return folded
+
+
+def _is_sized(node: fx.Node) -> bool:
+    """Whether values decide on the size of what a node makes."""
+    import torch
+
+    target = node.target
+    return isinstance(target, torch._ops.OpOverload) and (
+        torch.Tag.dynamic_output_shape in target.tags
+        or str(target).removesuffix(".default") in COMPOSITE
+    )
+
+
+def _is_made(node: fx.Node) -> bool:
+    """Whether it is such a tensor: of calls that make several, each that is taken of them."""
+    if node.target is operator.getitem:
+        return _is_sized(node.all_input_nodes[0])
+    return _is_sized(node) and not any(user.target is operator.getitem for user in node.users)
+
+
+def _replace(module: fx.GraphModule, node: fx.Node, name: str, value: torch.Tensor) -> fx.Node:
+    from torch.ops import aten
+
+    module.register_buffer(name, value)
+    with module.graph.inserting_before(node):
+        read = module.graph.get_attr(name)
+        copy = module.graph.call_function(aten.lift_fresh_copy.default, (read,))
+    node.replace_all_uses_with(copy, propagate_meta=True)
+    return copy
+
+
+def _erase_calls(module: fx.GraphModule) -> None:
+    for node in reversed(module.graph.nodes):
+        if not node.users and (_is_made(node) or _is_sized(node)):
+            module.graph.erase_node(node)
+
+
+class _Known:
+    """What nodes compute of constants alone, node by node in the order of the graph."""
+
+    def __init__(self, constants: Mapping[str, Any]) -> None:
+        self._constants = constants
+        self._values: dict[fx.Node, Any] = {}
+        self._overwritten: set[int] = set()  # storages that something unknown was written to
+
+    def put(self, node: fx.Node, value: torch.Tensor) -> None:
+        """Know the value of a node that was put in."""
+        self._values[node] = value
+
+    def compute(self, node: fx.Node) -> Any:
+        """The value of a node; `UNKNOWN` if it is not known."""
+        value = self._values[node] = self._computed(node)
+        return value
+
+    def narrow(self, node: fx.Node) -> None:
+        """Let a part of a tensor that begins at a known number begin at that number."""
+        from torch import fx
+        from torch.ops import aten
+
+        if node.target is aten.narrow.Tensor:
+            tensor, axis, begin, length = node.args
+            if isinstance(begin, fx.Node) and self._is_known(begin):
+                node.target = aten.narrow.default
+                node.args = (tensor, axis, int(self._values[begin]), length)
+
+    def _computed(self, node: fx.Node) -> Any:
+        from torch.fx.node import map_arg
+
+        if node.op == "get_attr":
+            return _copied(self._constants.get(str(node.target)))
+        filled = _is_filled(node)
+        known = filled or all(map(self._is_known, node.all_input_nodes))
+        if not known or not _is_computed(node):
+            self._overwrite(node)
+            return UNKNOWN
+        values = _like if filled else self._values.__getitem__
+        args, kwargs = map_arg((node.args, node.kwargs), values)
+        return node.target(*args, **kwargs)  # type: ignore[operator]
+
+    def _overwrite(self, node: fx.Node) -> None:
+        """Forget what a node writes to, and what shares memory with that."""
+        schema = getattr(node.target, "_schema", None)
+        if schema and schema.is_mutable:
+            given = (self._values.get(each) for each in node.all_input_nodes)
+            self._overwritten |= {each for value in given for each in _storages(value)}
+
+    def _is_known(self, node: fx.Node) -> bool:
+        value = self._values[node]
+        return value is not UNKNOWN and not self._overwritten.intersection(_storages(value))
+
+
+def _copied(value: Any) -> Any:
+    """A tensor to write to. Those of a model that is built without memory hold nothing."""
+    import torch
+
+    return value.clone() if type(value) is torch.Tensor else UNKNOWN
+
+
+def _storages(value: Any) -> Iterator[int]:
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    for leaf in tree_leaves(value):
+        if isinstance(leaf, torch.Tensor):
+            yield leaf.untyped_storage()._cdata
+
+
+def _is_filled(node: fx.Node) -> bool:
+    """Whether it fills a tensor, of the kind or the size of those that it is given."""
+    return getattr(node.target, "_opname", None) in FILLING
+
+
+def _like(node: fx.Node) -> torch.Tensor:
+    """A tensor of the same kind and size, whatever is in it."""
+    import torch
+
+    value = node.meta["val"]
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+
+
+def _is_computed(node: fx.Node) -> bool:
+    """Whether a call gives the same whenever it is made, and not more than is kept."""
+    import torch
+
+    if node.target is operator.getitem:
+        return True
+    if not isinstance(node.target, torch._ops.OpOverload) or "empty" in node.target._opname:
+        return False
+    sizes = getattr(node.meta.get("val"), "shape", ())
+    chance = torch.Tag.nondeterministic_seeded in node.target.tags
+    return not chance and torch.Size(sizes).numel() <= LARGEST

@@ -1,0 +1,86 @@
+"""Casts and moves of a module whose parameters are fake tensors."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.patches.patched import replaced
+from situate.torch_capture.refusals.remedies import Unsupported
+
+if TYPE_CHECKING:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+CASTS = (
+    "the step casts or moves a module, {} of which is {} and would be {}: do it once where the "
+    "model is built, or cast in the step what is computed of the parameter (as weight.float())"
+)
+
+
+@contextlib.contextmanager
+def modules_convertible(mode: FakeTensorMode) -> Iterator[None]:
+    """Let `model.to(...)` and its like work on fake parameters. PyTorch exchanges such tensors,
+    which it refuses for one that anything else knows of: a view, or a memory of values. Without
+    values there is nothing to share between processes."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    swap: Any = torch.utils.swap_tensors
+    share: Any = torch.Tensor.share_memory_
+
+    def put(old: Any, new: Any) -> None:
+        if not (isinstance(old, FakeTensor) and isinstance(new, FakeTensor)):
+            swap(old, new)
+        elif torch._has_compatible_shallow_copy_type(old, new):
+            _put(old, new, mode)
+        else:
+            _forget((old, new), mode)
+            swap(old, new)
+
+    def shared(tensor: Any) -> Any:
+        return tensor if isinstance(tensor, FakeTensor) else share(tensor)
+
+    with (
+        replaced(torch.utils, "swap_tensors", put),
+        replaced(torch.Tensor, "share_memory_", shared),
+    ):
+        yield
+
+
+def _put(old: Any, new: Any, mode: FakeTensorMode) -> None:
+    """What `new` is, and what is known of its values, in the place of `old`, as on real tensors."""
+    known = new.constant
+    old.data = new
+    if known is not None:
+        old.constant = known
+        mode.fake_tensor_converter.add_constant_storage_mapping(old)
+
+
+def _forget(tensors: tuple[Any, ...], mode: FakeTensorMode) -> None:
+    """Leave no weak reference to them, with which PyTorch exchanges none."""
+    converter = mode.fake_tensor_converter
+    converter.tensor_memo.clear()
+    for constant in [tensor.constant for tensor in tensors if tensor.constant is not None]:
+        converter.invalidate_constant_aliases(constant)
+
+
+@contextlib.contextmanager
+def modules_stay_as_built() -> Iterator[None]:
+    """Refuse a cast of a module in the step, but for one that changes nothing: it would be another
+    step from the second on."""
+    import torch
+
+    def apply(module: Any, change: Any, recurse: bool = True) -> Any:
+        for part in module.modules() if recurse else (module,):
+            for name, held in (*part._parameters.items(), *part._buffers.items()):
+                if held is not None and (made := change(held)) is not held:
+                    raise Unsupported(CASTS.format(name, _described(held), _described(made)))
+        return module
+
+    with replaced(torch.nn.Module, "_apply", apply):
+        yield
+
+
+def _described(tensor: Any) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} on {tensor.device}"

@@ -1,0 +1,61 @@
+"""What goes wrong while a model is captured, in one line that names the line at fault."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import warnings
+from collections.abc import Iterator
+
+from situate.errors import SituateError
+from situate.torch_capture.refusals.libraries import mask_remedy, not_ours
+from situate.torch_capture.refusals.lines import user_frame, user_line
+from situate.torch_capture.refusals.remedies import Unsupported, first_line, remedy
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep PyTorch's and transformers' warnings and log lines off the user's screen."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+@contextlib.contextmanager
+def explained(
+    name: str, doing: str, called: str = "the step is loss(model, *inputs)"
+) -> Iterator[None]:
+    """Turn whatever is raised inside into one line: graph name, what was being done, where, why;
+    after a call with wrong arguments also what is `called` how.
+
+    Raises:
+        SituateError: in place of any other exception.
+    """
+    handled = sys.exception()
+    try:
+        yield
+    except SituateError as error:
+        if type(error) is SituateError and str(error).startswith(f"{name}: "):
+            raise
+        raise SituateError(f"{name}: {error}") from None
+    except (Exception, SystemExit) as error:
+        reason = remedy(error, handled) or _said(error) + f" ({called})" * _is_call(error)
+        raise SituateError(f"{name}: {doing}: {user_line(error)}{reason}") from None
+
+
+def _said(error: BaseException) -> str:
+    line, frame = first_line(error), user_frame(error)
+    if isinstance(error, Unsupported):
+        return line + not_ours(frame, line)
+    kind = type(error).__name__
+    return (f"{kind}: {line}" if line else kind) + mask_remedy(frame)
+
+
+def _is_call(error: BaseException) -> bool:
+    return isinstance(error, TypeError) and "argument" in str(error)

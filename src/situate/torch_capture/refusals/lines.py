@@ -1,0 +1,80 @@
+"""Lines of the program that is captured, among those of PyTorch, Python and situate."""
+
+from __future__ import annotations
+
+import dis
+import re
+import sys
+import sysconfig
+import traceback
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+SITUATE = tuple(str(Path(__file__).parents[2] / folder) for folder in ("torch_capture", "runtime"))
+
+_ORIGINAL = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
+"""A line of the traceback that a graph keeps of the program it was made of."""
+
+
+def user_line(error: BaseException) -> str:
+    """`file.py:12: ` of the innermost line outside PyTorch, Python and situate; empty if none."""
+    frame = user_frame(error)
+    return _written(frame.filename, frame.lineno) if frame else user_line_in(str(error))
+
+
+def user_line_in(text: str) -> str:
+    """The same of a traceback as text, of which what is called by situate counts."""
+    for match in reversed([*_ORIGINAL.finditer(text)]):
+        if match["file"].startswith(SITUATE):
+            break
+        if is_users(match["file"]):
+            return _written(match["file"], int(match["line"]))
+    return ""
+
+
+def user_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """The innermost frame outside PyTorch, Python and situate."""
+    frames: Iterable[traceback.FrameSummary] = reversed(traceback.extract_tb(error.__traceback__))
+    return next((frame for frame in frames if is_users(frame.filename)), None)
+
+
+def is_raised_by_user(error: BaseException) -> bool:
+    """Whether a `raise` or `assert` outside PyTorch, Python and situate raised it."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    if at is None or not is_users(at.tb_frame.f_code.co_filename):
+        return False
+    return at.tb_frame.f_code.co_code[at.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+
+
+def is_users(filename: str) -> bool:
+    """Whether it is no file of PyTorch, Python or situate."""
+    torch = str(getattr(sys.modules.get("torch"), "__file__", None) or "torch/__init__.py")
+    stdlib = sysconfig.get_paths()["stdlib"]
+    inside_stdlib = filename.startswith(stdlib) and "site-packages" not in filename
+    foreign = filename.startswith((str(Path(torch).parent), *SITUATE, "<"))
+    return not (foreign or inside_stdlib)
+
+
+def inside_package(filename: str) -> str:
+    """The path of a file in what is installed, such as `timm/layers/norm.py`; empty if it is not
+    there."""
+    path = filename.replace("\\", "/")
+    _, found, inside = path.rpartition("/site-packages/")
+    folders = (folder.replace("\\", "/").rstrip("/") + "/" for folder in sys.path if folder)
+    beside = (path.removeprefix(f) for f in folders if path.startswith(f) and _installs(f))
+    return inside if found else next(beside, "")
+
+
+@cache
+def _installs(folder: str) -> bool:
+    """Whether packages were installed into a folder, as by `pip install --target`."""
+    return any(Path(folder).glob("*.dist-info"))
+
+
+def _written(filename: str, line: int | None) -> str:
+    path = Path(filename)
+    here = str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else filename
+    return f"{inside_package(filename) or here}:{line}: "

@@ -1,0 +1,213 @@
+"""What is known of errors that PyTorch raises while a step is captured, and how to avoid them."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Iterator, Sequence
+
+from situate.torch_capture.refusals.libraries import library_remedy
+from situate.torch_capture.refusals.lines import is_raised_by_user, is_users, user_frame, user_line
+
+
+class Unsupported(Exception):
+    """What capture cannot do; its text says why, and what to do instead."""
+
+
+VALUES = (
+    "what happens here depends on the values of a tensor, which capture does not know: use "
+    "torch.where, or decide it outside the model"
+)
+SHAPES = (
+    "a size or number here depends on the values of a tensor, which capture does not know: use a "
+    "mask or a fixed size"
+)
+TAKEN = (
+    "values are taken out of a tensor here (for NumPy, text or memory addresses), which capture "
+    "does not know: compute with torch, or do it outside the step"
+)
+MASK = (
+    "PyTorch looks here whether a mask is causal, and capture knows only masks that the step makes "
+    "itself: say so by is_causal= (tgt_is_causal= of a decoder, src_is_causal= and tgt_is_causal= "
+    "of nn.Transformer)"
+)
+DEVICE = (
+    "this asks for what only another device than the CPU has, on which steps are captured, "
+    "wherever they are to run: leave it out, or do it only where x.device.type of an input is "
+    "that device's"
+)
+GENERATOR = (
+    "this draws from a torch.Generator of another device than the CPU, on which models are built "
+    "and steps captured: leave the generator's device out"
+)
+GRADIENTS = (
+    "the step asks for gradients itself (torch.autograd.grad or torch.func.grad, as a gradient "
+    "penalty does), which is not captured: leave them out of the model and the loss"
+)
+DATA = (
+    "the step reads a tensor's .data or asks for gradients itself (torch.autograd.grad), which is "
+    "not captured: for .data write .detach(), with torch.no_grad() around what changes it; leave "
+    "gradients out of the model and the loss"
+)
+OUTSIDE = (
+    "it reads a tensor that neither the model holds nor the inputs have: register it as a buffer "
+    "of the model, or give it as an input"
+)
+BRANCHES = (
+    "the step calls an operator that takes functions (torch.cond and its like), which is not "
+    "captured: use torch.where, or decide it outside the model"
+)
+KEPT = (
+    "a module keeps a tensor that is computed from its parameters, so it cannot be copied: use "
+    "torch.nn.utils.parametrizations in place of torch.nn.utils.weight_norm and its like"
+)
+COPIED = (
+    "a module or tensor is copied here (copy.deepcopy), which is not captured: copy a module "
+    "where the model is built, and a tensor by .clone()"
+)
+SAVED = (
+    "a tensor or module is written down here (torch.save, pickle), which is not captured: do it "
+    "outside the step"
+)
+SPARSE = "a sparse tensor is made here, which is not planned for: compute with dense tensors"
+NESTED = (
+    "a nested tensor is made here, which is not captured: pad its parts to one length, with a mask"
+)
+SCRIPT = (
+    "this compiles by torch.jit (script or trace), which is not captured: call what it compiles"
+)
+SUBCLASS = (
+    "a tensor is made one of another class here (as_subclass and its like), which is not "
+    "captured: use plain tensors"
+)
+THREADS = (
+    "the step computes in a thread of its own, which is not captured: call what it does one after "
+    "the other, and the plan says what runs at once"
+)
+COMMUNICATION = (
+    "the step communicates with other processes (torch.distributed), which is not captured: leave "
+    "it out, and the plan says what runs where"
+)
+OVERWRITTEN = (
+    "the step writes in place over a tensor that its gradient needs: use what makes a new tensor "
+    "there, as y = y + 1 in place of y += 1"
+)
+UNTRACED = (
+    "PyTorch cannot follow what happens here without values: compute it with plain operations on "
+    "tensors, or do it outside the step"
+)
+
+SELECTED = (
+    "a gradient has a size that depends on the values of a tensor, as where the step sets what a "
+    "mask selects (x[mask] = y): use torch.where, or in a model of transformers that masks sound "
+    "by chance apply_spec_augment=False"
+)
+
+_KINDS = {
+    "DataDependentOutputException": VALUES,
+    "DynamicOutputShapeException": SHAPES,
+    "GuardOnDataDependentSymNode": VALUES,
+    "PendingUnbackedSymbolNotFound": SHAPES,
+    "UserError": VALUES,
+}
+_PHRASES = {
+    "got FakeTensor": SHAPES,
+    "SymIntArrayRef expected": SHAPES,
+    "ignore_fresh_unbacked_symbols": BRANCHES,
+    "unbacked": SHAPES,
+    "Unexpected fake buffer": OUTSIDE,
+    "Please convert all Tensors to FakeTensors": OUTSIDE,
+    "doesn't match mode": DATA,
+    "view functorch tensor": GRADIENTS,
+    "'Tensor' object has no attribute 'constant'": GRADIENTS,
+    ".numpy() is not supported for tensor subclasses": TAKEN,
+    "FakeTensor.__format__": TAKEN,
+    "Cannot access data pointer": TAKEN,
+    "Not available for 'meta' device type": TAKEN,
+    "its data is not allocated yet": TAKEN,
+    "Cannot get CUDA generator": GENERATOR,
+    "not linked with support for": DEVICE,
+    "Torch not compiled with": DEVICE,
+    "accelerator device when none is available": DEVICE,
+    "CUDA support": DEVICE,
+    "without ATen_cuda library": DEVICE,
+    "Tried to instantiate dummy base class": DEVICE,
+    "without MPS backend": DEVICE,
+    "has no attribute '_cuda_": DEVICE,
+    "SparseTensorImpl": SPARSE,
+    "layout_impl is only implemented": SPARSE,
+    "Creating a new Tensor subclass": SUBCLASS,
+    "_nested_tensor": NESTED,
+    "modified by an inplace operation": OVERWRITTEN,
+    "Can't pickle": SAVED,
+}
+_PLACES = (
+    ("/torch/nested/", NESTED),
+    ("/torch/jit/", SCRIPT),
+    ("/torch/_higher_order_ops/", BRANCHES),
+    ("/torch/distributed/", COMMUNICATION),
+)
+_INTERNAL = re.compile(
+    r"Fake|Functional(Tensor|ize)|[Pp]rox(y|ies)|functorch|Sym(Int|Bool|Float|Node)|\b[us]\d+\b"
+    r"|\b(aten|prims)(::|\.)|torch/|torch\._|\.(cpp|h):\d|https?://|meta device|[Dd]ynamo|\bfx\b"
+)
+
+
+def remedy(error: BaseException, handled: BaseException | None = None) -> str:
+    """What is known of such an error, and how to avoid it; empty for an error of the program's.
+
+    Args:
+        handled: the error that the caller was handling when the work began, which is no cause.
+    """
+    for each in _chain(error, handled):
+        if found := _known(each):
+            return _of_library(each) * (found in (VALUES, SHAPES, TAKEN)) or found
+    own = isinstance(error, Unsupported) or is_raised_by_user(error)
+    return "" if own or not _INTERNAL.search(first_line(error)) else UNTRACED
+
+
+def _of_library(error: BaseException) -> str:
+    frame = user_frame(error)
+    return library_remedy(frame) if frame else ""
+
+
+def _chain(error: BaseException, handled: BaseException | None) -> Iterator[BaseException]:
+    """The error and those that it was raised for, down to one that was handled before."""
+    found: BaseException | None = error
+    for _ in range(20):
+        if found is None or found is handled:
+            return
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def _known(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    if any(frame.name == "_detect_is_causal_mask" for frame in frames):
+        return MASK
+    for kind in type(error).__mro__:
+        if kind.__name__ in _KINDS:
+            found = _KINDS[kind.__name__]
+            return found if found != SHAPES or user_line(error) else SELECTED
+    if is_raised_by_user(error):
+        return ""
+    if "support the deepcopy protocol" in str(error):
+        return COPIED if user_frame(error) else KEPT
+    if isinstance(error, KeyError) and error.args == ("val",) and not user_frame(error):
+        return BRANCHES  # a node of a graph that is called has no value
+    said = next((text for phrase, text in _PHRASES.items() if phrase in str(error)), "")
+    if said == TAKEN and any(frame.name == "__deepcopy__" for frame in frames):
+        return COPIED
+    return _by_place(frames) or said
+
+
+def _by_place(frames: Sequence[traceback.FrameSummary]) -> str:
+    """What is known of the part of PyTorch that the program called last."""
+    last = max((i for i, frame in enumerate(frames) if is_users(frame.filename)), default=None)
+    called = [] if last is None else [frame.filename for frame in frames[last + 1 :]]
+    return next((text for part, text in _PLACES if any(part in name for name in called)), "")
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in which a tensor without values is a tensor."""
+    return str(error).strip().partition("\n")[0].replace("FakeTensor", "Tensor")

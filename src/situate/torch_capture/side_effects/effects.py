@@ -1,0 +1,177 @@
+"""Steps that do, beside computing, what a captured graph does not, and steps that compute something
+else when they are called again."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from situate.errors import SituateError
+from situate.torch_capture.refusals.remedies import Unsupported
+from situate.torch_capture.side_effects.assigned import Assigned
+from situate.torch_capture.side_effects.chance import (
+    ENDS,
+    State,
+    numbers_of_python,
+    put_back,
+    uniform_numbers,
+)
+from situate.torch_capture.side_effects.numbering import Run
+from situate.torch_capture.side_effects.runs import Failed, Outcome, Runs
+from situate.torch_capture.side_effects.sharing import check_apart
+from situate.torch_capture.side_effects.surroundings import Surroundings
+
+if TYPE_CHECKING:
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+AGAIN = "the step computes something else here when it is called again"
+STATE = (
+    "{again}, because of what it keeps in {places}: a placed step does what was captured, so keep "
+    "it in a buffer of the model, or give it as an input"
+)
+NUMBER = (
+    "{again}, because of a number that Python gives it, such as the time: make it outside of the "
+    "step, and give it as an input or a buffer of the model"
+)
+DRAWN = (
+    "the step draws a number by {module}, not by torch: it would be the same in every placed step; "
+    "draw it by torch, or outside of the step and give it as an input, or leave it out, as "
+    "apply_spec_augment=False does in a model of transformers that masks sound by chance"
+)
+KEPT = (
+    "the step keeps a tensor in {place}, where a placed step would leave none: return it from the "
+    "model, keep it in a buffer of the model, or leave it out"
+)
+
+
+def check_effects(
+    step: torch.nn.Module,
+    tensors: Sequence[torch.Tensor],
+    surroundings: Surroundings,
+    training: bool,
+    mode: FakeTensorMode,
+) -> None:
+    """Run the step twice on fake tensors and compare what it computes.
+
+    Args:
+        surroundings: the objects that it may change. They are then as they were before.
+
+    Raises:
+        Unsupported: with a line of the step's, where it does what a placed step would not.
+        SituateError: the same, where no line is known.
+    """
+    while True:
+        try:
+            _Checks(Runs(step, tensors, training, mode), surroundings).check()
+        except Assigned:
+            continue
+        else:
+            return
+        finally:
+            surroundings.restore()
+
+
+@contextlib.contextmanager
+def surroundings_kept(model: torch.nn.Module, call: Callable[..., Any]) -> Iterator[Surroundings]:
+    """What a step reaches and changes, which is as it was in the end; so are the random numbers of
+    Python and NumPy.
+
+    Args:
+        call: what the step calls.
+    """
+    surroundings, states = Surroundings(model=model, loss=call), numbers_of_python()
+    try:
+        yield surroundings
+    finally:
+        surroundings.restore()
+        put_back(states)
+
+
+class _Checks:
+    """Of a step that is run on fake tensors."""
+
+    def __init__(self, runs: Runs, surroundings: Surroundings) -> None:
+        self._runs, self._surroundings = runs, surroundings
+
+    def check(self) -> None:
+        """See `check_effects`. A step that fails is left to be captured, which says why."""
+        states, first = [numbers_of_python()], Run()
+        try:
+            outcome = self._runs.run(first)
+        except Failed:
+            return
+        states.append(numbers_of_python())
+        check_apart(self._runs.state, self._runs.changed)
+        self._check_kept()
+        again = self._again(Run())
+        states.append(numbers_of_python())
+        self._check_drawn(outcome, *states)
+        if again != outcome:
+            self._refuse(first)
+
+    def _again(self, run: Run) -> Outcome:
+        try:
+            return self._runs.run(run)
+        except Failed as failed:
+            cause = failed.__cause__
+            assert cause is not None
+            raise Unsupported(self._why()).with_traceback(cause.__traceback__) from None
+
+    def _check_kept(self) -> None:
+        """Refuse tensors of the step in objects that are not the model's."""
+        values, changed = self._runs.values, self._runs.changed
+        for place, tensors in self._surroundings.kept().items():
+            outside = place.partition(".")[0] != "model"
+            if outside and any(values.varies(tensor, changed) for tensor in tensors):
+                raise SituateError(KEPT.format(place=repr(place)))
+
+    def _draws_idly(self, outcome: Outcome) -> bool:
+        """Whether Python's numbers decide nothing, as a chance to skip a layer that is not trained:
+        the step draws uniform ones alone, and computes the same at both ends."""
+        states = numbers_of_python()
+        for share in ENDS:
+            with uniform_numbers(share):
+                try:
+                    if self._runs.run(Run()) != outcome:
+                        return False
+                except Failed:
+                    return False
+        return numbers_of_python() == states
+
+    def _check_drawn(self, outcome: Outcome, *states: dict[str, State]) -> None:
+        """Refuse numbers of Python that are others in every run, but for those that decide
+        nothing."""
+        before, between, after = states
+        drawn = [m for m in after if before.get(m) != between.get(m) != after[m]]
+        for module in drawn:
+            if not self._draws_idly(outcome):
+                start = numbers_of_python()[module]
+
+                def look(_: str, module: str = module, start: State = start) -> None:
+                    if numbers_of_python()[module] != start:
+                        raise Unsupported(DRAWN.format(module=module))
+
+                self._again(Run(look=look))
+                raise SituateError(DRAWN.format(module=module))
+
+    def _refuse(self, first: Run) -> None:
+        """Name the line at which it begins to compute something else."""
+
+        def look(number: str) -> None:
+            if number not in first.seen:
+                raise Unsupported(self._why())
+
+        self._again(Run(look=look))
+        raise SituateError(self._why().replace(" here ", " "))
+
+    def _why(self) -> str:
+        import torch
+
+        own = vars(torch.nn.Module())
+        changed = self._surroundings.changed()
+        places = [repr(place) for place in changed if place.rpartition(".")[2] not in own]
+        if not places:
+            return NUMBER.format(again=AGAIN)
+        return STATE.format(again=AGAIN, places=", ".join(places[:3]))

@@ -1,0 +1,243 @@
+"""Value numbers of a step that runs on fake tensors: equal numbers are computed alike.
+
+Global value numbering (Alpern, Wegman and Zadeck 1988) of what storages hold: a view has the number
+of its storage, a write gives the storage a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.refusals.remedies import Unsupported
+from situate.torch_capture.side_effects.storages import (
+    content,
+    digest,
+    geometry,
+    is_fake,
+    key,
+    leaves,
+    storages,
+    tensors_in,
+)
+
+if TYPE_CHECKING:
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+GENERATOR = (
+    "the step draws from a torch.Generator of its own, which is not captured: leave generator= "
+    "out, and give a seed to what runs the step"
+)
+STRANGER = (
+    "the step writes over a tensor that is neither its input nor a parameter or buffer of the "
+    "model: register it as a buffer of the model, or write into a clone"
+)
+
+
+@dataclass
+class Held:
+    """What a storage holds.
+
+    Attributes:
+        number: of the value.
+        depends: names of the state that it is made of; None where it is made of inputs or chance.
+        stranger: it was there before the steps, and is neither input nor state.
+        real: it has values, which others may change.
+        written: this run has written over it.
+        storages: kept by their keys, so that no other has the same.
+    """
+
+    number: str
+    depends: frozenset[str] | None
+    stranger: bool = False
+    real: bool = False
+    written: bool = False
+    storages: dict[int, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Run:
+    """The numbers that one run of the step came by.
+
+    Attributes:
+        seen: of all that it computed.
+        draws: how many random numbers it drew.
+        look: is called with the number of each operator that makes tensors.
+    """
+
+    seen: set[str] = field(default_factory=set)
+    draws: int = 0
+    look: Callable[[str], None] | None = None
+
+
+class Values:
+    """The numbers of what storages hold, over several runs of a step.
+
+    Args:
+        mode: of the fake tensors.
+    """
+
+    def __init__(self, mode: FakeTensorMode) -> None:
+        self._mode = mode
+        self._held: dict[int, Held] = {}
+        self.run = Run()
+
+    def begin(
+        self,
+        inputs: Sequence[torch.Tensor],
+        state: Mapping[str, torch.Tensor],
+        changed: Collection[str],
+        run: Run,
+    ) -> None:
+        """Another run begins, with these inputs.
+
+        Args:
+            changed: names of the state that is another in every step. What was made of it, of
+                inputs or of chance in runs before is told apart from what is made now.
+        """
+        self.run = run
+        self._held = {key: held for key, held in self._held.items() if not held.real}
+        for held in {id(held): held for held in self._held.values()}.values():
+            if held.depends is None or not held.depends.isdisjoint(changed):
+                held.number, held.depends = digest("earlier", held.number), None
+        for name, tensor in reversed([*state.items()]):
+            self._hold(tensor, digest("state", name), frozenset((name,)))
+        for k, tensor in enumerate(inputs):
+            self._hold(tensor, digest("input", k), None)
+
+    def of(self, tensor: torch.Tensor) -> str:
+        """The number of what a tensor shows of its storage."""
+        return digest(self.held(tensor).number, *geometry(tensor))
+
+    def held(self, tensor: torch.Tensor) -> Held:
+        """What the storage of a tensor holds."""
+        known = (self._held.get(key(storage)) for storage in storages(tensor))
+        found = next(filter(None, known), None)
+        if found is None:
+            real = not is_fake(tensor)
+            number = content(tensor) if real else digest("given", len(self._held))
+            found = Held(number, frozenset(), stranger=True, real=real)
+        self._put(tensor, found)
+        return found
+
+    def is_written(self, tensor: torch.Tensor) -> bool:
+        """Whether this run has written over the storage of a tensor."""
+        return self.held(tensor).written
+
+    def varies(self, tensor: torch.Tensor, changed: Collection[str]) -> bool:
+        """Whether a tensor is made of inputs, chance, or state of these names."""
+        depends = self.held(tensor).depends
+        return depends is None or not depends.isdisjoint(changed)
+
+    def called(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Run an operator, and number what it makes and what it writes.
+
+        Raises:
+            Unsupported: it draws from a generator of its own, or writes over a stranger.
+        """
+        import torch
+        from torch.utils._pytree import tree_map_only
+
+        if getattr(func, "_opname", "") != "lift_fresh":  # which keeps a real tensor's values
+            args, kwargs = tree_map_only(torch.Tensor, self._faked, (args, kwargs))
+        given = list(leaves((args, kwargs)))
+        tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
+        if any(isinstance(leaf, torch.Generator) for leaf in given):
+            raise Unsupported(GENERATOR)
+        written = list(_written(func, args, kwargs))
+        if any(self.held(tensor).stranger for tensor in written):
+            raise Unsupported(STRANGER)
+        number, depends = self._number(func, given, tensors)
+        known = {key(storage) for tensor in tensors for storage in storages(tensor)}
+        made = func(*args, **kwargs)
+        results = list(tensors_in(made))
+        if results and self.run.look is not None:  # PyTorch minds what questions of it raise
+            self.run.look(number)
+        self.run.seen.add(number)
+        for k, tensor in enumerate(results):
+            if known.isdisjoint(map(key, storages(tensor))):
+                self._hold(tensor, digest(number, k), depends)
+        for k, tensor in enumerate(written):
+            held = self.held(tensor)
+            held.number = digest(number, "written", k, held.number, *geometry(tensor))
+            held.depends, held.written = _joined((held.depends, depends)), True
+        return made
+
+    def _faked(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A tensor that is fake, and the same for the same real one: only then are views of it
+        known as such."""
+        if is_fake(tensor):
+            return tensor
+        held, fake = self.held(tensor), self._mode.from_tensor(tensor)
+        self._put(fake, held)
+        return fake
+
+    def _number(
+        self, func: Any, given: Sequence[Any], tensors: Sequence[torch.Tensor]
+    ) -> tuple[str, frozenset[str] | None]:
+        import torch
+
+        depends = _joined(self.held(tensor).depends for tensor in tensors)
+        draw = ""
+        if torch.Tag.nondeterministic_seeded in getattr(func, "tags", ()):
+            draw, depends = f"draw {self.run.draws}", None
+            self.run.draws += 1
+        parts = (self.of(g) if isinstance(g, torch.Tensor) else _text(g) for g in given)
+        number = digest(func, draw, *parts)
+        return number, depends
+
+    def _hold(self, tensor: torch.Tensor, number: str, depends: frozenset[str] | None) -> None:
+        self._put(tensor, Held(number, depends))
+
+    def _put(self, tensor: torch.Tensor, held: Held) -> None:
+        for storage in storages(tensor):
+            held.storages[key(storage)] = storage
+            self._held[key(storage)] = held
+
+
+def numbered(values: Values) -> Any:
+    """A mode in which operators are run by `Values.called`."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Numbered(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        supports_higher_order_operators = True
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return values.called(func, args, kwargs or {})
+
+    return Numbered()  # type: ignore[no-untyped-call]
+
+
+def _joined(depends: Any) -> frozenset[str] | None:
+    found: frozenset[str] = frozenset()
+    for each in depends:
+        if each is None:
+            return None
+        found |= each
+    return found
+
+
+def _written(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
+    """The tensors that an operator writes over; the averages of a batch-norm that trains, of which
+    its schema says nothing, are its fourth and fifth."""
+    if getattr(func, "_opname", "") == "native_batch_norm" and args[5]:
+        yield from tensors_in(args[3:5])
+    for k, name in _places_written(func):
+        yield from tensors_in(args[k] if k < len(args) else kwargs.get(name))
+
+
+@cache
+def _places_written(func: Any) -> tuple[tuple[int, str], ...]:
+    schema = getattr(func, "_schema", None)
+    arguments = enumerate(schema.arguments) if schema is not None else ()
+    return tuple((k, a.name) for k, a in arguments if a.alias_info and a.alias_info.is_write)
+
+
+def _text(value: Any) -> str:
+    """An argument that is no tensor; of a function only that it is one."""
+    return type(value).__name__ if callable(value) else repr(value)

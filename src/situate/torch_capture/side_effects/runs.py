@@ -1,0 +1,139 @@
+"""Runs of a step on fake tensors, to be compared with one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from situate.errors import SituateError
+from situate.torch_capture.patches.patched import replaced
+from situate.torch_capture.refusals.remedies import Unsupported
+from situate.torch_capture.side_effects.aspects import aspects, settings_kept
+from situate.torch_capture.side_effects.assigned import Assigned
+from situate.torch_capture.side_effects.chance import SEEDS, seeds_are_given, state_of_chance
+from situate.torch_capture.side_effects.numbering import Run, Values, numbered
+from situate.torch_capture.side_effects.storages import tensors_in
+
+if TYPE_CHECKING:
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of a run, the numbers of what it returned, those of what it left in state and inputs, and the
+    functions that differentiate what it returned."""
+
+    returned: tuple[str, ...]
+    left: tuple[str, ...]
+    gradients: tuple[object, ...]
+
+
+class Failed(Exception):
+    """The step raised what is its cause."""
+
+
+class Runs:
+    """A step that is run again and again.
+
+    Args:
+        step: a module that calls the user's, `model`.
+        tensors: its inputs, of which every run has new ones.
+
+    Attributes:
+        values: the numbers of what was computed.
+        state: parameters and buffers, by name.
+        changed: names of those that are others in the next step, as far as they are known.
+    """
+
+    def __init__(
+        self, step: Any, tensors: Sequence[torch.Tensor], training: bool, mode: FakeTensorMode
+    ) -> None:
+        model = step.model
+        self._step, self._tensors, self._training, self._mode = step, tensors, training, mode
+        self.values = Values(mode)
+        self.state: dict[str, torch.Tensor] = {
+            **dict(model.named_parameters(remove_duplicate=False)),
+            **dict(model.named_buffers(remove_duplicate=False)),
+        }
+        self.changed: tuple[str, ...] = ()
+
+    def run(self, run: Run) -> Outcome:
+        """Run the step once more.
+
+        Raises:
+            Failed: it failed.
+            Unsupported: it does what a placed step would not, in a line of its own.
+            SituateError: the same, where no line is known.
+            Assigned: the model assigns buffers that were not known to be assigned.
+        """
+        inputs = self._fresh()
+        self.values.begin(inputs, self.state, self.changed, run)
+        before, chance = aspects(self._step.model, inputs), state_of_chance()
+        with settings_kept():
+            returned = self._called(inputs)
+        if chance != state_of_chance():
+            raise SituateError(SEEDS)
+        after = aspects(self._step.model, inputs)
+        if changed := [what for what, value in before.items() if after.get(what) != value]:
+            raise SituateError(
+                f"the step changes {changed[0]}, which a placed step would not: do so outside of it"
+            )
+        self.changed = self.changed or self._written()
+        of = self.values.of
+        left = tuple(map(of, (*self.state.values(), *inputs)))
+        return Outcome(tuple(map(of, returned)), left, tuple(_gradients(returned, self.state)))
+
+    def _fresh(self) -> list[torch.Tensor]:
+        """Inputs of which nothing is known yet."""
+        import torch
+
+        with self._mode:
+            return [
+                torch.empty_strided(
+                    t.shape, t.stride(), dtype=t.dtype, device=t.device
+                ).requires_grad_(t.requires_grad)
+                for t in self._tensors
+            ]
+
+    def _called(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """What the step returns, libraries choosing what they choose where they are exported."""
+        import torch
+
+        try:
+            with (
+                seeds_are_given(),
+                torch.set_grad_enabled(self._training),
+                replaced(self._mode, "allow_non_fake_inputs", True),
+                replaced(torch.compiler, "_is_compiling_flag", True),
+                replaced(torch.compiler, "_is_exporting_flag", True),
+                numbered(self.values),
+            ):
+                return list(tensors_in(self._step(*inputs)))
+        except (SituateError, Unsupported, Assigned):
+            raise
+        except Exception as error:
+            raise Failed from error
+
+    def _written(self) -> tuple[str, ...]:
+        wrote = (name for name, t in self.state.items() if self.values.is_written(t))
+        trained = (n for n, t in self.state.items() if self._training and t.requires_grad)
+        return tuple(dict.fromkeys((*wrote, *trained)))
+
+
+def _gradients(
+    returned: Sequence[torch.Tensor], state: dict[str, torch.Tensor]
+) -> Iterator[tuple[object, ...]]:
+    """The functions that differentiate what a step returned, each with those it hands on to."""
+    names = {id(tensor): name for name, tensor in state.items()}
+    pending = [tensor.grad_fn for tensor in returned if tensor.grad_fn is not None]
+    order: dict[Any, int] = {function: k for k, function in enumerate(dict.fromkeys(pending))}
+    pending = list(order)
+    for function in pending:
+        following = [each for each, _ in function.next_functions if each is not None]
+        for each in following:
+            if order.setdefault(each, len(order)) == len(pending):
+                pending.append(each)
+        leaf = names.get(id(getattr(function, "variable", None)), "")
+        yield function.name(), leaf, *(order[each] for each in following)

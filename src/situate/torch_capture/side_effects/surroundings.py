@@ -1,0 +1,287 @@
+"""Objects of Python that a step can reach and change: what closures, globals, attributes and the
+containers in them hold."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import functools
+import random
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.side_effects.containers import entries, refill, values
+from situate.torch_capture.side_effects.storages import tensors_in
+
+if TYPE_CHECKING:
+    import torch
+
+LARGEST = 100_000
+"""Entries of a container that is looked into, and objects that are reached from a root."""
+
+FOREIGN = sys.stdlib_module_names | {"torch", "numpy", "situate", "transformers", "torchvision"}
+"""Packages whose own globals and classes hold no state of a user's step."""
+
+MISSING = object()
+"""In the place of a variable that has no value."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What can be changed.
+
+    Attributes:
+        name: such as `hist`, a variable, or `model.layer`, an object.
+        read: a copy of what is there.
+        write: puts a copy back.
+        attributes: what is there are an object's attributes, by name.
+    """
+
+    name: str
+    read: Callable[[], Any]
+    write: Callable[[Any], None]
+    attributes: bool = False
+
+
+class Surroundings:
+    """All that is reachable from some objects, and what was there in the beginning.
+
+    Args:
+        roots: by the name that the names of what they hold begin with.
+    """
+
+    def __init__(self, **roots: object) -> None:
+        walk = _Walk()
+        for name, root in roots.items():
+            walk.visit(root, name)
+        self._before = [(place, place.read()) for place in walk.places]
+
+    def changed(self) -> dict[str, tuple[Any, Any]]:
+        """By name of a variable, container or attribute (`model.layer.count`), what was there in
+        the beginning and what is there now."""
+        found: dict[str, tuple[Any, Any]] = {}
+        for place, before in self._before:
+            after = place.read()
+            if place.attributes:
+                names = [*before, *(after.keys() - before.keys())]
+                parts = {n: (before.get(n, MISSING), after.get(n, MISSING)) for n in names}
+                found |= {f"{place.name}.{n}": p for n, p in parts.items() if not same(*p)}
+            elif not same(before, after):
+                found[place.name] = before, after
+        return found
+
+    def kept(self) -> dict[str, list[torch.Tensor]]:
+        """The tensors that are there now and were not in the beginning, by name."""
+        found = {}
+        for place, (before, after) in self.changed().items():
+            old = {id(tensor) for tensor in tensors_in(before)}
+            found[place] = [tensor for tensor in tensors_in(after) if id(tensor) not in old]
+        return {place: tensors for place, tensors in found.items() if tensors}
+
+    def restore(self) -> None:
+        """Let all be as it was in the beginning."""
+        for place, before in self._before:
+            if not same(before, place.read()):
+                place.write(before)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two copies hold the same objects, or equal numbers and texts."""
+    import numpy as np
+
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(map(same, one.values(), other.values()))
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, np.ndarray):
+        return bool(one.dtype != object and np.array_equal(one, other))
+    return isinstance(one, (bool, int, float, str, bytes)) and one == other
+
+
+class _Walk:
+    """Collects the places that are reachable, each once."""
+
+    def __init__(self) -> None:
+        self.places: list[Place] = []
+        self._seen: dict[int, object] = {}
+        self._pending: list[tuple[object, str]] = []
+
+    def visit(self, root: object, name: str) -> None:
+        self._pending = [(root, name)]
+        most = len(self._seen) + LARGEST
+        while self._pending and len(self._seen) < most:
+            value, name = self._pending.pop()
+            if self._is_new(value):
+                self._look(value, name)
+
+    def _is_new(self, value: object) -> bool:
+        if value is None or isinstance(value, (int, float, str, bytes)) or id(value) in self._seen:
+            return False
+        self._seen[id(value)] = value
+        return True
+
+    def _look(self, value: Any, name: str) -> None:
+        if isinstance(value, FunctionType):
+            self._function(value)
+        elif isinstance(value, functools._lru_cache_wrapper):
+            self._watch(name, value.cache_info, lambda _: value.cache_clear())
+            self._pending.append((value.__wrapped__, name))
+        elif isinstance(value, MethodType):
+            self._follow((value.__self__, value.__func__), name)
+        elif isinstance(value, partial):
+            self._follow((value.func, *value.args, *value.keywords.values()), name)
+        elif isinstance(value, type):
+            self._class(value)
+        elif isinstance(value, (dict, list, set, deque, tuple)):
+            self._container(value, name)
+        elif not self._numbers(value, name):
+            self._object(value, name)
+
+    def _follow(self, found: Iterable[object], name: str) -> None:
+        self._pending += [(value, name) for value in found]
+
+    def _watch(
+        self,
+        name: str,
+        read: Callable[[], Any],
+        write: Callable[[Any], None],
+        attributes: bool = False,
+    ) -> None:
+        self.places.append(Place(name, read, write, attributes))
+
+    def _container(self, value: Any, name: str) -> None:
+        if len(value) > LARGEST:
+            return
+        if not isinstance(value, tuple):
+            self._watch(name, partial(entries, value), partial(refill, value))
+        self._follow(values(value), name)
+
+    def _function(self, function: FunctionType) -> None:
+        foreign = _is_foreign(function.__globals__.get("__name__", ""))
+        for name, cell in zip(
+            function.__code__.co_freevars, function.__closure__ or (), strict=True
+        ):
+            if not foreign and self._is_new(cell):
+                self._watch(name, partial(_inside, cell), partial(_put_inside, cell))
+            self._pending.append((_inside(cell), name))
+        if not foreign:
+            self._follow(function.__defaults__ or (), function.__name__)
+            for name in _names(function.__code__):
+                self._variable(function.__globals__, name)
+
+    def _variable(self, space: dict[str, Any], name: str) -> None:
+        """A global variable; those of a module of the user's where it is one."""
+        value = space.get(name, MISSING)
+        if isinstance(value, ModuleType):
+            if not _is_foreign(value.__name__) and self._is_new(value):
+                for each in [name for name in vars(value) if not name.startswith("__")]:
+                    self._variable(vars(value), each)
+            return
+        self._watch(name, partial(space.get, name, MISSING), partial(_assign, space, name))
+        self._pending.append((value, name))
+
+    def _class(self, kind: type) -> None:
+        if _is_foreign(kind.__module__):
+            return
+        read, write = partial(_attributes, kind), partial(_set_attributes, kind)
+        self._watch(kind.__name__, read, write, attributes=True)
+        for value in vars(kind).values():
+            function = getattr(value, "__func__", getattr(value, "fget", value))
+            self._pending.append((function, kind.__name__))
+        self._follow(kind.__bases__, kind.__name__)
+
+    def _numbers(self, value: Any, name: str) -> bool:
+        """An array of NumPy, or a generator of random numbers."""
+        import numpy as np
+
+        if isinstance(value, np.ndarray) and value.dtype != object and value.size < 10 * LARGEST:
+            self._watch(name, value.tobytes, partial(_set_array, value))
+        elif isinstance(value, random.Random):
+            self._watch(name, value.getstate, value.setstate)
+        elif isinstance(value, np.random.Generator):
+            bits = value.bit_generator
+            self._watch(name, lambda: copy.deepcopy(bits.state), partial(setattr, bits, "state"))
+        elif isinstance(value, np.random.RandomState):
+            self._watch(name, value.get_state, value.set_state)
+        else:
+            return isinstance(value, np.ndarray)
+        return True
+
+    def _object(self, value: Any, name: str) -> None:
+        """An instance of a user's class, a module of PyTorch, or a namespace."""
+        import torch
+
+        if isinstance(value, torch.Tensor) or not isinstance(getattr(value, "__dict__", 0), dict):
+            return
+        known = isinstance(value, (torch.nn.Module, SimpleNamespace, argparse.Namespace))
+        if not known and _is_foreign(type(value).__module__):
+            return
+        held = vars(value)
+        self._watch(name, partial(entries, held), partial(refill, held), attributes=True)
+        self._pending.append((type(value), name))
+        for key, each in held.items():
+            inner = isinstance(value, torch.nn.Module) and key == "_modules"
+            if inner:
+                self._watch(name, partial(entries, each), partial(refill, each))
+            parts = each if inner else {key: each}
+            self._pending += [(part, f"{name}.{label}") for label, part in parts.items()]
+
+
+def _is_foreign(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in FOREIGN
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names that code may use as global variables, that of functions in it included."""
+    yield from (name for name in code.co_names if not name.startswith("__"))
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _inside(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def _put_inside(cell: CellType, value: object) -> None:
+    if value is MISSING:
+        del cell.cell_contents
+    else:
+        cell.cell_contents = value
+
+
+def _assign(space: dict[str, Any], name: str, value: object) -> None:
+    if value is MISSING:
+        del space[name]
+    else:
+        space[name] = value
+
+
+def _attributes(kind: type) -> dict[str, Any]:
+    return {name: value for name, value in vars(kind).items() if not name.startswith("__")}
+
+
+def _set_attributes(kind: type, values: Mapping[str, Any]) -> None:
+    for name in _attributes(kind).keys() - values.keys():
+        delattr(kind, name)
+    for name, value in values.items():
+        if vars(kind).get(name, MISSING) is not value:
+            setattr(kind, name, value)
+
+
+def _set_array(array: Any, content: bytes) -> None:
+    import numpy as np
+
+    array[...] = np.frombuffer(content, array.dtype).reshape(array.shape)

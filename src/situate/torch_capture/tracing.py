@@ -1,0 +1,297 @@
+"""A training or inference step of a PyTorch model as one functional graph of ATen ops."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from situate.errors import SituateError
+from situate.torch_capture.build import Build, Built, built, described, set_mode
+from situate.torch_capture.names import path_of
+from situate.torch_capture.patches.checks import tensors_unchecked
+from situate.torch_capture.patches.constants import constants_known
+from situate.torch_capture.patches.ctc import ctc_of_known_lengths
+from situate.torch_capture.patches.devices import devices_here, devices_stand, lie_here
+from situate.torch_capture.patches.distributions import arguments_unchecked
+from situate.torch_capture.patches.functions import FunctionsCalled, functions_whole
+from situate.torch_capture.patches.inference import inference_without_gradients
+from situate.torch_capture.patches.interpolation import interpolation_whole
+from situate.torch_capture.patches.lifted import lifted_apart
+from situate.torch_capture.patches.margins import margins_whole
+from situate.torch_capture.patches.masks import masks_as_run
+from situate.torch_capture.patches.named_devices import NamedDevices
+from situate.torch_capture.patches.products import products_of_one_dtype
+from situate.torch_capture.patches.recurrent import layers_step_by_step
+from situate.torch_capture.patches.shared_heads import heads_share
+from situate.torch_capture.patches.sized import fold_sized
+from situate.torch_capture.patches.statistics import statistics_as_computed
+from situate.torch_capture.patches.swapping import modules_stay_as_built
+from situate.torch_capture.refusals.errors import explained, quiet
+from situate.torch_capture.refusals.remedies import OUTSIDE, SHAPES
+from situate.torch_capture.refusals.unsupported import (
+    backward_is_autograds,
+    check_averages,
+    check_dense,
+    one_thread,
+)
+from situate.torch_capture.side_effects.assigned import Assigned, AssignedBuffers
+from situate.torch_capture.side_effects.effects import check_effects, surroundings_kept
+from situate.torch_capture.side_effects.surroundings import Surroundings
+from situate.torch_capture.trees import Structure, flatten
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+    from torch.export import ExportedProgram
+
+STEP = "the step is loss(model, *inputs), which"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A step: forward ops, then backward ops where it trains.
+
+    Attributes:
+        graph: placeholders and outputs carry PyTorch's descriptors in `meta`.
+        canonical: for every name of a parameter the one it is called by (tied weights have more).
+        trainable: names of parameters that take a gradient.
+        constants: by name, the tensors that are neither parameters nor buffers of the model.
+        restore: from the tensors that the step returns to what the loss or the model returns.
+        named: the devices that model and step name.
+    """
+
+    graph: fx.Graph
+    canonical: dict[str, str]
+    trainable: frozenset[str]
+    constants: dict[str, torch.Tensor]
+    restore: Callable[[list[torch.Tensor]], Any]
+    named: NamedDevices
+
+
+def trace(build: Build, training: bool, name: str) -> Trace:
+    """Run `build` and its step on fake tensors, which have shapes but no values.
+
+    Raises:
+        SituateError: `build` returns something else, it fails, or what the step does depends on
+            the values of a tensor.
+    """
+    with quiet():
+        return joint(built(build, name), training, name)
+
+
+def joint(what: Built, training: bool, name: str) -> Trace:
+    """The trace of a step on fake tensors.
+
+    Raises:
+        SituateError: what the step does depends on the values of a tensor.
+    """
+    set_mode(what.model, training)
+    with explained(name, "capturing the step"):
+        if training and what.strangers:
+            raise SituateError(
+                f"the loss has parameters of its own, such as {what.strangers[0]!r}: make it a "
+                "part of the model, whose parameters the step updates"
+            )
+        check_averages(what.model)
+        step = _step(what, training)
+        with (
+            _devices(what),
+            functions_whole(training) as called,
+            surroundings_kept(what.model, what.call) as surroundings,
+        ):
+            graph, constants = _joint(step, what, surroundings, training, called)
+    named = list(what.model.named_parameters(remove_duplicate=False))
+    first: dict[int, str] = {}
+    for path, parameter in named:
+        first.setdefault(id(parameter), path)
+    canonical = {path: first[id(parameter)] for path, parameter in named}
+    trainable = frozenset(path for path, parameter in named if parameter.requires_grad)
+    known = {name: what.originals.get(id(value), value) for name, value in constants.items()}
+    return Trace(graph, canonical, trainable, known, step.restore, what.named)
+
+
+def _devices(what: Built) -> contextlib.AbstractContextManager[None]:
+    """In which devices stand for the plan's, unless the model is on one."""
+    state = (*what.model.parameters(), *what.model.buffers(), *what.tensors)
+    return devices_stand(what.named) if lie_here(state) else contextlib.nullcontext()
+
+
+def _step(what: Built, training: bool) -> Any:
+    import torch
+
+    # Not attributes of the module: export sets those back.
+    found: list[tuple[list[Any], Structure]] = []
+    assigned = AssignedBuffers(what.model)
+
+    class Step(torch.nn.Module):
+        """What is captured: the loss of a training step, else what the model returns."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = what.model
+
+        def forward(self, *tensors: torch.Tensor) -> Any:
+            returned: list[Any] = []
+            hook = self.model.register_forward_hook(lambda *call: returned.append(call[-1]))
+            try:
+                with assigned.written():
+                    value = what.call(self.model, *tensors)
+            finally:
+                hook.remove()
+            if training:
+                return _scalar(value)
+            found[:] = [flatten(returned[-1] if returned else value)]
+            return _tensors(returned[-1] if returned else value)
+
+        def restore(self, tensors: list[torch.Tensor]) -> Any:
+            if not found:
+                return tensors[0]
+            [(leaves, structure)] = found
+            left = iter(tensors)
+            is_tensor = (isinstance(leaf, torch.Tensor) for leaf in leaves)
+            filled = [next(left) if t else leaf for leaf, t in zip(leaves, is_tensor, strict=True)]
+            return structure.unflatten(filled)
+
+    return Step()
+
+
+def _scalar(value: object) -> torch.Tensor:
+    import torch
+
+    got = described(value)
+    if isinstance(value, torch.Tensor):
+        if value.numel() == 1 and value.is_floating_point():
+            return value.reshape(()) if value.dim() else value
+        got = f"a {str(value.dtype).removeprefix('torch.')} tensor of shape {tuple(value.shape)}"
+    if isinstance(getattr(value, "loss", None), torch.Tensor):
+        got += ": give a loss that returns its .loss, as lambda model, **batch: model(**batch).loss"
+    raise SituateError(f"{STEP} must return one floating-point number, got {got}")
+
+
+def _tensors(value: object) -> tuple[torch.Tensor, ...]:
+    import torch
+
+    found = tuple(leaf for leaf in flatten(value)[0] if isinstance(leaf, torch.Tensor))
+    if not found:
+        raise SituateError("the model returns no tensor")
+    return found
+
+
+@interpolation_whole()
+@margins_whole()
+@ctc_of_known_lengths()
+@arguments_unchecked()
+@tensors_unchecked()
+@statistics_as_computed()
+@devices_here()
+@inference_without_gradients()
+def _joint(
+    step: torch.nn.Module,
+    what: Built,
+    surroundings: Surroundings,
+    training: bool,
+    called: FunctionsCalled,
+) -> tuple[fx.Graph, dict[str, torch.Tensor]]:
+    """Export, then trace the exported step together with its gradient (or without one)."""
+    import torch
+    from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
+    from torch.fx.traceback import preserve_node_meta
+
+    if training and not any(p.requires_grad for p in step.parameters()):
+        raise SituateError("no parameter takes a gradient, so there is no training step")
+    tensors, mode = what.tensors, what.mode
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mode)
+        stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+        stack.enter_context(constants_known())
+        stack.enter_context(products_of_one_dtype())
+        stack.enter_context(heads_share())
+        stack.enter_context(backward_is_autograds(training))
+        stack.enter_context(modules_stay_as_built())
+        stack.enter_context(one_thread())
+        stack.enter_context(masks_as_run())
+        stack.enter_context(lifted_apart())
+        check_effects(step, tensors, surroundings, training, mode)
+        stack.enter_context(called())
+        exported = _exported(step, tensors)
+    if not _is_static(exported):
+        with mode, constants_known():
+            step(*tensors)  # raises where a value is asked for, so that the line can be named
+        raise SituateError(SHAPES)
+    module = _with_buffers(exported)
+    _erase_looks(module)
+    sized = fold_sized(module, exported.constants)
+    module.recompile()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mode)
+        stack.enter_context(constants_known())
+        stack.enter_context(preserve_node_meta())
+        stack.enter_context(torch.set_grad_enabled(training))
+        if training:
+            stack.enter_context(layers_step_by_step())
+        traced = aot_export_joint_with_descriptors(stack, module, tensors).graph_module
+    check_dense(traced.graph)
+    constants = {path_of(name): value for name, value in exported.constants.items()}
+    return traced.graph, constants | sized | _literals(traced)
+
+
+def _literals(traced: fx.GraphModule) -> dict[str, torch.Tensor]:
+    """By name, the tensors that functions with a gradient of their own write down."""
+    names = (str(node.target) for node in traced.graph.find_nodes(op="get_attr"))
+    return {name: getattr(traced, name) for name in names}
+
+
+def _exported(step: Any, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
+    import torch
+
+    try:
+        exported = torch.export.export(step, tensors, strict=False)
+    except Assigned:
+        return _exported(step, tensors)
+    except RuntimeError as error:
+        if "constant's list" not in str(error):
+            raise
+        raise SituateError(OUTSIDE) from None
+    for value in exported.constants.values():
+        if isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad:
+            raise SituateError(
+                f"it reads a tensor of shape {tuple(value.shape)} that takes a gradient and is no "
+                "parameter of the model: make what holds it a part of the model"
+            )
+    return exported
+
+
+def _is_static(exported: ExportedProgram) -> bool:
+    """Whether no size or number was made of the values of a tensor."""
+    from situate.torch_capture.cost import outputs
+
+    values = (value for node in exported.graph.nodes for value in outputs(node.meta.get("val")))
+    sizes = (size for value in values for size in getattr(value, "shape", (value,)))
+    return not any(type(size).__name__.startswith("Sym") for size in sizes)
+
+
+def _with_buffers(exported: ExportedProgram) -> fx.GraphModule:
+    """The exported step, its constant tensors made buffers: as plain attributes PyTorch refuses
+    to trace them where they are fake."""
+    import torch
+
+    module: fx.GraphModule = exported.module()
+    for name, value in exported.constants.items():
+        path, _, attribute = name.rpartition(".")
+        owner = module.get_submodule(path)
+        if isinstance(value, torch.Tensor) and attribute not in owner._buffers:
+            delattr(owner, attribute)
+            owner.register_buffer(attribute, value)
+    return module
+
+
+def _erase_looks(module: fx.GraphModule) -> None:
+    """Leave out where a value was asked for that is known: what it decided is decided."""
+    from torch.ops import aten
+
+    for look in module.graph.find_nodes(op="call_function", target=aten.item.default):
+        if not look.users:
+            module.graph.erase_node(look)

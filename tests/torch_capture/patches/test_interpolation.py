@@ -1,0 +1,49 @@
+"""Interpolation is traced as the kernels that eager PyTorch runs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from situate.runtime.equality import compare  # noqa: E402
+from situate.torch_capture import capture  # noqa: E402
+from tests.runtime.placing import placed_step, sgd  # noqa: E402
+
+MODES = {
+    "linear": (nn.Conv1d, 1, "aten.upsample_linear1d"),
+    "bilinear": (nn.Conv2d, 2, "aten.upsample_bilinear2d"),
+    "trilinear": (nn.Conv3d, 3, "aten.upsample_trilinear3d"),
+    "bicubic": (nn.Conv2d, 2, "aten.upsample_bicubic2d"),
+}
+
+
+def build(mode: str, **how: object):
+    """A convolution, what it gives interpolated, and its mean square."""
+    convolution, dimensions, _ = MODES[mode]
+    torch.manual_seed(0)
+    model = nn.Sequential(convolution(3, 4, 1), nn.Upsample(mode=mode, **how))
+    return model, (torch.randn(2, 3, *[5] * dimensions),), lambda model, x: (model(x) ** 2).mean()
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("how", [{"scale_factor": 2.0}, {"size": 7, "align_corners": True}])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_placed_step_is_equal_to_the_last_bit(mode, how, training):
+    model, inputs, loss = build(mode, **how)
+    step = partial(placed_step, given=(inputs, loss if training else None))
+    made = sgd if training else None
+    assert compare(model, inputs, loss if training else None, made, step, threads=1).within(0.0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_there_is_one_op_each_way(mode):
+    kernel = MODES[mode][2]
+    graph = capture(partial(build, mode, scale_factor=2.0), name="m")
+    kinds = [op.kind for op in graph.ops if "upsample" in op.kind]
+    assert kinds == [kernel, f"{kernel}_backward"]
+    assert not any("index" in op.kind for op in graph.ops)

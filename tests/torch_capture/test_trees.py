@@ -1,0 +1,116 @@
+"""Caches of transformers are the tensors in them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from situate.runtime.equality import STEPS, compare  # noqa: E402
+from situate.torch_capture import capture  # noqa: E402
+from situate.torch_capture.trees import flatten  # noqa: E402
+from tests.runtime.placing import placed_step  # noqa: E402
+
+LAYERS, HEADS, LENGTH, WIDTH = 2, 2, 6, 8
+SIZES = {
+    "vocab_size": 50,
+    "hidden_size": HEADS * WIDTH,
+    "intermediate_size": 32,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": HEADS,
+}
+KINDS = {
+    "whole": lambda: transformers.LlamaConfig(**SIZES),
+    "windows": lambda: transformers.MistralConfig(**SIZES, sliding_window=4),
+    "states": lambda: transformers.MambaConfig(
+        vocab_size=50, hidden_size=16, num_hidden_layers=LAYERS
+    ),
+}
+WORDS = torch.arange(LENGTH)[None]
+KEY_BYTES = LENGTH * HEADS * WIDTH * 4
+
+
+def network(kind):
+    torch.manual_seed(0)
+    return transformers.AutoModelForCausalLM.from_config(KINDS[kind]())
+
+
+def filled():
+    """A cache of what was read so far."""
+    cache = transformers.DynamicCache(config=KINDS["whole"]())
+    for layer in range(LAYERS):
+        cache.update(*torch.ones(2, 1, HEADS, LENGTH, WIDTH).unbind(), layer)
+    return cache
+
+
+def compared(model, inputs):
+    return compare(model, inputs, None, None, partial(placed_step, given=(inputs, None)), threads=1)
+
+
+def test_what_a_model_read_is_held_to_the_end():
+    graph = capture(lambda: (network("whole"), (WORDS,), None), training=False, name="m")
+    outputs = sorted(tensor.size for tensor in graph.tensors if tensor.output)
+    assert outputs == [KEY_BYTES] * 2 * LAYERS + [LENGTH * 50 * 4]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_returned_cache_is_equal_to_the_last_bit(kind):
+    assert compared(network(kind), {"input_ids": WORDS}).within(0.0)
+
+
+def test_a_step_returns_a_cache_of_numbers_that_the_model_takes():
+    model = network("whole")
+    with placed_step(model, None, given=({"input_ids": WORDS}, None)) as step:
+        cache = step(input_ids=WORDS).past_key_values
+    with torch.no_grad():
+        expected = model(WORDS).past_key_values
+        found, meant = (model(WORDS, past_key_values=past).logits for past in (cache, expected))
+    torch.testing.assert_close(found, meant)
+
+
+def test_a_given_cache_is_read_and_left_as_it_was():
+    model, inputs = network("whole"), {"input_ids": WORDS[:, :1], "past_key_values": filled()}
+    assert compared(model, inputs).within(0.0)
+    assert inputs["past_key_values"].get_seq_length() == LENGTH
+    graph = capture(lambda: (model, inputs, None), training=False, name="m")
+    assert sum(op.kind == "input" for op in graph.ops) == 1 + 2 * LAYERS
+
+
+def test_another_cache_may_be_given_and_is_read():
+    model, word = network("whole"), WORDS[:, :1]
+    with placed_step(
+        model, None, given=({"input_ids": word, "past_key_values": filled()}, None)
+    ) as step:
+        other = filled()
+        other.layers[0].values *= 2
+        found = step(input_ids=word, past_key_values=other).logits
+    with torch.no_grad():
+        assert torch.equal(found, model(word, past_key_values=other).logits)
+
+
+def test_leaves_and_structure_make_the_value_again():
+    cache = filled()
+    leaves, structure = flatten({"cache": cache, "count": 3})
+    again = structure.unflatten(leaves)
+    assert again["count"] == 3
+    assert again["cache"] is not cache
+    assert again["cache"].layers[1].keys is cache.layers[1].keys
+    assert flatten(again)[1] == structure
+
+
+def test_a_static_cache_is_written_where_it_is():
+    config = KINDS["whole"]()
+    model = network("whole").eval()
+    cache = transformers.StaticCache(config=config, max_cache_len=LENGTH + STEPS)
+    with torch.no_grad():
+        model(WORDS, past_key_values=cache)
+    before = [layer.keys.clone() for layer in cache.layers]
+    word = {"input_ids": WORDS[:, :1], "position_ids": torch.tensor([[LENGTH]])}
+    found = compared(model, word | {"past_key_values": cache})
+    assert found.within(0.0)
+    assert found.inputs
+    assert not any(map(torch.equal, before, (layer.keys for layer in cache.layers)))
