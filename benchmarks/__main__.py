@@ -5,9 +5,16 @@ from __future__ import annotations
 import argparse
 import subprocess
 
-from benchmarks import child
+from benchmarks.lib import child
 
-BENCHMARKS = ("simulator_speed", "startup", "known_optima", "zoo_presets", "peers", "scale")
+BENCHMARKS = (
+    "search.simulator_speed",
+    "search.startup",
+    "search.known_optima",
+    "search.zoo_presets",
+    "search.peers",
+    "search.scale",
+)
 
 PAPERS = (
     "papers.post_table",
@@ -31,7 +38,7 @@ def main() -> None:
     names = PAPERS if options.pop("papers") else BENCHMARKS
     folders = [f"--{name}={folder}" for name, folder in options.items() if folder]
     for name in names:
-        arguments = folders if name == "known_optima" else []
+        arguments = folders if name == "search.known_optima" else []
         subprocess.run(child.module(f"benchmarks.{name}", *arguments), check=True)
 
 

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.lib.record import RESULTS
 from benchmarks.papers import (
     checks,
     page,
@@ -19,7 +20,6 @@ from benchmarks.papers import (
 )
 from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.tables import Results, spread
-from benchmarks.record import RESULTS
 
 REDUCTIONS = (33.3, 42.3, 24.0, 63.7, 45.2, 39.5, 34.6, 51.7, 47.0, 47.8, 58.9)
 """The last column of Post's Table 1."""

@@ -11,7 +11,8 @@ from situate.data.cluster import Cluster, Device, Link
 
 pytest.importorskip("torch")
 
-from benchmarks import fidelity, placements, runtime_cases
+from benchmarks.lib import placements
+from benchmarks.runtime import fidelity, runtime_cases
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks import tune_climbing, tune_sequence, tune_softmax, tuning
-from benchmarks.record import RESULTS, ROOT
+from benchmarks.learning import tune_climbing, tune_sequence, tune_softmax, tuning
+from benchmarks.lib.record import RESULTS, ROOT
 from situate.bounds.lower_bound import lower_bound
 
 EASY, HARD = ("vit", "k80-4"), ("gpt2", "k80-4")

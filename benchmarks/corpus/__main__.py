@@ -24,8 +24,8 @@ import situate
 from benchmarks.corpus import limits, listed, operators, totals
 from benchmarks.corpus.configuration import Built, Configuration
 from benchmarks.corpus.measure import Subject, measure
+from benchmarks.lib.record import RESULTS, Row, show, write
 from benchmarks.papers.runs import kept
-from benchmarks.record import RESULTS, Row, show, write
 
 TABLE = "configurations"
 COLUMNS: Row = {

@@ -17,10 +17,10 @@ import numpy as np
 import torch
 
 import situate
-from benchmarks import placements
 from benchmarks.corpus.configuration import Built, Configuration
 from benchmarks.corpus.remedied import captured_after_remedies
-from benchmarks.runtime_cases import cpus
+from benchmarks.lib import placements
+from benchmarks.runtime.runtime_cases import cpus
 from situate.data.cluster import Cluster, Device, Link
 from situate.evaluators.hardware_team import DeviceProcesses
 from situate.runtime.equality import Equality, compare

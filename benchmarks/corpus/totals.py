@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from benchmarks.record import Row, Target
+from benchmarks.lib.record import Row, Target
 
 CAPTURED = 0.97
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import situate
+from benchmarks.lib.record import Row
 from benchmarks.papers import runs
 from benchmarks.papers.runs import Run
-from benchmarks.record import Row
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import group
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+from benchmarks.lib.record import Target
 from benchmarks.papers import published
 from benchmarks.papers.tables import Results
-from benchmarks.record import Target
 
 SOFTMAX = ("policy_gradient", "ppo", "cross_entropy", "post")
 """From the worst to the best, by Post's Fig. 2."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.lib.record import RESULTS, Row, Target, show, write
 from benchmarks.papers import rules
 from benchmarks.papers.cases import Case
 from benchmarks.papers.runs import Run, in_processes, kept
 from benchmarks.papers.tables import Results
-from benchmarks.record import RESULTS, Row, Target, show, write
 from situate.solvers.learned.driver import SAMPLES
 
 SETTINGS = ("tuned", "paper")

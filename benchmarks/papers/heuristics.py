@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.lib.record import RESULTS, Row, show, write
 from benchmarks.papers import baselines, published, rules
 from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.hierarchical_table import SAMPLES as PLANNER_SAMPLES
 from benchmarks.papers.runs import Run, in_processes, kept
-from benchmarks.record import RESULTS, Row, show, write
 from situate.data.problem import Problem
 from situate.solvers import solve
 from situate.solvers.learned.driver import SAMPLES

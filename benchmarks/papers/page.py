@@ -13,9 +13,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from benchmarks.lib.record import RESULTS, ROOT
 from benchmarks.papers import page_heuristics, page_hierarchical, page_post, page_timeline
 from benchmarks.papers.tables import apart
-from benchmarks.record import RESULTS, ROOT
 
 PAGE = ROOT / "docs" / "papers.md"
 TEXT = Path(__file__).parent / "text"

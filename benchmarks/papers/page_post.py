@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmarks.lib.record import Target
 from benchmarks.papers import checks, markdown, page_seeds, published
 from benchmarks.papers.published import TITLES, PostRow
 from benchmarks.papers.tables import Results
-from benchmarks.record import Target
 
 LINK = 10e9
 """Bytes/s of a link of the K80 presets."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from benchmarks.lib.record import RESULTS, ROOT
 from benchmarks.papers import curves, published
 from benchmarks.papers.checks import SOFTMAX
 from benchmarks.papers.tables import Results
-from benchmarks.record import RESULTS, ROOT
 
 IMAGES = ROOT / "docs" / "images"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.lib.record import RESULTS, ROOT, Row, show, write
 from benchmarks.papers import lanes, published
 from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.post_curves import IMAGES
-from benchmarks.record import RESULTS, ROOT, Row, show, write
 from situate.data.problem import Problem
 from situate.results.result import Result
 from situate.schedule.schedule import Schedule

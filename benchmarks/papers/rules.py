@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from benchmarks.lib.record import Row
 from benchmarks.papers.cases import Case, uncalibrated
-from benchmarks.record import Row
 from situate.bounds.lower_bound import lower_bound
 from situate.data.problem import Problem
 from situate.evaluators.simulated import SimulatedMachine

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.lib.record import Row, commit
 from benchmarks.papers.cases import Case
-from benchmarks.record import Row, commit
 from situate.results.result import Result
 from situate.solvers import LEARNERS, solve
 from situate.solvers.learned.learner import Learning, Settings

@@ -1,0 +1,126 @@
+"""The `tuned` settings of the softmax methods: candidates on networks that no paper's table has.
+
+`benchmarks.learning.tuning` says what a score is. Another number of samples is recorded under a
+name of its own: with few of them, as on a real machine, other settings may do better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache, partial
+
+import situate
+from benchmarks.learning import tuning
+from benchmarks.lib.record import record
+from situate.grouping import Groups, group
+from situate.solvers.learned import cross_entropy, policy_gradient, post, ppo
+from situate.solvers.learned.grouped import leveled
+from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.softmax_learner import SoftmaxLearner, SoftmaxSettings
+
+PROBLEMS = (
+    ("gpt2", "k80-4"),
+    ("bert", "k80-2"),
+    ("vit", "k80-4"),
+    ("vit", "k80-8"),
+    ("layered 1", "k80-2"),
+    ("layered 2", "k80-4"),
+    ("branching 4", "k80-2"),
+    ("branching 6", "k80-4"),
+    ("recurrent 3", "k40-4"),
+    ("recurrent 3", "k80-2"),
+    ("recurrent 2", "k80-2"),
+    ("residual", "k80-2"),
+    ("residual", "k80-4"),
+)
+
+SAMPLES = 2400
+
+GROUPS = 96
+"""As many as the sequence models place, for candidates without levels."""
+
+LEVELS: tuple[dict[str, object], ...] = (
+    {"groups": 256, "coarser": ((16, 0.15), (64, 0.4))},
+    {"groups": 512, "coarser": ((16, 0.15), (128, 0.4))},
+    {"groups": 512, "coarser": ((32, 0.15), (128, 0.4))},
+    {"groups": 512, "coarser": ((16, 0.1), (64, 0.3), (192, 0.6))},
+    {"groups": 512, "coarser": ((64, 0.3),)},
+    {"groups": 1024, "coarser": ((16, 0.15), (128, 0.4))},
+)
+"""From few groups to many."""
+
+
+def candidates(samples: int = SAMPLES) -> dict[str, SoftmaxSettings]:
+    """The settings that are weighed against one another, by method and change: those that are
+    others in a search of so many samples."""
+    tuned = {
+        name.__name__.rsplit(".", 1)[1]: name.TUNED
+        for name in (policy_gradient, ppo, cross_entropy, post)
+    }
+    found = {f"{name} paper, {GROUPS} groups": _as_paper(s) for name, s in tuned.items()}
+    for name, settings in tuned.items():
+        found[f"{name} tuned"] = settings
+        for change in _changes(name):
+            changed = replace(settings, **change).within(samples)
+            if changed == settings.within(samples):
+                continue
+            text = ", ".join(f"{key} {value}" for key, value in change.items())
+            found[f"{name} {text}"] = changed
+    return found
+
+
+def _as_paper(tuned: SoftmaxSettings) -> SoftmaxSettings:
+    """The paper's numbers on groups of the tuned rule."""
+    return SoftmaxSettings(
+        gradient=tuned.gradient,
+        cross_entropy=tuned.cross_entropy,
+        grouping=tuned.grouping,
+        groups=GROUPS,
+    )
+
+
+def _changes(method: str) -> Iterator[dict[str, object]]:
+    yield from ({"groups": count, "coarser": ()} for count in (64, GROUPS, 128))
+    yield from LEVELS
+    yield {"single_first": False}
+    if method != "cross_entropy":
+        yield from ({"learning_rate": rate} for rate in (0.1, 0.2, 0.3, 1.0, 3.0))
+    if method in ("post", "cross_entropy"):
+        yield from ({"epsilon": epsilon} for epsilon in (0.03, 0.1))
+        yield from ({"memory": memory} for memory in (1, 2))
+        yield from ({"minimisations": count} for count in (0, 5, 20))
+    if method == "post":
+        yield from ({"N": 120, "learning_rate": rate} for rate in (0.2, 0.3, 0.5))
+        yield from ({"N": 240, "elite": 0.05, "learning_rate": rate} for rate in (0.3, 0.5))
+
+
+def learner(
+    problem: situate.Problem, samples: int, seed: int, *, settings: SoftmaxSettings
+) -> SoftmaxLearner:
+    """In any settings."""
+    counts, shares = zip(*settings.coarser, strict=True) if settings.coarser else ((), ())
+    *coarser, groups = _levels(problem, settings.grouping, settings.groups, counts)
+    levels = list(zip(coarser, shares, strict=True))
+    return SoftmaxLearner(groups, settings, samples, failure_seconds(problem), seed, coarser=levels)
+
+
+@cache
+def _levels(
+    problem: situate.Problem, rule: str, count: int | None, coarser: tuple[int, ...]
+) -> list[Groups]:
+    groups = group(problem, rule, count)
+    return [*leveled(problem, groups, rule, coarser), groups]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Learn, print and record."""
+    options = tuning.parser(__doc__, seeds=3, samples=SAMPLES).parse_args(arguments)
+    makes = {name: partial(learner, settings=s) for name, s in candidates(options.samples).items()}
+    found = tuning.outcomes(tuning.trials(makes, PROBLEMS, options), options.processes)
+    name = "tune_softmax" if options.samples == SAMPLES else f"tune_softmax_{options.samples}"
+    record(name, {"candidates": tuning.scores(found)}, options=options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""What the searches for `tuned` settings share: problems, trials and scores.
+
+Every candidate learns on every problem. Its score is the mean, over the problems, of how far its
+best placement is above the best that any candidate found there, in per cent. Where measurements are
+noisy, a trial's best placement is the best of those that seemed fastest.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+import situate
+from benchmarks.lib.graphs import branching, layered
+from benchmarks.lib.record import Row
+from situate.evaluators.measurements import FINALISTS
+from situate.evaluators.simulated import SimulatedMachine
+from situate.solvers.learned.learner import Learner
+from situate.solvers.learned.penalty import failure_seconds
+from situate.torch_capture import capture
+from situate.zoo import nmt, resnet
+
+GRAPHS = {
+    "gpt2": lambda: situate.zoo.load("gpt2"),
+    "bert": lambda: situate.zoo.load("bert"),
+    "vit": lambda: situate.zoo.load("vit"),
+    "layered 1": lambda: layered(1500, 1),
+    "layered 2": lambda: layered(1500, 2),
+    "branching 4": lambda: branching(8, 4, 0),
+    "branching 6": lambda: branching(8, 6, 1),
+    "recurrent 3": lambda: capture(lambda: nmt.build(3, steps=24)),
+    "recurrent 2": lambda: capture(lambda: nmt.build(2, steps=40)),
+    "residual": lambda: capture(lambda: resnet.build(2, 2, 2, 2)),
+}
+"""Networks that no paper's table has."""
+
+Name = tuple[str, str]
+"""Of a problem: its network in `GRAPHS` and its preset cluster."""
+
+Make = Callable[[situate.Problem, int, int], Learner]
+"""From a problem, a number of samples and a seed to the learner of one candidate."""
+
+Outcome = tuple[float, float]
+"""The best time of a trial, and the mean of its last 60."""
+
+Outcomes = Mapping[Name, Sequence[Outcome]]
+"""Of one candidate: by problem, of every seed."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate on one problem with one seed, for so many samples; `noise` is that of
+    `SimulatedMachine`."""
+
+    candidate: str
+    make: Make
+    problem: Name
+    seed: int
+    samples: int
+    noise: float = 0.0
+
+
+def parser(description: str | None, *, seeds: int, samples: int) -> argparse.ArgumentParser:
+    """The options that both searches have, and their defaults."""
+    made = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("--seeds", type=int, default=seeds, help=f"0, 1, ...; default: {seeds}")
+    made.add_argument("--samples", type=int, default=samples, help=f"a trial; default: {samples}")
+    made.add_argument("--noise", type=float, default=0.0, help="of measurements; default: none")
+    made.add_argument("--processes", type=int, default=2, help="default: 2")
+    made.add_argument("--only", nargs="+", metavar="NAME", help="candidates that begin so")
+    return made
+
+
+def trials(
+    makes: Mapping[str, Make], problems: Iterable[Name], options: argparse.Namespace
+) -> list[Trial]:
+    """Of every candidate that `options` leave, on every problem with every seed."""
+    begins = tuple(options.only or [""])
+    return [
+        Trial(candidate, make, name, seed, options.samples, options.noise)
+        for candidate, make in makes.items()
+        if candidate.startswith(begins)
+        for name in problems
+        for seed in range(options.seeds)
+    ]
+
+
+def outcomes(trials: Sequence[Trial], processes: int) -> dict[str, dict[Name, list[Outcome]]]:
+    """What came of the trials, by candidate, problem and seed."""
+    for name in dict.fromkeys(trial.problem for trial in trials):
+        problem(*name)
+    found: dict[str, dict[Name, list[Outcome]]] = {}
+    with ProcessPoolExecutor(processes) as pool:
+        for number, (trial, outcome) in enumerate(
+            zip(trials, pool.map(learn, trials), strict=True), start=1
+        ):
+            print(f"{number} of {len(trials)}: {_progress(trial, outcome)}", flush=True)
+            found.setdefault(trial.candidate, {}).setdefault(trial.problem, []).append(outcome)
+    return found
+
+
+def _progress(trial: Trial, outcome: Outcome) -> str:
+    where = " ".join(trial.problem)
+    return f"{trial.candidate}, {where}, seed {trial.seed}: best {outcome[0]:.4g} s"
+
+
+@cache
+def problem(network: str, preset: str) -> situate.Problem:
+    """Made once a process, before others are forked from it."""
+    return situate.Problem(GRAPHS[network](), situate.Cluster.preset(preset))
+
+
+def learn(trial: Trial) -> Outcome:
+    """Run it on one thread."""
+    on = problem(*trial.problem)
+    failure, learner = failure_seconds(on), trial.make(on, trial.samples, trial.seed)
+    machine = SimulatedMachine(on, trial.noise, trial.seed, threads=1)
+    times, seen = list[float](), dict[bytes, float]()
+    while len(times) < trial.samples:
+        placements = learner.ask(learner.batch)
+        measurements = machine.measure(placements, len(times))
+        learner.tell(placements, measurements)
+        taken = measurements.times(failure).tolist()
+        times.extend(taken)
+        seen.update(zip((placement.tobytes() for placement in placements), taken, strict=True))
+    best = _truly(on, sorted(seen, key=seen.__getitem__)[:FINALISTS]) if trial.noise else min(times)
+    return best, float(np.mean(times[-60:]))
+
+
+def _truly(on: situate.Problem, placements: Sequence[bytes]) -> float:
+    """The least seconds of placements, without noise."""
+    rows = np.stack([np.frombuffer(placement, np.int32) for placement in placements])
+    seconds = SimulatedMachine(on, threads=1).measure(rows, 0).times(failure_seconds(on))
+    return float(seconds.min())
+
+
+def scores(found: Mapping[str, Outcomes]) -> list[Row]:
+    """A row a candidate: its score, the same of the last 60, and by problem."""
+    best = _best(found.values())
+    return [
+        {"candidate": candidate}
+        | {
+            title: float(np.mean([_above(of[name], best[name], which) for name in of]))
+            for which, title in enumerate(("best, % above", "last 60, % above"))
+        }
+        | {" ".join(name): _above(of[name], best[name], 0) for name in of}
+        for candidate, of in found.items()
+    ]
+
+
+def _best(found: Iterable[Outcomes]) -> dict[Name, float]:
+    """By problem, the least that a candidate's seeds found in the mean."""
+    least: dict[Name, float] = {}
+    for of in found:
+        for name, outcomes in of.items():
+            mean = float(np.mean(outcomes, axis=0)[0])
+            least[name] = min(mean, least.get(name, mean))
+    return least
+
+
+def _above(outcomes: Sequence[Outcome], best: float, which: int) -> float:
+    return float(100 * (np.mean(outcomes, axis=0)[which] / best - 1))

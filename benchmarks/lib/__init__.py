@@ -1,0 +1,1 @@
+"""Records, generated graphs, placements and processes, for all benchmarks."""

@@ -1,0 +1,181 @@
+"""A benchmark's answer: tables on stdout, and JSON with commit, machine and versions."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import situate
+from situate import _core
+from situate.host.machine import usable_cpus
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+
+WRITTEN = ("benchmarks/results", "docs/images", "docs/papers.md")
+"""What benchmarks write: it may differ from the commit that they are run at."""
+
+Row = Mapping[str, Any]
+"""Figures by column: text, numbers, yes or no, or None where there is none."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What was promised, and what was measured."""
+
+    what: str
+    wanted: str
+    measured: str
+    met: bool
+
+
+def record(
+    name: str,
+    tables: Mapping[str, Sequence[Row]],
+    targets: Sequence[Target] = (),
+    *,
+    options: argparse.Namespace | None = None,
+) -> None:
+    """Print the tables and the targets, and write benchmarks/results/NAME.json.
+
+    Args:
+        name: the benchmark's.
+        tables: rows by title; the rows of one table have the same columns.
+        targets: may be empty.
+        options: what the benchmark was run with; folders are left out.
+    """
+    for title, rows in tables.items():
+        show(f"{name}: {title}", rows)
+    show(f"{name}: targets", [asdict(target) for target in targets])
+    write(RESULTS / f"{name}.json", tables, targets, options=options)
+
+
+def write(
+    path: Path,
+    tables: Mapping[str, Sequence[Row]],
+    targets: Sequence[Target] = (),
+    *,
+    options: argparse.Namespace | None = None,
+) -> None:
+    """Write the file of a benchmark, which is named after it; nothing is printed."""
+    content = {
+        "benchmark": path.stem,
+        "commit": commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "versions": versions(),
+        "options": _plain(options),
+        "targets": [asdict(target) for target in targets],
+        "tables": tables,
+    }
+    path.parent.mkdir(exist_ok=True)
+    temporary = path.with_suffix(".json.part")
+    plain = msgspec.json.encode(content, enc_hook=lambda number: number.item())
+    temporary.write_bytes(_in_lines(msgspec.json.format(plain, indent=1)) + b"\n")
+    os.replace(temporary, path)
+
+
+def _in_lines(text: bytes) -> bytes:
+    """Lists of numbers on one line each."""
+    numbers = rb"\[\s+((?:(?:null|[-+.\deE]+),?\s+)+)\]"
+    return re.sub(numbers, lambda found: b"[" + b" ".join(found[1].split()) + b"]", text)
+
+
+def commit() -> str:
+    """The commit, with `+dirty` where the working tree differs from it, `WRITTEN` aside."""
+    try:
+        changed = _git("status", "--porcelain", "--", ".", *(f":!{path}" for path in WRITTEN))
+        return _git("rev-parse", "HEAD") + ("+dirty" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def machine() -> dict[str, Any]:
+    """Processor, logical cores this process may use, bytes of memory, operating system."""
+    return {
+        "cpu": _first(r"model name\s*:\s*(.+)", "/proc/cpuinfo") or platform.processor(),
+        "cores": usable_cpus(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "load_average": round(os.getloadavg()[0], 2),
+        "os": platform.platform(),
+    }
+
+
+def _first(pattern: str, path: str) -> str:
+    try:
+        match = re.search(pattern, Path(path).read_text())
+    except OSError:
+        return ""
+    return match[1].strip() if match else ""
+
+
+def versions() -> dict[str, Any]:
+    """Of Python, of what the numbers depend on, and of the compiler, as the core names it."""
+    return {
+        "situate": situate.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": _installed("torch"),
+        "transformers": _installed("transformers"),
+        "compiler": _compiler(),
+    }
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _compiler() -> str | None:
+    """The compiler's own words in the core's library, which it leaves there."""
+    path = _core.__file__
+    words = re.search(rb"(GCC: \([^)]*\) [\d.]+|clang version [\d.]+)", Path(path).read_bytes())
+    return words[1].decode() if words else None
+
+
+def _plain(options: argparse.Namespace | None) -> dict[str, Any]:
+    given = {} if options is None else vars(options)
+    return {key: value for key, value in given.items() if not isinstance(value, Path)}
+
+
+def show(title: str, rows: Sequence[Row]) -> None:
+    """Print rows as a table."""
+    if not rows:
+        return
+    table = Table(title=title, title_justify="left")
+    for column in rows[0]:
+        table.add_column(column.replace("_", " "), overflow="fold")
+    for row in rows:
+        table.add_row(*(_text(value) for value in row.values()))
+    Console(width=200, highlight=False, markup=False).print(table)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

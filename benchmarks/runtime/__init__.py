@@ -1,0 +1,1 @@
+"""Steps that run on this machine, measured."""

@@ -1,0 +1,239 @@
+"""What the benchmarks of the runtime share: networks captured once, steps of them unplaced and
+placed, measured costs, and calls that are timed in turn."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from msgspec import structs
+from numpy.typing import NDArray
+
+import situate
+from benchmarks.runtime import runtime_models
+from situate.costs.measured import Costs
+from situate.data.cluster import Device
+from situate.host.discover import discover
+from situate.profiling.measured_cluster import measured_cluster
+from situate.profiling.profile import profile
+from situate.runtime.hardware import real_devices
+from situate.runtime.model_state import optimizers
+from situate.runtime.programs.placed import PlacedProgram, place
+from situate.runtime.programs.program import Program, capture_program
+from situate.runtime.step import PlacedStep, StartTeam
+from situate.schedule.schedule import Schedule
+from situate.simulation.decoding import order_of
+
+OPTIMIZERS = {
+    "cifar_cnn": "sgd",
+    "resnet50": "momentum",
+    "inception_v3": "momentum",
+    "rnnlm": "sgd",
+    "nmt2": "adam",
+    "gpt2": "adamw",
+    "moe": "adamw",
+    "two_branches": "sgd",
+    "small_rnn": "sgd",
+    "chain": "sgd",
+    "diamonds": "sgd",
+}
+"""The networks of `runtime_models`, and how they are trained."""
+
+LEAST_ROUNDS, MOST_ROUNDS, WARM_UP = 5, 100, 2
+"""Of calls that are timed in turn."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network, built once from seed 0; every step works on a copy of it.
+
+    Attributes:
+        sizes: arguments of its function; by default its own.
+    """
+
+    name: str
+    sizes: tuple[int, ...] = ()
+    training: bool = True
+
+    @property
+    def model_name(self) -> str:
+        """What commands know the network as, at its own sizes."""
+        return (
+            f"benchmarks.runtime.runtime_models:{self.name}{'' if self.training else ':inference'}"
+        )
+
+    @property
+    def kind(self) -> str:
+        """Of its optimiser."""
+        return OPTIMIZERS[self.name]
+
+    @cached_property
+    def built(self) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...], Callable[..., Any]]:
+        """Model, inputs and loss."""
+        torch.manual_seed(0)
+        model, inputs, loss = getattr(runtime_models, self.name)(*self.sizes)
+        return model.train(self.training), inputs, loss
+
+    @cached_property
+    def program(self) -> Program:
+        """The captured step."""
+        model, _, loss = self.built
+        return capture_program(
+            model,
+            self.inputs,
+            loss if self.training else None,
+            training=self.training,
+            optimizer=self.kind,
+            name=self.model_name,
+        )
+
+    @property
+    def inputs(self) -> tuple[torch.Tensor, ...]:
+        """What a step is called with; the last one of a training step is the loss's alone."""
+        return self.built[1] if self.training else self.built[1][:-1]
+
+    def copied(self) -> torch.nn.Module:
+        """A model of its own."""
+        return copy.deepcopy(self.built[0])
+
+    def unplaced(self) -> Callable[[], torch.Tensor]:
+        """The step as people write it: PyTorch's autograd and optimiser, or the model alone."""
+        return self.step_of(self.copied())
+
+    def step_of(self, model: torch.nn.Module) -> Callable[[], torch.Tensor]:
+        """The same of a model that is already there."""
+        if not self.training:
+            return torch.inference_mode()(lambda: model(*self.inputs))
+        optimizer, (_, inputs, loss) = self._optimizer(model), self.built
+
+        def step() -> torch.Tensor:
+            optimizer.zero_grad()
+            value: torch.Tensor = loss(model, *inputs)
+            value.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            return value.detach()
+
+        return step
+
+    def _optimizer(self, model: torch.nn.Module) -> torch.optim.Optimizer:
+        return optimizers.default(self.kind, list(model.parameters()))
+
+    def placed(
+        self,
+        schedule: Schedule,
+        cluster: situate.Cluster,
+        *,
+        keep: bool = True,
+        start: StartTeam | None = None,
+    ) -> PlacedStep:
+        """The step as a schedule says, on a copy of the model."""
+        return self.ready(self.cut(schedule, cluster), cluster, keep=keep, start=start)
+
+    def cut(self, schedule: Schedule, cluster: situate.Cluster) -> PlacedProgram:
+        """What each device does."""
+        order = order_of(self.problem(cluster), schedule).tolist()
+        return place(self.program, schedule.placement, order, len(cluster.devices))
+
+    def ready(
+        self,
+        placed: PlacedProgram,
+        cluster: situate.Cluster,
+        *,
+        keep: bool = True,
+        start: StartTeam | None = None,
+    ) -> PlacedStep:
+        """The step of a program that is cut already."""
+        model = self.copied()
+        optimizer = self._optimizer(model) if self.training else None
+        devices = real_devices(cluster)
+        return PlacedStep(placed, model, optimizer, devices, keep=keep, start=start)
+
+    def problem(self, cluster: situate.Cluster, costs: Costs | None = None) -> situate.Problem:
+        """Its step on a cluster."""
+        return situate.Problem(self.program.graph, cluster, costs=costs)
+
+
+def one_cpu(threads: int) -> situate.Cluster:
+    """One device of so many threads; what it is said to reach decides nothing."""
+    device = Device("cpu:0", kind="cpu", flops={"float32": 1e11}, bandwidth=1e10, threads=threads)
+    return situate.Cluster(f"one-{threads}", (device,))
+
+
+def cpus(count: int) -> situate.Cluster:
+    """So many CPU devices of one thread each, of this machine as it is found to be."""
+    found = discover(count)
+    hosts = tuple(
+        structs.replace(device, threads=1) for device in found.devices if device.kind == "cpu"
+    )
+    links = tuple(link for link in found.links if link.source.startswith("cpu"))
+    return dataclasses.replace(found, devices=hosts, links=links)
+
+
+def profiled(case: Case, cluster: situate.Cluster) -> tuple[situate.Cluster, Costs]:
+    """The cluster with measured links, and what each op of a network takes there: measured op by
+    op, before and apart from any step of a placement."""
+    costs = profile(case.model_name, cluster, case.kind if case.training else None).costs
+    return measured_cluster(cluster, costs), costs
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Calls that were timed in turn.
+
+    Attributes:
+        wall: (rounds, calls) seconds.
+        cpu: (rounds, calls) seconds of all threads of this process, which what else the machine
+            does leaves alone.
+    """
+
+    wall: NDArray[np.float64]
+    cpu: NDArray[np.float64]
+
+    @property
+    def rounds(self) -> int:
+        """How many there are."""
+        return len(self.wall)
+
+    def seconds(self, call: int) -> float:
+        """Median wall time."""
+        return float(np.median(self.wall[:, call]))
+
+    def ratios(self, above: int, below: int) -> NDArray[np.float64]:
+        """(rounds,) of the wall times of two calls of one round."""
+        return self.wall[:, above] / self.wall[:, below]
+
+    def ratio(self, above: int, below: int) -> float:
+        """The median of `ratios`."""
+        return float(np.median(self.ratios(above, below)))
+
+    def cpu_ratio(self, above: int, below: int) -> float:
+        """The median of the rounds' ratios of CPU time."""
+        return float(np.median(self.cpu[:, above] / self.cpu[:, below]))
+
+
+def in_turn(calls: Sequence[Callable[[], object]], seconds: float) -> Turns:
+    """In every round each call once, every other round in reverse, for so many seconds and at least
+    `LEAST_ROUNDS`; before that `WARM_UP` rounds that do not count."""
+    for call in [*calls] * WARM_UP:
+        call()
+    rounds: list[list[tuple[float, float]]] = []
+    end = time.perf_counter() + seconds
+    while len(rounds) < LEAST_ROUNDS or (time.perf_counter() < end and len(rounds) < MOST_ROUNDS):
+        order = range(len(calls))[:: -1 if len(rounds) % 2 else 1]
+        taken = {k: _timed(calls[k]) for k in order}
+        rounds.append([taken[k] for k in range(len(calls))])
+    both = np.array(rounds)
+    return Turns(both[:, :, 0], both[:, :, 1])
+
+
+def _timed(call: Callable[[], object]) -> tuple[float, float]:
+    begin, busy = time.perf_counter(), time.process_time()
+    call()
+    return time.perf_counter() - begin, time.process_time() - busy

@@ -1,0 +1,1 @@
+"""Plans and the speed of making them, measured."""

@@ -1,0 +1,103 @@
+"""`auto` beside brute force: small random problems of which every plan is looked at.
+
+A problem has up to seven ops on up to three devices, of which most hold only a part of what there
+is; objectives and rules take turns. All placements in all orders by all decoders are compared with
+the bound, with what is called optimal, and with what `auto` finds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+import situate
+from benchmarks.lib.record import Row, Target, record
+from tests.oracle.problems import small_problem
+from tests.solvers.exhaustive import optimum
+
+LOOSE = 1e-9
+"""Relative rounding of sums that are made in another order."""
+
+MISSES = 0.01
+"""Share of the problems on which `auto` may miss the optimum."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Solve, compare, print and record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--problems", type=int, default=2000)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first problem")
+    parser.add_argument("--time-limit", type=float, default=1.0, help="seconds of `auto` for each")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1, help="problems at once, a thread each")
+    options = parser.parse_args(arguments)
+    seeds = range(options.first, options.first + options.problems)
+    with ProcessPoolExecutor(options.processes) as pool:
+        rows = list(pool.map(partial(_row, options=options), seeds, chunksize=10))
+    tables = {"by kind": list(_by_kind(rows)), "missed": [row for row in rows if row["missed"]]}
+    record("brute_force", tables, _targets(rows), options=options)
+
+
+def _row(seed: int, options: argparse.Namespace) -> Row:
+    """One problem; values are None where nothing fits, or in the plan that was found."""
+    problem = small_problem(seed)
+    best = optimum(problem)
+    begin = time.perf_counter()
+    found = situate.solve(problem, time_limit=options.time_limit, seed=options.seed, threads=1)
+    seconds = time.perf_counter() - begin
+    found.schedule.verify(problem, allow_overflow=not found.feasible)
+    value = found.value if found.feasible else math.inf
+    return {
+        "problem": seed,
+        "objective": problem.objective,
+        "rules": problem.rules.name,
+        "ops": problem.n,
+        "devices": problem.d,
+        "optimum": best if math.isfinite(best) else None,
+        "value": found.value if found.feasible else None,
+        "missed": value > best * (1 + LOOSE),
+        "below_optimum": value < best * (1 - LOOSE),
+        "below_bound": min(value, best) < found.lower_bound,
+        "called_optimal": found.optimal,
+        "wrongly_optimal": found.optimal and value > best * (1 + LOOSE),
+        "seconds": seconds,
+    }
+
+
+def _by_kind(rows: list[Row]) -> Iterator[Row]:
+    kinds = dict.fromkeys((row["objective"], row["rules"]) for row in rows)
+    for objective, rules in sorted(kinds):
+        of_kind = [r for r in rows if (r["objective"], r["rules"]) == (objective, rules)]
+        yield {
+            "objective": objective,
+            "rules": rules,
+            "problems": len(of_kind),
+            "nothing_fits": sum(row["optimum"] is None for row in of_kind),
+            "missed": sum(row["missed"] for row in of_kind),
+            "called_optimal": sum(row["called_optimal"] for row in of_kind),
+            "mean_seconds": sum(row["seconds"] for row in of_kind) / len(of_kind),
+            "whole_second": sum(row["seconds"] > 0.95 for row in of_kind),
+        }
+
+
+def _targets(rows: list[Row]) -> list[Target]:
+    def none(what: str, column: str) -> Target:
+        found = [str(row["problem"]) for row in rows if row[column]]
+        return Target(what, "none", ", ".join(found) or f"none of {len(rows)}", not found)
+
+    missed = sum(row["missed"] for row in rows)
+    share = f"{missed} of {len(rows)}"
+    return [
+        none("optima and plans below the bound", "below_bound"),
+        none("plans below the optimum", "below_optimum"),
+        none("plans wrongly called optimal", "wrongly_optimal"),
+        Target("optima that auto misses", "under 1 %", share, missed < MISSES * len(rows)),
+    ]
+
+
+if __name__ == "__main__":
+    main()

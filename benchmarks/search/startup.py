@@ -1,0 +1,104 @@
+"""How long a user waits: for `import situate`, for help, and for the first plan that fits."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Iterator, Sequence
+
+from benchmarks.lib import child
+from benchmarks.lib.record import Row, Target, record
+
+IMPORT_WANTED = 0.3
+PLAN_WANTED = 1.0
+"""Seconds, from the start of the process to its end."""
+
+HEAVY = ("torch", "transformers", "onnx", "matplotlib", "numpy", "ortools")
+"""What must not be loaded, or is worth knowing to be."""
+
+FIRST_PLANS = (1, 2, 4, 8, 16, 32, 64)
+"""Evaluations to stop after, until the plan fits."""
+
+IMPORT, HELP = "import situate", "situate --help"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print and record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=11)
+    parser.add_argument("--network", default="inception_v3")
+    parser.add_argument("--cluster", default="k80-4")
+    options = parser.parse_args(arguments)
+    plan = f"situate plan {options.network} --cluster {options.cluster}"
+    commands = {
+        "python -c pass": child.python("pass"),
+        IMPORT: child.python(IMPORT),
+        HELP: child.situate("--help"),
+        f"{plan}, to the first plan that fits": _first_plan(options.network, options.cluster),
+    }
+    rows = [_row(what, command, options.repeats) for what, command in commands.items()]
+    loaded = _loaded()
+    targets = [*_targets(rows, [IMPORT_WANTED] * 2 + [PLAN_WANTED]), _without_torch(loaded)]
+    record("startup", {"fresh processes": rows, "loaded": loaded}, targets, options=options)
+
+
+def _row(what: str, command: Sequence[str], repeats: int) -> Row:
+    """Wall time includes what other processes take; CPU time does not."""
+    children = [child.run(command) for _ in range(repeats + 1)][1:]
+    if any(each.status for each in children):
+        raise RuntimeError(f"{what}: {children[0].errors}")
+    return {
+        "what": what,
+        "seconds_median": statistics.median(each.seconds for each in children),
+        "seconds_best": min(each.seconds for each in children),
+        "cpu_seconds_median": statistics.median(each.cpu_seconds for each in children),
+        "cpu_seconds_best": min(each.cpu_seconds for each in children),
+        "peak_mb": max(each.peak_bytes for each in children) / 1e6,
+        "repeats": repeats,
+    }
+
+
+def _first_plan(network: str, cluster: str) -> list[str]:
+    """The command that stops at the first plan that fits, and then says it."""
+    for evaluations in map(str, FIRST_PLANS):
+        options = ["--cluster", cluster, "--evaluations", evaluations, "--json"]
+        command = child.situate("plan", network, *options)
+        done = child.run(command)
+        if done.status == 0 and json.loads(done.output)["feasible"]:
+            return command
+    raise RuntimeError(done.errors)
+
+
+def _loaded() -> list[Row]:
+    """Which heavy packages a fresh process has loaded."""
+    after = {
+        IMPORT: "import situate",
+        HELP: "import contextlib, io, situate.cli\n"
+        "with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())):\n"
+        "    situate.cli.main(['--help'])",
+    }
+    return [{"after": what, **_packages(code)} for what, code in after.items()]
+
+
+def _packages(code: str) -> Row:
+    show = f"\nimport json, sys\nprint(json.dumps([p in sys.modules for p in {HEAVY!r}]))"
+    done = child.run(child.python(code + show))
+    if done.status:
+        raise RuntimeError(done.errors)
+    return dict(zip(HEAVY, json.loads(done.output), strict=True))
+
+
+def _targets(rows: list[Row], wanted: list[float]) -> Iterator[Target]:
+    for row, seconds in zip(rows[1:], wanted, strict=True):
+        measured = row["seconds_median"]
+        yield Target(row["what"], f"under {seconds:g} s", f"{measured:.3f} s", measured < seconds)
+
+
+def _without_torch(loaded: list[Row]) -> Target:
+    without = not any(row["torch"] for row in loaded)
+    return Target(f"{IMPORT}, {HELP}", "torch is not loaded", "not" if without else "is", without)
+
+
+if __name__ == "__main__":
+    main()
