@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from situate.data.problem import Problem
-    from situate.schedule.schedule import Schedule
+    from situate.schedule.arrays import ScheduleArrays
 
 Indices = NDArray[np.int64]
 
@@ -19,7 +19,7 @@ def signals(problem: Problem) -> NDArray[np.bool_]:
     return np.asarray((problem.size == 0) & np.isnan(problem.transfer_seconds))
 
 
-def item_order(schedule: Schedule, problem: Problem) -> Indices:
+def item_order(schedule: ScheduleArrays, problem: Problem) -> Indices:
     """Items in the order in which they start.
 
     At one instant, what has no duration goes first, and every item follows what it depends on.
@@ -35,7 +35,7 @@ def item_order(schedule: Schedule, problem: Problem) -> Indices:
     return np.lexsort((target, tensor, depth, end, start))
 
 
-def device_items(schedule: Schedule, problem: Problem) -> tuple[Indices, Indices]:
+def device_items(schedule: ScheduleArrays, problem: Problem) -> tuple[Indices, Indices]:
     """Items that occupy a device, with that device; a blocking transfer occupies two.
 
     In a call an op does not have its device to itself.
@@ -51,7 +51,7 @@ def device_items(schedule: Schedule, problem: Problem) -> tuple[Indices, Indices
     return items, np.concatenate(devices).astype(np.int64)
 
 
-def channel_items(schedule: Schedule, problem: Problem) -> tuple[Indices, Indices]:
+def channel_items(schedule: ScheduleArrays, problem: Problem) -> tuple[Indices, Indices]:
     """Items that occupy a channel, with that channel; none where channels have no contention."""
     if schedule.decoder == "calls" or not problem.rules.contention:
         return np.empty(0, np.int64), np.empty(0, np.int64)

@@ -11,13 +11,13 @@ from situate.schedule.items import signals
 
 if TYPE_CHECKING:
     from situate.data.problem import Problem
-    from situate.schedule.schedule import Schedule
+    from situate.schedule.arrays import ScheduleArrays
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.integer[Any]]
 
 
-def device_seconds(schedule: Schedule, problem: Problem) -> Floats:
+def device_seconds(schedule: ScheduleArrays, problem: Problem) -> Floats:
     """(d,) seconds of each device's ops, in blocking mode also of its transfers."""
     if problem.transfers == "atomic":
         return loads(problem, schedule.placement)
@@ -32,7 +32,7 @@ def device_seconds(schedule: Schedule, problem: Problem) -> Floats:
     return np.asarray(busy, np.float64)
 
 
-def channel_seconds(schedule: Schedule, problem: Problem) -> Floats:
+def channel_seconds(schedule: ScheduleArrays, problem: Problem) -> Floats:
     """(c,) seconds of each channel's transfers; signals occupy none."""
     moves = ~signals(problem)[schedule.tensor]
     channel = problem.channel[schedule.source[moves], schedule.target[moves]]
@@ -41,7 +41,7 @@ def channel_seconds(schedule: Schedule, problem: Problem) -> Floats:
     return np.asarray(busy, np.float64)
 
 
-def period(schedule: Schedule, problem: Problem) -> float:
+def period(schedule: ScheduleArrays, problem: Problem) -> float:
     """Seconds between steps in steady operation: the busiest device or channel.
 
     Channels without contention carry any number of transfers at once, so they set no limit.
@@ -52,7 +52,7 @@ def period(schedule: Schedule, problem: Problem) -> float:
     return max(busiest, float(channel_seconds(schedule, problem).max(initial=0.0)))
 
 
-def move_seconds(schedule: Schedule, problem: Problem) -> Floats:
+def move_seconds(schedule: ScheduleArrays, problem: Problem) -> Floats:
     """(k,) seconds that each of the schedule's transfers takes."""
     tensor, ends = schedule.tensor, (schedule.source, schedule.target)
     return transfer_seconds(problem, tensor, *ends)

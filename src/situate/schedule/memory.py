@@ -11,7 +11,7 @@ from situate.schedule.items import item_order
 
 if TYPE_CHECKING:
     from situate.data.problem import Problem
-    from situate.schedule.schedule import Schedule
+    from situate.schedule.arrays import ScheduleArrays
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -44,7 +44,7 @@ class Changes(NamedTuple):
     use: Ints
 
 
-def peaks(schedule: Schedule, problem: Problem) -> Ints:
+def peaks(schedule: ScheduleArrays, problem: Problem) -> Ints:
     """Largest bytes in use on each device (d,), by the memory rule of the problem's rules."""
     peak = held(schedule, problem)
     if problem.rules.memory != "persistent":
@@ -55,14 +55,14 @@ def peaks(schedule: Schedule, problem: Problem) -> Ints:
     return peak
 
 
-def held(schedule: Schedule, problem: Problem) -> Ints:
+def held(schedule: ScheduleArrays, problem: Problem) -> Ints:
     """Persistent bytes on each device (d,)."""
     total = np.zeros(problem.d, np.int64)
     np.add.at(total, schedule.placement, problem.persistent)
     return total
 
 
-def seconds(schedule: Schedule) -> Clock:
+def seconds(schedule: ScheduleArrays) -> Clock:
     """The schedule's own times."""
     return Clock(
         schedule.start,
@@ -73,7 +73,7 @@ def seconds(schedule: Schedule) -> Clock:
     )
 
 
-def steps(schedule: Schedule, problem: Problem) -> Clock:
+def steps(schedule: ScheduleArrays, problem: Problem) -> Clock:
     """Every item lasts one step, in the order in which they start."""
     order = item_order(schedule, problem)
     position = np.empty(len(order))
@@ -82,7 +82,7 @@ def steps(schedule: Schedule, problem: Problem) -> Clock:
     return Clock(ops, ops + 1, transfers, transfers + 1, len(order))
 
 
-def lives(schedule: Schedule, problem: Problem, clock: Clock) -> Lives:
+def lives(schedule: ScheduleArrays, problem: Problem, clock: Clock) -> Lives:
     """Every tensor where it is made and where it is sent, and the workspace of every op."""
     edge_tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
     edge_device = schedule.placement[problem.consumers]

@@ -12,7 +12,7 @@ from situate.schedule.items import Indices
 
 if TYPE_CHECKING:
     from situate.data.problem import Problem
-    from situate.schedule.schedule import Schedule
+    from situate.schedule.arrays import ScheduleArrays
 
 Floats = NDArray[np.float64]
 Index = int | np.integer[Any]
@@ -24,7 +24,7 @@ TOLERANCE = 1e-9
 class Replay:
     """One schedule on one problem. Items are ops, then transfers, as `schedule.items` has them."""
 
-    def __init__(self, schedule: Schedule, problem: Problem) -> None:
+    def __init__(self, schedule: ScheduleArrays, problem: Problem) -> None:
         self.schedule, self.problem = schedule, problem
         self.start = np.concatenate((schedule.start, schedule.transfer_start))
         self.end = np.concatenate((schedule.end, schedule.transfer_end))

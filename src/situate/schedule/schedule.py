@@ -1,4 +1,4 @@
-"""A schedule: what runs where and when. Its figures, and its verification."""
+"""The schedule that users hold: its arrays, its figures and its verification."""
 
 from __future__ import annotations
 
@@ -11,37 +11,18 @@ from situate.data.problem import Problem
 from situate.errors import ScheduleError
 from situate.schedule import load as throughput
 from situate.schedule import verify
+from situate.schedule.arrays import ScheduleArrays
 from situate.validation import check
 
 
 @dataclass(frozen=True, eq=False)
-class Schedule:
-    """What runs when, for n ops, d devices and k transfers.
+class Schedule(ScheduleArrays):
+    """The times and places of a step, with the figures that follow from them.
 
-    Signals that take time are listed among the transfers, but occupy nothing. What is asked with a
-    problem of other numbers of ops or devices raises `ScheduleError`.
-
-    Attributes:
-        placement: (n,) device index of each op.
-        start, end: (n,) seconds.
-        tensor, source, target: (k,) index of the tensor moved, and the devices it moves between.
-        transfer_start, transfer_end: (k,) seconds.
-        makespan: seconds from 0 to the last end.
-        peak: (d,) largest bytes in use on each device.
-        decoder: the decoder that made it.
+    Its attributes are those of `ScheduleArrays`: `placement`, `start`, `end`, `tensor`, `source`,
+    `target`, `transfer_start`, `transfer_end`, `makespan`, `peak` and `decoder`. A problem of other
+    numbers of ops or devices raises `ScheduleError`.
     """
-
-    placement: NDArray[np.int32]
-    start: NDArray[np.float64]
-    end: NDArray[np.float64]
-    tensor: NDArray[np.int32]
-    source: NDArray[np.int32]
-    target: NDArray[np.int32]
-    transfer_start: NDArray[np.float64]
-    transfer_end: NDArray[np.float64]
-    makespan: float
-    peak: NDArray[np.int64]
-    decoder: str
 
     def _check_of(self, problem: Problem) -> None:
         check(problem, Problem, "problem", ScheduleError)

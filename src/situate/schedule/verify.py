@@ -14,10 +14,10 @@ from situate.schedule.verify_atomic import check_calls
 
 if TYPE_CHECKING:
     from situate.data.problem import Problem
-    from situate.schedule.schedule import Schedule
+    from situate.schedule.arrays import ScheduleArrays
 
 
-def verify(schedule: Schedule, problem: Problem, allow_overflow: bool = False) -> None:
+def verify(schedule: ScheduleArrays, problem: Problem, allow_overflow: bool = False) -> None:
     """See `Schedule.verify`."""
     _check_shapes(schedule, problem)
     replay = Replay(schedule, problem)
@@ -40,7 +40,7 @@ def verify(schedule: Schedule, problem: Problem, allow_overflow: bool = False) -
         _check_capacity(replay)
 
 
-def _check_shapes(s: Schedule, problem: Problem) -> None:
+def _check_shapes(s: ScheduleArrays, problem: Problem) -> None:
     if problem.transfers == "atomic" and not np.isfinite(s.makespan):
         fail("the calls of its devices wait for one another")
     n, d, m, k = problem.n, problem.d, len(problem.size), len(s.tensor)
@@ -57,7 +57,7 @@ def _check_shapes(s: Schedule, problem: Problem) -> None:
             fail(f"{name} holds an index outside 0..{size - 1}")
 
 
-def _check_decoder(s: Schedule, problem: Problem) -> None:
+def _check_decoder(s: ScheduleArrays, problem: Problem) -> None:
     """Calls are for atomic rules, where they alone tell the time of a step."""
     atomic = problem.transfers == "atomic"
     if s.decoder == "calls" and not atomic:
