@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import situate
-from situate import Cluster, Device, Graph, Learning, Link, Op, Problem, Result, Rules, Tensor
+from situate import Cluster, Device, Graph, Learning, Link, Op, Problem, Rules, Tensor
 from situate.errors import SituateError
 from situate.grouping import group
 
@@ -17,7 +17,7 @@ A, B = (Op(name, seconds={"*": 1.0}) for name in "ab")
 GRAPH = Graph("g", (A, B), (Tensor("t", 0, 3, (1,)),))
 TWO = Cluster.identical(2)
 PROBLEM = Problem(GRAPH, TWO)
-RESULT = Result.of(PROBLEM, [0, 1])
+RESULT = situate.evaluate(PROBLEM, [0, 1])
 
 
 def tensor(**fields: object) -> Graph:
@@ -42,16 +42,29 @@ CALLS = {
     "costs": (lambda: Problem(GRAPH, TWO, costs="c.json"), "problem: costs: must be a situate.C"),
     "rules": (lambda: Problem(GRAPH, TWO, rules=3), "problem: rules: must be a situate.Rules, got"),
     "a step's cluster": (
-        lambda: RESULT.plan.compile(None, cluster="here.toml"),
+        lambda: situate.compile(RESULT.plan, None, cluster="here.toml"),
         "cluster: must be a situate.Cluster or None, got 'here.toml'",
+    ),
+    "a plan's file for a plan": (
+        lambda: situate.compile("plan.json", None),
+        "plan: must be a situate.Plan, got 'plan.json'; situate.Plan.read reads one",
     ),
     "a graph for a problem": (
         lambda: situate.solve(GRAPH),
         "problem: must be a situate.Problem, got an object of type 'Graph'; situate.Problem(graph,",
     ),
-    "of": (lambda: Result.of(GRAPH, [0, 1]), "problem: must be a situate.Problem"),
-    "of, seed": (lambda: Result.of(PROBLEM, [0, 1], seed="1"), "seed: must be an integer, got '1'"),
-    "of, method": (lambda: Result.of(PROBLEM, [0, 1], method=3), "method: must be a string, got 3"),
+    "a graph to evaluate on": (
+        lambda: situate.evaluate(GRAPH, [0, 1]),
+        "problem: must be a situate.Problem",
+    ),
+    "the seed of a placement": (
+        lambda: situate.evaluate(PROBLEM, [0, 1], seed="1"),
+        "seed: must be an integer, got '1'",
+    ),
+    "the method of a placement": (
+        lambda: situate.evaluate(PROBLEM, [0, 1], method=3),
+        "method: must be a string, got 3",
+    ),
     "schedule": (lambda: RESULT.plan.schedule(GRAPH), "problem: must be a situate.Problem"),
     "verify": (lambda: RESULT.schedule.verify(GRAPH), "problem: must be a situate.Problem"),
     "busy": (lambda: RESULT.schedule.busy(None), "problem: must be a situate.Problem, got None"),

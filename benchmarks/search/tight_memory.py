@@ -39,7 +39,7 @@ def _rows(network: str, options: argparse.Namespace) -> Iterator[Row]:
     graph = situate.zoo.load(network)
     preset = situate.Cluster.preset("unequal-24-12")
     roomy = situate.Problem(graph, _with_memory(preset, (2**50, 2**50)))
-    alone = situate.Result.of(roomy, np.zeros(roomy.n, np.int32))
+    alone = situate.evaluate(roomy, np.zeros(roomy.n, np.int32))
     needed = max(alone.peak_memory.values())
     for room in options.room:
         memory = [round(room * needed * part) for part in PARTS]

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from situate.readers import read
     from situate.results.plan import Plan
     from situate.results.result import Progress, Result
+    from situate.runtime.compile import compile
     from situate.schedule.schedule import Schedule
     from situate.solvers import METHODS, solve
+    from situate.solvers.evaluate import evaluate
     from situate.solvers.learned.learner import Learner, Learning
     from situate.study import Study
     from situate.torch_capture import capture
@@ -73,6 +75,8 @@ __all__ = [
     "Tensor",
     "__version__",
     "capture",
+    "compile",
+    "evaluate",
     "find_model",
     "read",
     "solve",
@@ -103,6 +107,8 @@ _HOME = {
     "Study": "study",
     "Tensor": "data.graph",
     "capture": "torch_capture",
+    "compile": "runtime.compile",
+    "evaluate": "solvers.evaluate",
     "find_model": "model",
     "read": "readers",
     "solve": "solvers",

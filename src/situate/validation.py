@@ -42,6 +42,7 @@ REMEDIES = {
     "Cluster": "situate.Cluster.find finds one by its name or file",
     "Costs": "situate.Costs.read reads a file of them",
     "Graph": "situate.find_model finds one by its name or file",
+    "Plan": "situate.Plan.read reads one",
     "Problem": "situate.Problem(graph, cluster) is one",
 }
 

@@ -10,7 +10,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, MachineDevice, Op, Tensor
 from situate.data.problem import RULES, UNLIMITED, Problem, Rules
 from situate.errors import GraphError, SituateError
-from situate.results.result import Result
+from situate.solvers.evaluate import evaluate
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
 
@@ -367,8 +367,8 @@ def test_a_step_under_a_graphs_own_rules_takes_what_they_say():
     )
     identical = Cluster.identical(2)
     placed = {"a": "d0", "b": "d1", "c": "d0"}
-    assert Result.of(Problem(graph, identical), placed).makespan == 5
-    assert Result.of(Problem(graph, identical, rules="situate"), placed).makespan == 4
+    assert evaluate(Problem(graph, identical), placed).makespan == 5
+    assert evaluate(Problem(graph, identical, rules="situate"), placed).makespan == 4
 
 
 def test_a_graphs_unknown_rules_are_refused_by_the_graphs_name():

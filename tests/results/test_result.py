@@ -10,6 +10,7 @@ import pytest
 from situate.data.problem import Problem
 from situate.results.result import Result
 from situate.solvers import solve
+from situate.solvers.evaluate import evaluate
 from tests.solvers.families import apart, chain, devices
 
 
@@ -49,7 +50,7 @@ def test_a_plan_that_does_not_fit_has_no_bound(method: str, objective: str) -> N
     result = solve(problem, method, evaluations=20)
     assert (result.feasible, result.lower_bound, result.gap) == (False, None, math.inf)
     assert result.plan.lower_bound is None
-    placed = Result.of(problem, result.placement)
+    placed = evaluate(problem, result.placement)
     assert (placed.lower_bound, placed.gap) == (None, math.inf)
 
 

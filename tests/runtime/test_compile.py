@@ -17,7 +17,7 @@ from situate.data.problem import RULES, Problem  # noqa: E402
 from situate.data.update_rule import UpdateRule  # noqa: E402
 from situate.errors import PlanError, SituateError  # noqa: E402
 from situate.results.plan import Plan  # noqa: E402
-from situate.runtime.compile import build_planned, cluster_of  # noqa: E402
+from situate.runtime.compile import build_planned, cluster_of, compile  # noqa: E402
 from situate.runtime.model_state.optimizers import default  # noqa: E402
 from situate.runtime.unplaced import Unplaced  # noqa: E402
 from situate.solvers import solve  # noqa: E402
@@ -50,7 +50,7 @@ def test_a_plan_is_run(plan: Plan) -> None:
     (model, inputs, loss), (copy, *_) = MODELS["towers"](), MODELS["towers"]()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     copied = torch.optim.SGD(copy.parameters(), lr=0.1)
-    with plan.compile(model, inputs, loss, optimizer=optimizer, cluster=TWO) as step:
+    with compile(plan, model, inputs, loss, optimizer=optimizer, cluster=TWO) as step:
         for k in range(1, 4):
             assert torch.equal(step(*inputs), train(copy, inputs, loss, copied, k))
     assert_same(state(model), state(copy))
@@ -62,7 +62,7 @@ def test_a_plan_is_run_in_two_processes() -> None:
     assert len(set(plan.placement.values())) == 2
     (model, inputs, loss), (copy, *_) = MODELS["towers"](), MODELS["towers"]()
     copied = torch.optim.AdamW(copy.parameters())
-    with plan.compile(model, inputs, loss, cluster=TWO) as step:
+    with compile(plan, model, inputs, loss, cluster=TWO) as step:
         for k in range(1, 4):
             assert torch.equal(step(*inputs), train(copy, inputs, loss, copied, k))
         assert len(step.ran) == 2
@@ -71,7 +71,7 @@ def test_a_plan_is_run_in_two_processes() -> None:
 
 def test_the_planned_optimizer_is_the_default() -> None:
     plan = planned(optimizer="adamw")
-    with plan.compile(*changed(), cluster=TWO) as step:
+    with compile(plan, *changed(), cluster=TWO) as step:
         assert type(step.optimizer) is torch.optim.AdamW
     assert plan.update_rule == UpdateRule("adamw")
     assert planned(training=False).update_rule is None
@@ -84,7 +84,7 @@ def test_the_plan_says_how_gradients_are_clipped() -> None:
     copied = copy.deepcopy(model)
     unplaced = Unplaced(copied, inputs, loss, default("sgd", [*copied.parameters()]), clip=0.01)
     optimizer = default("sgd", [*model.parameters()])
-    with plan.compile(model, inputs, loss, optimizer=optimizer, cluster=TWO) as step:
+    with compile(plan, model, inputs, loss, optimizer=optimizer, cluster=TWO) as step:
         for _ in range(3):
             assert torch.equal(step(*inputs), *unplaced())
     assert_same(state(model), state(copied))
@@ -118,7 +118,7 @@ def other_model() -> torch.nn.Module:
 )
 def test_what_was_not_planned_is_refused(plan: Plan, how: dict[str, Any], message: str) -> None:
     with pytest.raises(SituateError, match=message) as error:
-        plan.compile(*changed(**how), cluster=TWO)
+        compile(plan, *changed(**how), cluster=TWO)
     assert "\n" not in str(error.value)
 
 
@@ -137,7 +137,7 @@ def test_what_was_not_planned_is_refused(plan: Plan, how: dict[str, Any], messag
 def test_an_optimizer_that_was_not_planned_is_refused(plan: Plan, make: Any, message: str) -> None:
     model, inputs, loss = changed()
     with pytest.raises(SituateError, match=message) as error:
-        plan.compile(model, inputs, loss, optimizer=make(list(model.parameters())), cluster=TWO)
+        compile(plan, model, inputs, loss, optimizer=make(list(model.parameters())), cluster=TWO)
     assert "\n" not in str(error.value)
 
 
@@ -145,7 +145,7 @@ def test_a_plan_under_atomic_rules_is_refused() -> None:
     plan = planned(rules="dnn-partitioning")
     assert plan.decoder == "calls"
     with pytest.raises(PlanError, match="rules 'dnn-partitioning' is not run: plan with --rules"):
-        plan.compile(*changed(), cluster=TWO)
+        compile(plan, *changed(), cluster=TWO)
 
 
 def test_whether_a_plan_trains_does_not_depend_on_its_name() -> None:
@@ -156,19 +156,19 @@ def test_whether_a_plan_trains_does_not_depend_on_its_name() -> None:
 
     graph = capture(build, training=False, name="mine")
     made = solve(Problem(graph, TWO), "single").plan
-    with made.compile(model, (x,), None, cluster=TWO) as step, torch.no_grad():
+    with compile(made, model, (x,), None, cluster=TWO) as step, torch.no_grad():
         assert torch.equal(step(x), model(x))
 
 
 def test_a_plan_for_devices_that_are_not_here_is_refused() -> None:
     plan = planned(Cluster.preset("k40-4"), method="random")
     with pytest.raises(SituateError, match=r"this machine has \d CUDA devices: .*discover"):
-        plan.compile(*changed())
+        compile(plan, *changed())
 
 
 def test_a_plan_for_another_cluster_is_refused(plan: Plan) -> None:
     with pytest.raises(PlanError, match="made for cluster 'two', not for this 'k40-4'"):
-        plan.compile(*changed(), cluster=Cluster.preset("k40-4"))
+        compile(plan, *changed(), cluster=Cluster.preset("k40-4"))
 
 
 def test_the_planned_function_builds_what_is_not_given(
@@ -180,11 +180,11 @@ def test_the_planned_function_builds_what_is_not_given(
     graph = capture_function("planned_step:build")
     plan = solve(Problem(graph, TWO), "single").plan
     model, inputs, _ = build_planned(plan, NamedDevices())
-    with plan.compile(model, cluster=TWO) as step:
+    with compile(plan, model, cluster=TWO) as step:
         assert step(*inputs).shape == ()
     unnamed = replace(plan, graph="towers")
     with pytest.raises(PlanError, match="'towers', which builds no model: give the inputs"):
-        unnamed.compile(model, cluster=TWO)
+        compile(unnamed, model, cluster=TWO)
 
 
 def test_a_loss_that_is_given_is_kept_where_inputs_are_built(
@@ -199,7 +199,7 @@ def test_a_loss_that_is_given_is_kept_where_inputs_are_built(
     model, inputs, _ = changed()
     graph = capture(lambda: (*changed()[:2], twice), name="doubled:build")
     expected = twice(model, *inputs).detach()
-    with solve(Problem(graph, TWO), "single").plan.compile(model, loss=twice, cluster=TWO) as step:
+    with compile(solve(Problem(graph, TWO), "single").plan, model, loss=twice, cluster=TWO) as step:
         assert torch.equal(step(*inputs), expected)
 
 

@@ -10,8 +10,8 @@ import pytest
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import OBJECTIVES, Problem
-from situate.results.result import Result
 from situate.solvers import solve
+from situate.solvers.evaluate import evaluate
 from situate.solvers.late import Lateness
 from tests.solvers.families import devices
 
@@ -116,7 +116,7 @@ def test_methods_that_cut_anywhere_keep_less_too(method: str) -> None:
 def test_a_placement_from_outside_unpacks_late_where_it_would_not_fit(count: int) -> None:
     room = LAYERS * PACKED // count + UNPACKED + 3
     problem = _problem(devices(*[1] * count, memory=room))
-    given = Result.of(problem, _stages(problem, count))
+    given = evaluate(problem, _stages(problem, count))
     assert given.feasible
     given.schedule.verify(problem)
     assert given.plan.schedule(problem).peak.tolist() == given.schedule.peak.tolist()
@@ -124,6 +124,6 @@ def test_a_placement_from_outside_unpacks_late_where_it_would_not_fit(count: int
 
 def test_where_everything_fits_the_order_stays() -> None:
     problem = _problem(devices(1, 1))
-    given = Result.of(problem, _stages(problem, 2))
+    given = evaluate(problem, _stages(problem, 2))
     assert given.order.tolist() == list(problem.graph.order)
     assert given.evaluations == 2

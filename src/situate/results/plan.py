@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -21,11 +20,7 @@ from situate.validation import check
 from situate.version import VERSION
 
 if TYPE_CHECKING:
-    import torch
-
-    from situate.data.cluster import Cluster
     from situate.data.graph import Graph
-    from situate.runtime.step import PlacedStep
 
 LIMIT = 2**30
 """Largest file of a plan, in bytes."""
@@ -156,49 +151,6 @@ class Plan(
         except SituateError as error:
             raise PlanError(str(error)) from None
         return decode(problem, placement, order, self.decoder)
-
-    def compile(
-        self,
-        model: torch.nn.Module,
-        inputs: Any = None,
-        loss: Callable[..., Any] | None = None,
-        *,
-        optimizer: torch.optim.Optimizer | None = None,
-        cluster: Cluster | None = None,
-        costs: Costs | None = None,
-        seed: int = 0,
-        keep: bool = True,
-    ) -> PlacedStep:
-        """The step of a model that runs on this machine's devices as the plan says.
-
-            step = plan.compile(model, (images, labels), loss, optimizer=optimizer)
-            for images, labels in batches:
-                print(step(images, labels))
-
-        What it returns is called in place of `loss(model, *inputs)`, `backward()` and
-        `optimizer.step()`, or of the model where the plan is for inference.
-
-        Args:
-            model: is moved into memory that the devices share, and trained there.
-            inputs, loss: as the model was captured; by default those of the network or function
-                that the plan is for.
-            optimizer: `torch.optim.SGD`, `Adam` or `AdamW`; by default the planned one with
-                PyTorch's defaults. A schedule may change its learning rate between steps.
-            cluster: what was planned for; by default the preset of that name.
-            costs: what was planned with.
-            seed: of dropout and the like, which do not depend on the placement.
-            keep: copy what a step is about to change, so that one that fails is undone.
-
-        Raises:
-            PlanError: the plan is for another model, cluster or costs, or for devices that are not
-                here.
-            SituateError: a model that cannot be captured, or an optimizer that is not supported.
-        """
-        from situate.runtime.compile import compile_plan
-
-        return compile_plan(
-            self, model, inputs, loss, optimizer, cluster, costs, seed=seed, keep=keep
-        )
 
     def check_costs(self, costs: Costs | None) -> None:
         """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
@@ -77,35 +76,6 @@ class Result:
     history: tuple[tuple[float, int, float], ...]
     samples: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     measured: float | None = None
-
-    @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        placement: NDArray[np.int32] | Mapping[str, str],
-        order: NDArray[np.int32] | None = None,
-        *,
-        method: str = "own",
-        seed: int = 0,
-    ) -> Result:
-        """The result of a placement that was made elsewhere, decoded as those of the solvers are.
-
-        Args:
-            problem: of n ops and d devices.
-            placement: (n,) device index of each op, or a mapping from the names of all ops to
-                those of devices.
-            order: (n,) op indices, the most urgent first; None for the graph's order.
-            method: the name of what made them.
-            seed: what its randomness came from.
-
-        Raises:
-            SituateError: something of another type or shape, an op or a device that there is not,
-                an op where it may not run, a group on several devices, an order in which not every
-                op is once.
-        """
-        from situate.solvers.custom import placed
-
-        return placed(problem, placement, order, method, seed)
 
     @property
     def gap(self) -> float:

@@ -71,19 +71,45 @@ def build_planned(plan: Plan, named: NamedDevices) -> Built:
         return really_built(function, name, named)
 
 
-def compile_plan(
+def compile(
     plan: Plan,
     model: torch.nn.Module,
-    inputs: Any,
-    loss: Callable[..., Any] | None,
-    optimizer: torch.optim.Optimizer | None,
-    cluster: Cluster | None,
-    costs: Costs | None,
+    inputs: Any = None,
+    loss: Callable[..., Any] | None = None,
     *,
-    seed: int,
-    keep: bool,
+    optimizer: torch.optim.Optimizer | None = None,
+    cluster: Cluster | None = None,
+    costs: Costs | None = None,
+    seed: int = 0,
+    keep: bool = True,
 ) -> PlacedStep:
-    """See `Plan.compile`."""
+    """The step of a model that runs on this machine's devices as a plan says.
+
+        step = situate.compile(plan, model, (images, labels), loss, optimizer=optimizer)
+        for images, labels in batches:
+            print(step(images, labels))
+
+    What it returns is called in place of `loss(model, *inputs)`, `backward()` and
+    `optimizer.step()`, or of the model where the plan is for inference.
+
+    Args:
+        plan: of the model's step.
+        model: is moved into memory that the devices share, and trained there.
+        inputs, loss: as the model was captured; by default those of the network or function that
+            the plan is for.
+        optimizer: `torch.optim.SGD`, `Adam` or `AdamW`; by default the planned one with PyTorch's
+            defaults. A schedule may change its learning rate between steps.
+        cluster: what was planned for; by default the preset of that name.
+        costs: what was planned with.
+        seed: of dropout and the like, which do not depend on the placement.
+        keep: copy what a step is about to change, so that one that fails is undone.
+
+    Raises:
+        PlanError: the plan is for another model, cluster or costs, or for devices that are not
+            here.
+        SituateError: a model that cannot be captured, or an optimizer that is not supported.
+    """
+    check(plan, Plan, "plan", PlanError)
     check(cluster, Cluster | None, "cluster", PlanError)
     check(costs, Costs | None, "costs", PlanError)
     named = NamedDevices()

@@ -1,21 +1,12 @@
-"""What users bring themselves: a method that learns, or a placement."""
+"""A method that learns and that users bring themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
-import numpy as np
-from numpy.typing import NDArray
-
-from situate.bounds.lower_bound import lower_bound
-from situate.data.placements import Restrictions, check_order, indices_of, integers
-from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.results.result import Result
 from situate.solvers.learned.learner import MakeLearner
-from situate.solvers.outcome import result_of
 from situate.solvers.search import Search
-from situate.validation import check
 
 
 def own_method(make: MakeLearner, taken: Collection[str]) -> tuple[str, Callable[[Search], None]]:
@@ -49,23 +40,3 @@ def own_method(make: MakeLearner, taken: Collection[str]) -> tuple[str, Callable
 def _name(make: MakeLearner) -> str:
     names = (getattr(make, "name", None), getattr(make, "__name__", None))
     return next((name for name in names if isinstance(name, str)), "")
-
-
-def placed(
-    problem: Problem,
-    placement: NDArray[np.int32] | Mapping[str, str],
-    order: NDArray[np.int32] | None,
-    method: str,
-    seed: int,
-) -> Result:
-    """See `Result.of`."""
-    check(problem, Problem, "problem")
-    check(method, str, "method")
-    check(seed, int, "seed")
-    given = indices_of(problem, placement) if isinstance(placement, Mapping) else placement
-    rows = integers(given, (problem.n,), "placement")[None]
-    devices = Restrictions(problem).check(rows, lambda _: "placement: ")[0]
-    urgent = check_order(problem, problem.graph.order if order is None else order)
-    search = Search(problem, lower_bound(problem), None, None, seed, None, None)
-    search.offer(devices, urgent)
-    return result_of(search, method)

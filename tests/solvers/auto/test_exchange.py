@@ -13,9 +13,9 @@ from msgspec import structs
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
-from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.auto.exchange import exchange, trade, unlike
+from situate.solvers.evaluate import evaluate
 from situate.solvers.search import Search
 from tests.oracle.problems import random_problem
 from tests.solvers.families import chain, devices, graph
@@ -57,7 +57,7 @@ NODE_BY_NODE = in_turn([0, 2, 4, 6, 1, 3, 5, 7])
 @pytest.mark.parametrize("objective", ["time", "throughput"])
 def test_auto_fills_one_node_before_the_other(objective):
     problem = pipeline(objective)
-    by_hand = Result.of(problem, NODE_BY_NODE)
+    by_hand = evaluate(problem, NODE_BY_NODE)
     assert by_hand.feasible
     result = solve(problem, time_limit=None, evaluations=4000)
     assert result.feasible
@@ -71,7 +71,7 @@ def test_pieces_in_the_order_of_the_file_end_up_node_by_node():
     before = search.best.value
     exchange(search)
     assert before > 7 * 10
-    assert search.best.value == pytest.approx(Result.of(problem, NODE_BY_NODE).value)
+    assert search.best.value == pytest.approx(evaluate(problem, NODE_BY_NODE).value)
 
 
 def test_it_takes_a_small_share_of_the_budget():

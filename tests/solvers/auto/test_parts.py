@@ -10,9 +10,9 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.grouping import heavy_edge
-from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.auto.parts import offer_parts, one_each
+from situate.solvers.evaluate import evaluate
 from situate.solvers.heuristics import single
 from situate.solvers.search import Search
 from tests.solvers.families import devices
@@ -57,7 +57,7 @@ def test_parts_of_an_unrolled_network_are_its_layers(recurrent):
 
 
 def test_auto_takes_no_longer_than_a_layer_a_device(recurrent):
-    by_hand = Result.of(recurrent, by_layer(recurrent))
+    by_hand = evaluate(recurrent, by_layer(recurrent))
     result = solve(recurrent, time_limit=None, evaluations=3000)
     assert result.value <= by_hand.value
 

@@ -10,9 +10,9 @@ from msgspec import structs
 
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.auto.stages import follow
+from situate.solvers.evaluate import evaluate
 from tests.solvers.families import devices
 
 LAYERS = 24
@@ -74,9 +74,9 @@ def test_auto_fills_devices_to_the_brim(seed):
     """Layers of any size in four pieces; half a per cent of memory is left."""
     held = np.random.default_rng(seed).integers(30, 200, LAYERS)
     pieces = ((np.cumsum(held) - held / 2) * 4 // held.sum()).astype(int).tolist()
-    peak = Result.of(training(held.tolist()), by_layer(pieces)).schedule.peak.max()
+    peak = evaluate(training(held.tolist()), by_layer(pieces)).schedule.peak.max()
     problem = training(held.tolist(), int(1.005 * peak))
-    by_hand = Result.of(problem, by_layer(pieces))
+    by_hand = evaluate(problem, by_layer(pieces))
     assert by_hand.feasible
     result = solve(problem, time_limit=None, evaluations=2000)
     assert result.feasible
