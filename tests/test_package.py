@@ -35,6 +35,11 @@ def test_nothing_heavy_loads_before_it_is_needed(statement):
     assert loaded_by(statement).isdisjoint(HEAVY)
 
 
+@pytest.mark.parametrize("method", ["spotlight", "colocrl", "hierarchical"])
+def test_the_settings_of_a_method_load_no_pytorch(method):
+    assert "torch" not in loaded_by(f"import situate.solvers.learned.{method}.settings")
+
+
 def test_at_most_40_public_names():
     assert len(situate.__all__) <= 40
     assert len(set(situate.__all__)) == len(situate.__all__)

@@ -18,10 +18,10 @@ import situate
 from benchmarks.learning import tuning
 from benchmarks.lib.record import Row, Target, record
 from situate.solvers.learned import colocrl, hierarchical, spotlight
-from situate.solvers.learned.colocrl import ColocSettings
-from situate.solvers.learned.hierarchical import HierarchicalSettings
+from situate.solvers.learned.colocrl.settings import ColocSettings
+from situate.solvers.learned.hierarchical.settings import HierarchicalSettings
 from situate.solvers.learned.learner import Learner, Learning
-from situate.solvers.learned.spotlight import SpotlightSettings
+from situate.solvers.learned.spotlight.settings import SpotlightSettings
 
 PROBLEMS = (
     ("vit", "k80-4"),

@@ -14,7 +14,8 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.solvers.learned.hierarchical import PAPER, TUNED, chosen, make
+from situate.solvers.learned.hierarchical import chosen, make
+from situate.solvers.learned.hierarchical.settings import PAPER, TUNED
 from situate.solvers.learned.learner import Learning
 from situate.solvers.learned.penalty import failure_seconds
 from tests.solvers.families import apart, chain, devices, families, layered, problem
@@ -191,15 +192,6 @@ def test_the_moving_average_begins_at_a_failure_and_keeps_nine_tenths():
         learner.tell(learner.ask(4), told(np.full(4, seconds)))
         expected = 0.9 * expected - 0.1 * np.sqrt(seconds)
     assert learner.state()["baseline"][0] == pytest.approx(expected)
-
-
-def test_the_learning_rate_falls_by_a_twentieth_every_fifty_updates_from_the_400th():
-    rates = [PAPER.rate(update) for update in (0, 399, 449, 450, 499, 500, 1000)]
-    np.testing.assert_allclose(rates, 0.1 * 0.95 ** np.array([0, 0, 0, 1, 1, 2, 12]))
-
-
-def test_exploration_ends_with_update_750():
-    assert [PAPER.exploration(update) for update in (0, 750, 751)] == [0.5, 0.5, 0.0]
 
 
 def test_a_number_of_groups_and_a_rule_to_begin_with_can_be_asked_for():

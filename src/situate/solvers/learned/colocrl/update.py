@@ -11,7 +11,7 @@ from situate.data.problem import Problem
 from situate.policies.ascent import Ascent
 from situate.policies.entropy import entropy
 from situate.policies.group_policy import GroupPolicy
-from situate.solvers.learned.colocrl import ColocSettings
+from situate.solvers.learned.colocrl.settings import ColocSettings
 from situate.solvers.learned.grouped import grouped
 from situate.solvers.learned.learner import Learning
 from situate.solvers.learned.penalty import failure_seconds

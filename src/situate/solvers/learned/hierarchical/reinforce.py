@@ -18,7 +18,7 @@ from situate.policies.membership import Membership
 from situate.policies.op_features import op_features, unit_features
 from situate.policies.seq2seq import Placer
 from situate.solvers.learned.checkpoint import restored
-from situate.solvers.learned.hierarchical import HierarchicalSettings
+from situate.solvers.learned.hierarchical.settings import HierarchicalSettings
 from situate.solvers.learned.learner import State
 from situate.solvers.learned.penalty import failure_seconds
 from situate.solvers.learned.sequence_learner import generator

@@ -16,7 +16,7 @@ from situate.solvers.learned.learner import Learning
 from situate.solvers.learned.penalty import failure_seconds
 from situate.solvers.learned.rewards import normalised
 from situate.solvers.learned.sequence_learner import SequenceLearner, generator
-from situate.solvers.learned.spotlight import SpotlightSettings
+from situate.solvers.learned.spotlight.settings import SpotlightSettings
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,88 @@
+"""The settings of `hierarchical`: those of the paper and tuned ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from situate.policies.shape import Score
+
+
+@dataclass(frozen=True)
+class HierarchicalSettings:
+    """The defaults are the paper's and, where it is silent, its released controller's; see
+    docs/methods/hierarchical.md.
+
+    Attributes:
+        groups: how many.
+        grouping: the rule whose groups the grouper begins with, or None for groups at random.
+        trust: logit of a unit's group in `grouping`.
+        grouper_hidden: width of the grouper's hidden layer.
+        relu: whether that layer is rectified.
+        hidden, width, score, aligned: of the placer, see `Placer`.
+        tanh_constant, temperature: C and T of the placer's logits C tanh(l / T), or l / T where C
+            is None.
+        groupings, placements: drawn for an update, the latter for each of the former (m and k).
+        learning_rate: of Adam.
+        decay, decay_every, decay_from: what the learning rate is multiplied by every so many
+            updates, from that update on.
+        clip: largest norm of a gradient.
+        noise, noise_until: of the logits when drawing, relative to their root mean square, and the
+            last update that has it.
+        baseline: decay of the rewards' moving average.
+        late: updates after which nothing is learnt from placements that fail; None for never.
+        normalise: advantages are relative to the update's own mean, or where all rewards are equal
+            to the moving average, and divided by their root mean square.
+    """
+
+    groups: int = 256
+    grouping: str | None = None
+    trust: float = 0.0
+    grouper_hidden: int = 64
+    relu: bool = False
+    hidden: int = 512
+    width: int = 32
+    score: Score = "additive"
+    aligned: bool = False
+    tanh_constant: float | None = 5.0
+    temperature: float = 10.0
+    groupings: int = 1
+    placements: int = 4
+    learning_rate: float = 0.1
+    decay: float = 0.95
+    decay_every: int = 50
+    decay_from: int = 400
+    clip: float | None = 1.0
+    noise: float = 0.5
+    noise_until: int = 750
+    baseline: float = 0.9
+    late: int | None = 1000
+    normalise: bool = False
+
+    def rate(self, update: int) -> float:
+        """Of learning, in update number `update`."""
+        times = max(0, (update - self.decay_from) // self.decay_every)
+        return float(self.learning_rate * self.decay**times)
+
+    def exploration(self, update: int) -> float:
+        """Noise in update number `update`."""
+        return self.noise if update <= self.noise_until else 0.0
+
+
+PAPER = HierarchicalSettings()
+TUNED = HierarchicalSettings(
+    groups=96,
+    grouping="heavy-edge",
+    trust=12.0,
+    relu=True,
+    hidden=64,
+    score="general",
+    aligned=True,
+    tanh_constant=None,
+    temperature=1.0,
+    groupings=4,
+    placements=3,
+    learning_rate=1e-2,
+    noise=0.0,
+    late=None,
+    normalise=True,
+)
