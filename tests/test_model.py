@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from situate import zoo
+from situate.data import graph_json
 from situate.errors import ReadError, SituateError
 from situate.model import find_model
-from situate.writers import situate_json
 from tests.cli.conftest import diamond
 
 
 def test_a_file_is_read(tmp_path):
-    situate_json.write(diamond(), tmp_path / "d.json")
+    graph_json.write(diamond(), tmp_path / "d.json")
     assert find_model(str(tmp_path / "d.json")) == diamond()
 
 
 def test_a_file_comes_before_a_network_of_the_same_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    situate_json.write(diamond(), "resnet50")
+    graph_json.write(diamond(), "resnet50")
     assert find_model("resnet50").name == "diamond"
 
 
@@ -29,7 +29,7 @@ def test_a_network_of_the_zoo_is_loaded_although_a_folder_has_its_name(tmp_path,
 
 
 def test_a_file_takes_no_optimizer(tmp_path):
-    situate_json.write(diamond(), tmp_path / "d.json")
+    graph_json.write(diamond(), tmp_path / "d.json")
     with pytest.raises(SituateError, match="--optimizer"):
         find_model(str(tmp_path / "d.json"), "adam")
 

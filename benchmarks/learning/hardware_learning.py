@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from benchmarks.lib import child
 from benchmarks.lib.record import Row, Target, record
 from benchmarks.runtime.runtime_cases import Turns, in_turn
-from situate.costs.measured import Costs
 from situate.data.cluster import Cluster
+from situate.data.costs import Costs
 from situate.data.problem import Problem
 from situate.evaluators.hardware import RealMachine
 from situate.evaluators.measurements import OUTCOMES, Measurements

@@ -16,8 +16,8 @@ import subprocess
 import sys
 import time
 
+from situate.data import graph_json
 from situate.data.graph import Graph
-from situate.writers import situate_json
 from situate.zoo.loading import captured, packaged
 from situate.zoo.networks import network
 
@@ -39,7 +39,7 @@ def package(name: str) -> None:
     start = time.perf_counter()
     graph = captured(name, found, training, found.optimizer)
     seconds = time.perf_counter() - start
-    situate_json.write(graph, packaged(name))
+    graph_json.write(graph, packaged(name))
     print(json.dumps({**figures(graph), "seconds": round(seconds, 1), "peak_mb": peak_mb(),
                       "file_bytes": packaged(name).stat().st_size}), flush=True)  # fmt: skip
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 import situate
 from benchmarks.runtime import runtime_models
-from situate.costs.measured import Costs
 from situate.data.cluster import Device
+from situate.data.costs import Costs
 from situate.host.discover import discover
 from situate.profiling.measured_cluster import measured_cluster
 from situate.profiling.profile import profile

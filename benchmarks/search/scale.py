@@ -18,10 +18,10 @@ from benchmarks.lib import child
 from benchmarks.lib.graphs import layered
 from benchmarks.lib.record import Row, Target, record
 from situate.bounds.lower_bound import lower_bound
+from situate.data import graph_json
 from situate.readers.situate_json import read as read_json
 from situate.solvers import METHODS
 from situate.solvers.search import Search
-from situate.writers import situate_json
 
 Answer = TypeVar("Answer")
 
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 def _large(folder: Path, options: argparse.Namespace) -> tuple[Row, list[Row], list[Target]]:
     """The list rules are timed first, so that the command has all its seconds for improvement."""
     path = folder / "large.json"
-    situate_json.write(layered(options.ops, options.seed), path)
+    graph_json.write(layered(options.ops, options.seed), path)
     phases = list(_phases(path, options.cluster))
     rules = sum(row["seconds"] for row in phases if row["phase"] in RULES)
     row = _command(str(path), options.cluster, options.time_limit + rules, folder)
@@ -79,7 +79,7 @@ def _large(folder: Path, options: argparse.Namespace) -> tuple[Row, list[Row], l
 
 def _huge(folder: Path, options: argparse.Namespace) -> Row:
     path = folder / "huge.json"
-    situate_json.write(layered(options.huge_ops, options.seed), path)
+    graph_json.write(layered(options.huge_ops, options.seed), path)
     return _command(str(path), options.huge_cluster, options.huge_time_limit, folder)
 
 

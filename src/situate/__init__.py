@@ -26,8 +26,8 @@ from situate.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from situate import zoo
-    from situate.costs.measured import Costs
     from situate.data.cluster import Cluster, Device, Link
+    from situate.data.costs import Costs
     from situate.data.graph import Graph, MachineDevice, Op, Tensor
     from situate.data.problem import OBJECTIVES, RULES, Problem, Rules
     from situate.evaluators.measurements import Evaluator, Measurements
@@ -88,7 +88,7 @@ _HOME = {
     "OBJECTIVES": "data.problem",
     "RULES": "data.problem",
     "Cluster": "data.cluster",
-    "Costs": "costs.measured",
+    "Costs": "data.costs",
     "Device": "data.cluster",
     "Evaluator": "evaluators.measurements",
     "Graph": "data.graph",

@@ -8,7 +8,7 @@ import sys
 import threading
 from types import FrameType
 
-from situate.streams import open_closed, say
+from situate.host.streams import open_closed, say
 
 SOON = 0.01
 """Seconds in which Python is done with what cannot be raised."""

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from situate.cli import main
+from situate.data import graph_json
 from situate.data.graph import Graph, Op, Tensor
-from situate.writers import situate_json
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def diamond(**changes: Any) -> Graph:
 def model(tmp_path: Path) -> str:
     """A file that holds the diamond."""
     path = tmp_path / "diamond.json"
-    situate_json.write(diamond(), path)
+    graph_json.write(diamond(), path)
     return str(path)
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from situate.cli.inputs import read_model
-from situate.costs.measured import Costs, MeasuredDevice, Timing
+from situate.data import graph_json
+from situate.data.costs import Costs, MeasuredDevice, Timing
 from situate.data.graph import Graph, MachineDevice, Op
-from situate.writers import situate_json
 from tests.cli.conftest import diamond
 
 
@@ -30,7 +30,7 @@ def test_what_a_users_function_prints_stays_out_of_the_answer(
 def signed(tmp_path: Path) -> str:
     """Four independent ops that work, and one that does not."""
     ops = tuple(Op(n, "aten.mm", flops=8, signature=f"mm {n}") for n in "abcd")
-    situate_json.write(Graph("signed", (*ops, Op("e"))), tmp_path / "signed.json")
+    graph_json.write(Graph("signed", (*ops, Op("e"))), tmp_path / "signed.json")
     return "signed.json"
 
 
@@ -86,7 +86,7 @@ def test_costs_are_read_before_the_model_and_never_overwritten(situate, signed, 
 
 def test_a_plan_of_a_file_that_updates_is_read_without_an_optimizer(situate, pair):
     ops = (Op("w", seconds={"*": 1.0}), Op("w/adam", seconds={"*": 1.0}, phase="update"))
-    situate_json.write(Graph("trained", ops), "trained.json")
+    graph_json.write(Graph("trained", ops), "trained.json")
     cluster = "--cluster", pair
     situate("plan", "trained.json", *cluster, "--evaluations", 1, "--out", "p.json")
     assert situate("explain", "trained.json", "p.json", *cluster).status == 0
@@ -120,7 +120,7 @@ def test_times_without_a_unit_are_pointed_to_identical_devices_alone(situate, tm
 
 def test_the_machine_of_a_models_file_is_found_again(situate):
     machine = (MachineDevice("gpu0", "gpu"), MachineDevice("gpu1", "gpu"))
-    situate_json.write(diamond(machine=machine), "own.json")
+    graph_json.write(diamond(machine=machine), "own.json")
     situate("plan", "own.json", "--evaluations", 1, "--out", "p.json")
     assert situate("explain", "own.json", "p.json").status == 0
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from situate.cli.learning import resumption
+from situate.data import graph_json
 from situate.study import Study
-from situate.writers import situate_json
 from tests.cli.conftest import CLUSTER, diamond
 from tests.writers.test_tensorboard import read
 
@@ -84,7 +84,7 @@ def test_a_study_that_is_complete_gives_its_result_again(situate, model, pair):
 
 def test_a_study_of_another_problem_is_refused(situate, tmp_path, model, pair):
     situate("plan", model, "--cluster", pair, *POST, "--study", "s.study")
-    situate_json.write(diamond(name="other"), tmp_path / "other.json")
+    graph_json.write(diamond(name="other"), tmp_path / "other.json")
     run = situate("plan", "other.json", "--cluster", pair, *POST, "--study", "s.study")
     assert (run.status, run.out) == (2, "")
     assert "s.study: the study has graph 'diamond" in run.err

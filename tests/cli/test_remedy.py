@@ -9,14 +9,14 @@ import pytest
 
 from situate.cli import remedy as module
 from situate.cli.remedy import one_of_each, pipeline
-from situate.writers import situate_json
+from situate.data import graph_json
 from tests.writers.layered import network
 
 
 @pytest.fixture
 def scattered(situate, pair) -> str:
     """A plan of six layers that go from one device of the pair to the other and back."""
-    situate_json.write(network().graph, "net.json")
+    graph_json.write(network().graph, "net.json")
     situate("plan", "net.json", "--cluster", pair, "--method", "single", "--out", "plan.json")
     plan = json.loads(Path("plan.json").read_text())
     plan["placement"] |= {"model.layers.2": "gpu1", "model.layers.4": "gpu1"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.costs.measured import Costs, MeasuredDevice, Timing
 from situate.data.cluster import Cluster, Device, Link
+from situate.data.costs import Costs, MeasuredDevice, Timing
 from situate.data.graph import Graph, MachineDevice, Op, Tensor
 from situate.data.problem import RULES, UNLIMITED, Problem, Rules
 from situate.errors import GraphError, SituateError

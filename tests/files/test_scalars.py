@@ -7,11 +7,11 @@ import pytest
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
+from situate.data.graph_json import encode, write
 from situate.data.problem import Problem
 from situate.files.scalars import plain
 from situate.readers import read
 from situate.solvers import solve
-from situate.writers.situate_json import encode, write
 
 
 def graph(whole=int, real=float) -> Graph:

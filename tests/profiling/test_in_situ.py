@@ -13,8 +13,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from situate.costs.rates import op_class
 from situate.data.cluster import Device
+from situate.data.op_classes import op_class
 from situate.errors import SituateError
 from situate.profiling import in_situ
 from situate.profiling.crew import Crew

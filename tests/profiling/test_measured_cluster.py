@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from situate.costs.measured import Costs, MeasuredDevice, MeasuredLink
 from situate.data.cluster import Cluster, Device, Link
+from situate.data.costs import Costs, MeasuredDevice, MeasuredLink
 from situate.profiling.measured_cluster import measured_cluster
 
 CLUSTER = Cluster(

@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from situate.costs.lookup import coverage
-from situate.costs.measured import Costs
 from situate.data.cluster import Cluster, Device, Link
+from situate.data.cost_lookup import coverage
+from situate.data.costs import Costs
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.profiling import in_situ

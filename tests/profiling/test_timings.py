@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.costs.measured import Timing
+from situate.data.costs import Timing
 from situate.data.graph import Graph, Op
 from situate.profiling.timings import contention, timings
 from situate.runtime.device import Ran

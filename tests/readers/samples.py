@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from situate.data.graph import Graph, Op, Tensor
-from situate.writers.situate_json import encode
+from situate.data.graph_json import encode
 from tests.readers import models, test_costgraph, test_doppler, test_pipedream, test_stg, traces
 
 DATA = Path(__file__).parent.parent / "instances"

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from situate.costs.measured import Costs, MeasuredDevice, MeasuredLink, Timing
+from situate.data.costs import Costs, MeasuredDevice, MeasuredLink, Timing
 from situate.data.graph import Graph, Op
 from situate.report.costs import costs_table, step_seconds
 

@@ -9,8 +9,8 @@ from statistics import NormalDist
 
 import pytest
 
-from situate.costs.measured import Costs, Efficiency, MeasuredDevice, Timing
 from situate.data.cluster import Cluster, Device, Link
+from situate.data.costs import Costs, Efficiency, MeasuredDevice, Timing
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.report.error_bar import ROOFLINE_OP, ROOFLINE_STEP, WIDER, error_bar

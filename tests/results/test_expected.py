@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.costs.measured import Costs, MeasuredDevice
 from situate.data.cluster import Cluster, Device, Link
+from situate.data.costs import Costs, MeasuredDevice
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.results.expected import expected_schedule, expected_seconds

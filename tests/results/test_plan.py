@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from situate.costs.measured import Costs, MeasuredDevice, Timing
 from situate.data.cluster import Cluster
+from situate.data.costs import Costs, MeasuredDevice, Timing
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.errors import PlanError, SituateError

@@ -1,0 +1,1 @@
+"""Lower bounds: values that no plan which fits can beat."""

@@ -29,7 +29,8 @@ from situate.cli.commands import (
 from situate.cli.terminal import BAD_INPUT, FAILED, INTERRUPTED, fail, note
 from situate.cli.threads import reported
 from situate.errors import SituateError
-from situate.streams import discard
+from situate.host.streams import discard
+from situate.version import VERSION
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -54,9 +55,7 @@ app.add_typer(cluster.app, name="cluster")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from situate import __version__
-
-        print(f"situate {__version__}")
+        print(f"situate {VERSION}")
         raise typer.Exit
 
 

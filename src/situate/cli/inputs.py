@@ -9,8 +9,8 @@ from contextlib import redirect_stdout
 
 from situate import zoo
 from situate.cli.terminal import note, working
-from situate.costs.measured import Costs
 from situate.data.cluster import OWN_MACHINE, Cluster
+from situate.data.costs import Costs
 from situate.data.graph import Graph
 from situate.data.problem import OBJECTIVES, Objective, Problem, find_rules
 from situate.errors import PlanError, SituateError, nearest

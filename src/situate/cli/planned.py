@@ -14,8 +14,8 @@ import msgspec
 from situate import zoo
 from situate.cli.inputs import cluster_missing, model_and_plan, named_cluster
 from situate.cli.terminal import note, working
-from situate.costs.measured import Costs
 from situate.data.cluster import Cluster
+from situate.data.costs import Costs
 from situate.data.update_rule import DEFAULT, UpdateRule, update_rule
 from situate.errors import SituateError, nearest
 from situate.model import check_model

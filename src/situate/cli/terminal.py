@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from situate.streams import say
+from situate.host.streams import say
 
 FAILED = 1
 BAD_INPUT = 2

@@ -18,9 +18,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.costs.rates import EFFICIENCY
 from situate.data.dtypes import DTYPES
 from situate.data.graph import BYTES_LIMIT, MachineDevice
+from situate.data.op_classes import EFFICIENCY
 from situate.errors import ClusterError, nearest
 from situate.files.scalars import plain
 from situate.validation import check, check_items

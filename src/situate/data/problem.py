@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.costs.lookup import estimated, workspace_of
-from situate.costs.measured import Costs
-from situate.costs.roofline import op_seconds
 from situate.data.cluster import OWN_MACHINE, Cluster
+from situate.data.cost_lookup import estimated, workspace_of
+from situate.data.costs import Costs
 from situate.data.graph import TOTAL_LIMIT, Graph, Op
+from situate.data.roofline import op_seconds
 from situate.errors import GraphError, SituateError, nearest
 from situate.validation import check, check_items
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.costs.rates import op_class
+from situate.data.op_classes import op_class
 from situate.data.problem import Problem
 from situate.grouping.calls import SHARED, Call, calls
 from situate.grouping.gradients import forward_ops

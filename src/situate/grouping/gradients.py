@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from situate.costs.rates import op_class
 from situate.data.graph import Graph, Tensor
+from situate.data.op_classes import op_class
 from situate.grouping.calls import Call, runs_forward
 
 CROWD = 16

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from situate.costs.measured import Timing
-from situate.costs.roofline import op_seconds
 from situate.data.cluster import Cluster, Device
+from situate.data.costs import Timing
 from situate.data.graph import Graph
+from situate.data.roofline import op_seconds
 from situate.errors import SituateError
 from situate.profiling import texts
 from situate.profiling.replay import Call, replayed

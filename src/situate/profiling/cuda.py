@@ -8,9 +8,9 @@ from statistics import median_low
 
 import msgspec
 
-from situate.costs.fit import efficiencies
-from situate.costs.measured import MeasuredDevice, MeasuredLink
 from situate.data.cluster import Device
+from situate.data.costs import MeasuredDevice, MeasuredLink
+from situate.profiling.fit import efficiencies
 from situate.profiling.pairs import SIZES, link_of
 from situate.profiling.replay import Call, replayed
 from situate.profiling.texts import MANY

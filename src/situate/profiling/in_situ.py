@@ -9,13 +9,13 @@ from statistics import median_low
 
 import msgspec
 
-from situate.costs.fit import efficiencies
-from situate.costs.measured import MeasuredDevice, MeasuredLink, Timing
 from situate.data.cluster import Device
+from situate.data.costs import MeasuredDevice, MeasuredLink, Timing
 from situate.data.graph import Graph
 from situate.profiling.alone import is_long, seconds_alone
 from situate.profiling.bench import Bench
 from situate.profiling.crew import Crew
+from situate.profiling.fit import efficiencies
 from situate.profiling.pairs import RoundTrip, links, round_trips
 from situate.profiling.texts import seconds_of_many
 from situate.profiling.timings import contention, timings

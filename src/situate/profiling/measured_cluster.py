@@ -6,9 +6,9 @@ import dataclasses
 
 import msgspec
 
-from situate.costs.lookup import measured_as
-from situate.costs.measured import Costs
 from situate.data.cluster import Cluster, Device, Link
+from situate.data.cost_lookup import measured_as
+from situate.data.costs import Costs
 
 
 def measured_cluster(cluster: Cluster, costs: Costs) -> Cluster:

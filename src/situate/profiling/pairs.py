@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from situate.costs.measured import MeasuredLink
+from situate.data.costs import MeasuredLink
 
 SIZES = (64, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
 """Bytes of the tensors that go to and fro: from next to none to more than most caches hold."""

@@ -7,8 +7,8 @@ import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from situate.costs.measured import Costs, MeasuredDevice, MeasuredLink
 from situate.data.cluster import Cluster, Device
+from situate.data.costs import Costs, MeasuredDevice, MeasuredLink
 from situate.data.graph import Graph
 from situate.errors import SituateError
 from situate.profiling import cuda

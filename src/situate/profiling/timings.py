@@ -7,9 +7,9 @@ from statistics import median_low
 
 import numpy as np
 
-from situate.costs.measured import Timing
-from situate.costs.rates import op_class
+from situate.data.costs import Timing
 from situate.data.graph import Graph
+from situate.data.op_classes import op_class
 from situate.runtime.device import Ran
 
 

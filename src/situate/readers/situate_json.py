@@ -9,30 +9,16 @@ import msgspec
 
 from situate.data.dtypes import NAMES
 from situate.data.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
+from situate.data.graph_json import FORMAT, NamedTensor
 from situate.errors import ReadError, nearest
 from situate.files import strict_json
 from situate.files.strict_json import Keys
-
-FORMAT = "situate-graph"
-VERSION = 1
 
 PHASES = ("forward", "backward", "update")
 """Of a training step."""
 
 RULES = ("situate", "regal", "doppler", "dnn-partitioning")
 """What graphs are scored by, see docs/execution-model.md."""
-
-
-class NamedTensor(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A `Tensor` whose producer and consumers are names of ops."""
-
-    name: str
-    producer: str
-    size: int
-    consumers: list[str] = []
-    output: bool = False
-    resident: bool = False
-    seconds: float | None = None
 
 
 class File(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from situate.costs.measured import Costs, MeasuredDevice
-from situate.costs.rates import op_class
+from situate.data.costs import Costs, MeasuredDevice
 from situate.data.graph import Graph
+from situate.data.op_classes import op_class
 from situate.report.tables import name_cell, table
 from situate.report.text import printable
 from situate.report.units import count_text, share_text, time_text

@@ -8,11 +8,11 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from situate.costs.lookup import measured_as
-from situate.costs.measured import Costs, Efficiency
-from situate.costs.rates import op_class
 from situate.data.cluster import Device
+from situate.data.cost_lookup import measured_as
+from situate.data.costs import Costs, Efficiency
 from situate.data.graph import Op
+from situate.data.op_classes import op_class
 from situate.data.problem import Problem
 from situate.report.critical import critical_path
 from situate.schedule.schedule import Schedule
@@ -116,7 +116,7 @@ class _Ranges:
 
 
 def _fitted(device: Device, costs: Costs | None) -> Mapping[str, Efficiency]:
-    """By op class, what the roofline of a device is fitted to: as `situate.costs.lookup.rates`."""
+    """By op class, what the roofline of a device is fitted to, as `cost_lookup.rates` has it."""
     if costs is None:
         return {}
     known = measured_as(device, costs)

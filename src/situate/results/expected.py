@@ -8,7 +8,7 @@ import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.costs.lookup import contention_of
+from situate.data.cost_lookup import contention_of
 from situate.data.problem import Problem
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName, decode, order_of

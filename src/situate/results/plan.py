@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 import numpy as np
 
-from situate.costs.measured import Costs
+from situate.data.costs import Costs
 from situate.data.placements import Restrictions
 from situate.data.problem import Objective, Problem
 from situate.data.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule

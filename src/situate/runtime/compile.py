@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from situate import zoo
-from situate.costs.measured import Costs
 from situate.data.cluster import Cluster
+from situate.data.costs import Costs
 from situate.data.problem import Problem, find_rules
 from situate.data.update_rule import DEFAULT
 from situate.errors import PlanError

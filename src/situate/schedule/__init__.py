@@ -1,0 +1,1 @@
+"""Schedules: their arrays, their figures and their verification."""

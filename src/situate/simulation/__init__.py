@@ -1,0 +1,1 @@
+"""The simulator, and the rules by which decisions become schedules."""

@@ -12,12 +12,13 @@ from typing import TypeVar
 import msgspec
 
 from situate.data.graph import Graph
+from situate.data.graph_json import VERSION as FORMAT_VERSION
+from situate.data.graph_json import write
 from situate.errors import SituateError
 from situate.files.atomic import write_bytes
 from situate.files.contents import contents
 from situate.readers import situate_json
 from situate.version import VERSION
-from situate.writers.situate_json import write
 
 T = TypeVar("T")
 
@@ -91,7 +92,7 @@ def _note(key: Key) -> Path:
 
 def _digest(key: Key) -> str:
     """The versions of situate and of its captures are part of every key."""
-    versions = {"situate": VERSION, "format": str(situate_json.VERSION), "captures": CAPTURES}
+    versions = {"situate": VERSION, "format": str(FORMAT_VERSION), "captures": CAPTURES}
     content = {**key, **versions}
     text = "\0".join(f"{name}={content[name]}" for name in sorted(content))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]

@@ -10,12 +10,12 @@ from situate.data.graph import Graph
 from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.files.atomic import write_bytes
+from situate.files.json_bytes import json_bytes
 from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
 from situate.writers.dispatched import devices_of, placement_of
 from situate.writers.exported import exported, said
 from situate.writers.homes import Homes, homes
-from situate.writers.json_bytes import json_bytes
 from situate.writers.places import Place, places
 from situate.writers.whole_modules import folded
 

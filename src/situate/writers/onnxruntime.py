@@ -11,10 +11,10 @@ from situate.data.problem import Problem
 from situate.errors import MissingExtra, PlanError, SituateError
 from situate.files.atomic import write_bytes
 from situate.files.contents import contents
+from situate.files.json_bytes import json_bytes
 from situate.readers.onnx import tensors
 from situate.readers.onnx.names import bodies_of
 from situate.schedule.schedule import Schedule
-from situate.writers.json_bytes import json_bytes
 
 ANNOTATION = "layer_ann"
 """Key of a node's annotation among its metadata."""

@@ -7,10 +7,10 @@ from typing import Any
 
 from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
+from situate.files.json_bytes import json_bytes
 from situate.report.computing import check_times
 from situate.report.text import tensor_name
 from situate.schedule.schedule import Schedule
-from situate.writers.json_bytes import json_bytes
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from situate.data import graph_json
 from situate.data.graph import Tensor
 from situate.solvers import LEARNERS
-from situate.writers import situate_json
 from tests.cli.conftest import diamond
 
 QUICK = ("--time-limit", "0.2")
@@ -50,7 +50,7 @@ def test_text_shows_every_method(situate, model, pair):
 
 def test_it_says_so_when_one_device_is_best(situate, tmp_path, pair):
     chain = diamond(ops=diamond().ops[:2], tensors=(Tensor("t", 0, 1000, (1,)),))
-    situate_json.write(chain, tmp_path / "chain.json")
+    graph_json.write(chain, tmp_path / "chain.json")
     run = situate("compare", "chain.json", "--cluster", pair, *QUICK)
     assert "One device is best" in run.out
 

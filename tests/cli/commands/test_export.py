@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from situate.cli.commands.export import TARGETS
-from situate.writers import situate_json
+from situate.data import graph_json
 from tests.cli.conftest import diamond
 
 
@@ -106,7 +106,7 @@ def test_an_unknown_target_is_refused_with_the_nearest(situate, model, pair, pla
 
 
 def test_a_plan_for_another_graph_is_refused(situate, tmp_path, pair, plan):
-    situate_json.write(diamond(control=((1, 2),)), tmp_path / "other.json")
+    graph_json.write(diamond(control=((1, 2),)), tmp_path / "other.json")
     run = situate("export", "other.json", plan, "--cluster", pair, "--to", "dot", "--out", "out")
     assert (run.status, run.out) == (2, "")
     assert "not what the plan was made for" in run.err

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from situate.data import graph_json
 from situate.data.graph import Graph, Op, Tensor
-from situate.writers import situate_json
 from tests.cli.conftest import diamond
 
 
@@ -29,7 +29,7 @@ def test_text_and_json_count_a_parameter_once(situate, tmp_path):
         Tensor("tw", 0, 2**20, (1,), resident=True),
         Tensor("out", 1, 2**10, output=True),
     )
-    situate_json.write(Graph("held", ops, tensors), tmp_path / "held.json")
+    graph_json.write(Graph("held", ops, tensors), tmp_path / "held.json")
     assert situate("info", "held.json", "--json").json["tensor_bytes"] == 2**10
     text = " ".join(situate("info", "held.json").out.split())
     assert "tensors 2, 1.00 KiB beside what is held" in text
@@ -41,7 +41,7 @@ def test_json_has_the_work_and_the_times_that_the_table_shows(situate, tmp_path)
         Op("a", kind="k", phase="forward", flops=3, seconds={"cpu": 1.5}),
         Op("b", kind="k", phase="backward", flops=1, seconds={"cpu": 2.0, "gpu": 1.0}),
     )
-    situate_json.write(Graph("work", ops), tmp_path / "work.json")
+    graph_json.write(Graph("work", ops), tmp_path / "work.json")
     content = situate("info", "work.json", "--json").json
     assert content["longest_chain_flops"] == 3
     assert content["phase_flops"] == {"forward": 3, "backward": 1}
@@ -50,7 +50,7 @@ def test_json_has_the_work_and_the_times_that_the_table_shows(situate, tmp_path)
 
 
 def test_warnings_of_the_file_go_to_stderr(situate, tmp_path):
-    situate_json.write(diamond(warnings=("beware \x1b[31m",)), tmp_path / "warned.json")
+    graph_json.write(diamond(warnings=("beware \x1b[31m",)), tmp_path / "warned.json")
     run = situate("info", "warned.json", "--json")
     assert run.err == "warning: beware \\x1b[31m\n"
     assert run.json["ops"] == 4

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from situate.data import graph_json
 from situate.data.graph import Graph, Op, Tensor
 from situate.results.plan import Plan
-from situate.writers import situate_json
 
 KEYS = {
     "method",
@@ -166,7 +166,7 @@ def test_calls_that_wait_for_one_another_have_no_schedule_to_write(situate):
     pins = {"a": "d0", "b": "d1", "c": "d0"}
     ops = tuple(Op(name, seconds={"*": 1.0}, device=device) for name, device in pins.items())
     tensors = (Tensor("t", 0, 1, (1,)), Tensor("u", 1, 1, (2,)))
-    situate_json.write(Graph("g", ops, tensors, rules="dnn-partitioning"), "g.json")
+    graph_json.write(Graph("g", ops, tensors, rules="dnn-partitioning"), "g.json")
     outputs = ("--schedule", "s.json", "--picture", "p.svg", "--out", "plan.json")
     run = situate("plan", "g.json", "--cluster", "identical:2", *outputs, "--json", *QUICK)
     assert run.status == 3

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from situate.costs.measured import Costs, Efficiency, MeasuredDevice, MeasuredLink, Timing
 from situate.data.cluster import Cluster, Device, Link
+from situate.data.costs import Costs, Efficiency, MeasuredDevice, MeasuredLink, Timing
 from situate.data.graph import Graph, Op
 from situate.host import discover
 from situate.profiling.profile import Profile

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.costs.lookup import workspace_of  # noqa: E402
+from situate.data.cost_lookup import workspace_of  # noqa: E402
 from situate.runtime.programs.footprint import footprint, largest  # noqa: E402
 from situate.runtime.programs.lines import OUTSIDE, Line, straightened  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import situate
-from situate.costs.measured import Costs, MeasuredDevice
 from situate.data.cluster import Device, Link
+from situate.data.costs import Costs, MeasuredDevice
 from situate.data.graph import Graph, Op, Tensor
 
 GRAPH = Graph(

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from situate.costs.measured import Costs
+from situate.data.costs import Costs
 from situate.data.problem import RULES, Problem
 from situate.errors import MissingExtra, SituateError
 from situate.evaluators.measurements import Measurements

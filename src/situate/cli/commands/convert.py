@@ -22,10 +22,10 @@ def convert(
     from situate.cli.inputs import read_model
     from situate.cli.outputs import check_graph, check_outputs
     from situate.cli.terminal import note
-    from situate.writers import situate_json
+    from situate.data import graph_json
 
     check_graph(out)
     check_outputs([model], [out])
     graph = read_model(model, optimizer, dim, fresh)
-    situate_json.write(graph, out)
+    graph_json.write(graph, out)
     note(f"wrote {out}: {len(graph.ops)} ops, {len(graph.tensors)} tensors")

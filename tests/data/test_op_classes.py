@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.costs.rates import EFFICIENCY, op_class
+from situate.data.op_classes import EFFICIENCY, op_class
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from situate.costs.measured import Costs, Efficiency, MeasuredDevice, MeasuredLink, Timing
+from situate.data.costs import Costs, Efficiency, MeasuredDevice, MeasuredLink, Timing
 from situate.errors import ReadError, SituateError
 
 CPU = MeasuredDevice(
@@ -110,7 +110,7 @@ def test_whatever_bytes_there_are_it_is_an_error(content: bytes, tmp_path: Path)
 
 
 def test_a_file_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("situate.costs.measured.LIMIT", 1000)
+    monkeypatch.setattr("situate.data.costs.LIMIT", 1000)
     with pytest.raises(ReadError, match="/dev/zero: not a cost file: holds more than 1000 bytes"):
         Costs.read("/dev/zero")
 

@@ -1,4 +1,4 @@
-"""situate's own JSON, one op or tensor a line. See docs/graph-format.md."""
+"""A graph as a file of its own: JSON, one op or tensor a line. See docs/graph-format.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,21 @@ import msgspec
 from situate.data.graph import Graph
 from situate.files.atomic import write_bytes
 from situate.files.scalars import plain
-from situate.readers.situate_json import FORMAT, VERSION, NamedTensor
+
+FORMAT = "situate-graph"
+VERSION = 1
+
+
+class NamedTensor(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A `Tensor` whose producer and consumers are names of ops."""
+
+    name: str
+    producer: str
+    size: int
+    consumers: list[str] = []
+    output: bool = False
+    resident: bool = False
+    seconds: float | None = None
 
 
 def write(graph: Graph, path: str | Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from situate.data import graph_json
 from situate.data.graph import Graph, Op
 from situate.results.plan import Plan
-from situate.writers import situate_json
 
 CLOSED = ("<&-", ">&-", "2>&-")
 COMBINATIONS = [
@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Holds a model of two ops."""
     found = tmp_path_factory.mktemp("streams")
     ops = tuple(Op(name, seconds={"*": 1.0}) for name in "ab")
-    situate_json.write(Graph("two", ops), found / "two.json")
+    graph_json.write(Graph("two", ops), found / "two.json")
     return found
 
 
@@ -73,7 +73,7 @@ def test_whoever_closes_stdout_early_is_not_told(folder: Path) -> None:
 
 
 def test_a_descriptor_that_was_closed_is_taken_by_no_file(folder: Path) -> None:
-    code = "from situate.streams import open_closed as o; o(); import os; f = open('x', 'w')"
+    code = "from situate.host.streams import open_closed as o; o(); import os; f = open('x', 'w')"
     code += "; print(f.fileno() > 2, os.get_inheritable(1), file=open('said', 'w'))"
     run(f'{sys.executable} -c "{code}" <&- >&- 2>&-', folder)
     assert (folder / "said").read_text() == "True True\n"

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.costs.measured import Efficiency, MeasuredDevice, Timing
-from situate.costs.peaks import peak
-from situate.costs.rates import op_class
+from situate.data.costs import Efficiency, MeasuredDevice, Timing
 from situate.data.graph import Op
+from situate.data.op_classes import op_class
+from situate.data.peaks import peak
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from situate.costs.lookup import (
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.cost_lookup import (
     contention_of,
     coverage,
     measured_as,
@@ -15,11 +16,10 @@ from situate.costs.lookup import (
     seconds_of,
     workspace_of,
 )
-from situate.costs.measured import Costs, Efficiency, MeasuredDevice, Timing
-from situate.costs.rates import EFFICIENCY
-from situate.costs.roofline import op_seconds
-from situate.data.cluster import Cluster, Device, Link
+from situate.data.costs import Costs, Efficiency, MeasuredDevice, Timing
 from situate.data.graph import Graph, Op
+from situate.data.op_classes import EFFICIENCY
+from situate.data.roofline import op_seconds
 from situate.errors import SituateError
 
 RELU = "aten.relu(f32[8])"

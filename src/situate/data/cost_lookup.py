@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.costs.measured import Costs, MeasuredDevice
-from situate.costs.rates import EFFICIENCY, op_class
 from situate.data.cluster import Device
+from situate.data.costs import Costs, MeasuredDevice
 from situate.data.graph import Graph, Op
+from situate.data.op_classes import EFFICIENCY, op_class
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from situate.costs.peaks import peak
+from situate.data.peaks import peak
 
 RATES = {"float32": 1.0, "float16": 2.0, "bfloat16": 3.0}
 

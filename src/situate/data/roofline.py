@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.costs.lookup import Rates, measured_as, rates, seconds_of
-from situate.costs.measured import Costs
-from situate.costs.peaks import peak
-from situate.costs.rates import op_class
 from situate.data.cluster import Cluster, Device
+from situate.data.cost_lookup import Rates, measured_as, rates, seconds_of
+from situate.data.costs import Costs
 from situate.data.graph import Graph, Op
+from situate.data.op_classes import op_class
+from situate.data.peaks import peak
 from situate.errors import SituateError
 
 Floats = NDArray[np.float64]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from situate.writers.json_bytes import json_bytes
+from situate.files.json_bytes import json_bytes
 from tests.report.handmade import HOSTILE
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.costs.rates import EFFICIENCY
-from situate.costs.roofline import op_seconds
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op
+from situate.data.op_classes import EFFICIENCY
+from situate.data.roofline import op_seconds
 from situate.errors import SituateError
 
 GPU = Device(

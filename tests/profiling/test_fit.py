@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.costs.fit import efficiencies
-from situate.costs.measured import MeasuredDevice, Timing
+from situate.data.costs import MeasuredDevice, Timing
 from situate.data.graph import Op
+from situate.profiling.fit import efficiencies
 
 PEAK, BANDWIDTH, LAUNCH = 1e11, 1e10, 5e-6
 

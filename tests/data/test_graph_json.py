@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 
 from situate.data.graph import Graph, Op, Tensor
+from situate.data.graph_json import encode, write
 from situate.errors import SituateError
 from situate.readers import read, situate_json
-from situate.writers.situate_json import encode, write
 from tests.readers.graphs import graphs
 
 PAIR = Graph("pair", (Op("a</script>\x1b"), Op('"b"\n')), (Tensor("t", 0, 8, (1,)),), ((0, 1),))

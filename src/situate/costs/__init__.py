@@ -1,1 +1,0 @@
-"""Seconds of an op on a device."""

@@ -1,1 +1,0 @@
-"""Tests of `situate.costs`."""
