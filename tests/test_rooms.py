@@ -1,6 +1,15 @@
-"""Imports between the rooms of docs/architecture.md point one way, also those made when called."""
+"""Imports point down the floors of docs/architecture.md and never in a circle.
+
+Every module of the package is looked at, and every import in it: also those inside functions and
+those for type checkers alone. Modules that are found by name, such as the methods of solvers, are
+not imports.
+"""
+
+from __future__ import annotations
 
 import ast
+from collections import Counter
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -8,40 +17,117 @@ import pytest
 import situate
 
 PACKAGE = Path(situate.__file__).parent
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 
-STRANGERS = {
-    "readers": "cluster costs problem evaluators solvers profiling runtime report writers cli",
-    "costs": "evaluators solvers profiling runtime report cli",
-    "grouping": "readers evaluators solvers study profiling runtime report writers cli",
-    "policies": "readers evaluators solvers study profiling runtime report writers cli",
-    "study": "readers solvers profiling runtime report writers cli",
-    "zoo": "cluster costs problem evaluators solvers profiling runtime report writers cli",
-    "evaluators": "solvers study profiling report writers cli",
-    "solvers": "readers profiling runtime report writers cli",
-    "profiling": "evaluators solvers study report writers cli",
-    "runtime": "evaluators solvers study profiling report writers cli",
-    "report": "readers solvers study profiling writers cli",
-    "writers": "evaluators solvers study profiling runtime cli",
+FLOORS = (
+    "errors version _core",
+    "files validation",
+    "data",
+    "bounds grouping host readers schedule",
+    "policies simulation torch_capture",
+    "results zoo",
+    "model runtime",
+    "evaluators profiling report",
+    "study writers",
+    "solvers",
+    "situate cli",
+    "__main__",
+)
+"""Rooms, and modules beside them, from the ground up: each imports from floors below its own only.
+`situate` is the package's own `__init__`, which names the public face."""
+
+EXCEPTIONS = {
+    ("situate.results.result", "situate.report.html"): (
+        "a notebook asks the result itself for a picture, by its method `_repr_html_`"
+    ),
 }
+"""Imports that point up, with the reason."""
+
+ROOMS, MODULES, FILES = 22, 8, 25
+"""At most so many rooms, modules beside them, and files in a folder."""
 
 
-def imported(file: Path) -> set[str]:
-    """What of situate a file imports, by the first word: a room or a module beside the rooms."""
-    nodes = [n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.ImportFrom)]
-    whole = {name.name for n in nodes if n.module == "situate" for name in n.names}
-    return whole | {
-        n.module.split(".")[1] for n in nodes if (n.module or "").startswith("situate.")
+def module_name(file: Path) -> str:
+    parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+SOURCES = {module_name(file): file for kind in ("pyi", "py") for file in PACKAGE.rglob(f"*.{kind}")}
+
+
+def imported(module: str) -> set[str]:
+    """The modules of the package that a module imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(SOURCES[module].read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: relative imports are not looked at"
+            found |= {
+                inner if (inner := f"{node.module}.{name.name}") in SOURCES else str(node.module)
+                for name in node.names
+            }
+    return {name for name in found - {module} if name.split(".")[0] == "situate"}
+
+
+IMPORTS = {module: imported(module) for module in SOURCES}
+
+
+def room(module: str) -> str:
+    """The room or the module beside the rooms to which a module belongs."""
+    return [*module.split("."), "situate"][1]
+
+
+FLOOR = {name: height for height, names in enumerate(FLOORS) for name in names.split()}
+
+
+def test_every_room_has_its_floor():
+    assert {room(module) for module in SOURCES} == set(FLOOR)
+
+
+@pytest.mark.parametrize("name", FLOOR)
+def test_a_room_imports_from_lower_floors_only(name):
+    wrong = {
+        (module, other)
+        for module in SOURCES
+        for other in IMPORTS[module]
+        if room(module) == name != room(other) and FLOOR[room(other)] >= FLOOR[name]
     }
+    assert wrong - EXCEPTIONS.keys() == set()
 
 
-@pytest.mark.parametrize("room", STRANGERS)
-def test_a_room_does_not_know_those_that_come_after_it(room: str) -> None:
-    files = list((PACKAGE / room).rglob("*.py"))
-    assert files
-    known = {file.name: imported(file) & set(STRANGERS[room].split()) for file in files}
-    assert {name: strangers for name, strangers in known.items() if strangers} == {}
+def test_no_modules_import_one_another_in_a_circle():
+    below = {
+        module: {other for other in others if (module, other) not in EXCEPTIONS}
+        for module, others in IMPORTS.items()
+    }
+    assert len([*TopologicalSorter(below).static_order()]) == len(SOURCES)  # a circle is an error
 
 
-def test_only_the_command_line_knows_the_command_line() -> None:
-    others = [f for f in PACKAGE.rglob("*.py") if f.parent.name != "cli" and f.stem != "__main__"]
-    assert [file.name for file in others if "cli" in imported(file)] == []
+def test_exceptions_are_few_and_there():
+    assert len(EXCEPTIONS) <= 2
+    assert [edge for edge in EXCEPTIONS if edge[1] not in IMPORTS[edge[0]]] == []
+
+
+def test_there_are_few_rooms_and_few_modules_beside_them():
+    inside = [path for path in PACKAGE.iterdir() if any(path.rglob("*.py"))]
+    assert len([path for path in inside if path.is_dir()]) <= ROOMS
+    assert len([path for path in PACKAGE.glob("*.py") if path.stem != "__init__"]) <= MODULES
+
+
+def test_no_folder_holds_too_many_files():
+    files = (path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    held = Counter(str(path.parent.relative_to(PACKAGE)) for path in files)
+    assert {folder: count for folder, count in held.items() if count > FILES} == {}
+
+
+def test_the_page_on_architecture_shows_every_room():
+    rows = [line.split("|")[1] for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    names = {name for name in FLOOR if (PACKAGE / name).is_dir()}
+    assert {name for name in names if not any(f"`{name}/`" in row for row in rows)} == set()
+
+
+def test_the_page_on_architecture_shows_the_same_floors():
+    drawn = PAGE.read_text().split("```text\n")[1].split("```")[0].replace("(the public names)", "")
+    floors = [set(line.split()) for line in reversed(drawn.splitlines())]
+    assert floors == [set(names.split()) for names in FLOORS[:-1]]
