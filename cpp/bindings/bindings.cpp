@@ -36,7 +36,13 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
-namespace situate {
+namespace situate::bindings {
+
+using namespace problem;
+using namespace sim;
+using namespace search;
+using namespace partition;
+using namespace threads;
 namespace {
 
 template <typename A>
@@ -482,10 +488,10 @@ struct Flags {
 };
 
 }  // namespace
-}  // namespace situate
+}  // namespace situate::bindings
 
 NB_MODULE(_core, module) {
-  using namespace situate;
+  using namespace situate::bindings;
   nb::set_leak_warnings(false);  // an exception that is kept to the end holds its frames
   nb::class_<Problem>(module, "Problem");
   module.def("make_problem", &make_problem, nb::kw_only(), "seconds"_a, "size"_a, "producer"_a,

@@ -20,7 +20,11 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
-namespace situate {
+namespace situate::bindings {
+
+using namespace nn;
+using namespace problem;
+using namespace threads;
 namespace {
 
 template <typename A>
@@ -340,4 +344,4 @@ void bind_policies(nb::module_& module) {
   bind<double>(module);
 }
 
-}  // namespace situate
+}  // namespace situate::bindings

@@ -2,9 +2,9 @@
 
 #include <nanobind/nanobind.h>
 
-namespace situate {
+namespace situate::bindings {
 
 // The parts of the learned policies that are in the core.
 void bind_policies(nanobind::module_& module);
 
-}  // namespace situate
+}  // namespace situate::bindings

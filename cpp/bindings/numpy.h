@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace situate {
+namespace situate::bindings {
 
 template <typename T, size_t N>
 using Array =
@@ -26,4 +26,4 @@ Numpy<T> to_numpy(std::vector<T, Allocator>&& values, std::initializer_list<size
   return Numpy<T>(owned->data(), shape, owner);
 }
 
-}  // namespace situate
+}  // namespace situate::bindings

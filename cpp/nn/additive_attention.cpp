@@ -4,7 +4,7 @@
 
 #include "nn/simd.h"
 
-namespace situate {
+namespace situate::nn {
 namespace {
 
 // Queries whose slopes by the keys are added up before those of others, whatever the threads.
@@ -132,4 +132,4 @@ template Buffer<double> scores_of(const Asked<double>&, Team&);
 template AskedSlopes<float> score_slopes(const Asked<float>&, const float*, Team&);
 template AskedSlopes<double> score_slopes(const Asked<double>&, const double*, Team&);
 
-}  // namespace situate
+}  // namespace situate::nn

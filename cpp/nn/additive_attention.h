@@ -8,7 +8,9 @@
 #include "nn/buffer.h"
 #include "threads/thread_pool.h"
 
-namespace situate {
+namespace situate::nn {
+
+using threads::Team;
 
 // b sequences of g keys (b, g, a), each asked by s queries (b, s, a); v is (a).
 template <typename T>
@@ -39,4 +41,4 @@ struct AskedSlopes {
 template <typename T>
 AskedSlopes<T> score_slopes(const Asked<T>& asked, const T* of_scores, Team& team);
 
-}  // namespace situate
+}  // namespace situate::nn

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace situate {
+namespace situate::nn {
 
 template <typename T>
 struct Unset : std::allocator<T> {
@@ -29,4 +29,4 @@ struct Unset : std::allocator<T> {
 template <typename T>
 using Buffer = std::vector<T, Unset<T>>;
 
-}  // namespace situate
+}  // namespace situate::nn

@@ -5,7 +5,7 @@
 
 #include "nn/additive_attention.h"
 
-namespace situate {
+namespace situate::nn {
 namespace {
 
 SITUATE_EVERY_WIDTH void normalise(float* scores, int g) { softmax(scores, g); }
@@ -135,4 +135,4 @@ template void draw(const Decoder<float>&, const Draws<float>&, int, int, int,
 template void draw(const Decoder<double>&, const Draws<double>&, int, int, int,
                    const std::vector<Passed<double>>&, int64_t*, Team&);
 
-}  // namespace situate
+}  // namespace situate::nn

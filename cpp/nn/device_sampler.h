@@ -8,7 +8,7 @@
 #include "nn/lstm.h"
 #include "nn/panels.h"
 
-namespace situate {
+namespace situate::nn {
 
 // What attention reads of one encoded sequence of g groups, and how it compares: by an additive
 // score (D. Bahdanau et al., ICLR 2015) where there are `query` and `v`, by products otherwise.
@@ -49,4 +49,4 @@ template <typename T>
 void draw(const Decoder<T>& decoder, const Draws<T>& draws, int k, int g, int d,
           const std::vector<Passed<T>>& passed, int64_t* devices, Team& team);
 
-}  // namespace situate
+}  // namespace situate::nn

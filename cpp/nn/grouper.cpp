@@ -7,7 +7,9 @@
 #include "nn/panels.h"
 #include "random/splitmix64.h"
 
-namespace situate {
+namespace situate::nn {
+
+using random::Random;
 namespace {
 
 // Units whose logits are held at once: with 256 groups they stay in a core's cache.
@@ -202,4 +204,4 @@ template GroupSlopes<float> group_slopes(const GroupLayer<float>&, const int64_t
 template GroupSlopes<double> group_slopes(const GroupLayer<double>&, const int64_t*, const double*,
                                           int, Team&);
 
-}  // namespace situate
+}  // namespace situate::nn

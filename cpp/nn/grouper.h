@@ -7,7 +7,9 @@
 #include "nn/buffer.h"
 #include "threads/thread_pool.h"
 
-namespace situate {
+namespace situate::nn {
+
+using threads::Team;
 
 // Logits l = B h + b of u units over g groups, and `trust` more for the group in `start`.
 template <typename T>
@@ -38,4 +40,4 @@ template <typename T>
 GroupSlopes<T> group_slopes(const GroupLayer<T>& layer, const int64_t* groups, const T* weights,
                             int m, Team& team);
 
-}  // namespace situate
+}  // namespace situate::nn

@@ -1,6 +1,6 @@
 #include "nn/lstm.h"
 
-namespace situate {
+namespace situate::nn {
 namespace {
 
 // One step of h units: `gate` (4h) holds what the hidden state gives to their gates.
@@ -123,4 +123,4 @@ template void pass_back(const float*, int, const float*, int, int, const Passed<
 template void pass_back(const double*, int, const double*, int, int, const Passed<const double>&,
                         const Slopes<double>&, Team&);
 
-}  // namespace situate
+}  // namespace situate::nn

@@ -10,7 +10,7 @@
 
 #include "nn/panels.h"
 
-namespace situate {
+namespace situate::nn {
 
 constexpr int gates = 4;  // enter, keep, candidate, show: PyTorch's order
 
@@ -58,4 +58,4 @@ template <typename T>
 void pass_back(const T* recurrent, int h, const T* first_cell, int steps, int k,
                const Passed<const T>& passed, const Slopes<T>& slopes, Team& team);
 
-}  // namespace situate
+}  // namespace situate::nn

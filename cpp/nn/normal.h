@@ -7,7 +7,7 @@
 
 #include "nn/simd.h"
 
-namespace situate {
+namespace situate::nn {
 
 // Two rounds of the finaliser lowbias32 (C. Wellons, Hash Prospector).
 SITUATE_INLINE uint32_t scrambled(uint64_t key, uint32_t i) {
@@ -73,4 +73,4 @@ SITUATE_INLINE float normal(uint64_t key, uint32_t i) {
   return 1.41421356f * x * (w < 5.0f ? p : q);
 }
 
-}  // namespace situate
+}  // namespace situate::nn

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace situate {
+namespace situate::nn {
 namespace {
 
 constexpr int most_rows = 4;
@@ -87,4 +87,4 @@ void multiply(const Panels<double>& matrix, const double* x, int k, double* resu
   multiply_all(matrix, x, k, result, team);
 }
 
-}  // namespace situate
+}  // namespace situate::nn

@@ -8,7 +8,9 @@
 #include "nn/simd.h"
 #include "threads/thread_pool.h"
 
-namespace situate {
+namespace situate::nn {
+
+using threads::Team;
 
 constexpr int panel_width = 32;  // columns: what four rows make of them stays in registers
 
@@ -51,4 +53,4 @@ class Panels {
 void multiply(const Panels<float>& matrix, const float* x, int k, float* result, Team& team);
 void multiply(const Panels<double>& matrix, const double* x, int k, double* result, Team& team);
 
-}  // namespace situate
+}  // namespace situate::nn

@@ -19,7 +19,7 @@
 #define SITUATE_INLINE inline
 #endif
 
-namespace situate {
+namespace situate::nn {
 
 SITUATE_INLINE double exp_of(double x) { return std::exp(x); }
 
@@ -90,4 +90,4 @@ SITUATE_INLINE void softmax(T* x, int n) {
   for (int i = 0; i < n; ++i) x[i] /= total;
 }
 
-}  // namespace situate
+}  // namespace situate::nn

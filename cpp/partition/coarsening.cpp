@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace situate {
+namespace situate::partition {
 
 namespace {
 // What takes no time is heavy: the least that counts as a product of two groups' seconds.
@@ -189,4 +189,4 @@ int Contraction::compare_devices(int a, int b) const {
   return 0;
 }
 
-}  // namespace situate
+}  // namespace situate::partition

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace situate {
+namespace situate::partition {
 
 // Units and what flows between them in compressed rows, symmetric and without loops; `allowed` is
 // units x devices.
@@ -61,4 +61,4 @@ class Contraction {
   std::vector<std::unordered_map<int, double>> flow_;
 };
 
-}  // namespace situate
+}  // namespace situate::partition

@@ -3,10 +3,10 @@
 
 #include <stdexcept>
 
-namespace situate {
+namespace situate::problem {
 
 inline void check(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
 }
 
-}  // namespace situate
+}  // namespace situate::problem

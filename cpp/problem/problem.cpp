@@ -6,7 +6,7 @@
 
 #include "problem/check.h"
 
-namespace situate {
+namespace situate::problem {
 
 namespace {
 
@@ -129,4 +129,4 @@ void Problem::derive() {
   for (int i = 0; i < n; ++i) place_in_order[order[i]] = i;
 }
 
-}  // namespace situate
+}  // namespace situate::problem

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace situate {
+namespace situate::problem {
 
 enum class Memory { time, step, persistent };
 
@@ -94,4 +94,4 @@ struct Problem {
 void check_bytes(std::initializer_list<std::span<const int64_t>> sizes);
 void check_order(const Problem& problem, std::span<const int32_t> order);
 
-}  // namespace situate
+}  // namespace situate::problem

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace situate {
+namespace situate::random {
 
 class Random {
  public:
@@ -24,4 +24,4 @@ class Random {
   uint64_t state_;
 };
 
-}  // namespace situate
+}  // namespace situate::random

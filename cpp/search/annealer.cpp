@@ -6,7 +6,12 @@
 
 #include "simulation/atomic_calls.h"
 
-namespace situate {
+namespace situate::search {
+
+using problem::add_bytes;
+using problem::Memory;
+using sim::Decoder;
+using sim::run_calls;
 
 namespace {
 
@@ -200,4 +205,4 @@ void Annealer::keep() {
   if (better) best_ = {fits_, cost_, decision_->device(), decision_->order()};
 }
 
-}  // namespace situate
+}  // namespace situate::search

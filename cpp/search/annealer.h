@@ -14,7 +14,10 @@
 #include "simulation/incremental_timer.h"
 #include "simulation/simulator.h"
 
-namespace situate {
+namespace situate::search {
+
+using sim::LinearTimer;
+using sim::Simulator;
 
 enum class Goal { time, memory };
 
@@ -76,4 +79,4 @@ class Annealer {
   std::shared_ptr<const Blocks> blocks_ = std::make_shared<Blocks>();
 };
 
-}  // namespace situate
+}  // namespace situate::search

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace situate {
+namespace situate::search {
 
 LinearDecision::LinearDecision(const Problem& problem, const int32_t* placement,
                                const int32_t* order)
@@ -184,4 +184,4 @@ int LinearDecision::first_effect_of_order(int op, int position) const {
   return first;
 }
 
-}  // namespace situate
+}  // namespace situate::search

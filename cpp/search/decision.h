@@ -7,7 +7,10 @@
 #include "problem/problem.h"
 #include "random/splitmix64.h"
 
-namespace situate {
+namespace situate::search {
+
+using problem::Problem;
+using random::Random;
 
 // Units that may move together: block i has `units[start[i]]` up to `units[start[i + 1]]`. A block
 // is as likely drawn as it is often in `turns`.
@@ -60,4 +63,4 @@ class LinearDecision {
   std::vector<int32_t> movable_;  // units with a choice of device
 };
 
-}  // namespace situate
+}  // namespace situate::search

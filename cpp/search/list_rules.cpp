@@ -6,7 +6,10 @@
 #include <numeric>
 #include <queue>
 
-namespace situate {
+namespace situate::search {
+
+using problem::add_bytes;
+using problem::Memory;
 
 namespace {
 
@@ -338,4 +341,4 @@ Listed etf(const Problem& p, double room) {
   return std::move(partial).listed();
 }
 
-}  // namespace situate
+}  // namespace situate::search

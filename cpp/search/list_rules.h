@@ -6,7 +6,9 @@
 
 #include "problem/problem.h"
 
-namespace situate {
+namespace situate::search {
+
+using problem::Problem;
 
 struct Listed {
   std::vector<int32_t> placement;
@@ -24,4 +26,4 @@ Listed heft(const Problem& problem, double room);
 // Of all ready ops and devices the pair that can start first; ties go to the higher rank.
 Listed etf(const Problem& problem, double room);
 
-}  // namespace situate
+}  // namespace situate::search

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace situate {
+namespace situate::search {
 
 namespace {
 constexpr int64_t steps_between_questions = 256;
@@ -361,4 +361,4 @@ void Balancer::run(double temperature, int64_t evaluations, const std::function<
   }
 }
 
-}  // namespace situate
+}  // namespace situate::search

@@ -9,7 +9,10 @@
 #include "problem/problem.h"
 #include "random/splitmix64.h"
 
-namespace situate {
+namespace situate::search {
+
+using problem::Problem;
+using random::Random;
 
 class Balancer {
  public:
@@ -78,4 +81,4 @@ class Balancer {
   int64_t evaluations_ = 0;
 };
 
-}  // namespace situate
+}  // namespace situate::search

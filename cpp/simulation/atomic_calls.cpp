@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-namespace situate {
+namespace situate::sim {
 
 namespace {
 
@@ -105,4 +105,4 @@ Calls run_calls(const Problem& p, const int32_t* placement) {
   return calls;
 }
 
-}  // namespace situate
+}  // namespace situate::sim

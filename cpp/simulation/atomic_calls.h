@@ -5,7 +5,9 @@
 
 #include "problem/problem.h"
 
-namespace situate {
+namespace situate::sim {
+
+using problem::Problem;
 
 // When each device's call starts and how long it takes; devices that pay for no transfers run their
 // ops one by one, any number at once.
@@ -17,4 +19,4 @@ struct Calls {
 
 Calls run_calls(const Problem& problem, const int32_t* placement);
 
-}  // namespace situate
+}  // namespace situate::sim

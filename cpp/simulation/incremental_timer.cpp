@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace situate {
+namespace situate::sim {
 
 namespace {
 constexpr double never = std::numeric_limits<double>::infinity();
@@ -241,4 +241,4 @@ void LinearTimer::commit() {
   std::copy(new_checkpoints_.begin() + from, new_checkpoints_.end(), checkpoints_.begin() + from);
 }
 
-}  // namespace situate
+}  // namespace situate::sim

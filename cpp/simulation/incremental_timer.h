@@ -8,7 +8,10 @@
 #include "problem/problem.h"
 #include "search/decision.h"
 
-namespace situate {
+namespace situate::sim {
+
+using problem::Problem;
+using search::LinearDecision;
 
 class LinearTimer {
  public:
@@ -71,4 +74,4 @@ class LinearTimer {
   int64_t walk_ = 0;
 };
 
-}  // namespace situate
+}  // namespace situate::sim

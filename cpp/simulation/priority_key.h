@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace situate {
+namespace situate::sim {
 
 inline uint64_t priority_key(float priority, int32_t index) {
   const uint32_t bits = std::bit_cast<uint32_t>(priority + 0.0f);  // -0 and 0 are one priority
@@ -16,4 +16,4 @@ inline int32_t index_of(uint64_t key) {
   return static_cast<int32_t>(0xffffffffu - static_cast<uint32_t>(key));
 }
 
-}  // namespace situate
+}  // namespace situate::sim

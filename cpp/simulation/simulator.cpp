@@ -6,7 +6,9 @@
 
 #include "simulation/priority_key.h"
 
-namespace situate {
+namespace situate::sim {
+
+using problem::Memory;
 
 namespace {
 constexpr auto later = [](const auto& a, const auto& b) { return a.time > b.time; };
@@ -338,4 +340,4 @@ void Simulator::priority_topological_sequences() {
 template void Simulator::send_outputs<false>(int);
 template void Simulator::free_inputs<true>(int);
 
-}  // namespace situate
+}  // namespace situate::sim

@@ -4,7 +4,9 @@
 
 #include "problem/problem.h"
 
-namespace situate {
+namespace situate::sim {
+
+using problem::Problem;
 
 enum class Decoder { eager, serial };
 
@@ -111,4 +113,4 @@ class Simulator {
   std::vector<std::vector<int32_t>> wanted_;  // blocking: heap of pending transfers of each pair
 };
 
-}  // namespace situate
+}  // namespace situate::sim

@@ -7,7 +7,7 @@
 #include "simulation/priority_key.h"
 #include "simulation/simulator.h"
 
-namespace situate {
+namespace situate::sim {
 
 namespace {
 
@@ -297,4 +297,4 @@ void Simulator::peak_per_step(int64_t* peak) {
   }
 }
 
-}  // namespace situate
+}  // namespace situate::sim

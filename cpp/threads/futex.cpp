@@ -14,7 +14,7 @@
 #include <climits>
 #endif
 
-namespace situate {
+namespace situate::threads {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -79,4 +79,4 @@ bool wait(const uint32_t& flag, uint32_t value, double limit, double spin) {
   return true;
 }
 
-}  // namespace situate
+}  // namespace situate::threads

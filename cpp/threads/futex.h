@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace situate {
+namespace situate::threads {
 
 // Lets `flag` be `value` for everyone, after all that was written before, and wakes who waits.
 void post(uint32_t& flag, uint32_t value);
@@ -13,4 +13,4 @@ void post(uint32_t& flag, uint32_t value);
 // written before the post can then be read. False where it did not.
 bool wait(const uint32_t& flag, uint32_t value, double limit, double spin);
 
-}  // namespace situate
+}  // namespace situate::threads

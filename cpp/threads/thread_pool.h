@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace situate {
+namespace situate::threads {
 
 // Whoever is free takes the next piece, so that a thread which the system has stopped for a while
 // holds nobody up, unless it is in the middle of one.
@@ -92,4 +92,4 @@ class Team {
   void (*call_)(const void*, int) = nullptr;
 };
 
-}  // namespace situate
+}  // namespace situate::threads
