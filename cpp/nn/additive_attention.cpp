@@ -7,8 +7,9 @@
 namespace situate::nn {
 namespace {
 
-// Queries whose slopes by the keys are added up before those of others, whatever the threads.
-constexpr int chunk = 32;
+// Queries whose gradients by the keys are added up before those of other queries. The number is
+// fixed, so that the order of additions does not depend on the number of threads.
+constexpr int queries_a_chunk = 32;
 
 template <typename T>
 SITUATE_INLINE void score_all(const T* query, const T* keys, const T* v, int a, int g, T* scores) {
@@ -17,54 +18,55 @@ SITUATE_INLINE void score_all(const T* query, const T* keys, const T* v, int a, 
     for (int m = 0; m < g; ++m) scores[m] += v[i] * sigmoid(query[i] + keys[m]);
 }
 
-// Adds to the slopes by keys (a, g) and by v (a), but for the factor v of the former, and writes
-// that by a query (a).
+// Backward of one query (a). With y = sigmoid(query + key), the score's derivative by v is y and by
+// query or key is v y (1 - y). Writes `d_query` (a); adds to `d_v` (a) and to `d_keys` (a, g), the
+// latter without its factor v, which the caller multiplies in once for all queries.
 template <typename T>
-SITUATE_INLINE void slope_all(const T* query, const T* keys, const T* v, const T* of_scores, int a,
-                              int g, T* of_query, T* of_keys, T* of_v) {
-  for (int i = 0; i < a; ++i, keys += g, of_keys += g) {
-    T of_sum[lanes] = {}, of_weight[lanes] = {};
+SITUATE_INLINE void query_gradient(const T* query, const T* keys, const T* v, const T* d_scores,
+                                   int a, int g, T* d_query, T* d_keys, T* d_v) {
+  for (int i = 0; i < a; ++i, keys += g, d_keys += g) {
+    T query_sum[lanes] = {}, v_sum[lanes] = {};
     for (int m = 0; m < g; m += lanes) {
       const int width = std::min(lanes, g - m);
       for (int j = 0; j < width; ++j) {
-        const T share = sigmoid(query[i] + keys[m + j]), slope = of_scores[m + j] * share;
-        of_weight[j] += slope;
-        of_sum[j] += slope * (T{1} - share);
-        of_keys[m + j] += slope * (T{1} - share);
+        const T y = sigmoid(query[i] + keys[m + j]), by_y = d_scores[m + j] * y;
+        v_sum[j] += by_y;
+        query_sum[j] += by_y * (T{1} - y);
+        d_keys[m + j] += by_y * (T{1} - y);
       }
     }
-    of_query[i] = v[i] * sum_of(of_sum, lanes);
-    of_v[i] += sum_of(of_weight, lanes);
+    d_query[i] = v[i] * sum_of(query_sum, lanes);
+    d_v[i] += sum_of(v_sum, lanes);
   }
 }
 
-SITUATE_EVERY_WIDTH void slope(const float* query, const float* keys, const float* v,
-                               const float* of_scores, int a, int g, float* of_query,
-                               float* of_keys, float* of_v) {
-  slope_all(query, keys, v, of_scores, a, g, of_query, of_keys, of_v);
+SITUATE_EVERY_WIDTH void backward(const float* query, const float* keys, const float* v,
+                                  const float* d_scores, int a, int g, float* d_query,
+                                  float* d_keys, float* d_v) {
+  query_gradient(query, keys, v, d_scores, a, g, d_query, d_keys, d_v);
 }
 
-SITUATE_EVERY_WIDTH void slope(const double* query, const double* keys, const double* v,
-                               const double* of_scores, int a, int g, double* of_query,
-                               double* of_keys, double* of_v) {
-  slope_all(query, keys, v, of_scores, a, g, of_query, of_keys, of_v);
+SITUATE_EVERY_WIDTH void backward(const double* query, const double* keys, const double* v,
+                                  const double* d_scores, int a, int g, double* d_query,
+                                  double* d_keys, double* d_v) {
+  query_gradient(query, keys, v, d_scores, a, g, d_query, d_keys, d_v);
 }
 
-// work(piece, sequence, first query, how many) for chunks of the queries of every sequence.
+// Runs work(chunk, sequence, first query, queries) for every chunk of every sequence's queries.
 template <typename T, typename Work>
-void share_queries(const Asked<T>& asked, Team& team, const Work& work) {
-  const int each = (asked.s + chunk - 1) / chunk;
-  team.share(asked.b * each, [&](int piece) {
-    const int first = piece % each * chunk;
-    work(piece, piece / each, first, std::min(chunk, asked.s - first));
+void for_each_chunk(const AdditiveAttention<T>& of, ThreadPool& pool, const Work& work) {
+  const int chunks = (of.s + queries_a_chunk - 1) / queries_a_chunk;  // of a sequence
+  pool.parallel_for(of.b * chunks, [&](int chunk) {
+    const int first = chunk % chunks * queries_a_chunk;
+    work(chunk, chunk / chunks, first, std::min(queries_a_chunk, of.s - first));
   });
 }
 
 template <typename T>
-std::vector<std::vector<T>> all_by_number(const Asked<T>& asked) {
+std::vector<std::vector<T>> transposed_keys_of_all(const AdditiveAttention<T>& of) {
   std::vector<std::vector<T>> keys;
-  for (size_t i = 0; i < static_cast<size_t>(asked.b); ++i)
-    keys.push_back(by_number(asked.keys + i * asked.g * asked.a, asked.g, asked.a));
+  for (size_t i = 0; i < static_cast<size_t>(of.b); ++i)
+    keys.push_back(transposed_keys(of.keys + i * of.g * of.a, of.g, of.a));
   return keys;
 }
 
@@ -81,7 +83,7 @@ SITUATE_EVERY_WIDTH void score(const double* query, const double* keys, const do
 }
 
 template <typename T>
-std::vector<T> by_number(const T* keys, int g, int a) {
+std::vector<T> transposed_keys(const T* keys, int g, int a) {
   std::vector<T> turned(static_cast<size_t>(a) * g);
   for (int m = 0; m < g; ++m)
     for (int i = 0; i < a; ++i) turned[static_cast<size_t>(i) * g + m] = *keys++;
@@ -89,47 +91,50 @@ std::vector<T> by_number(const T* keys, int g, int a) {
 }
 
 template <typename T>
-Buffer<T> scores_of(const Asked<T>& asked, Team& team) {
-  const size_t s = asked.s, g = asked.g, a = asked.a;
-  const auto keys = all_by_number(asked);
-  Buffer<T> scores(asked.b * s * g);
-  share_queries(asked, team, [&](int, int sequence, int first, int count) {
+Buffer<T> additive_scores(const AdditiveAttention<T>& of, ThreadPool& pool) {
+  const size_t s = of.s, g = of.g, a = of.a;
+  const auto keys = transposed_keys_of_all(of);
+  Buffer<T> scores(of.b * s * g);
+  for_each_chunk(of, pool, [&](int, int sequence, int first, int count) {
     for (size_t row = sequence * s + first, end = row + count; row < end; ++row)
-      score(asked.queries + row * a, keys[sequence].data(), asked.v, asked.a, asked.g,
-            scores.data() + row * g);
+      score(of.queries + row * a, keys[sequence].data(), of.v, of.a, of.g, scores.data() + row * g);
   });
   return scores;
 }
 
 template <typename T>
-AskedSlopes<T> score_slopes(const Asked<T>& asked, const T* of_scores, Team& team) {
-  const size_t s = asked.s, g = asked.g, a = asked.a, b = asked.b;
-  const auto keys = all_by_number(asked);
-  const size_t each = (s + chunk - 1) / chunk;
-  std::vector<std::vector<T>> of_keys(b * each), of_v(b * each);
-  AskedSlopes<T> result{Buffer<T>(b * s * a), std::vector<T>(b * g * a), std::vector<T>(a)};
-  share_queries(asked, team, [&](int piece, int sequence, int first, int count) {
-    of_keys[piece].resize(a * g);
-    of_v[piece].resize(a);
+AdditiveGradients<T> additive_gradients(const AdditiveAttention<T>& of, const T* d_scores,
+                                        ThreadPool& pool) {
+  const size_t s = of.s, g = of.g, a = of.a, b = of.b;
+  const auto keys = transposed_keys_of_all(of);
+  const size_t chunks = (s + queries_a_chunk - 1) / queries_a_chunk;
+  // Of every chunk, (a, g) and (a): added up below in the order of the chunks.
+  std::vector<std::vector<T>> d_keys(b * chunks), d_v(b * chunks);
+  AdditiveGradients<T> result{Buffer<T>(b * s * a), std::vector<T>(b * g * a), std::vector<T>(a)};
+  for_each_chunk(of, pool, [&](int chunk, int sequence, int first, int count) {
+    d_keys[chunk].resize(a * g);
+    d_v[chunk].resize(a);
     for (size_t row = sequence * s + first, end = row + count; row < end; ++row)
-      slope(asked.queries + row * a, keys[sequence].data(), asked.v, of_scores + row * g, asked.a,
-            asked.g, result.queries.data() + row * a, of_keys[piece].data(), of_v[piece].data());
+      backward(of.queries + row * a, keys[sequence].data(), of.v, d_scores + row * g, of.a, of.g,
+               result.queries.data() + row * a, d_keys[chunk].data(), d_v[chunk].data());
   });
-  for (size_t piece = 0; piece < b * each; ++piece) {
-    T* to = result.keys.data() + piece / each * g * a;
+  for (size_t chunk = 0; chunk < b * chunks; ++chunk) {
+    T* to = result.keys.data() + chunk / chunks * g * a;  // (g, a) of the chunk's sequence
     for (size_t i = 0; i < a; ++i) {
-      for (size_t m = 0; m < g; ++m) to[m * a + i] += asked.v[i] * of_keys[piece][i * g + m];
-      result.v[i] += of_v[piece][i];
+      for (size_t m = 0; m < g; ++m) to[m * a + i] += of.v[i] * d_keys[chunk][i * g + m];
+      result.v[i] += d_v[chunk][i];
     }
   }
   return result;
 }
 
-template std::vector<float> by_number(const float*, int, int);
-template std::vector<double> by_number(const double*, int, int);
-template Buffer<float> scores_of(const Asked<float>&, Team&);
-template Buffer<double> scores_of(const Asked<double>&, Team&);
-template AskedSlopes<float> score_slopes(const Asked<float>&, const float*, Team&);
-template AskedSlopes<double> score_slopes(const Asked<double>&, const double*, Team&);
+template std::vector<float> transposed_keys(const float*, int, int);
+template std::vector<double> transposed_keys(const double*, int, int);
+template Buffer<float> additive_scores(const AdditiveAttention<float>&, ThreadPool&);
+template Buffer<double> additive_scores(const AdditiveAttention<double>&, ThreadPool&);
+template AdditiveGradients<float> additive_gradients(const AdditiveAttention<float>&, const float*,
+                                                     ThreadPool&);
+template AdditiveGradients<double> additive_gradients(const AdditiveAttention<double>&,
+                                                      const double*, ThreadPool&);
 
 }  // namespace situate::nn

@@ -1,4 +1,4 @@
-// Numbers that are written before they are read: what they are at first does not matter.
+// A vector whose numbers are not initialised, for results that are written before they are read.
 #pragma once
 
 #include <memory>
@@ -7,15 +7,16 @@
 
 namespace situate::nn {
 
+// An allocator that leaves new numbers as they are, where std::allocator sets them to zero.
 template <typename T>
-struct Unset : std::allocator<T> {
+struct Uninitialised : std::allocator<T> {
   template <typename U>
   struct rebind {
-    using other = Unset<U>;
+    using other = Uninitialised<U>;
   };
-  Unset() = default;
+  Uninitialised() = default;
   template <typename U>
-  Unset(const Unset<U>&) noexcept {}
+  Uninitialised(const Uninitialised<U>&) noexcept {}
   template <typename U>
   void construct(U* p) noexcept {
     ::new (static_cast<void*>(p)) U;
@@ -27,6 +28,6 @@ struct Unset : std::allocator<T> {
 };
 
 template <typename T>
-using Buffer = std::vector<T, Unset<T>>;
+using Buffer = std::vector<T, Uninitialised<T>>;
 
 }  // namespace situate::nn

@@ -12,90 +12,105 @@ SITUATE_EVERY_WIDTH void normalise(float* scores, int g) { softmax(scores, g); }
 
 SITUATE_EVERY_WIDTH void normalise(double* scores, int g) { softmax(scores, g); }
 
-// What k samples need from step to step.
+// Arrays that k samples reuse in every step.
 template <typename T>
-struct Room {
-  Room(const Decoder<T>& decoder, size_t k, size_t g, size_t d)
-      : read(k * gates * decoder.h()),
-        query(decoder.query ? k * decoder.query->columns() : 0),
+struct Workspace {
+  Workspace(const DeviceSampler<T>& sampler, size_t k, size_t g, size_t d)
+      : projected(k * gates * sampler.h()),
+        query(sampler.query ? k * sampler.query->columns() : 0),
         scores(k * g),
-        context(k * decoder.h()),
-        beside(2 * context.size()),
+        context(k * sampler.h()),
+        joined(2 * context.size()),
         logits(k * d) {}
 
-  std::vector<T> read, query, scores, context, beside, logits;
+  std::vector<T> projected;  // (k, 4h)
+  std::vector<T> query;      // (k, a)
+  std::vector<T> scores;     // (k, g)
+  std::vector<T> context;    // (k, h)
+  std::vector<T> joined;     // (k, 2h)
+  std::vector<T> logits;     // (k, d)
 };
 
-// (k, 4h) what a layer's gates make of the devices, or of the layer below.
+// (k, 4h) the input projection of a layer: looked up by the samples' last devices in the first
+// layer, and made of the states (k, h) of the layer below in the others.
 template <typename T>
-void read_inputs(const Decoder<T>& decoder, size_t layer, const std::vector<int64_t>& devices,
-                 const T* below, std::vector<T>& read, Team& team) {
-  const size_t k = devices.size(), each = gates * decoder.h();
-  if (layer > 0) multiply(decoder.inputs[layer - 1], below, static_cast<int>(k), read.data(), team);
+void project_inputs(const DeviceSampler<T>& sampler, size_t layer,
+                    const std::vector<int64_t>& devices, const T* below, std::vector<T>& projected,
+                    ThreadPool& pool) {
+  const size_t k = devices.size(), width = gates * sampler.h();
+  if (layer > 0)
+    multiply(sampler.inputs[layer - 1], below, static_cast<int>(k), projected.data(), pool);
   for (size_t s = 0; s < k; ++s)
-    for (size_t i = 0; i < each; ++i)
+    for (size_t i = 0; i < width; ++i)
       if (layer == 0)
-        read[s * each + i] = decoder.words[devices[s] * each + i];
+        projected[s * width + i] = sampler.embedding[devices[s] * width + i];
       else
-        read[s * each + i] += decoder.biases[layer - 1][i];
+        projected[s * width + i] += sampler.biases[layer - 1][i];
 }
 
-// (k, h) the last layer's states after step t, in which every sample reads a device.
+// Runs step t of all layers, in which every sample reads its last device. Returns the last layer's
+// hidden states (k, h).
 template <typename T>
-const T* step(const Decoder<T>& decoder, const Draws<T>& draws, const std::vector<int64_t>& devices,
-              size_t t, const std::vector<Passed<T>>& passed, Room<T>& room, Team& team) {
-  const size_t states = devices.size() * decoder.h();
+const T* step(const DeviceSampler<T>& sampler, const SampleInputs<T>& inputs,
+              const std::vector<int64_t>& devices, size_t t,
+              const std::vector<Activations<T>>& activations, Workspace<T>& work,
+              ThreadPool& pool) {
+  const size_t states = devices.size() * sampler.h();
   const T* below = nullptr;
-  for (size_t layer = 0; layer < decoder.layers.size(); ++layer) {
-    read_inputs(decoder, layer, devices, below, room.read, team);
-    const Passed<T>& all = passed[layer];
-    const T* hidden = t > 0 ? all.hidden + (t - 1) * states : draws.hidden + layer * states;
-    const T* cell = t > 0 ? all.cell + (t - 1) * states : draws.cell + layer * states;
-    const Passed<T> now{all.gate + t * gates * states, all.cell + t * states,
-                        all.hidden + t * states};
-    decoder.layers[layer].step(room.read.data(), hidden, cell, static_cast<int>(devices.size()),
-                               now, team);
+  for (size_t layer = 0; layer < sampler.layers.size(); ++layer) {
+    project_inputs(sampler, layer, devices, below, work.projected, pool);
+    const Activations<T>& all = activations[layer];
+    const T* hidden = t > 0 ? all.hidden + (t - 1) * states : inputs.hidden + layer * states;
+    const T* cell = t > 0 ? all.cell + (t - 1) * states : inputs.cell + layer * states;
+    const Activations<T> now{all.gate + t * gates * states, all.cell + t * states,
+                             all.hidden + t * states};
+    sampler.layers[layer].step(work.projected.data(), hidden, cell,
+                               static_cast<int>(devices.size()), now, pool);
     below = now.hidden;
   }
   return below;
 }
 
-// context (r, h) of states (r, h) in one encoded sequence.
+// Contexts (r, h) of r states (r, h): the encoder's outputs (g, h), weighted by the softmax of the
+// states' scores (r, g).
 template <typename T>
-void attend(const Decoder<T>& decoder, const Encoded<T>& to, const T* states, int r, Room<T>& room,
-            T* context, Team& team) {
-  const int g = to.outputs.rows(), a = decoder.query ? decoder.query->columns() : 0;
-  if (decoder.query)
-    multiply(*decoder.query, states, r, room.query.data(), team);
+void attend(const DeviceSampler<T>& sampler, const EncodedSequence<T>& to, const T* states, int r,
+            Workspace<T>& work, T* context, ThreadPool& pool) {
+  const int g = to.outputs.rows(), a = sampler.query ? sampler.query->columns() : 0;
+  if (sampler.query)
+    multiply(*sampler.query, states, r, work.query.data(), pool);
   else
-    multiply(*to.compared, states, r, room.scores.data(), team);
-  team.share(r, [&](int s) {
-    T* scores = room.scores.data() + static_cast<size_t>(s) * g;
-    if (decoder.query) score(room.query.data() + s * a, to.keys.data(), decoder.v, a, g, scores);
+    multiply(*to.dot_keys, states, r, work.scores.data(), pool);
+  pool.parallel_for(r, [&](int s) {
+    T* scores = work.scores.data() + static_cast<size_t>(s) * g;
+    if (sampler.query)
+      score(work.query.data() + s * a, to.additive_keys.data(), sampler.v, a, g, scores);
     normalise(scores, g);
   });
-  multiply(to.outputs, room.scores.data(), r, context, team);
+  multiply(to.outputs, work.scores.data(), r, context, pool);
 }
 
-// (k, d) what the states (k, h) make of group t's devices.
+// Logits (k, d) of one group's devices from the states (k, h). `own` points at the group's numbers
+// of the first sample, those of the next are `stride` further.
 template <typename T>
-void find_logits(const Decoder<T>& decoder, const T* states, const T* own, size_t step, size_t k,
-                 Room<T>& room, Team& team) {
-  const size_t h = decoder.h(), d = decoder.head.columns();
-  const size_t each = decoder.encoded.size() == 1 ? k : 1;
-  for (size_t s = 0; s < k; s += each)
-    attend(decoder, decoder.encoded[each == k ? 0 : s], states + s * h, static_cast<int>(each),
-           room, room.context.data() + s * h, team);
+void find_logits(const DeviceSampler<T>& sampler, const T* states, const T* own, size_t stride,
+                 size_t k, Workspace<T>& work, ThreadPool& pool) {
+  const size_t h = sampler.h(), d = sampler.head.columns();
+  // One encoded sequence serves all samples in one product; otherwise each sample has its own.
+  const size_t rows = sampler.encoded.size() == 1 ? k : 1;
+  for (size_t s = 0; s < k; s += rows)
+    attend(sampler, sampler.encoded[rows == k ? 0 : s], states + s * h, static_cast<int>(rows),
+           work, work.context.data() + s * h, pool);
   for (size_t s = 0; s < k; ++s) {
-    std::copy_n(states + s * h, h, room.beside.data() + 2 * s * h);
-    std::copy_n(room.context.data() + s * h, h, room.beside.data() + (2 * s + 1) * h);
+    std::copy_n(states + s * h, h, work.joined.data() + 2 * s * h);
+    std::copy_n(work.context.data() + s * h, h, work.joined.data() + (2 * s + 1) * h);
   }
-  multiply(decoder.head, room.beside.data(), static_cast<int>(k), room.logits.data(), team);
+  multiply(sampler.head, work.joined.data(), static_cast<int>(k), work.logits.data(), pool);
   for (size_t s = 0; s < k; ++s)
     for (size_t j = 0; j < d; ++j) {
-      T& logit = room.logits[s * d + j];
-      logit = (logit + own[s * step + j]) / decoder.temperature;
-      if (decoder.bound > 0) logit = decoder.bound * tanh_of(logit);
+      T& logit = work.logits[s * d + j];
+      logit = (logit + own[s * stride + j]) / sampler.temperature;
+      if (sampler.bound > 0) logit = sampler.bound * tanh_of(logit);
     }
 }
 
@@ -109,30 +124,32 @@ T root_mean_square(const std::vector<T>& values) {
 }  // namespace
 
 template <typename T>
-void draw(const Decoder<T>& decoder, const Draws<T>& draws, int k, int g, int d,
-          const std::vector<Passed<T>>& passed, int64_t* devices, Team& team) {
-  const size_t step_of_sample = static_cast<size_t>(g) * d;
-  Room<T> room(decoder, k, g, d);
-  std::vector<int64_t> last(k, d);
+void sample_devices(const DeviceSampler<T>& sampler, const SampleInputs<T>& inputs, int k, int g,
+                    int d, const std::vector<Activations<T>>& activations, int64_t* devices,
+                    ThreadPool& pool) {
+  const size_t stride = static_cast<size_t>(g) * d;  // numbers a sample of a (k, g, d) array
+  Workspace<T> work(sampler, k, g, d);
+  std::vector<int64_t> last(k, d);  // row d of the embedding stands for no device yet
   for (int t = 0; t < g; ++t) {
-    const T* states = step(decoder, draws, last, t, passed, room, team);
+    const T* states = step(sampler, inputs, last, t, activations, work, pool);
     const size_t at = static_cast<size_t>(t) * d;
-    find_logits(decoder, states, draws.own + at, step_of_sample, k, room, team);
-    const T noise = draws.noise ? root_mean_square(room.logits) : T{0};
+    find_logits(sampler, states, inputs.own + at, stride, k, work, pool);
+    const T scale = inputs.noise ? root_mean_square(work.logits) : T{0};
     for (int s = 0; s < k; ++s) {
-      T* logits = room.logits.data() + static_cast<size_t>(s) * d;
-      const size_t first = s * step_of_sample + at;
+      T* logits = work.logits.data() + static_cast<size_t>(s) * d;
+      const size_t first = s * stride + at;
       for (int j = 0; j < d; ++j)
-        logits[j] += draws.gumbel[first + j] + (noise > 0 ? noise * draws.noise[first + j] : T{0});
+        logits[j] +=
+            inputs.gumbel[first + j] + (scale > 0 ? scale * inputs.noise[first + j] : T{0});
       last[s] = std::max_element(logits, logits + d) - logits;
       devices[static_cast<size_t>(s) * g + t] = last[s];
     }
   }
 }
 
-template void draw(const Decoder<float>&, const Draws<float>&, int, int, int,
-                   const std::vector<Passed<float>>&, int64_t*, Team&);
-template void draw(const Decoder<double>&, const Draws<double>&, int, int, int,
-                   const std::vector<Passed<double>>&, int64_t*, Team&);
+template void sample_devices(const DeviceSampler<float>&, const SampleInputs<float>&, int, int, int,
+                             const std::vector<Activations<float>>&, int64_t*, ThreadPool&);
+template void sample_devices(const DeviceSampler<double>&, const SampleInputs<double>&, int, int,
+                             int, const std::vector<Activations<double>>&, int64_t*, ThreadPool&);
 
 }  // namespace situate::nn

@@ -1,4 +1,5 @@
-// Draws the devices of one group after the other by a decoder LSTM with attention.
+// Samples the devices of one group after the other from a decoder LSTM with attention, the policy
+// of the sequence-to-sequence methods (A. Mirhoseini et al., ICML 2017).
 #pragma once
 
 #include <cstdint>
@@ -6,47 +7,50 @@
 #include <vector>
 
 #include "nn/lstm.h"
-#include "nn/panels.h"
+#include "nn/packed_matrix.h"
 
 namespace situate::nn {
 
-// What attention reads of one encoded sequence of g groups, and how it compares: by an additive
-// score (D. Bahdanau et al., ICLR 2015) where there are `query` and `v`, by products otherwise.
+// An encoded sequence of g groups as attention reads it. Queries are compared with keys by an
+// additive score (D. Bahdanau et al., ICLR 2015) where the sampler has `query` and `v`, and by dot
+// products (M. Luong et al., EMNLP 2015) otherwise.
 template <typename T>
-struct Encoded {
-  Panels<T> outputs;                  // (g, h)
-  std::optional<Panels<T>> compared;  // (h, g) keys, of products
-  std::vector<T> keys;                // (a, g), of an additive score
+struct EncodedSequence {
+  PackedMatrix<T> outputs;                  // (g, h)
+  std::optional<PackedMatrix<T>> dot_keys;  // (h, g) for dot products
+  std::vector<T> additive_keys;             // (a, g) for the additive score
 };
 
 template <typename T>
-struct Decoder {
-  const T* words;  // (d + 1, 4h) what the first layer's gates make of a device
-  std::vector<Layer<T>> layers;
-  std::vector<Panels<T>> inputs;    // (h, 4h) of every layer but the first
-  std::vector<const T*> biases;     // (4h), likewise
-  std::vector<Encoded<T>> encoded;  // one for all k samples, or k
-  std::optional<Panels<T>> query;   // (h, a)
-  const T* v = nullptr;             // (a)
-  Panels<T> head;                   // (2h, d) of the state beside its context
-  T temperature, bound;             // logits are bound tanh(l / temperature), or if that is zero,
-                                    // l / temperature
+struct DeviceSampler {
+  const T*
+      embedding;  // (d + 1, 4h) the first layer's input projection of a device; row d: none yet
+  std::vector<LstmLayer<T>> layers;
+  std::vector<PackedMatrix<T>> inputs;      // (h, 4h) input weights of every layer but the first
+  std::vector<const T*> biases;             // (4h), likewise
+  std::vector<EncodedSequence<T>> encoded;  // one for all k samples, or k
+  std::optional<PackedMatrix<T>> query;     // (h, a)
+  const T* v = nullptr;                     // (a)
+  PackedMatrix<T> head;  // (2h, d) maps a state and its context, side by side, to logits
+  T temperature, bound;  // logits are bound tanh(l / temperature), or l / temperature if bound is 0
 
   int h() const { return layers.front().units(); }
 };
 
-// What is drawn, for k samples of g groups on d devices.
+// The inputs of a draw of k samples of g groups on d devices.
 template <typename T>
-struct Draws {
+struct SampleInputs {
   const T* own;            // (k, g, d) added to the head's outputs
-  const T* gumbel;         // (k, g, d) minus infinity where a device is not allowed
+  const T* gumbel;         // (k, g, d) Gumbel noise, minus infinity where a device is not allowed
   const T* noise;          // (k, g, d) in root mean squares of the logits, or null
-  const T *hidden, *cell;  // (layers, k, h) to begin from
+  const T *hidden, *cell;  // (layers, k, h) states before the first group
 };
 
-// Writes devices (k, g), and for every layer what passed through it.
+// Writes devices (k, g), and the activations of every layer. The largest of logits with Gumbel
+// noise is a draw from their softmax (E. J. Gumbel, 1954).
 template <typename T>
-void draw(const Decoder<T>& decoder, const Draws<T>& draws, int k, int g, int d,
-          const std::vector<Passed<T>>& passed, int64_t* devices, Team& team);
+void sample_devices(const DeviceSampler<T>& sampler, const SampleInputs<T>& inputs, int k, int g,
+                    int d, const std::vector<Activations<T>>& activations, int64_t* devices,
+                    ThreadPool& pool);
 
 }  // namespace situate::nn

@@ -1,61 +1,65 @@
-// A layer of an LSTM (S. Hochreiter, J. Schmidhuber, Neural Computation 1997), step after step.
+// One layer of an LSTM (S. Hochreiter, J. Schmidhuber, Neural Computation 9(8), 1997), forward and
+// backward over all steps of a sequence.
 //
-// What a step reads from outside, x W + b, is known before or looked up; what is left is the
-// product with the last hidden state, whose weights are read again in every step.
+// The input projection x W + b of every step is known before the first step, or is looked up; what
+// a step itself has to compute is the product with the last hidden state.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <vector>
 
-#include "nn/panels.h"
+#include "nn/packed_matrix.h"
 
 namespace situate::nn {
 
-constexpr int gates = 4;  // enter, keep, candidate, show: PyTorch's order
+constexpr int gates = 4;  // input, forget, cell, output: PyTorch's order
 
-// What passed through a layer in T steps of k sequences with h units.
+// Activations of a layer in T steps of k sequences with h units.
 template <typename T>
-struct Passed {
+struct Activations {
   T* gate;    // (T, k, 4h) the four gates, after their nonlinearities
   T* cell;    // (T, k, h)
   T* hidden;  // (T, k, h)
 };
 
 template <typename T>
-class Layer {
+class LstmLayer {
  public:
   // recurrent: (4h, h).
-  Layer(const T* recurrent, int h, Team& team);
+  LstmLayer(const T* recurrent, int h, ThreadPool& pool);
 
   int units() const { return recurrent_.rows(); }
-  // One step of k sequences: read (k, 4h), the states before it (k, h) each, and where what passes
-  // is written.
-  void step(const T* read, const T* hidden, const T* cell, int k, const Passed<T>& to,
-            Team& team) const;
+  // One step of k sequences.
+  //   projected: (k, 4h) the input projection x W + b.
+  //   hidden, cell: (k, h) the states before the step.
+  //   to: where this step's activations are written.
+  void step(const T* projected, const T* hidden, const T* cell, int k, const Activations<T>& to,
+            ThreadPool& pool) const;
 
  private:
-  Panels<T> recurrent_;  // (h, 4h)
+  PackedMatrix<T> recurrent_;  // (h, 4h)
 };
 
-// Of T steps: all of `read` (T, k, 4h) is known.
+// All steps, from the input projections (T, k, 4h) and the states (k, h) before the first step.
 template <typename T>
-void pass(const Layer<T>& layer, const T* read, const T* hidden, const T* cell, int steps, int k,
-          const Passed<T>& to, Team& team);
+void lstm_forward(const LstmLayer<T>& layer, const T* projected, const T* hidden, const T* cell,
+                  int steps, int k, const Activations<T>& to, ThreadPool& pool);
 
-// Slopes of a function of the hidden states and the last cell: those by the latter are given.
+// Gradients of a scalar that depends on the hidden states of all steps and on the last cell.
 template <typename T>
-struct Slopes {
-  const T* hidden;     // (T, k, h)
-  const T* last_cell;  // (k, h)
-  T* read;             // (T, k, 4h)
+struct LstmGradients {
+  const T* hidden;     // (T, k, h) given
+  const T* last_cell;  // (k, h)    given
+  T* projected;        // (T, k, 4h) computed, as the following
   T* first_hidden;     // (k, h)
   T* first_cell;       // (k, h)
 };
 
-// `first_cell` (k, h) is the state before the first step.
+// Backpropagation through time. `first_cell` (k, h) is the state before the first step.
 template <typename T>
-void pass_back(const T* recurrent, int h, const T* first_cell, int steps, int k,
-               const Passed<const T>& passed, const Slopes<T>& slopes, Team& team);
+void lstm_backward(const T* recurrent, int h, const T* first_cell, int steps, int k,
+                   const Activations<const T>& activations, const LstmGradients<T>& gradients,
+                   ThreadPool& pool);
 
 }  // namespace situate::nn

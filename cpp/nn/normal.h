@@ -1,4 +1,5 @@
-// Random numbers that compilers make several of at once: number i of a key is a function of both.
+// Counter-based random numbers: number i of a key is a function of both, so that compilers compute
+// several at once.
 #pragma once
 
 #include <bit>
@@ -28,7 +29,8 @@ SITUATE_INLINE float uniform(uint64_t key, uint32_t i) {
   return static_cast<float>(static_cast<int32_t>(scrambled(key, i) >> 8)) * 0x1p-24f + 0x1p-25f;
 }
 
-// Of a normal number above zero, after Cephes (S. Moshier).
+// The natural logarithm of a normal (not subnormal) number above zero: x = 2^e (1 + f), and the
+// polynomial of Cephes (S. Moshier) for log(1 + f).
 SITUATE_INLINE float log_of(float x) {
   const int32_t bits = std::bit_cast<int32_t>(x), root_half = 0x3f3504f3;
   const int32_t exponent = (bits - root_half) >> 23;
@@ -46,7 +48,8 @@ SITUATE_INLINE float log_of(float x) {
   return f + (p * f * square - 2.12194440e-4f * e - 0.5f * square) + 0.693359375f * e;
 }
 
-// From the standard normal distribution, by its inverse (M. Giles, Approximating the erfinv
+// A draw from the standard normal distribution: sqrt(2) erfinv(x) of a uniform x in (-1, 1), with
+// erfinv by the polynomials for its middle and its tails (M. Giles, Approximating the erfinv
 // function, GPU Computing Gems 2011, single precision).
 SITUATE_INLINE float normal(uint64_t key, uint32_t i) {
   const float x = 2.0f * uniform(key, i) - 1.0f;

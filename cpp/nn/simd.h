@@ -1,4 +1,6 @@
-// Arithmetic that compilers turn into vectors, each function once for every width of them.
+// Arithmetic that compilers turn into vector instructions (SIMD). A function marked
+// SITUATE_EVERY_WIDTH is compiled once for every vector width, and the machine's is chosen when the
+// program is loaded.
 #pragma once
 
 #include <bit>
@@ -54,7 +56,8 @@ SITUATE_INLINE T tanh_of(T x) {
 
 constexpr int lanes = 16;
 
-// combine(...) of n numbers and `first`, in `lanes` threads of numbers that are joined in the end.
+// The fold of n numbers by `combine`, from `first`: in `lanes` independent partial results, which
+// are combined in the end. The order of operations is the same for every vector width.
 template <typename T, typename Combine>
 SITUATE_INLINE T reduced(const T* x, int n, T first, Combine combine) {
   T lane[lanes];
@@ -77,7 +80,8 @@ SITUATE_INLINE T largest_of(const T* x, int n) {
   return reduced(x, n, x[0], [](T a, T b) { return a > b ? a : b; });
 }
 
-// x becomes exp(x - most), whose sum is returned; `most` is the largest.
+// Replaces x (n) by exp(x - most) and returns their sum. `most` is the largest of x, so that no
+// exponential overflows.
 template <typename T>
 SITUATE_INLINE T exponentials(T* x, int n, T most) {
   for (int i = 0; i < n; ++i) x[i] = exp_of(x[i] - most);

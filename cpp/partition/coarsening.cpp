@@ -9,20 +9,22 @@
 namespace situate::partition {
 
 namespace {
-// What takes no time is heavy: the least that counts as a product of two groups' seconds.
+// The least product of two groups' seconds in a weight: edges of groups that take no time are
+// heavy.
 constexpr double least_product = 1e-30;
 
-// Times that an edge in the mean is brought up to date to the last bit; from then on, only when its
-// weight has halved. A hub's edges all fall whenever it grows, which would take their square.
-constexpr int64_t patience = 64;
+// Exact updates of weights an edge, on average. Beyond them an edge is updated only when its weight
+// has halved: all edges of a hub lose weight whenever it grows, and exact updates would take time
+// quadratic in their number.
+constexpr int64_t exact_updates_an_edge = 64;
 }  // namespace
 
-// The heaviest edge is the greatest, of equal ones that of the first groups.
-bool Contraction::Edge::operator<(const Edge& other) const {
+// The heaviest edge comes first; of equal ones, that between the groups of the lowest numbers.
+bool Coarsening::Edge::operator<(const Edge& other) const {
   return std::tie(weight, other.a, other.b) < std::tie(other.weight, a, b);
 }
 
-Contraction::Contraction(const WeightedUnits& units)
+Coarsening::Coarsening(const WeightedUnits& units)
     : d_(units.d),
       left_(units.units),
       seconds_(units.seconds.begin(), units.seconds.end()),
@@ -39,25 +41,26 @@ Contraction::Contraction(const WeightedUnits& units)
       flow_[unit][static_cast<int>(units.neighbour[i])] = static_cast<double>(units.bytes[i]);
 }
 
-void Contraction::reach(int count, double most) {
+void Coarsening::reach(int count, double most) {
   double limit = most * std::accumulate(seconds_.begin(), seconds_.end(), 0.0) / count;
-  contract(count, limit);
+  contract_edges(count, limit);
   while (left_ > count) {
-    if (linked())
+    if (has_joinable_edge())
       limit = std::max(limit * most, least_product);
-    else if (!bridge())
+    else if (!add_empty_edges())
       break;
-    contract(count, limit);
+    contract_edges(count, limit);
   }
 }
 
-// Weights fall as groups grow: an edge's is brought up to date when its turn comes.
-void Contraction::contract(int count, double limit) {
+// Contracts edges from a priority queue. Weights fall as groups grow; an edge's weight is updated
+// when the edge comes to the front (lazily), and the edge is queued again.
+void Coarsening::contract_edges(int count, double limit) {
   std::vector<Edge> heavier;
   for (const int a : groups())
     for (const auto& [b, flow] : flow_[a])
       if (a < b) heavier.push_back(edge(a, b));
-  int64_t exact = patience * static_cast<int64_t>(heavier.size());
+  int64_t exact = exact_updates_an_edge * static_cast<int64_t>(heavier.size());
   std::priority_queue<Edge> edges({}, std::move(heavier));
   while (!edges.empty() && left_ > count) {
     const auto [weight, a, b] = edges.top();
@@ -67,41 +70,41 @@ void Contraction::contract(int count, double limit) {
     if (now.weight < (exact > 0 ? weight : weight / 2)) {
       edges.push(now);
       --exact;
-    } else if (share(a, b)) {
+    } else if (share_device(a, b)) {
       heavier.clear();
-      merge(a, b, heavier);
+      contract(a, b, heavier);
       for (const Edge& other : heavier) edges.push(other);
     }
   }
 }
 
-// Whether there is an edge between groups that could be one but for their seconds.
-bool Contraction::linked() const {
+// Whether an edge is left whose contraction only the limit of seconds forbids.
+bool Coarsening::has_joinable_edge() const {
   for (const int a : groups())
     for (const auto& [b, flow] : flow_[a])
-      if (a < b && share(a, b)) return true;
+      if (a < b && share_device(a, b)) return true;
   return false;
 }
 
-// Edges without bytes between groups that can be one, each to the next in seconds where that will
-// do. Returns whether there are any.
-bool Contraction::bridge() {
-  auto ordered = by_kind(groups());
+// Adds edges without bytes between groups that share a device: between groups that are next to each
+// other in seconds, or, where no such two do, between any two. Returns whether any were added.
+bool Coarsening::add_empty_edges() {
+  auto ordered = by_devices(groups());
   bool found = false;
   const auto link = [&](int a, int b) {
-    if (!share(a, b)) return;
+    if (!share_device(a, b)) return;
     flow_[a][b] = flow_[b][a] = 0;
     found = true;
   };
   for (size_t i = 0; i + 1 < ordered.size(); i += 2) link(ordered[i], ordered[i + 1]);
   if (found) return true;
-  const auto few = lightest();
+  const auto few = two_lightest_by_devices();
   for (size_t i = 0; i < few.size() && !found; ++i)
     for (size_t j = i + 1; j < few.size() && !found; ++j) link(few[i], few[j]);
   return found;
 }
 
-std::vector<int64_t> Contraction::labels() const {
+std::vector<int64_t> Coarsening::labels() const {
   auto into = into_;
   std::vector<int64_t> result;
   for (int group : into) {
@@ -111,13 +114,13 @@ std::vector<int64_t> Contraction::labels() const {
   return result;
 }
 
-Contraction::Edge Contraction::edge(int a, int b) const {
+Coarsening::Edge Coarsening::edge(int a, int b) const {
   const double flow = flow_[a].at(b), seconds = seconds_[a] * seconds_[b];
   return {flow * flow / std::max(least_product, seconds), std::min(a, b), std::max(a, b)};
 }
 
-// Whether a device may run and can hold both.
-bool Contraction::share(int a, int b) const {
+// Whether some device may run both groups and can hold both.
+bool Coarsening::share_device(int a, int b) const {
   for (int device = 0; device < d_; ++device)
     if (may_run(a, device) && may_run(b, device) &&
         (always_fits_ || bytes_[a] + bytes_[b] <= capacity_[device]))
@@ -125,8 +128,8 @@ bool Contraction::share(int a, int b) const {
   return false;
 }
 
-// Makes the two groups one and adds its edges that have become heavier.
-void Contraction::merge(int a, int b, std::vector<Edge>& heavier) {
+// Contracts two groups into one, and appends its edges that have become heavier to `heavier`.
+void Coarsening::contract(int a, int b, std::vector<Edge>& heavier) {
   if (flow_[a].size() < flow_[b].size()) std::swap(a, b);
   into_[b] = a;
   --left_;
@@ -144,15 +147,15 @@ void Contraction::merge(int a, int b, std::vector<Edge>& heavier) {
   }
 }
 
-std::vector<int> Contraction::groups() const {
+std::vector<int> Coarsening::groups() const {
   std::vector<int> result;
   for (int group = 0; group < static_cast<int>(into_.size()); ++group)
     if (into_[group] == group) result.push_back(group);
   return result;
 }
 
-// By the devices that they may use, and among these by seconds.
-std::vector<int> Contraction::by_kind(const std::vector<int>& groups) const {
+// Sorts groups by the set of devices that they may use, and within a set by seconds.
+std::vector<int> Coarsening::by_devices(const std::vector<int>& groups) const {
   auto result = groups;
   std::stable_sort(result.begin(), result.end(), [this](int a, int b) {
     const int order = compare_devices(a, b);
@@ -161,9 +164,9 @@ std::vector<int> Contraction::by_kind(const std::vector<int>& groups) const {
   return result;
 }
 
-// Of the groups that may use the same devices, the two that hold the fewest bytes: if no two of
-// these can share a device, no others can.
-std::vector<int> Contraction::lightest() const {
+// Of every set of groups that may use the same devices, the two that hold the fewest bytes: if no
+// two of these fit on one device, no others do.
+std::vector<int> Coarsening::two_lightest_by_devices() const {
   auto ordered = groups();
   std::stable_sort(ordered.begin(), ordered.end(),
                    [this](int a, int b) { return bytes_[a] < bytes_[b]; });
@@ -181,7 +184,7 @@ std::vector<int> Contraction::lightest() const {
   return result;
 }
 
-int Contraction::compare_devices(int a, int b) const {
+int Coarsening::compare_devices(int a, int b) const {
   for (int device = d_ - 1; device >= 0; --device) {
     const int order = may_run(a, device) - may_run(b, device);
     if (order) return order;

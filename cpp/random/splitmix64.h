@@ -5,9 +5,9 @@
 
 namespace situate::random {
 
-class Random {
+class SplitMix64 {
  public:
-  explicit Random(uint64_t seed) : state_(seed) {}
+  explicit SplitMix64(uint64_t seed) : state_(seed) {}
 
   uint64_t next() {
     uint64_t z = (state_ += 0x9e3779b97f4a7c15u);

@@ -57,7 +57,7 @@ class Annealer {
 
   const Problem& problem_;
   const Goal goal_;
-  Random random_;
+  SplitMix64 random_;
   std::unique_ptr<LinearDecision> decision_;
   std::unique_ptr<LinearTimer> timer_;    // the goal of time
   std::unique_ptr<Simulator> simulator_;  // the goal of memory, and whether a plan fits

@@ -19,7 +19,7 @@ LinearDecision::LinearDecision(const Problem& problem, const int32_t* placement,
   }
 }
 
-int LinearDecision::propose(Random& random, const Blocks& blocks) {
+int LinearDecision::propose(SplitMix64& random, const Blocks& blocks) {
   moved_.clear();
   shifted_from_ = shifted_to_ = -1;
   if (!blocks.turns.empty() && random.below(blocks.every) == 0) return move_block(random, blocks);
@@ -44,7 +44,7 @@ void LinearDecision::undo() {
     for (const int op : problem_.members_of(it->unit)) device_[op] = it->from;
 }
 
-int LinearDecision::other_device(Random& random, int unit) const {
+int LinearDecision::other_device(SplitMix64& random, int unit) const {
   const int here = device_[problem_.members_of(unit)[0]];
   for (;;) {
     const int device = random.below(problem_.d);
@@ -65,7 +65,7 @@ int LinearDecision::move_unit(int unit, int device) {
 
 // A connected region of up to 2^k units on one device moves together: what communicates a lot
 // cannot move one by one.
-int LinearDecision::move_region(Random& random) {
+int LinearDecision::move_region(SplitMix64& random) {
   const int seed = movable_[random.below(static_cast<int>(movable_.size()))];
   const int device = other_device(random, seed);
   const int here = device_[problem_.members_of(seed)[0]];
@@ -96,7 +96,7 @@ int LinearDecision::move_region(Random& random) {
 }
 
 // All units of a block that are on one device, or all of them, move together.
-int LinearDecision::move_block(Random& random, const Blocks& blocks) {
+int LinearDecision::move_block(SplitMix64& random, const Blocks& blocks) {
   const auto block = blocks.draw(random);
   const int seed = block[random.below(static_cast<int>(block.size()))];
   const int here = device_[problem_.members_of(seed)[0]];
@@ -113,7 +113,7 @@ int LinearDecision::move_block(Random& random, const Blocks& blocks) {
 }
 
 // Two ops close in the order trade devices.
-int LinearDecision::swap_neighbours(Random& random) {
+int LinearDecision::swap_neighbours(SplitMix64& random) {
   const int unit = movable_[random.below(static_cast<int>(movable_.size()))];
   const auto members = problem_.members_of(unit);
   const int op = members[random.below(static_cast<int>(members.size()))];
@@ -126,7 +126,7 @@ int LinearDecision::swap_neighbours(Random& random) {
   return std::min(first, move_unit(other, a));
 }
 
-int LinearDecision::shift(Random& random, int op) {
+int LinearDecision::shift(SplitMix64& random, int op) {
   int low = -1, high = problem_.n;
   for (const int tensor : problem_.inputs_of(op))
     low = std::max(low, position_[problem_.producer[tensor]]);

@@ -10,7 +10,7 @@
 namespace situate::search {
 
 using problem::Problem;
-using random::Random;
+using random::SplitMix64;
 
 // Units that may move together: block i has `units[start[i]]` up to `units[start[i + 1]]`. A block
 // is as likely drawn as it is often in `turns`.
@@ -18,7 +18,7 @@ struct Blocks {
   std::vector<int32_t> start{0}, units, turns;
   int every = 20;  // one move in so many concerns a block
 
-  std::span<const int32_t> draw(Random& random) const {
+  std::span<const int32_t> draw(SplitMix64& random) const {
     const int i = turns[random.below(static_cast<int>(turns.size()))];
     return {units.data() + start[i], units.data() + start[i + 1]};
   }
@@ -30,7 +30,7 @@ class LinearDecision {
 
   // Changes something at random. Returns the first position of the order at which a schedule may
   // differ, or -1 if the move turned out to change nothing.
-  int propose(Random& random, const Blocks& blocks);
+  int propose(SplitMix64& random, const Blocks& blocks);
   void undo();
 
   const std::vector<int32_t>& device() const { return device_; }
@@ -43,15 +43,15 @@ class LinearDecision {
   };
 
   int move_unit(int unit, int device);
-  int move_region(Random& random);
-  int move_block(Random& random, const Blocks& blocks);
-  int swap_neighbours(Random& random);
-  int shift(Random& random, int op);
+  int move_region(SplitMix64& random);
+  int move_block(SplitMix64& random, const Blocks& blocks);
+  int swap_neighbours(SplitMix64& random);
+  int shift(SplitMix64& random, int op);
   void rotate(int from, int to);
   void place(int unit, int device);
   int first_effect_of_place(int unit) const;
   int first_effect_of_order(int op, int position) const;
-  int other_device(Random& random, int unit) const;
+  int other_device(SplitMix64& random, int unit) const;
 
   const Problem& problem_;
   std::vector<int32_t> device_, order_, position_;

@@ -12,8 +12,8 @@ constexpr int64_t steps_between_questions = 256;
 constexpr int64_t steps_between_recounts = 1 << 16;  // sums of differences drift
 }  // namespace
 
-Balancer::Balancer(const Problem& problem, uint64_t seed, const int32_t* placement,
-                   const int32_t* line)
+LoadAnnealer::LoadAnnealer(const Problem& problem, uint64_t seed, const int32_t* placement,
+                           const int32_t* line)
     : problem_(problem),
       random_(seed),
       bytes_(problem.persistent.begin(), problem.persistent.end()),
@@ -31,12 +31,12 @@ Balancer::Balancer(const Problem& problem, uint64_t seed, const int32_t* placeme
   restart(placement);
 }
 
-void Balancer::weigh_units() {
+void LoadAnnealer::weigh_units() {
   held_by_unit_.assign(problem_.units, 0);
   for (int op = 0; op < problem_.n; ++op) held_by_unit_[problem_.unit[op]] += bytes_[op];
 }
 
-void Balancer::weigh(const int64_t* held, const int64_t* capacity) {
+void LoadAnnealer::weigh(const int64_t* held, const int64_t* capacity) {
   bytes_.assign(held, held + problem_.n);
   capacity_.assign(capacity, capacity + problem_.d);
   pieces_.clear();
@@ -48,14 +48,14 @@ void Balancer::weigh(const int64_t* held, const int64_t* capacity) {
   keep_if_best();
 }
 
-void Balancer::restart(const int32_t* placement) {
+void LoadAnnealer::restart(const int32_t* placement) {
   device_.assign(placement, placement + problem_.n);
   count_all();
   cost_ = cost();
   keep_if_best();
 }
 
-void Balancer::keep_if_best() {
+void LoadAnnealer::keep_if_best() {
   const bool better = fits() == best_fits_ ? best_.empty() || period() < best_period_ : fits();
   if (!better) return;
   best_ = device_;
@@ -63,7 +63,7 @@ void Balancer::keep_if_best() {
   best_period_ = period();
 }
 
-void Balancer::count_all() {
+void LoadAnnealer::count_all() {
   const auto& p = problem_;
   consumers_on_.assign(static_cast<size_t>(p.m) * p.d, 0);
   load_.assign(static_cast<size_t>(p.d) + p.channels, 0.0);
@@ -80,7 +80,7 @@ void Balancer::count_all() {
 }
 
 // Adds (or takes away) what the transfers of a tensor occupy.
-void Balancer::add_tensor(int tensor, double sign) {
+void LoadAnnealer::add_tensor(int tensor, double sign) {
   const auto& p = problem_;
   if (p.signal[tensor]) return;
   const int source = device_[p.producer[tensor]];
@@ -104,7 +104,7 @@ void Balancer::add_tensor(int tensor, double sign) {
   if (p.atomic && p.pays[source]) load_[source] += sign * leaving;
 }
 
-void Balancer::move(int unit, int device) {
+void LoadAnnealer::move(int unit, int device) {
   const auto& p = problem_;
   const auto members = p.members_of(unit);
   const int from = device_[members[0]];
@@ -135,14 +135,14 @@ void Balancer::move(int unit, int device) {
   held_[device] += held_by_unit_[unit];
 }
 
-void Balancer::undo() {
+void LoadAnnealer::undo() {
   undone_.swap(moved_);
   moved_.clear();
   for (auto it = undone_.rbegin(); it != undone_.rend(); ++it) move(it->unit, it->from);
   moved_.clear();
 }
 
-int Balancer::other_device(int unit) {
+int LoadAnnealer::other_device(int unit) {
   const int here = device_[problem_.members_of(unit)[0]];
   for (;;) {
     const int device = random_.below(problem_.d);
@@ -151,7 +151,7 @@ int Balancer::other_device(int unit) {
 }
 
 // Moves one unit, or a connected region of them, or one unit to where a neighbour is.
-void Balancer::propose() {
+void LoadAnnealer::propose() {
   const auto& p = problem_;
   moved_.clear();
   if (random_.below(8) == 0 && trade()) return;
@@ -199,7 +199,7 @@ void Balancer::propose() {
 }
 
 // Two units trade devices: where memory is tight neither can move alone.
-bool Balancer::trade() {
+bool LoadAnnealer::trade() {
   const int a = movable_[random_.below(static_cast<int>(movable_.size()))];
   const int b = movable_[random_.below(static_cast<int>(movable_.size()))];
   const int here = device_[problem_.members_of(a)[0]], there = device_[problem_.members_of(b)[0]];
@@ -210,10 +210,10 @@ bool Balancer::trade() {
 }
 
 // The device that holds what a piece on this one does not.
-int Balancer::elsewhere(int device) const { return device == 0 ? problem_.d - 1 : 0; }
+int LoadAnnealer::elsewhere(int device) const { return device == 0 ? problem_.d - 1 : 0; }
 
 // Whether every piece may be on both devices or on neither, and loads both alike.
-bool Balancer::same_kind(int a, int b) const {
+bool LoadAnnealer::same_kind(int a, int b) const {
   const auto& p = problem_;
   if (capacity_[a] != capacity_[b] || p.pays[a] != p.pays[b]) return false;
   if ((p.blocking || p.atomic) && !same_links(a, b)) return false;
@@ -224,7 +224,7 @@ bool Balancer::same_kind(int a, int b) const {
   return true;
 }
 
-bool Balancer::same_links(int a, int b) const {
+bool LoadAnnealer::same_links(int a, int b) const {
   const auto& p = problem_;
   const auto pair = [&](int source, int target) {
     return static_cast<size_t>(source) * p.d + target;
@@ -237,7 +237,7 @@ bool Balancer::same_links(int a, int b) const {
 }
 
 // Loads of all pieces of the line on a device; equal devices share them.
-const std::vector<std::vector<double>>& Balancer::pieces_on(int device, size_t step) {
+const std::vector<std::vector<double>>& LoadAnnealer::pieces_on(int device, size_t step) {
   const auto& p = problem_;
   pieces_.resize(p.d);
   for (int other = 0; other < p.d; ++other)
@@ -251,7 +251,7 @@ const std::vector<std::vector<double>>& Balancer::pieces_on(int device, size_t s
 
 // Grows a piece unit by unit until its ops do not fit, or alone take longer than the period of the
 // best that fits.
-std::vector<double> Balancer::pieces_from(size_t begin, size_t step, int device) {
+std::vector<double> LoadAnnealer::pieces_from(size_t begin, size_t step, int device) {
   const auto& p = problem_;
   std::vector<double> loads;
   double work = 0;
@@ -271,7 +271,7 @@ std::vector<double> Balancer::pieces_from(size_t begin, size_t step, int device)
   return loads;
 }
 
-void Balancer::split(const std::vector<int32_t>& devices, int step) {
+void LoadAnnealer::split(const std::vector<int32_t>& devices, int step) {
   constexpr double never = std::numeric_limits<double>::infinity();
   if (step != std::exchange(step_, step)) pieces_.clear();
   const size_t blocks = (line_.size() + step - 1) / step;
@@ -301,8 +301,8 @@ void Balancer::split(const std::vector<int32_t>& devices, int step) {
     restart(best_.data());
 }
 
-void Balancer::cut(const std::vector<int32_t>& devices,
-                   const std::vector<std::vector<int32_t>>& begins, size_t step) {
+void LoadAnnealer::cut(const std::vector<int32_t>& devices,
+                       const std::vector<std::vector<int32_t>>& begins, size_t step) {
   size_t end = begins.back().size() - 1;
   for (size_t k = devices.size(); k-- > 0;) {
     const size_t begin = begins[k][end];
@@ -315,9 +315,9 @@ void Balancer::cut(const std::vector<int32_t>& devices,
   keep_if_best();
 }
 
-double Balancer::period() const { return *std::max_element(load_.begin(), load_.end()); }
+double LoadAnnealer::period() const { return *std::max_element(load_.begin(), load_.end()); }
 
-bool Balancer::fits() const {
+bool LoadAnnealer::fits() const {
   for (int device = 0; device < problem_.d; ++device)
     if (held_[device] > capacity_[device]) return false;
   return true;
@@ -325,7 +325,7 @@ bool Balancer::fits() const {
 
 // A smooth maximum (the 16-norm), so that easing any busy resource helps; memory over capacity
 // costs.
-double Balancer::cost() const {
+double LoadAnnealer::cost() const {
   const double most = period();
   if (most <= 0) return 0;
   double sum = 0;
@@ -343,7 +343,8 @@ double Balancer::cost() const {
   return most * std::sqrt(std::sqrt(std::sqrt(std::sqrt(sum)))) * penalty;
 }
 
-void Balancer::run(double temperature, int64_t evaluations, const std::function<bool()>& ended) {
+void LoadAnnealer::run(double temperature, int64_t evaluations,
+                       const std::function<bool()>& ended) {
   if (movable_.empty()) return;
   for (int64_t i = 0; i < evaluations; ++i) {
     if (i % steps_between_questions == 0 && ended()) return;

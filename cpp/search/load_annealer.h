@@ -12,12 +12,13 @@
 namespace situate::search {
 
 using problem::Problem;
-using random::Random;
+using random::SplitMix64;
 
-class Balancer {
+class LoadAnnealer {
  public:
   // `line` orders all units along the pipeline.
-  Balancer(const Problem& problem, uint64_t seed, const int32_t* placement, const int32_t* line);
+  LoadAnnealer(const Problem& problem, uint64_t seed, const int32_t* placement,
+               const int32_t* line);
 
   void run(double temperature, int64_t evaluations, const std::function<bool()>& ended);
   void restart(const int32_t* placement);
@@ -59,7 +60,7 @@ class Balancer {
   bool fits() const;
 
   const Problem& problem_;
-  Random random_;
+  SplitMix64 random_;
   std::vector<int32_t> device_, best_;
   std::vector<int32_t> consumers_on_;  // tensors x devices
   std::vector<double> load_;           // devices, then channels

@@ -21,9 +21,9 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 // Reads of the flag between two looks at the clock.
-constexpr int kReads = 64;
+constexpr int reads_between_clocks = 64;
 
-constexpr double kLongestSleep = 3600;
+constexpr double longest_sleep = 3600;
 
 uint32_t read(const uint32_t& flag) {
   return std::atomic_ref<uint32_t>(const_cast<uint32_t&>(flag)).load(std::memory_order_acquire);
@@ -47,8 +47,8 @@ void sleep_while(const uint32_t& flag, uint32_t now, double limit) {
   const timespec time{whole, static_cast<long>((limit - static_cast<double>(whole)) * 1e9)};
   syscall(SYS_futex, &flag, FUTEX_WAIT, now, &time, nullptr, 0);
 #else
-  constexpr double kNap = 50e-6;
-  std::this_thread::sleep_for(Seconds(std::min(limit, kNap)));
+  constexpr double nap = 50e-6;
+  std::this_thread::sleep_for(Seconds(std::min(limit, nap)));
 #endif
 }
 
@@ -66,7 +66,7 @@ bool wait(const uint32_t& flag, uint32_t value, double limit, double spin) {
   const auto end = begin + Seconds(limit);
   const double awake = std::min(spin, limit);
   do {
-    for (int i = 0; i < kReads; ++i) {
+    for (int i = 0; i < reads_between_clocks; ++i) {
       if (reached(read(flag), value)) return true;
       pause();
     }
@@ -74,7 +74,7 @@ bool wait(const uint32_t& flag, uint32_t value, double limit, double spin) {
   for (uint32_t now = read(flag); !reached(now, value); now = read(flag)) {
     const double left = Seconds(end - Clock::now()).count();
     if (!(left > 0)) return false;
-    sleep_while(flag, now, std::min(left, kLongestSleep));
+    sleep_while(flag, now, std::min(left, longest_sleep));
   }
   return true;
 }

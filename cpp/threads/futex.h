@@ -1,16 +1,19 @@
-// Counters in memory that processes share: one posts, others wait without burning a core.
+// Counters in shared memory: one process posts a value, others wait for it without using a core
+// (futexes: H. Franke et al., Ottawa Linux Symposium 2002).
 #pragma once
 
 #include <cstdint>
 
 namespace situate::threads {
 
-// Lets `flag` be `value` for everyone, after all that was written before, and wakes who waits.
+// Sets `flag` to `value`, after everything this process wrote before (release), and wakes all
+// waiters.
 void post(uint32_t& flag, uint32_t value);
 
-// Waits until `flag` has reached `value` (in the order of a counter that wraps around), for `limit`
-// seconds at most, the first `spin` of them awake: who sleeps takes a while to wake up. What was
-// written before the post can then be read. False where it did not.
+// Waits until `flag` has reached `value`, in the order of a counter that wraps around, for at most
+// `limit` seconds. Spins for the first `spin` seconds, since a sleeping process takes a while to
+// wake up. On return everything written before the post can be read (acquire). False after
+// `limit`.
 bool wait(const uint32_t& flag, uint32_t value, double limit, double spin);
 
 }  // namespace situate::threads

@@ -1,4 +1,4 @@
-// Threads that share pieces of work of a few microseconds each.
+// A pool of threads for tasks of a few microseconds each.
 #pragma once
 
 #include <atomic>
@@ -12,34 +12,34 @@
 
 namespace situate::threads {
 
-// Whoever is free takes the next piece, so that a thread which the system has stopped for a while
-// holds nobody up, unless it is in the middle of one.
-class Team {
+// Whichever thread is free takes the next task, so that a thread which the system has stopped for
+// a while delays the others only by the task that it is in the middle of.
+class ThreadPool {
  public:
-  // The thread that calls is one of them. Where the system has no more, there are fewer.
-  explicit Team(int threads) {
+  // `threads` counts the calling thread. Where the system refuses more threads, there are fewer.
+  explicit ThreadPool(int threads) {
     try {
       for (int other = 1; other < threads; ++other) others_.emplace_back([this] { work(); });
     } catch (const std::system_error&) {
     }
   }
-  ~Team() {
+  ~ThreadPool() {
     stop_.store(true, std::memory_order_release);
     for (auto& other : others_) other.join();
   }
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // piece(0), ..., piece(count - 1) in any order, several at once; when all are done, what one of
-  // them raised is raised.
-  template <typename Piece>
-  void share(int count, const Piece& piece) {
+  // Runs task(0), ..., task(count - 1), in any order and several at once, and returns when all are
+  // done; then an exception that one of them threw is thrown here.
+  template <typename Task>
+  void parallel_for(int count, const Task& task) {
     if (others_.empty() || count == 1) {
-      for (int i = 0; i < count; ++i) piece(i);
+      for (int i = 0; i < count; ++i) task(i);
       return;
     }
-    piece_ = &piece;
-    call_ = [](const void* of, int i) { (*static_cast<const Piece*>(of))(i); };
+    task_ = &task;
+    call_ = [](const void* of, int i) { (*static_cast<const Task*>(of))(i); };
     done_.store(0, std::memory_order_relaxed);
     left_.store((++round_ << 32) | static_cast<uint64_t>(count), std::memory_order_release);
     while (take()) {
@@ -49,14 +49,15 @@ class Team {
   }
 
  private:
-  // One piece, if there is one left. As long as it is not done its round lasts.
+  // Runs one task if one is left. The number of the round is in the same word as the number of
+  // tasks, so that a thread that read it in an earlier round cannot take a task of this one.
   bool take() {
     uint64_t left = left_.load(std::memory_order_acquire);
     do {
       if (static_cast<uint32_t>(left) == 0) return false;
     } while (!left_.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel));
     try {
-      call_(piece_, static_cast<int>(static_cast<uint32_t>(left)) - 1);
+      call_(task_, static_cast<int>(static_cast<uint32_t>(left)) - 1);
     } catch (...) {
       const std::lock_guard lock(raising_);
       raised_ = std::current_exception();
@@ -73,22 +74,22 @@ class Team {
         rest(turn);
   }
 
-  // The next piece comes sooner than a sleeping thread would wake; but where there are more threads
-  // than processors, one that waits makes room.
+  // Spins at first, since the next task comes sooner than a sleeping thread would wake; then
+  // yields, so that where threads outnumber processors those with a task can run.
   static void rest(int turn) {
-    if (turn > patience) std::this_thread::yield();
+    if (turn > spins_before_yield) std::this_thread::yield();
   }
 
-  static constexpr int patience = 2000;
+  static constexpr int spins_before_yield = 2000;
 
   std::vector<std::thread> others_;
-  std::atomic<uint64_t> left_{0};  // the round, and how many of its pieces nobody has taken
+  std::atomic<uint64_t> left_{0};  // upper half: the round; lower half: tasks that nobody has taken
   std::atomic<int> done_{0};
   std::atomic<bool> stop_{false};
   std::mutex raising_;
   std::exception_ptr raised_;
   uint64_t round_ = 0;
-  const void* piece_ = nullptr;
+  const void* task_ = nullptr;
   void (*call_)(const void*, int) = nullptr;
 };
 

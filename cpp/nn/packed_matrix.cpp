@@ -1,13 +1,13 @@
-#include "nn/panels.h"
+#include "nn/packed_matrix.h"
 
 #include <cstring>
 
 namespace situate::nn {
 namespace {
 
-constexpr int most_rows = 4;
+constexpr int most_rows = 4;  // multiplied by a panel at once
 
-// r rows of panel_width sums, `step` numbers apart: x (r, n) times a panel of n rows.
+// sums (r, panel_width) = x (r, n) times a panel (n, panel_width); rows of sums are `step` apart.
 template <int r, typename T>
 SITUATE_INLINE void multiply_rows(const T* panel, int n, const T* x, T* sums, size_t step) {
   T sum[r][panel_width];
@@ -22,7 +22,7 @@ SITUATE_INLINE void multiply_rows(const T* panel, int n, const T* x, T* sums, si
   for (int s = 0; s < r; ++s) std::memcpy(sums + s * step, sum[s], sizeof sum[s]);
 }
 
-// A function for each number of rows: in one of all, compilers run out of registers.
+// One function a number of rows: in a function for all of them, compilers run out of registers.
 #define SITUATE_ROWS(r, T)                                                                     \
   SITUATE_EVERY_WIDTH void rows_##r(const T* panel, int n, const T* x, T* sums, size_t step) { \
     multiply_rows<r>(panel, n, x, sums, step);                                                 \
@@ -46,7 +46,7 @@ void multiply_few(const T* panel, int n, const T* x, int r, T* sums, size_t step
 }
 
 template <typename T>
-void multiply_panel(const Panels<T>& matrix, int p, const T* x, int k, T* result) {
+void multiply_panel(const PackedMatrix<T>& matrix, int p, const T* x, int k, T* result) {
   const size_t rows = matrix.rows(), columns = matrix.columns();
   const size_t first = static_cast<size_t>(p) * panel_width;
   const size_t width = std::min<size_t>(panel_width, columns - first);
@@ -63,14 +63,15 @@ void multiply_panel(const Panels<T>& matrix, int p, const T* x, int k, T* result
   }
 }
 
-// Multiplications of a piece, a microsecond or two; less is not worth a second thread.
-constexpr size_t piece = 1 << 16;
+// Multiplications a task takes at least, a microsecond or two: less is not worth a second thread.
+constexpr size_t multiplications_a_task = 1 << 16;
 
 template <typename T>
-void multiply_all(const Panels<T>& matrix, const T* x, int k, T* result, Team& team) {
+void multiply_all(const PackedMatrix<T>& matrix, const T* x, int k, T* result, ThreadPool& pool) {
   const size_t size = static_cast<size_t>(matrix.rows()) * panel_width * k;
-  const int each = static_cast<int>(std::max<size_t>(1, piece / std::max<size_t>(1, size)));
-  team.share((matrix.count() + each - 1) / each, [&](int number) {
+  const int each =
+      static_cast<int>(std::max<size_t>(1, multiplications_a_task / std::max<size_t>(1, size)));
+  pool.parallel_for((matrix.count() + each - 1) / each, [&](int number) {
     const int first = number * each;
     for (int p = first; p < std::min(first + each, matrix.count()); ++p)
       multiply_panel(matrix, p, x, k, result);
@@ -79,12 +80,14 @@ void multiply_all(const Panels<T>& matrix, const T* x, int k, T* result, Team& t
 
 }  // namespace
 
-void multiply(const Panels<float>& matrix, const float* x, int k, float* result, Team& team) {
-  multiply_all(matrix, x, k, result, team);
+void multiply(const PackedMatrix<float>& matrix, const float* x, int k, float* result,
+              ThreadPool& pool) {
+  multiply_all(matrix, x, k, result, pool);
 }
 
-void multiply(const Panels<double>& matrix, const double* x, int k, double* result, Team& team) {
-  multiply_all(matrix, x, k, result, team);
+void multiply(const PackedMatrix<double>& matrix, const double* x, int k, double* result,
+              ThreadPool& pool) {
+  multiply_all(matrix, x, k, result, pool);
 }
 
 }  // namespace situate::nn
