@@ -126,7 +126,7 @@ void move_blocks(Annealers& chains, const Array<int32_t, 1>& start, const Array<
   check(std::all_of(blocks->turns.begin(), blocks->turns.end(),
                     [&](int32_t block) { return block >= 0 && block < count; }),
         "a turn names a block that does not exist");
-  for (auto& chain : chains.members) chain->move(blocks);
+  for (auto& chain : chains.members) chain->use_blocks(blocks);
 }
 
 auto best_of(const Annealers& chains, size_t k) {
@@ -191,9 +191,9 @@ void split(LoadAnnealers& chains, const Array<int32_t, 1>& devices, int step) {
 
 auto best_load(const LoadAnnealers& chains, size_t k) {
   const auto& chain = *chains.members.at(k);
-  const size_t n = chain.best().size();
-  return std::make_tuple(chain.best_fits(), chain.best_period(),
-                         to_numpy(std::vector<int32_t>(chain.best()), {n}));
+  const auto& best = chain.best();
+  return std::make_tuple(best.fits, best.period,
+                         to_numpy(std::vector<int32_t>(best.device), {best.device.size()}));
 }
 
 }  // namespace

@@ -108,6 +108,11 @@ void Problem::derive() {
   group_by(n, m, [&](int t) { return producer[t]; }, output_start, outputs);
   group_by(units, n, [&](int op) { return unit[op]; }, member_start, members);
   check_units();
+  for (int u = 0; u < units; ++u) {
+    int choices = 0;
+    for (int device = 0; device < d; ++device) choices += may_run(u, device);
+    if (choices > 1) movable.push_back(u);
+  }
 
   const int edges = static_cast<int>(consumers.size());
   std::vector<int32_t> tensor_of(edges);

@@ -49,6 +49,7 @@ struct Problem {
   std::vector<int32_t> input_start, inputs;    // tensors each op consumes
   std::vector<int32_t> place_in_inputs;        // of each of `consumers`
   std::vector<int32_t> member_start, members;  // ops of each unit
+  std::vector<int32_t> movable;                // units with a choice of device
   std::vector<uint8_t> signal;                 // m: size zero and no own time
   std::vector<int64_t> start_bytes;            // n: what an op's start takes on its device
   std::vector<int32_t> place_in_order;         // n: inverse of order

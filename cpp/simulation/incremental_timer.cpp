@@ -20,9 +20,10 @@ std::span<const int32_t> first_few(std::span<const int32_t> consumers) {
 }
 }  // namespace
 
-LinearTimer::LinearTimer(const Problem& problem, const LinearDecision& decision, bool count_bytes)
+IncrementalTimer::IncrementalTimer(const Problem& problem, const OrderedPlacement& plan,
+                                   bool count_bytes)
     : problem_(problem),
-      decision_(decision),
+      plan_(plan),
       tail_(problem.n),
       least_(problem.n),
       count_bytes_(count_bytes),
@@ -63,7 +64,7 @@ LinearTimer::LinearTimer(const Problem& problem, const LinearDecision& decision,
   next_there_.resize(arrival_.size());
 }
 
-void LinearTimer::restore(int checkpoint) {
+void IncrementalTimer::restore(int checkpoint) {
   if (checkpoint > 0) {
     std::copy_n(checkpoints_.begin() + checkpoint * width_, width_, state_.begin());
     return;
@@ -72,19 +73,19 @@ void LinearTimer::restore(int checkpoint) {
   for (const double seconds : least_) state_[times_ + 1] += seconds;
 }
 
-void LinearTimer::save(int checkpoint) {
+void IncrementalTimer::save(int checkpoint) {
   std::copy_n(state_.begin(), width_, new_checkpoints_.begin() + checkpoint * width_);
 }
 
-double LinearTimer::time(int first, double limit, bool within_memory) {
+double IncrementalTimer::time(int first, double limit, bool within_memory) {
   const auto& p = problem_;
   first_ = first / stride_ * stride_;
   ++walk_;
   restore(first_ / stride_);
   arrived_.clear();
   if (count_bytes_) hold_persistent();
-  const auto& order = decision_.order();
-  const auto& devices = decision_.device();
+  const auto& order = plan_.order();
+  const auto& devices = plan_.device();
   double& makespan = state_[times_];
   double& work_left = state_[times_ + 1];
   const double room = limit * p.d;
@@ -110,10 +111,10 @@ double LinearTimer::time(int first, double limit, bool within_memory) {
 }
 
 // Blocking: a tensor crosses just before its first consumer on the device, and stops both devices.
-void LinearTimer::receive_inputs(int op, int device) {
+void IncrementalTimer::receive_inputs(int op, int device) {
   const auto& p = problem_;
   for (const int tensor : p.inputs_of(op)) {
-    const int source = decision_.device()[p.producer[tensor]];
+    const int source = plan_.device()[p.producer[tensor]];
     if (source == device || p.signal[tensor] || !first_use(tensor, op, device)) continue;
     double& channel = state_[p.d + p.channel[static_cast<size_t>(source) * p.d + device]];
     const double begin = std::max({state_[source], state_[device], channel});
@@ -123,43 +124,43 @@ void LinearTimer::receive_inputs(int op, int device) {
   }
 }
 
-bool LinearTimer::first_use(int tensor, int op, int device) {
-  const int here = decision_.position(op);
+bool IncrementalTimer::first_use(int tensor, int op, int device) {
+  const int here = plan_.position(op);
   for (const int consumer : first_few(problem_.consumers_of(tensor)))
-    if (decision_.device()[consumer] == device && decision_.position(consumer) < here) return false;
+    if (plan_.device()[consumer] == device && plan_.position(consumer) < here) return false;
   return hub_[tensor] < 0 || uses_of(tensor)[device].first >= here;
 }
 
 // Of a hub on every device, counted once a walk.
-const LinearTimer::Uses* LinearTimer::uses_of(int tensor) {
+const IncrementalTimer::Uses* IncrementalTimer::uses_of(int tensor) {
   const int hub = hub_[tensor];
   Uses* uses = uses_.data() + static_cast<size_t>(hub) * problem_.d;
   if (known_in_[hub] == walk_) return uses;
   known_in_[hub] = walk_;
   std::fill_n(uses, problem_.d, Uses{problem_.n, -1});
   for (const int consumer : problem_.consumers_of(tensor)) {
-    Uses& there = uses[decision_.device()[consumer]];
-    there.first = std::min(there.first, decision_.position(consumer));
-    there.last = std::max(there.last, decision_.position(consumer));
+    Uses& there = uses[plan_.device()[consumer]];
+    there.first = std::min(there.first, plan_.position(consumer));
+    there.last = std::max(there.last, plan_.position(consumer));
   }
   return uses;
 }
 
-double LinearTimer::start_of(int op, int device) const {
+double IncrementalTimer::start_of(int op, int device) const {
   const auto& p = problem_;
   double start = state_[device];
   for (int input = p.input_start[op]; input < p.input_start[op + 1]; ++input) {
     const int tensor = p.inputs[input], producer = p.producer[tensor];
-    if (decision_.device()[producer] == device || (p.blocking && !p.signal[tensor])) continue;
-    const bool old = decision_.position(producer) < first_;
+    if (plan_.device()[producer] == device || (p.blocking && !p.signal[tensor])) continue;
+    const bool old = plan_.position(producer) < first_;
     start = std::max(start, old ? arrival_[input] : new_arrival_[input]);
   }
   return start;
 }
 
-void LinearTimer::send_outputs(int op, int device, double now) {
+void IncrementalTimer::send_outputs(int op, int device, double now) {
   const auto& p = problem_;
-  const auto& devices = decision_.device();
+  const auto& devices = plan_.device();
   sends_.clear();
   for (const int tensor : p.outputs_of(op)) {
     if (p.blocking && !p.signal[tensor]) continue;
@@ -167,7 +168,7 @@ void LinearTimer::send_outputs(int op, int device, double now) {
     for (int i = p.consumer_start[tensor]; i < p.consumer_start[tensor + 1]; ++i) {
       const int consumer = p.consumers[i], target = devices[consumer];
       if (target == device) continue;
-      const int use = decision_.position(consumer), input = p.place_in_inputs[i];
+      const int use = plan_.position(consumer), input = p.place_in_inputs[i];
       size_t s = first_of_tensor;
       while (s < sends_.size() && sends_[s].target != target) ++s;
       if (s == sends_.size()) sends_.push_back({use, tensor, target, -1});
@@ -195,14 +196,14 @@ void LinearTimer::send_outputs(int op, int device, double now) {
   }
 }
 
-void LinearTimer::hold_persistent() {
+void IncrementalTimer::hold_persistent() {
   std::fill(held_.begin(), held_.end(), 0.0);
   for (const int op : holding_)
-    held_[decision_.device()[op]] += static_cast<double>(problem_.persistent[op]);
+    held_[plan_.device()[op]] += static_cast<double>(problem_.persistent[op]);
 }
 
 // Adds what the op takes and drops what nothing behind it in the order needs.
-bool LinearTimer::count(int op, int device, bool within_memory) {
+bool IncrementalTimer::count(int op, int device, bool within_memory) {
   const auto& p = problem_;
   live_[device] += static_cast<double>(p.start_bytes[op]);
   const double used = held_[device] + live_[device];
@@ -213,28 +214,28 @@ bool LinearTimer::count(int op, int device, bool within_memory) {
     if (!p.resident[tensor] && !p.output[tensor] && last_use(tensor, op, device))
       live_[device] -= static_cast<double>(p.size[tensor]);
   for (const int tensor : p.inputs_of(op)) {
-    const bool here = decision_.device()[p.producer[tensor]] == device;
+    const bool here = plan_.device()[p.producer[tensor]] == device;
     if (p.size[tensor] == 0 || (here && (p.resident[tensor] || p.output[tensor]))) continue;
     if (last_use(tensor, op, device)) live_[device] -= static_cast<double>(p.size[tensor]);
   }
   return true;
 }
 
-bool LinearTimer::last_use(int tensor, int op, int device) {
-  const int here = decision_.position(op);
+bool IncrementalTimer::last_use(int tensor, int op, int device) {
+  const int here = plan_.position(op);
   for (const int consumer : first_few(problem_.consumers_of(tensor)))
-    if (decision_.device()[consumer] == device && decision_.position(consumer) > here) return false;
+    if (plan_.device()[consumer] == device && plan_.position(consumer) > here) return false;
   return hub_[tensor] < 0 || uses_of(tensor)[device].last <= here;
 }
 
-void LinearTimer::calibrate(const std::vector<int64_t>& peak) {
+void IncrementalTimer::calibrate(const std::vector<int64_t>& peak) {
   for (int device = 0; device < problem_.d; ++device) {
     const double excess = committed_peak_[device] - static_cast<double>(peak[device]);
     room_[device] = static_cast<double>(problem_.capacity[device]) + std::max(0.0, excess);
   }
 }
 
-void LinearTimer::commit() {
+void IncrementalTimer::commit() {
   if (count_bytes_) std::copy_n(peak_, problem_.d, committed_peak_.begin());
   for (const int input : arrived_) arrival_[input] = new_arrival_[input];
   const size_t from = first_ / stride_ * width_;

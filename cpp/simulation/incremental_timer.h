@@ -6,17 +6,16 @@
 #include <vector>
 
 #include "problem/problem.h"
-#include "search/decision.h"
+#include "simulation/ordered_placement.h"
 
 namespace situate::sim {
 
 using problem::Problem;
-using search::LinearDecision;
 
-class LinearTimer {
+class IncrementalTimer {
  public:
   // With `count_bytes` it keeps an estimate of the memory in use, in the order of walking.
-  LinearTimer(const Problem& problem, const LinearDecision& decision, bool count_bytes);
+  IncrementalTimer(const Problem& problem, const OrderedPlacement& plan, bool count_bytes);
 
   // Makespan of the decision, which differs from the committed one from position `first` on;
   // infinite as soon as it must exceed `limit`, or, where `within_memory`, as soon as the estimate
@@ -50,7 +49,7 @@ class LinearTimer {
   void save(int checkpoint);
 
   const Problem& problem_;
-  const LinearDecision& decision_;
+  const OrderedPlacement& plan_;
   std::vector<double> tail_;   // longest path from an op to the end at its fastest
   std::vector<double> least_;  // fastest time of an op
   int stride_;                 // positions from one checkpoint to the next
