@@ -4,7 +4,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
-CORE := pyproject.toml CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.h)
+CPP_FILES := $(shell find cpp -name "*.cpp" -o -name "*.h")
+CORE := pyproject.toml CMakeLists.txt $(CPP_FILES)
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
 STUBS := $(BIN)/python -m nanobind.stubgen -q -m situate._core
 
@@ -53,14 +54,14 @@ lint: $(VENV)/.core $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror cpp/*.cpp cpp/*.h
+	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
 	mkdir -p build && $(STUBS) -o build/_core.pyi
 	diff -u src/situate/_core.pyi build/_core.pyi
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix-only -q
 	$(BIN)/ruff format -q
-	$(BIN)/clang-format -i cpp/*.cpp cpp/*.h
+	$(BIN)/clang-format -i $(CPP_FILES)
 
 stubs: $(VENV)/.core $(VENV)/.dev
 	$(STUBS) -o src/situate/_core.pyi

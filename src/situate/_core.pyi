@@ -5,22 +5,93 @@ import numpy
 from numpy.typing import NDArray
 
 
+class Ops:
+    """
+    The n ops of a problem, in u colocation units, on d devices.
+
+    seconds: (n, d), infinite where an op cannot run.
+    persistent, workspace: (n,) bytes for the whole step, and while the op runs.
+    order: (n,) a topological order.
+    unit: (n,) the colocation unit of every op.
+    allowed: (u, d), 1 where a unit may run.
+    """
+
+    def __init__(self, *, seconds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], persistent: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], workspace: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], unit: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+class Tensors:
+    """
+    The m tensors of a problem, and who reads them.
+
+    size: (m,) bytes.
+    producer: (m,) the op that produces a tensor.
+    consumer_start, consumers: (m + 1,), (e,) the ops that read tensor t are
+        consumers[consumer_start[t]:consumer_start[t + 1]].
+    own_seconds: (m,) seconds of a transfer, NaN where size and link decide.
+    resident: (m,) 1 where the bytes are among its producer's persistent ones.
+    output: (m,) 1 where the tensor is kept to the end of the step.
+    """
+
+    def __init__(self, *, size: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], producer: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], consumer_start: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], consumers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], own_seconds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], resident: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], output: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class Devices:
+    """
+    The d devices of a problem and the links between them.
+
+    capacity: (d,) bytes.
+    pays: (d,) 1 where a device pays for its transfers, under atomic rules.
+    latency, bandwidth: (d, d) seconds, bytes a second.
+    channel: (d, d) the channel that a pair of devices uses, -1 on the diagonal.
+    """
+
+    def __init__(self, *, capacity: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], pays: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], latency: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bandwidth: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], channel: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+class Rules:
+    """
+    The rules of the execution model.
+
+    blocking: whether a transfer occupies its sender and its receiver.
+    contention: whether transfers of one channel wait for one another.
+    atomic: whether a device runs all its ops as one call (dnn-partitioning).
+    memory: the measure of memory: time, step or persistent.
+    synchronisation: seconds added to every transfer.
+    """
+
+    def __init__(self, *, blocking: bool, contention: bool, atomic: bool, memory: str, synchronisation: float) -> None: ...
+
 class Problem:
-    pass
+    """A placement problem, of which the core keeps a copy."""
 
-def make_problem(*, seconds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], size: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], producer: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], consumer_start: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], consumers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], own_seconds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], resident: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], output: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], persistent: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], workspace: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], capacity: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], latency: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bandwidth: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], channel: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], unit: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], pays: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], synchronisation: float, blocking: bool, contention: bool, atomic: bool, memory: str) -> Problem: ...
+    def __init__(self, *, ops: Ops, tensors: Tensors, devices: Devices, rules: Rules) -> None: ...
 
-def evaluate(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str, threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64]]: ...
+def evaluate(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str, threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64]]:
+    """
+    Makespans (k,) and peaks (k, d) in bytes of k decisions.
 
-def schedule(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.float64], NDArray[numpy.float64], float, NDArray[numpy.int64]]: ...
+    placement, priority: (k, n).
+    transfer_priority: (k, m, d), or None for the best consumer's priority.
+    decoder: eager or serial.
+    """
+
+def schedule(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.float64], NDArray[numpy.float64], float, NDArray[numpy.int64]]:
+    """
+    The schedule of one decision: start and end (n,) of the ops; tensor, source, target,
+    start and end (t,) of the transfers; makespan; peaks (d,) in bytes.
+
+    placement, priority: (n,).
+    transfer_priority: (1, m, d), or None.
+    """
+
+def atomic_calls(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
+    """
+    The schedule of a placement (n,) under atomic rules: makespan, begin and load (d,) of the
+    devices' calls, and when the ops' results are there (n,).
+    """
 
 def upward_rank(problem: Problem) -> NDArray[numpy.float64]: ...
 
 def heft(problem: Problem, room: float) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]: ...
 
 def etf(problem: Problem, room: float) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]: ...
-
-def calls(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]: ...
 
 class Annealers:
     def run(self, temperature: float, evaluations: int, seconds: float, threads: int) -> None: ...
@@ -38,7 +109,7 @@ class Annealers:
 
 def make_annealers(problem: Problem, goal: str, seed: int, count: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annealers: ...
 
-class Balancers:
+class LoadAnnealers:
     def run(self, temperature: float, evaluations: int, seconds: float, threads: int) -> None: ...
 
     def best(self, chain: int) -> tuple[bool, float, NDArray[numpy.int32]]: ...
@@ -52,55 +123,127 @@ class Balancers:
     @property
     def evaluations(self) -> int: ...
 
-def make_balancers(problem: Problem, seed: int, count: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], line: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Balancers: ...
+def make_load_annealers(problem: Problem, seed: int, count: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], line: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> LoadAnnealers: ...
 
-def contract(*, start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], neighbour: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], bytes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], persistent: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], capacity: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fine: int, most: float) -> NDArray[numpy.int64]: ...
+class UnitGraph:
+    """
+    The u units of a problem and what flows between them.
+
+    start, neighbour, bytes: (u + 1,), (e,), (e,) compressed rows, symmetric and without loops: unit i
+        exchanges bytes[k] with neighbour[k] for k in start[i] to start[i + 1].
+    seconds, persistent: (u,) work and bytes of a unit.
+    capacity: (d,) bytes.
+    allowed: (u, d), 1 where a unit may run.
+    """
+
+    def __init__(self, *, start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], neighbour: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], bytes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], persistent: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], capacity: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+def coarsen(graph: UnitGraph, *, counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fine: int, most: float) -> NDArray[numpy.int64]:
+    """
+    Labels (c, u) of c partitions into counts (c,) groups, the same label for units of one
+    group.
+
+    fine: groups of the partition that all others are made of.
+    most: seconds of a group, in averages over groups, that none exceeds where that can be.
+    """
 
 class Flags:
-    def post(self, index: int, value: int) -> None: ...
+    """Counters in an array (f,) that several processes map."""
 
-    def wait(self, index: int, value: int, seconds: float) -> bool: ...
+    def post(self, index: int, value: int) -> None:
+        """Sets a counter and wakes all processes that wait for it."""
 
-def make_flags(array: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], spin: float = 0.0) -> Flags: ...
+    def wait(self, index: int, value: int, seconds: float) -> bool:
+        """
+        Waits until a counter has reached a value; False if it has not after so many seconds.
+        """
+
+def make_flags(array: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], spin: float = 0.0) -> Flags:
+    """Counters of an array (f,); a wait spins for the first `spin` seconds."""
 
 @overload
 def additive_scores(queries: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> NDArray[numpy.float32]: ...
 
 @overload
-def additive_scores(queries: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> NDArray[numpy.float64]: ...
+def additive_scores(queries: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> NDArray[numpy.float64]:
+    """
+    Additive scores (b, s, g) of queries (b, s, a) and keys (b, g, a), with weights v (a,).
+    """
 
 @overload
-def additive_slopes(queries: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], of_scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32], NDArray[numpy.float32]]: ...
+def additive_gradients(queries: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], d_scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32], NDArray[numpy.float32]]: ...
 
 @overload
-def additive_slopes(queries: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], of_scores: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]: ...
+def additive_gradients(queries: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], d_scores: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
+    """Gradients by queries, keys and v, from that by the scores (b, s, g)."""
 
 @overload
-def draw_groups(*, states: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, trust: float, m: int, seed: int, noise: float, threads: int) -> NDArray[numpy.int64]: ...
+def sample_groups(*, states: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, trust: float, m: int, seed: int, noise: float, threads: int) -> NDArray[numpy.int64]: ...
 
 @overload
-def draw_groups(*, states: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, trust: float, m: int, seed: int, noise: float, threads: int) -> NDArray[numpy.int64]: ...
+def sample_groups(*, states: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, trust: float, m: int, seed: int, noise: float, threads: int) -> NDArray[numpy.int64]:
+    """
+    Groups (m, u) drawn from the softmax of states (u, h) weight (g, h) + bias (g,).
+    """
 
 @overload
-def group_slopes(*, states: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, trust: float, groups: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple[float, NDArray[numpy.float32], NDArray[numpy.float32], NDArray[numpy.float32]]: ...
+def group_gradients(*, states: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, trust: float, groups: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple[float, NDArray[numpy.float32], NDArray[numpy.float32], NDArray[numpy.float32]]: ...
 
 @overload
-def group_slopes(*, states: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, trust: float, groups: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple[float, NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]: ...
+def group_gradients(*, states: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, trust: float, groups: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple[float, NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
+    """
+    The weighted log-likelihood of groups (m, u), and its gradients by states, weight, bias.
+    """
 
 @overload
-def lstm_pass(recurrent: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], read: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], hidden: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], cell: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32], NDArray[numpy.float32]]: ...
+def lstm_forward(recurrent: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], projected: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], hidden: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], cell: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32], NDArray[numpy.float32]]: ...
 
 @overload
-def lstm_pass(recurrent: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], read: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], hidden: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], cell: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]: ...
+def lstm_forward(recurrent: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], projected: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], hidden: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], cell: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
+    """
+    Gates (T, k, 4h), cells and hidden states (T, k, h) of a layer, from its input projections (T, k, 4h) and first states (k, h).
+    """
 
 @overload
-def lstm_pass_back(recurrent: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], cell: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], gate: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], cells: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], of_hidden: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], of_last_cell: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32], NDArray[numpy.float32]]: ...
+def lstm_backward(recurrent: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], cell: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], gate: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], cells: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], d_hidden: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], d_last_cell: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32], NDArray[numpy.float32]]: ...
 
 @overload
-def lstm_pass_back(recurrent: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], cell: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], gate: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], cells: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], of_hidden: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], of_last_cell: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]: ...
+def lstm_backward(recurrent: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], cell: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], gate: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], cells: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], d_hidden: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], d_last_cell: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
+    """
+    Gradients by input projections (T, k, 4h) and first states (k, h), from those by the hidden states (T, k, h) and the last cell (k, h).
+    """
 
-@overload
-def draw_devices(*, words: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], recurrent: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]], inputs: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]], biases: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]], hidden: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], cell: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], outputs: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, v: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, head: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], own: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], gumbel: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], noise: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, temperature: float, bound: float, threads: int) -> tuple[NDArray[numpy.int64], list[tuple[NDArray[numpy.float32], NDArray[numpy.float32], NDArray[numpy.float32]]]]: ...
+class SamplerWeights:
+    """
+    Weights of a decoder LSTM with attention.
 
-@overload
-def draw_devices(*, words: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], recurrent: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]], inputs: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]], biases: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], hidden: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], cell: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], outputs: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], query: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, head: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], own: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], gumbel: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], noise: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, temperature: float, bound: float, threads: int) -> tuple[NDArray[numpy.int64], list[tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]]]: ...
+    All arrays of a sampler are float32, or all float64.
+
+    embedding: (d + 1, 4h) the first layer's input projection of a device; row d: of none.
+    recurrent: (4h, h) of every layer.
+    inputs, biases: (4h, h), (4h,) of every layer but the first.
+    query, v: (a, h), (a,) of an additive score; None for dot products.
+    head: (d, 2h) maps a state and its context to logits.
+    """
+
+    def __init__(self, *, embedding: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu', writable=False)], recurrent: Sequence[Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu', writable=False)]], inputs: Sequence[Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu', writable=False)]], biases: Sequence[Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)]], query: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, v: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)] | None, head: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+class SamplerInputs:
+    """
+    Inputs of k samples of g groups on d devices.
+
+    outputs, keys: (b, g, h), (b, g, a) the encoded groups, b = 1 for all samples or b = k.
+    hidden, cell: (layers, k, h) states before the first group.
+    own: (k, g, d) added to the head's outputs.
+    gumbel: (k, g, d) Gumbel noise, minus infinity where a device is not allowed.
+    noise: (k, g, d) added to the logits, in root mean squares of these; or None.
+    """
+
+    def __init__(self, *, outputs: Annotated[NDArray, dict(shape=(None, None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray, dict(shape=(None, None, None), order='C', device='cpu', writable=False)], hidden: Annotated[NDArray, dict(shape=(None, None, None), order='C', device='cpu', writable=False)], cell: Annotated[NDArray, dict(shape=(None, None, None), order='C', device='cpu', writable=False)], own: Annotated[NDArray, dict(shape=(None, None, None), order='C', device='cpu', writable=False)], gumbel: Annotated[NDArray, dict(shape=(None, None, None), order='C', device='cpu', writable=False)], noise: Annotated[NDArray, dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None) -> None: ...
+
+def sample_devices(weights: SamplerWeights, inputs: SamplerInputs, *, temperature: float, bound: float, threads: int) -> tuple[NDArray[numpy.int64], list[tuple[NDArray, NDArray, NDArray]]]:
+    """
+    Devices (k, g), and gates (g, k, 4h), cells and hidden states (g, k, h) of every layer.
+
+    temperature, bound: logits l become bound tanh(l / temperature), or l / temperature if bound is 0.
+    """

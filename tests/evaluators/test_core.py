@@ -72,29 +72,49 @@ BAD = [
 ]
 
 
+PARTS = {
+    "ops": _core.Ops,
+    "tensors": _core.Tensors,
+    "devices": _core.Devices,
+    "rules": _core.Rules,
+}
+
+
 @pytest.fixture
-def arrays(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What the core's problem is made of."""
-    kept: dict[str, Any] = {}
+def arrays(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
+    """The arguments of the parts of the core's problem."""
+    kept: dict[str, dict[str, Any]] = {}
+
+    def keep(part: str) -> Callable[..., object]:
+        return lambda **fields: kept.setdefault(part, fields) and PARTS[part](**fields)
+
     with monkeypatch.context() as patch:
-        patch.setattr(_core, "make_problem", lambda **arrays: kept.update(arrays))
+        for part in PARTS:
+            patch.setattr(_core, part.capitalize(), keep(part))
         core_problem(PROBLEM)
     return kept
 
 
+def _problem_of(arrays: dict[str, dict[str, Any]]) -> _core.Problem:
+    return _core.Problem(**{part: made(**arrays[part]) for part, made in PARTS.items()})
+
+
 @pytest.mark.parametrize(("name", "change", "why"), BAD)
 def test_what_is_no_problem_is_refused(
-    arrays: dict[str, Any], name: str, change: Callable[[Any], Any], why: str
+    arrays: dict[str, dict[str, Any]], name: str, change: Callable[[Any], Any], why: str
 ) -> None:
-    assert _core.make_problem(**arrays)
+    assert _problem_of(arrays)
+    [part] = [fields for fields in arrays.values() if name in fields]
+    part[name] = change(part[name])
     with pytest.raises(ValueError, match=why):
-        _core.make_problem(**{**arrays, name: change(arrays[name])})
+        _problem_of(arrays)
 
 
-def test_a_unit_without_an_op_is_refused(arrays: dict[str, Any]) -> None:
-    arrays["unit"] = np.where(arrays["unit"] == 0, 1, arrays["unit"]).astype(np.int32)
+def test_a_unit_without_an_op_is_refused(arrays: dict[str, dict[str, Any]]) -> None:
+    ops = arrays["ops"]
+    ops["unit"] = np.where(ops["unit"] == 0, 1, ops["unit"]).astype(np.int32)
     with pytest.raises(ValueError, match="a unit has no op"):
-        _core.make_problem(**arrays)
+        _problem_of(arrays)
 
 
 @pytest.mark.parametrize("decoder", ["eager", "serial"])
@@ -134,9 +154,9 @@ def test_room_is_a_share(rule: Callable[..., object], room: float) -> None:
         rule(core_problem(PROBLEM), room)
 
 
-def _balancers(problem: Problem) -> _core.Balancers:
+def _load_annealers(problem: Problem) -> _core.LoadAnnealers:
     start = np.zeros(problem.n, np.int32)
-    return _core.make_balancers(core_problem(problem), 0, 1, start, pipeline_order(problem))
+    return _core.make_load_annealers(core_problem(problem), 0, 1, start, pipeline_order(problem))
 
 
 @pytest.mark.parametrize("rule", [_core.heft, _core.etf])
@@ -157,15 +177,15 @@ def test_loads_that_are_kept_up_are_those_of_the_schedule(rules: str) -> None:
     for seed in range(60):
         drawn = random_problem(seed)
         problem = Problem(drawn.graph, drawn.cluster, "throughput", RULES[rules])
-        balancers = _core.make_balancers(
+        load_annealers = _core.make_load_annealers(
             core_problem(problem),
             seed,
             1,
             problem.allowed.argmax(axis=1)[problem.unit].astype(np.int32),
             pipeline_order(problem),
         )
-        balancers.run(0.1, 50, math.inf, 1)
-        _, period, placement = balancers.best(0)
+        load_annealers.run(0.1, 50, math.inf, 1)
+        _, period, placement = load_annealers.best(0)
         schedule = Simulator(problem).schedule(placement, np.zeros(problem.n, np.float32))
         assert period == pytest.approx(schedule.period(problem), rel=1e-9), seed
 
@@ -175,7 +195,7 @@ def test_a_line_is_split_anew_at_every_step() -> None:
     problem = Problem(chain(40, seconds=1.0), devices(1, 1, 1), "throughput")
     turn = np.arange(3, dtype=np.int32)
     for step in (7, 3, 1):
-        once, again = _balancers(problem), _balancers(problem)
+        once, again = _load_annealers(problem), _load_annealers(problem)
         again.split(turn, 20)
         once.split(turn, step)
         again.split(turn, step)
@@ -185,12 +205,12 @@ def test_a_line_is_split_anew_at_every_step() -> None:
 def test_a_line_is_split_by_what_ops_hold_now() -> None:
     """Pieces that were weighed before are others."""
     problem = Problem(chain(12, seconds=1.0), devices(1, 1, 1), "throughput")
-    balancers, turn = _balancers(problem), np.arange(3, dtype=np.int32)
-    balancers.split(turn, 1)
-    balancers.restart(0, np.zeros(12, np.int32))
-    balancers.weigh(0, np.ones(12, np.int64), np.array([2, 5, 5]))
-    balancers.split(turn, 1)
-    fits, _, placement = balancers.best(0)
+    load_annealers, turn = _load_annealers(problem), np.arange(3, dtype=np.int32)
+    load_annealers.split(turn, 1)
+    load_annealers.restart(0, np.zeros(12, np.int32))
+    load_annealers.weigh(0, np.ones(12, np.int64), np.array([2, 5, 5]))
+    load_annealers.split(turn, 1)
+    fits, _, placement = load_annealers.best(0)
     assert fits
     assert (np.bincount(placement) <= [2, 5, 5]).all()
 
@@ -199,7 +219,7 @@ def test_a_line_names_every_unit_once() -> None:
     line = np.zeros(PROBLEM.units, np.int32)
     start = PROBLEM.allowed.argmax(axis=1)[PROBLEM.unit].astype(np.int32)
     with pytest.raises(ValueError, match="the line names every unit once"):
-        _core.make_balancers(core_problem(PROBLEM), 0, 1, start, line)
+        _core.make_load_annealers(core_problem(PROBLEM), 0, 1, start, line)
 
 
 def test_units_are_not_put_on_two_devices() -> None:
@@ -209,17 +229,17 @@ def test_units_are_not_put_on_two_devices() -> None:
     with pytest.raises(ValueError, match="ops of one unit on two devices"):
         _core.make_annealers(core, "time", 0, 1, apart, order)
     with pytest.raises(ValueError, match="ops of one unit on two devices"):
-        _core.make_balancers(core, 0, 1, apart, np.zeros(1, np.int32))
+        _core.make_load_annealers(core, 0, 1, apart, np.zeros(1, np.int32))
 
 
 def test_bytes_that_overflow_are_refused() -> None:
-    balancers = _balancers(Problem(chain(2, seconds=1.0), devices(1, 1), "throughput"))
+    load_annealers = _load_annealers(Problem(chain(2, seconds=1.0), devices(1, 1), "throughput"))
     room = np.full(2, 2**62)
     for held in np.full(2, 2**62), np.full(2, -1):
         with pytest.raises(ValueError, match=BYTES):
-            balancers.weigh(0, held, room)
+            load_annealers.weigh(0, held, room)
     with pytest.raises(ValueError, match="capacities"):
-        balancers.weigh(0, np.zeros(2, np.int64), np.full(2, -(2**63)))
+        load_annealers.weigh(0, np.zeros(2, np.int64), np.full(2, -(2**63)))
 
 
 def test_annealing_looks_at_the_clock_more_often_where_a_move_takes_longer() -> None:
@@ -294,11 +314,12 @@ def test_annealing_on_many_devices_takes_memory_for_what_is_sent_alone() -> None
 HANGS = """
 import numpy as np
 from situate import _core
-def contract(neighbour):
-    return _core.contract(
+def coarsen(neighbour):
+    graph = _core.UnitGraph(
         start=np.array([0, 0, 1]), neighbour=np.array([neighbour]), bytes=np.ones(1, np.int64),
         seconds=np.ones(2), persistent=np.ones(2, np.int64), capacity=np.ones(1, np.int64),
-        allowed=np.ones((2, 1), np.uint8), counts=np.ones(1, np.int64), fine=2, most=1.5)
+        allowed=np.ones((2, 1), np.uint8))
+    return _core.coarsen(graph, counts=np.ones(1, np.int64), fine=2, most=1.5)
 {call}
 """
 
@@ -306,8 +327,8 @@ def contract(neighbour):
 @pytest.mark.parametrize(
     "call",
     [
-        "contract(1)  # an edge to itself",
-        "contract(0)  # one that is not there the other way",
+        "coarsen(1)  # an edge to itself",
+        "coarsen(0)  # one that is not there the other way",
         "assert not _core.make_flags(np.zeros(1, np.uint32)).wait(0, 1, np.nan)",
     ],
 )

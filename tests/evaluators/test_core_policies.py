@@ -21,26 +21,42 @@ def numbers(*shape: int) -> np.ndarray:
     return np.random.default_rng(shape).normal(size=shape).astype(np.float32) / 4
 
 
-def passed() -> dict[str, np.ndarray]:
-    layer = {"recurrent": numbers(4 * H, H), "read": numbers(G, K, 4 * H)}
+def forward() -> dict[str, np.ndarray]:
+    layer = {"recurrent": numbers(4 * H, H), "projected": numbers(G, K, 4 * H)}
     return layer | {"hidden": numbers(K, H), "cell": numbers(K, H)}
 
 
-def passed_back() -> dict[str, np.ndarray]:
-    given = passed()
-    gate, cells, _ = _core.lstm_pass(**given, threads=1)
-    slopes = {"of_hidden": numbers(G, K, H), "of_last_cell": numbers(K, H)}
+def backward() -> dict[str, np.ndarray]:
+    given = forward()
+    gate, cells, _ = _core.lstm_forward(**given, threads=1)
+    gradients = {"d_hidden": numbers(G, K, H), "d_last_cell": numbers(K, H)}
     return {
         "recurrent": given["recurrent"],
         "cell": given["cell"],
         "gate": gate,
         "cells": cells,
-    } | (slopes)
+    } | gradients
+
+
+WEIGHTS = {"embedding", "recurrent", "inputs", "biases", "query", "v", "head"}
+
+
+def draw(threads: int, *, temperature: float, bound: float, **arrays: Any) -> Any:
+    """Devices, with the arrays in the two groups that the core takes."""
+    weights = {name: array for name, array in arrays.items() if name in WEIGHTS}
+    inputs = {name: array for name, array in arrays.items() if name not in WEIGHTS}
+    return _core.sample_devices(
+        _core.SamplerWeights(**weights),
+        _core.SamplerInputs(**inputs),
+        temperature=temperature,
+        bound=bound,
+        threads=threads,
+    )
 
 
 def drawn(layers: int = 2, memories: int = 1) -> dict[str, Any]:
     return {
-        "words": numbers(D + 1, 4 * H),
+        "embedding": numbers(D + 1, 4 * H),
         "recurrent": [numbers(4 * H, H)] * layers,
         "inputs": [numbers(4 * H, H)] * (layers - 1),
         "biases": [numbers(4 * H)] * (layers - 1),
@@ -75,23 +91,23 @@ def asked() -> dict[str, np.ndarray]:
 
 
 CALLS: dict[str, tuple[Callable[..., Any], Callable[[], dict[str, Any]]]] = {
-    "lstm_pass": (_core.lstm_pass, passed),
-    "lstm_pass_back": (_core.lstm_pass_back, passed_back),
-    "draw_devices": (_core.draw_devices, drawn),
-    "draw_devices, each its memory": (_core.draw_devices, lambda: drawn(memories=K)),
-    "draw_devices by products": (
-        _core.draw_devices,
+    "lstm_forward": (_core.lstm_forward, forward),
+    "lstm_backward": (_core.lstm_backward, backward),
+    "sample_devices": (draw, drawn),
+    "sample_devices, each its memory": (draw, lambda: drawn(memories=K)),
+    "sample_devices by products": (
+        draw,
         lambda: drawn() | {"keys": numbers(1, G, H), "query": None, "v": None},
     ),
-    "draw_groups": (_core.draw_groups, lambda: layer() | {"m": M, "seed": 5, "noise": 0.5}),
-    "group_slopes": (
-        _core.group_slopes,
+    "sample_groups": (_core.sample_groups, lambda: layer() | {"m": M, "seed": 5, "noise": 0.5}),
+    "group_gradients": (
+        _core.group_gradients,
         lambda: layer() | {"groups": np.arange(M * U).reshape(M, U) % G, "weights": numbers(M)},
     ),
     "additive_scores": (_core.additive_scores, asked),
-    "additive_slopes": (
-        _core.additive_slopes,
-        lambda: asked() | {"of_scores": numbers(2, 70, G)},
+    "additive_gradients": (
+        _core.additive_gradients,
+        lambda: asked() | {"d_scores": numbers(2, 70, G)},
     ),
 }
 
@@ -113,7 +129,7 @@ def test_threads_change_no_bit(name: str) -> None:
 
 
 FREE = {
-    "lstm_pass": {("read", 0)},
+    "lstm_forward": {("projected", 0)},
     "additive_scores": {("queries", 1), ("keys", 1)},
 }
 """Lengths that one argument alone has."""
@@ -139,22 +155,28 @@ def test_arrays_that_do_not_belong_together_are_refused(name: str) -> None:
 @pytest.mark.parametrize("argument", ["recurrent", "inputs", "biases"])
 def test_a_layer_without_weights_is_refused(argument: str) -> None:
     with pytest.raises(ValueError, match="every layer has weights"):
-        _core.draw_devices(**(drawn() | {argument: drawn()[argument][1:]}), threads=1)
+        draw(**(drawn() | {argument: drawn()[argument][1:]}), threads=1)
+
+
+@pytest.mark.parametrize("argument", ["embedding", "head", "keys", "gumbel"])
+def test_arrays_of_two_types_are_refused(argument: str) -> None:
+    with pytest.raises(TypeError, match="differ in their type"):
+        draw(**(drawn() | {argument: drawn()[argument].astype(np.float64)}), threads=1)
 
 
 @pytest.mark.parametrize("group", [-1, G])
 def test_a_group_that_does_not_exist_is_refused(group: int) -> None:
     wrong = np.full(U, group)
     with pytest.raises(ValueError, match="does not exist"):
-        _core.draw_groups(**(layer() | {"start": wrong}), m=1, seed=0, noise=0.0, threads=1)
+        _core.sample_groups(**(layer() | {"start": wrong}), m=1, seed=0, noise=0.0, threads=1)
     with pytest.raises(ValueError, match="does not exist"):
-        _core.group_slopes(**layer(), groups=wrong[None], weights=numbers(1), threads=1)
+        _core.group_gradients(**layer(), groups=wrong[None], weights=numbers(1), threads=1)
 
 
 def test_devices_without_any_probability_are_not_drawn() -> None:
     given = drawn()
     given["gumbel"][:, :, 1] = -np.inf
-    devices, _ = _core.draw_devices(**given, threads=1)
+    devices, _ = draw(**given, threads=1)
     assert set(np.unique(devices)) == {0, 2}
 
 
@@ -163,7 +185,7 @@ def test_noise_of_logits_is_normal(noise: float) -> None:
     """Two groups with logits 1 and -1, whose root mean square is 1: how often the first is drawn is
     the mean of sigmoid(2 + noise (z - z')) over normal z and z'."""
     units, z = 40_000, np.random.default_rng(0).normal(size=(2, 400_000))
-    groups = _core.draw_groups(
+    groups = _core.sample_groups(
         states=np.ones((units, 1), np.float32),
         weight=np.array([[1.0], [-1.0]], np.float32),
         bias=np.zeros(2, np.float32),

@@ -38,16 +38,14 @@ def partitions(problem: Problem, counts: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _contracted(problem: Problem, counts: Sequence[int], fine: int) -> NDArray[np.int64]:
-    graph = unit_graph(problem)
-    return _core.contract(
-        start=graph.start,
-        neighbour=graph.neighbour,
-        bytes=graph.bytes,
-        seconds=graph.seconds,
-        persistent=graph.persistent,
+    units = unit_graph(problem)
+    graph = _core.UnitGraph(
+        start=units.start,
+        neighbour=units.neighbour,
+        bytes=units.bytes,
+        seconds=units.seconds,
+        persistent=units.persistent,
         capacity=problem.capacity,
         allowed=problem.allowed.astype(np.uint8),
-        counts=np.array(counts, np.int64),
-        fine=fine,
-        most=MOST,
     )
+    return _core.coarsen(graph, counts=np.array(counts, np.int64), fine=fine, most=MOST)

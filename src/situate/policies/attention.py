@@ -70,4 +70,4 @@ class _Additive(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
-        return tuple(called(_core.additive_slopes, *ctx.saved_tensors, *gradients))
+        return tuple(called(_core.additive_gradients, *ctx.saved_tensors, *gradients))

@@ -72,7 +72,7 @@ class Grouper(nn.Module):
                 m, relative to the root mean square of the unit's logits.
         """
         seed = torch.randint(2**62, (), generator=generator)
-        drawn = _core.draw_groups(
+        drawn = _core.sample_groups(
             **_arrays(self.hidden(), self.last.weight, self.last.bias, self._start),
             trust=self._trust,
             m=m,
@@ -130,7 +130,7 @@ class _LogProb(torch.autograd.Function):
         groups: Tensor,
         weights: Tensor,
     ) -> Tensor:
-        total, *slopes = _core.group_slopes(
+        total, *slopes = _core.group_gradients(
             **_arrays(hidden, weight, bias, start),
             trust=trust,
             groups=array(groups),

@@ -84,7 +84,7 @@ class _Pass(torch.autograd.Function):
         cell: Tensor,
         known: Passed | None,
     ) -> State:
-        passed = known or Passed(*called(_core.lstm_pass, recurrent, read, hidden, cell))
+        passed = known or Passed(*called(_core.lstm_forward, recurrent, read, hidden, cell))
         ctx.save_for_backward(recurrent, hidden, cell, *passed)
         return passed.hidden, passed.cells[-1].clone()
 
@@ -92,7 +92,7 @@ class _Pass(torch.autograd.Function):
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
         recurrent, hidden, cell, gates, cells, states = ctx.saved_tensors
         of_read, of_hidden, of_cell = called(
-            _core.lstm_pass_back, recurrent, cell, gates, cells, *slopes
+            _core.lstm_backward, recurrent, cell, gates, cells, *slopes
         )
         before = torch.cat([hidden.unsqueeze(0), states[:-1]])
         of_recurrent = product(of_read.flatten(0, 1).t(), before.flatten(0, 1))

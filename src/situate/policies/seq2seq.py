@@ -140,21 +140,27 @@ class Placer(nn.Module):
         shake = (
             torch.randn(gumbel.shape, generator=generator, dtype=torch.float32) if noise else None
         )
-        devices, passed = _core.draw_devices(
-            words=array(read(self.decoder, 0, self.embedding.weight)),
+        decoder = _core.SamplerWeights(
+            embedding=array(read(self.decoder, 0, self.embedding.weight)),
             recurrent=[array(getattr(self.decoder, f"weight_hh_l{i}")) for i in layers],
             inputs=[array(getattr(self.decoder, f"weight_ih_l{i}")) for i in layers[1:]],
             biases=[array(bias(self.decoder, i)) for i in layers[1:]],
-            hidden=array(memory.state[0].expand(-1, k, -1)),
-            cell=array(memory.state[1].expand(-1, k, -1)),
-            outputs=array(memory.outputs),
-            keys=array(memory.keys),
             query=None if self.attention.query is None else array(self.attention.query.weight),
             v=None if self.attention.v is None else array(self.attention.v),
             head=array(weights),
+        )
+        inputs = _core.SamplerInputs(
+            outputs=array(memory.outputs),
+            keys=array(memory.keys),
+            hidden=array(memory.state[0].expand(-1, k, -1)),
+            cell=array(memory.state[1].expand(-1, k, -1)),
             own=array((memory.own + self.head.bias).expand(k, -1, -1)),
             gumbel=array(gumbel),
             noise=None if shake is None else array(noise * shake.to(weights)),
+        )
+        devices, passed = _core.sample_devices(
+            decoder,
+            inputs,
             temperature=self.temperature,
             bound=self.tanh_constant or 0.0,
             threads=threads(),

@@ -35,7 +35,7 @@ def schedule_calls(
         problem, placement: what is scheduled.
         core: the problem as the core holds it, where that is known.
     """
-    makespan, begin, _, op_end = _core.calls(core or core_problem(problem), placement)
+    makespan, begin, _, op_end = _core.atomic_calls(core or core_problem(problem), placement)
     if not np.isfinite(makespan):
         begin, op_end = np.full(problem.d, np.inf), np.full(problem.n, np.inf)
     crossing = _crossing(problem, placement)

@@ -18,8 +18,15 @@ Decoder = Literal["eager", "serial"]
 
 def core_problem(problem: Problem) -> _core.Problem:
     """The problem as the core holds it."""
-    return _core.make_problem(
+    ops = _core.Ops(
         seconds=np.ascontiguousarray(problem.seconds),
+        persistent=problem.persistent,
+        workspace=problem.workspace,
+        order=np.array(problem.graph.order, np.int32),
+        unit=problem.unit,
+        allowed=problem.allowed.astype(np.uint8),
+    )
+    tensors = _core.Tensors(
         size=problem.size,
         producer=problem.producer,
         consumer_start=problem.consumer_start,
@@ -27,22 +34,22 @@ def core_problem(problem: Problem) -> _core.Problem:
         own_seconds=problem.transfer_seconds,
         resident=problem.resident,
         output=problem.output,
-        persistent=problem.persistent,
-        workspace=problem.workspace,
+    )
+    devices = _core.Devices(
         capacity=problem.capacity,
+        pays=problem.accelerators.astype(np.uint8),
         latency=problem.latency,
         bandwidth=problem.bandwidth,
         channel=problem.channel,
-        order=np.array(problem.graph.order, np.int32),
-        unit=problem.unit,
-        allowed=problem.allowed.astype(np.uint8),
-        pays=problem.accelerators.astype(np.uint8),
-        synchronisation=problem.cluster.synchronisation,
+    )
+    rules = _core.Rules(
         blocking=problem.transfers == "blocking",
         contention=problem.rules.contention,
         atomic=problem.transfers == "atomic",
         memory=problem.rules.memory,
+        synchronisation=problem.cluster.synchronisation,
     )
+    return _core.Problem(ops=ops, tensors=tensors, devices=devices, rules=rules)
 
 
 class Simulator:

@@ -255,7 +255,7 @@ def test_the_core_refuses_what_is_no_decision_of_its_problem() -> None:
     core, order = Simulator(problem).core, np.array(problem.graph.order, np.int32)
     placement, nowhere = random_decision(problem, 1).placement, np.full_like(order, problem.d)
     annealers = _core.make_annealers(core, "time", 0, 1, placement, order)
-    balancers = _core.make_balancers(core, 0, 1, placement, pipeline_order(problem))
+    balancers = _core.make_load_annealers(core, 0, 1, placement, pipeline_order(problem))
     for restart in partial(annealers.restart, 0, order=order), partial(balancers.restart, 0):
         with pytest.raises(ValueError, match="a placement has one entry an op"):
             restart(placement=placement[:-1])

@@ -47,7 +47,7 @@ class _Chains:
         self._known = [(True, math.inf)] * self.count
         line, start = pipeline_order(search.problem), best(search).placement
         core = search.simulator.core
-        self._balancers = _core.make_balancers(core, search.seed, self.count, start, line)
+        self._balancers = _core.make_load_annealers(core, search.seed, self.count, start, line)
 
     def restart(self) -> None:
         """From the best plan."""

@@ -30,7 +30,9 @@ def least_scores(search: Search, placements: Placements) -> list[tuple[int, floa
     elif problem.objective == "throughput":
         value = _periods(problem, placements) * (1 - rounding(problem))
     elif problem.transfers == "atomic":
-        value = np.array([_core.calls(search.simulator.core, each)[0] for each in placements])
+        value = np.array(
+            [_core.atomic_calls(search.simulator.core, each)[0] for each in placements]
+        )
     else:
         value = _least_makespans(problem, placements) * (1 - rounding(problem))
     return list(zip(excess, value.tolist(), strict=True))

@@ -29,7 +29,7 @@ def offer_pipelines(search: Search) -> None:
         return
     line = pipeline_order(problem)
     core = search.simulator.core
-    balancers = _core.make_balancers(core, search.seed, 1, best.placement, line)
+    balancers = _core.make_load_annealers(core, search.seed, 1, best.placement, line)
     for turn in turns(problem):
         balancers.split(turn, _step(problem))
         search.evaluations += 1

@@ -1,0 +1,16 @@
+// The parts of the Python module `situate._core`, one a folder of the core.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace situate::bindings {
+
+void bind_problem(nanobind::module_& module);
+void bind_simulation(nanobind::module_& module);
+void bind_search(nanobind::module_& module);
+void bind_partition(nanobind::module_& module);
+void bind_nn(nanobind::module_& module);
+void bind_device_sampler(nanobind::module_& module);
+void bind_threads(nanobind::module_& module);
+
+}  // namespace situate::bindings

@@ -1,0 +1,238 @@
+// Binds the list rules and the chains of annealing.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/arrays.h"
+#include "bindings/bindings.h"
+#include "bindings/checks.h"
+#include "bindings/interruption.h"
+#include "search/annealer.h"
+#include "search/list_rules.h"
+#include "search/load_annealer.h"
+#include "threads/for_each.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace situate::bindings {
+namespace {
+
+using search::Annealer;
+using search::Blocks;
+using search::Goal;
+using search::LoadAnnealer;
+
+template <typename Rule>
+auto listed(Rule rule, const Problem& p, double room) {
+  check(room >= 0 && room <= 1, "room is a share of memory: 0 to 1");
+  search::Listed result;
+  {
+    nb::gil_scoped_release released;
+    result = rule(p, room);
+  }
+  const size_t n = result.order.size();
+  return std::make_tuple(to_numpy(std::move(result.placement), {n}),
+                         to_numpy(std::move(result.order), {n}));
+}
+
+// What a chain starts from: moves never take an op from where it may not run, or units apart.
+void check_start(const Problem& p, const Array<int32_t, 1>& placement) {
+  check_placement(p, view(placement));
+  const int32_t* device = placement.data();
+  for (int op = 0; op < p.n; ++op) {
+    check(p.may_run(p.unit[op], device[op]), "a placement puts an op where it may not run");
+    check(device[op] == device[p.members_of(p.unit[op])[0]],
+          "a placement puts ops of one unit on two devices");
+  }
+}
+
+void check_decision(const Problem& p, const Array<int32_t, 1>& placement,
+                    const Array<int32_t, 1>& order) {
+  check_start(p, placement);
+  problem::check_order(p, view(order));
+}
+
+// Several independent chains of annealing, advanced together.
+template <typename Chain>
+struct Chains {
+  std::vector<std::unique_ptr<Chain>> members;
+
+  Chains() = default;
+  Chains(Chains&&) = default;
+  Chains(const Chains&) = delete;
+
+  void run(double temperature, int64_t evaluations, double seconds, int threads) {
+    check(threads > 0, "there must be a thread");
+    Interruption interruption;
+    const auto advance = [&](size_t k) {
+      const auto begin = Clock::now();
+      members[k]->run(temperature, evaluations, [&, begin] {
+        const auto now = Clock::now();
+        return std::chrono::duration<double>(now - begin).count() > seconds ||
+               interruption.heard(now);
+      });
+    };
+    {
+      nb::gil_scoped_release released;
+      threads::for_each(members.size(), threads, [&] { return advance; });
+    }
+    interruption.raise();
+  }
+  int64_t evaluations() const {
+    int64_t sum = 0;
+    for (const auto& chain : members) sum += chain->evaluations();
+    return sum;
+  }
+};
+
+using Annealers = Chains<Annealer>;
+using LoadAnnealers = Chains<LoadAnnealer>;
+
+Annealers make_annealers(const Problem& p, const std::string& goal, uint64_t seed, int count,
+                         const Array<int32_t, 1>& placement, const Array<int32_t, 1>& order) {
+  check(goal == "time" || goal == "memory", "the goal is time or memory");
+  check_decision(p, placement, order);
+  Annealers chains;
+  for (int k = 0; k < count; ++k)
+    chains.members.push_back(
+        std::make_unique<Annealer>(p, goal == "time" ? Goal::time : Goal::memory,
+                                   seed * 1000003 + k, placement.data(), order.data()));
+  return chains;
+}
+
+// Lets blocks of units move together, one move in `every`.
+void move_blocks(Annealers& chains, const Array<int32_t, 1>& start, const Array<int32_t, 1>& unit,
+                 const Array<int32_t, 1>& turns, int every) {
+  check(every > 0, "one move in at least one");
+  const auto blocks =
+      std::make_shared<Blocks>(Blocks{copy_of(start), copy_of(unit), copy_of(turns), every});
+  check(blocks->start.size() > 0 && blocks->start.front() == 0 &&
+            blocks->start.back() == static_cast<int32_t>(blocks->units.size()) &&
+            std::adjacent_find(blocks->start.begin(), blocks->start.end(),
+                               std::greater_equal<>()) == blocks->start.end(),
+        "blocks begin one after the other, and none is empty");
+  const int units = chains.members.at(0)->problem().units;
+  check(std::all_of(blocks->units.begin(), blocks->units.end(),
+                    [&](int32_t u) { return u >= 0 && u < units; }),
+        "a block names a unit that does not exist");
+  const auto count = static_cast<int32_t>(blocks->start.size()) - 1;
+  check(std::all_of(blocks->turns.begin(), blocks->turns.end(),
+                    [&](int32_t block) { return block >= 0 && block < count; }),
+        "a turn names a block that does not exist");
+  for (auto& chain : chains.members) chain->use_blocks(blocks);
+}
+
+auto best_of(const Annealers& chains, size_t k) {
+  const auto& best = chains.members.at(k)->best();
+  const size_t n = best.order.size();
+  return std::make_tuple(best.feasible, best.cost,
+                         to_numpy(std::vector<int32_t>(best.placement), {n}),
+                         to_numpy(std::vector<int32_t>(best.order), {n}));
+}
+
+LoadAnnealers make_load_annealers(const Problem& p, uint64_t seed, int count,
+                                  const Array<int32_t, 1>& placement,
+                                  const Array<int32_t, 1>& line) {
+  check_start(p, placement);
+  check(line.size() == static_cast<size_t>(p.units), "the line has one entry a unit");
+  std::vector<uint8_t> seen(p.units);
+  for (const int32_t u : view(line))
+    check(u >= 0 && u < p.units && !seen[u]++, "the line names every unit once");
+  LoadAnnealers chains;
+  for (int k = 0; k < count; ++k)
+    chains.members.push_back(
+        std::make_unique<LoadAnnealer>(p, seed * 1000003 + k, placement.data(), line.data()));
+  return chains;
+}
+
+void restart_annealer(Annealers& chains, size_t k, const Array<int32_t, 1>& placement,
+                      const Array<int32_t, 1>& order) {
+  auto& chain = *chains.members.at(k);
+  check_decision(chain.problem(), placement, order);
+  chain.restart(placement.data(), order.data());
+}
+
+void restart_load_annealer(LoadAnnealers& chains, size_t k, const Array<int32_t, 1>& placement) {
+  auto& chain = *chains.members.at(k);
+  check_start(chain.problem(), placement);
+  chain.restart(placement.data());
+}
+
+void weigh(LoadAnnealers& chains, size_t k, const Array<int64_t, 1>& held,
+           const Array<int64_t, 1>& capacity) {
+  auto& chain = *chains.members.at(k);
+  check(held.size() == static_cast<size_t>(chain.problem().n), "bytes have one entry an op");
+  check(capacity.size() == static_cast<size_t>(chain.problem().d),
+        "capacities have one entry a device");
+  problem::check_bytes({view(held)});
+  check(std::all_of(capacity.data(), capacity.data() + capacity.size(),
+                    [](int64_t bytes) {
+                      return -problem::most_bytes < bytes && bytes <= problem::most_bytes;
+                    }),
+        "capacities are at most 2^62 bytes");
+  chain.weigh(held.data(), capacity.data());
+}
+
+// Splits the line of the first chain.
+void split(LoadAnnealers& chains, const Array<int32_t, 1>& devices, int step) {
+  check(step > 0, "a step is at least one unit");
+  check(devices.size() > 0, "a line is split among at least one device");
+  check_devices(chains.members.at(0)->problem(), view(devices));
+  nb::gil_scoped_release released;
+  chains.members.at(0)->split(copy_of(devices), step);
+}
+
+auto best_load(const LoadAnnealers& chains, size_t k) {
+  const auto& chain = *chains.members.at(k);
+  const auto& best = chain.best();
+  return std::make_tuple(best.fits, best.period,
+                         to_numpy(std::vector<int32_t>(best.device), {best.device.size()}));
+}
+
+}  // namespace
+
+void bind_search(nb::module_& module) {
+  module.def(
+      "upward_rank",
+      [](const Problem& p) { return to_numpy(search::upward_rank(p), {static_cast<size_t>(p.n)}); },
+      "problem"_a);
+  module.def(
+      "heft", [](const Problem& p, double room) { return listed(search::heft, p, room); },
+      "problem"_a, "room"_a);
+  module.def(
+      "etf", [](const Problem& p, double room) { return listed(search::etf, p, room); },
+      "problem"_a, "room"_a);
+  nb::class_<Annealers>(module, "Annealers")
+      .def("run", &Annealers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a)
+      .def("best", &best_of, "chain"_a)
+      .def("restart", &restart_annealer, "chain"_a, "placement"_a, "order"_a)
+      .def(
+          "typical_change",
+          [](Annealers& chains, int64_t evaluations) {
+            return chains.members.at(0)->typical_change(evaluations);
+          },
+          "evaluations"_a)
+      .def("move_blocks", &move_blocks, "start"_a, "units"_a, "turns"_a, "every"_a)
+      .def_prop_ro("evaluations", &Annealers::evaluations);
+  module.def("make_annealers", &make_annealers, nb::keep_alive<0, 1>(), "problem"_a, "goal"_a,
+             "seed"_a, "count"_a, "placement"_a, "order"_a);
+
+  nb::class_<LoadAnnealers>(module, "LoadAnnealers")
+      .def("run", &LoadAnnealers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a)
+      .def("best", &best_load, "chain"_a)
+      .def("restart", &restart_load_annealer, "chain"_a, "placement"_a)
+      .def("weigh", &weigh, "chain"_a, "held"_a, "capacity"_a)
+      .def("split", &split, "devices"_a, "step"_a)
+      .def_prop_ro("evaluations", &LoadAnnealers::evaluations);
+  module.def("make_load_annealers", &make_load_annealers, nb::keep_alive<0, 1>(), "problem"_a,
+             "seed"_a, "count"_a, "placement"_a, "line"_a);
+}
+
+}  // namespace situate::bindings

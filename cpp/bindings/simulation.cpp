@@ -1,0 +1,144 @@
+// Binds the simulator and the makespan of atomic calls.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "bindings/arrays.h"
+#include "bindings/bindings.h"
+#include "bindings/checks.h"
+#include "simulation/atomic_calls.h"
+#include "simulation/simulator.h"
+#include "threads/for_each.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace situate::bindings {
+namespace {
+
+using sim::Decoder;
+using sim::Simulator;
+
+using TransferPriorities = std::optional<Array<float, 3>>;
+
+Decoder decoder_named(const std::string& name) {
+  if (name == "eager") return Decoder::eager;
+  if (name == "serial") return Decoder::serial;
+  throw std::invalid_argument("unknown decoder " + name);
+}
+
+void check_finite(std::span<const float> priorities) {
+  check(std::all_of(priorities.begin(), priorities.end(), [](float x) { return std::isfinite(x); }),
+        "priorities must be finite");
+}
+
+// Checks the priorities of `count` decisions.
+void check_priorities(const Problem& p, size_t count, std::span<const float> of_ops,
+                      const TransferPriorities& of_transfers) {
+  check_finite(of_ops);
+  if (!of_transfers) return;
+  check(has_shape(*of_transfers, {count, static_cast<size_t>(p.m), static_cast<size_t>(p.d)}),
+        "transfer priorities must be decisions x tensors x devices");
+  check_finite(view(*of_transfers));
+}
+
+const float* row_of(const TransferPriorities& priorities, const Problem& p, size_t row) {
+  return priorities ? priorities->data() + row * static_cast<size_t>(p.m) * p.d : nullptr;
+}
+
+auto evaluate(const Problem& p, const Array<int32_t, 2>& placement, const Array<float, 2>& priority,
+              const TransferPriorities& transfer_priority, const std::string& decoder,
+              int threads) {
+  const size_t count = placement.shape(0), n = static_cast<size_t>(p.n),
+               d = static_cast<size_t>(p.d);
+  check(placement.shape(1) == n && has_shape(priority, {count, n}),
+        "placements and priorities must both be k x ops");
+  check_priorities(p, count, view(priority), transfer_priority);
+  check_devices(p, view(placement));
+  check(threads > 0, "there must be a thread");
+  const Decoder by = decoder_named(decoder);
+  std::vector<double> makespan(count);
+  std::vector<int64_t> peak(count * d);
+  {
+    nb::gil_scoped_release released;
+    threads::for_each(count, threads, [&] {
+      return [&, simulator = std::make_unique<Simulator>(p)](size_t k) {
+        makespan[k] = simulator->run(
+            {placement.data() + k * n, priority.data() + k * n, row_of(transfer_priority, p, k)},
+            by, peak.data() + k * d);
+      };
+    });
+  }
+  return std::make_tuple(to_numpy(std::move(makespan), {count}),
+                         to_numpy(std::move(peak), {count, d}));
+}
+
+auto schedule(const Problem& p, const Array<int32_t, 1>& placement, const Array<float, 1>& priority,
+              const TransferPriorities& transfer_priority, const std::string& decoder) {
+  const auto n = static_cast<size_t>(p.n);
+  check(placement.size() == n && priority.size() == n,
+        "a placement and its priorities have one entry an op");
+  check_priorities(p, 1, view(priority), transfer_priority);
+  check_devices(p, view(placement));
+  Simulator simulator(p);
+  std::vector<int64_t> peak(p.d);
+  const double makespan =
+      simulator.run({placement.data(), priority.data(), row_of(transfer_priority, p, 0)},
+                    decoder_named(decoder), peak.data());
+  std::vector<int32_t> tensor, source, target;
+  std::vector<double> start, end;
+  for (const auto& transfer : simulator.transfers()) {
+    tensor.push_back(transfer.tensor);
+    source.push_back(transfer.source);
+    target.push_back(transfer.target);
+    start.push_back(transfer.start);
+    end.push_back(transfer.end);
+  }
+  const size_t k = tensor.size();
+  return std::make_tuple(to_numpy(std::vector<double>(simulator.start()), {n}),
+                         to_numpy(std::vector<double>(simulator.end()), {n}),
+                         to_numpy(std::move(tensor), {k}), to_numpy(std::move(source), {k}),
+                         to_numpy(std::move(target), {k}), to_numpy(std::move(start), {k}),
+                         to_numpy(std::move(end), {k}), makespan,
+                         to_numpy(std::move(peak), {static_cast<size_t>(p.d)}));
+}
+
+auto atomic_calls(const Problem& p, const Array<int32_t, 1>& placement) {
+  check_placement(p, view(placement));
+  auto calls = sim::run_calls(p, placement.data());
+  const size_t d = p.d, n = p.n;
+  return std::make_tuple(calls.makespan, to_numpy(std::move(calls.begin), {d}),
+                         to_numpy(std::move(calls.load), {d}),
+                         to_numpy(std::move(calls.op_end), {n}));
+}
+
+}  // namespace
+
+void bind_simulation(nb::module_& module) {
+  module.def("evaluate", &evaluate, "problem"_a, "placement"_a, "priority"_a,
+             "transfer_priority"_a.none(), "decoder"_a, "threads"_a,
+             R"(Makespans (k,) and peaks (k, d) in bytes of k decisions.
+
+placement, priority: (k, n).
+transfer_priority: (k, m, d), or None for the best consumer's priority.
+decoder: eager or serial.)");
+  module.def("schedule", &schedule, "problem"_a, "placement"_a, "priority"_a,
+             "transfer_priority"_a.none(), "decoder"_a,
+             R"(The schedule of one decision: start and end (n,) of the ops; tensor, source, target,
+start and end (t,) of the transfers; makespan; peaks (d,) in bytes.
+
+placement, priority: (n,).
+transfer_priority: (1, m, d), or None.)");
+  module.def(
+      "atomic_calls", &atomic_calls, "problem"_a, "placement"_a,
+      R"(The schedule of a placement (n,) under atomic rules: makespan, begin and load (d,) of the
+devices' calls, and when the ops' results are there (n,).)");
+}
+
+}  // namespace situate::bindings

@@ -1,0 +1,84 @@
+#include "search/annealer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "search/metropolis.h"
+#include "search/moves/odds.h"
+#include "search/moves/reassign.h"
+#include "search/moves/region.h"
+#include "search/moves/reorder.h"
+#include "search/moves/swap.h"
+
+namespace situate::search {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// `ended` is called after so many steps, or steps on so many ops: in a large network one step takes
+// as long as a hundred in a small one.
+constexpr int64_t steps_between_calls = 64, ops_between_calls = 500'000;
+
+Neighbourhood moves_of(const sim::OrderedPlacement& plan) {
+  using Shares = AnnealingShares;
+  Neighbourhood moves(plan.problem());
+  moves.add(Shares::reorder, std::make_unique<ReorderMove>(plan));
+  moves.add(Shares::reassign, std::make_unique<ReassignMove>(plan.placement()));
+  moves.add(Shares::region, std::make_unique<RegionMove>(plan.placement(), annealing_region));
+  moves.add(Shares::nearby_swap, std::make_unique<NearbySwapMove>(plan));
+  moves.add(Shares::reassign_and_reorder, std::make_unique<ReassignAndReorderMove>(plan));
+  return moves;
+}
+
+}  // namespace
+
+Annealer::Annealer(const Problem& problem, Goal goal, uint64_t seed, const int32_t* placement,
+                   const int32_t* order)
+    : state_(problem, goal, placement, order),
+      random_(seed),
+      moves_(moves_of(state_.plan())),
+      block_move_(state_.plan().placement()) {}
+
+void Annealer::restart(const int32_t* placement, const int32_t* order) {
+  state_.restart(placement, order);
+}
+
+Move* Annealer::propose() {
+  if (!block_move_.is_due(random_)) return moves_.propose(random_);
+  return block_move_.propose(random_) ? &block_move_ : nullptr;
+}
+
+void Annealer::run(double temperature, int64_t evaluations, const std::function<bool()>& ended) {
+  const int64_t steps =
+      std::clamp<int64_t>(ops_between_calls / problem().n, 1, steps_between_calls);
+  for (int64_t i = 0; i < evaluations; ++i) {
+    if (i % steps == 0 && ended()) break;
+    ++evaluations_;
+    if (const Move* move = propose()) metropolis_step(state_, *move, temperature, random_);
+  }
+  state_.finish();
+}
+
+double Annealer::typical_change(int64_t evaluations) {
+  std::vector<double> changes;
+  const double before = state_.cost();
+  for (int64_t i = 0; i < evaluations; ++i) {
+    ++evaluations_;
+    const Move* move = propose();
+    if (!move) continue;
+    move->apply(state_);
+    const double cost = move->evaluate(state_, infinity);
+    move->undo(state_);
+    if (cost != before && cost < infinity && before < infinity)
+      changes.push_back(std::abs(cost - before));
+  }
+  if (changes.empty()) return 0;
+  const auto middle = changes.begin() + changes.size() / 2;
+  std::nth_element(changes.begin(), middle, changes.end());
+  return *middle;
+}
+
+}  // namespace situate::search

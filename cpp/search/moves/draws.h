@@ -1,0 +1,34 @@
+// Units, ops and devices at random, as the moves draw them.
+#pragma once
+
+#include "problem/problem.h"
+#include "random/splitmix64.h"
+#include "simulation/placement.h"
+
+namespace situate::search {
+
+using problem::Problem;
+using random::SplitMix64;
+
+// One of the units that have a choice of device.
+inline int draw_movable(SplitMix64& random, const Problem& problem) {
+  return problem.movable[random.below(static_cast<int>(problem.movable.size()))];
+}
+
+// Any of the ops of a unit.
+inline int draw_member(SplitMix64& random, const Problem& problem, int unit) {
+  const auto members = problem.members_of(unit);
+  return members[random.below(static_cast<int>(members.size()))];
+}
+
+// A device on which the unit may run, other than its own; the unit must have a choice.
+inline int draw_other_device(SplitMix64& random, const sim::Placement& placement, int unit) {
+  const Problem& p = placement.problem();
+  const int here = placement.device_of(unit);
+  for (;;) {
+    const int device = random.below(p.d);
+    if (device != here && p.may_run(unit, device)) return device;
+  }
+}
+
+}  // namespace situate::search

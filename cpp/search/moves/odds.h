@@ -1,0 +1,68 @@
+// How often the searches draw each move, and what moves draw: every probability of the moves.
+#pragma once
+
+#include "random/splitmix64.h"
+
+namespace situate::search {
+
+// A probability of `share` in `of`.
+struct Odds {
+  int share, of;
+
+  bool drawn(random::SplitMix64& random) const { return random.below(of) >= of - share; }
+};
+
+// How a connected region of units is drawn. Its size is uniform between `smallest` and the size
+// bound, which is doubled from `smallest` on as often as `doubling` is drawn, so that large regions
+// are rare and possible.
+struct RegionOdds {
+  int smallest;
+  Odds doubling;
+  Odds to_consumers, to_producers;  // whether the region grows in either direction
+  bool in_a_direction;              // to producers at any rate where it does not grow to consumers
+};
+constexpr int largest_region_bound = 256;
+
+// Annealing of placement and order: of 100 steps that are no block move.
+struct AnnealingShares {
+  static constexpr int reorder = 40;
+  static constexpr int reassign = 20;
+  static constexpr int region = 15;
+  static constexpr int nearby_swap = 10;
+  static constexpr int reassign_and_reorder = 15;
+};
+constexpr RegionOdds annealing_region{.smallest = 2,
+                                      .doubling = {2, 3},
+                                      .to_consumers = {3, 4},
+                                      .to_producers = {3, 4},
+                                      .in_a_direction = false};
+
+// A block move takes all units of the block rather than those on one device.
+constexpr Odds whole_block{1, 2};
+
+// Positions of the order: how far apart the ops of a nearby swap are at most, and how far an op is
+// moved at most where it has more than twice that room. A long jump is seldom better than a short
+// one.
+constexpr int nearby = 16;
+constexpr int longest_jump = 32;
+
+// Annealing of loads: of 8 steps.
+struct LoadShares {
+  static constexpr int swap = 1;
+  static constexpr int region = 7;
+};
+constexpr RegionOdds load_region{.smallest = 1,
+                                 .doubling = {1, 2},
+                                 .to_consumers = {1, 2},
+                                 .to_producers = {1, 2},
+                                 .in_a_direction = true};
+
+// Where a region goes in annealing of loads: to a neighbour's device, unless both of these are
+// drawn or the neighbours that are drawn name no other device; then to any other device.
+constexpr Odds past_producers{2, 10};
+constexpr Odds past_consumers{2, 10};
+// Of the draws that look at producers, those that look at an output's, which is the op itself and
+// names no other device.
+constexpr Odds own_output{1, 2};
+
+}  // namespace situate::search

@@ -1,0 +1,194 @@
+#include "search/plan_state.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "simulation/atomic_calls.h"
+
+namespace situate::search {
+
+using problem::add_bytes;
+using problem::Memory;
+
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+// A plan over capacity costs this share more at once, and `overflow_slope` times the excess more
+// as a share of capacity.
+constexpr double overflow_cost = 0.05;
+constexpr double overflow_slope = 10;
+
+constexpr int64_t longest_patience = 1024;
+
+// Whether one device of the smallest capacity could hold all bytes of a step.
+bool fits_one_device(const Problem& p) {
+  int64_t bytes = 0;
+  for (int op = 0; op < p.n; ++op) bytes += p.persistent[op];
+  if (p.memory != Memory::persistent) {
+    bytes += p.workspace.empty() ? 0 : *std::max_element(p.workspace.begin(), p.workspace.end());
+    for (int tensor = 0; tensor < p.m; ++tensor) bytes += p.size[tensor];
+  }
+  return bytes <= *std::min_element(p.capacity.begin(), p.capacity.end());
+}
+
+}  // namespace
+
+PlanState::PlanState(const Problem& problem, Goal goal, const int32_t* placement,
+                     const int32_t* order)
+    : problem_(problem),
+      goal_(goal),
+      plan_(problem, placement, order),
+      priority_(problem.n),
+      peak_(problem.d),
+      never_overflows_(fits_one_device(problem)) {
+  if (!problem.atomic) simulator_ = std::make_unique<sim::Simulator>(problem);
+  best_.cost = never;
+  restart(placement, order);
+}
+
+void PlanState::restart(const int32_t* placement, const int32_t* order) {
+  plan_.assign(placement, order);
+  if (!problem_.atomic && goal_ == Goal::time)
+    timer_ = std::make_unique<sim::IncrementalTimer>(problem_, plan_, estimate_bytes_);
+  first_effect_ = 0;
+  unchecked_ = 0;
+  fits_ = false;
+  accept(evaluate(never));
+}
+
+void PlanState::apply(const Change& change) {
+  int first = problem_.n;
+  for (const auto& [unit, from, to] : change.units) {
+    plan_.place(unit, to);
+    first = std::min(first, plan_.first_effect_of_place(unit));
+  }
+  if (change.from >= 0) {
+    plan_.reorder(change.from, change.to);
+    first = std::min(first, plan_.first_effect_of_reorder(change.from, change.to));
+  }
+  first_effect_ = first;
+}
+
+void PlanState::undo(const Change& change) {
+  if (change.from >= 0) plan_.reorder(change.to, change.from);
+  for (const auto& [unit, from, to] : change.units) plan_.place(unit, from);
+}
+
+double PlanState::evaluate(double limit) {
+  if (problem_.atomic) return evaluate_atomic();
+  if (!timer_) {
+    simulate();
+    return with_overflow(largest_peak());
+  }
+  const double makespan = timer_->time(first_effect_, limit, fits_);
+  memory_checked_ = makespan < never && !never_overflows_ && !fits_;
+  candidate_fits_ = true;
+  if (!memory_checked_) return makespan;
+  if (!fits_all_at_once()) simulate();
+  return with_overflow(makespan);
+}
+
+// Under atomic rules persistent bytes alone count.
+double PlanState::evaluate_atomic() {
+  std::fill(peak_.begin(), peak_.end(), 0);
+  for (int op = 0; op < problem_.n; ++op) peak_[plan_.device()[op]] += problem_.persistent[op];
+  return with_overflow(goal_ == Goal::memory
+                           ? largest_peak()
+                           : sim::run_calls(problem_, plan_.device().data()).makespan);
+}
+
+double PlanState::largest_peak() const {
+  return static_cast<double>(*std::max_element(peak_.begin(), peak_.end()));
+}
+
+// Runs the serial decoder on the order for the peaks.
+void PlanState::simulate() {
+  for (int op = 0; op < problem_.n; ++op)
+    priority_[op] = static_cast<float>(problem_.n - plan_.position(op));
+  simulator_->run({plan_.device().data(), priority_.data()}, sim::Decoder::serial, peak_.data());
+  peaks_known_ = true;
+}
+
+double PlanState::with_overflow(double value) {
+  double overflow = 0;
+  for (int device = 0; device < problem_.d; ++device) {
+    const auto excess = static_cast<double>(peak_[device] - problem_.capacity[device]);
+    overflow += std::max(0.0, excess / static_cast<double>(problem_.capacity[device]));
+  }
+  candidate_fits_ = overflow == 0;
+  return candidate_fits_ ? value : value * (1 + overflow_cost + overflow_slope * overflow);
+}
+
+// Whether every device could hold all bytes that it sees in the step at once. Far cheaper than a
+// simulation, and often enough; the peaks then stay zero.
+bool PlanState::fits_all_at_once() {
+  const auto& p = problem_;
+  std::fill(peak_.begin(), peak_.end(), 0);
+  peaks_known_ = false;
+  bytes_.assign(p.d, 0);
+  workspace_.assign(p.d, 0);
+  const auto& device = plan_.device();
+  const auto hold = [&](int on, int64_t bytes) { bytes_[on] = add_bytes(bytes_[on], bytes); };
+  for (int op = 0; op < p.n; ++op) {
+    hold(device[op], p.persistent[op]);
+    workspace_[device[op]] = std::max(workspace_[device[op]], p.workspace[op]);
+  }
+  if (p.memory == Memory::persistent) std::fill(workspace_.begin(), workspace_.end(), 0);
+  if (p.memory != Memory::persistent)
+    for (int tensor = 0; tensor < p.m; ++tensor) {
+      const int home = device[p.producer[tensor]];
+      if (!p.resident[tensor]) hold(home, p.size[tensor]);
+      int last = home;  // consumers in a row on one device share a copy; others count it again
+      for (const int consumer : p.consumers_of(tensor)) {
+        const int there = device[consumer];
+        if (there != home && there != last) hold(there, p.size[tensor]);
+        last = there;
+      }
+    }
+  for (int d = 0; d < p.d; ++d)
+    if (add_bytes(bytes_[d], workspace_[d]) > p.capacity[d]) return false;
+  return true;
+}
+
+void PlanState::accept(double cost) {
+  if (timer_) timer_->commit();
+  cost_ = cost;
+  fits_ = candidate_fits_;
+  if (memory_checked_ || never_overflows_)
+    keep_if_best();
+  else if (++unchecked_ >= patience_)
+    verify_memory();
+}
+
+void PlanState::finish() {
+  if (unchecked_ > 0) verify_memory();
+}
+
+void PlanState::verify_memory() {
+  if (!fits_all_at_once()) simulate();
+  unchecked_ = 0;
+  with_overflow(cost_);
+  if (candidate_fits_) {
+    patience_ = std::min(longest_patience, patience_ * 2);
+    keep_if_best();
+    return;
+  }
+  if (patience_ <= 1) estimate_bytes_ = problem_.memory != Memory::persistent;
+  patience_ = std::max<int64_t>(1, patience_ / 4);
+  const std::vector<int32_t> placement = safe_placement_, order = safe_order_;
+  restart(placement.data(), order.data());
+}
+
+// The memory of the plan is known here.
+void PlanState::keep_if_best() {
+  if (fits_ && timer_ && !never_overflows_) {
+    safe_placement_ = plan_.device();
+    safe_order_ = plan_.order();
+    if (peaks_known_) timer_->calibrate(peak_);
+  }
+  const bool better = fits_ == best_.feasible ? cost_ < best_.cost : fits_;
+  if (better) best_ = {fits_, cost_, plan_.device(), plan_.order()};
+}
+
+}  // namespace situate::search

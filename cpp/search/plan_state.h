@@ -1,0 +1,81 @@
+// The plan that annealing changes: a placement and an order, what it costs, and whether it fits the
+// devices' memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "problem/problem.h"
+#include "search/moves/move.h"
+#include "simulation/incremental_timer.h"
+#include "simulation/ordered_placement.h"
+#include "simulation/simulator.h"
+
+namespace situate::search {
+
+enum class Goal { time, memory };
+
+struct BestPlan {
+  bool feasible = false;
+  double cost = 0;
+  std::vector<int32_t> placement, order;
+};
+
+class PlanState {
+ public:
+  PlanState(const Problem& problem, Goal goal, const int32_t* placement, const int32_t* order);
+  PlanState(const PlanState&) = delete;
+  PlanState& operator=(const PlanState&) = delete;
+
+  // Continues from another plan; the best one seen is kept.
+  void restart(const int32_t* placement, const int32_t* order);
+
+  void apply(const Change& change);
+  void undo(const Change& change);
+  // The makespan in seconds or, for the goal of memory, the largest peak in bytes, with a penalty
+  // where the plan exceeds memory. Infinite as soon as a makespan must exceed `limit`.
+  double evaluate(double limit);
+  // Keeps the change that was evaluated last.
+  void accept(double cost);
+  // Looks at the memory of all changes that were accepted without looking at it.
+  void finish();
+
+  double cost() const { return cost_; }
+  const BestPlan& best() const { return best_; }
+  const Problem& problem() const { return problem_; }
+  const sim::OrderedPlacement& plan() const { return plan_; }
+
+ private:
+  double evaluate_atomic();
+  void simulate();
+  double largest_peak() const;
+  double with_overflow(double value);
+  bool fits_all_at_once();
+  void verify_memory();
+  void keep_if_best();
+
+  const Problem& problem_;
+  const Goal goal_;
+  sim::OrderedPlacement plan_;
+  std::unique_ptr<sim::IncrementalTimer> timer_;  // the goal of time
+  std::unique_ptr<sim::Simulator> simulator_;     // the goal of memory, and whether a plan fits
+  int first_effect_ = 0;                          // position, of the change applied last
+  std::vector<float> priority_;
+  std::vector<int64_t> peak_, bytes_, workspace_;
+  bool peaks_known_ = false;
+  const bool never_overflows_;   // every device could hold everything
+  bool fits_ = false;            // the plan accepted last, as far as is known
+  bool candidate_fits_ = false;  // the plan evaluated last
+  bool memory_checked_ = true;   // of the plan evaluated last
+  // While a plan fits, its memory is checked after every `patience_` accepted changes only. If they
+  // broke it, all of them are taken back to the safe plan.
+  int64_t patience_ = 1, unchecked_ = 0;
+  std::vector<int32_t> safe_placement_, safe_order_;
+  bool estimate_bytes_ =
+      false;  // once changes keep breaking memory, an estimate refuses them early
+  double cost_ = 0;
+  BestPlan best_;
+};
+
+}  // namespace situate::search

@@ -1,0 +1,76 @@
+// Times a linear decision by walking its order once, and only from where a move changed it. The
+// result is the serial decoder's, but for shared channels with overlapped transfers: there the
+// order of walking and the order of asking differ, and it is an estimate.
+#pragma once
+
+#include <vector>
+
+#include "problem/problem.h"
+#include "simulation/ordered_placement.h"
+
+namespace situate::sim {
+
+using problem::Problem;
+
+class IncrementalTimer {
+ public:
+  // With `count_bytes` it keeps an estimate of the memory in use, in the order of walking.
+  IncrementalTimer(const Problem& problem, const OrderedPlacement& plan, bool count_bytes);
+
+  // Makespan of the decision, which differs from the committed one from position `first` on;
+  // infinite as soon as it must exceed `limit`, or, where `within_memory`, as soon as the estimate
+  // exceeds a device's room.
+  double time(int first, double limit, bool within_memory);
+  // Makes the decision last timed, in full, the committed one.
+  void commit();
+  // Tells the true peaks of the committed decision: what the estimate adds to them is no shortage.
+  void calibrate(const std::vector<int64_t>& peak);
+
+ private:
+  struct Send {
+    int32_t first_use, tensor, target;
+    int32_t input;  // of a consumer there, from which `next_there_` leads to the others
+  };
+
+  // First and last position at which a device uses a tensor.
+  struct Uses {
+    int32_t first, last;
+  };
+
+  double start_of(int op, int device) const;
+  void receive_inputs(int op, int device);
+  bool first_use(int tensor, int op, int device);
+  void send_outputs(int op, int device, double now);
+  void hold_persistent();
+  bool count(int op, int device, bool within_memory);
+  bool last_use(int tensor, int op, int device);
+  const Uses* uses_of(int tensor);
+  void restore(int checkpoint);
+  void save(int checkpoint);
+
+  const Problem& problem_;
+  const OrderedPlacement& plan_;
+  std::vector<double> tail_;   // longest path from an op to the end at its fastest
+  std::vector<double> least_;  // fastest time of an op
+  int stride_;                 // positions from one checkpoint to the next
+  size_t times_ = 0;           // devices and channels
+  size_t width_;               // doubles a checkpoint
+  int first_ = 0;
+  const bool count_bytes_;
+  // Device free times, channel free times, makespan, work left; live bytes and peaks of devices.
+  std::vector<double> state_;
+  double *live_ = nullptr, *peak_ = nullptr;
+  std::vector<int32_t> holding_;  // ops with persistent bytes
+  std::vector<double> held_, room_, committed_peak_;
+  std::vector<double> checkpoints_, new_checkpoints_;
+  std::vector<double> arrival_, new_arrival_;  // of inputs that come from elsewhere
+  std::vector<int32_t> arrived_;               // inputs with a new arrival
+  std::vector<int32_t> next_there_;            // of inputs
+  std::vector<Send> sends_;
+  std::vector<int32_t> hub_;       // of each tensor, -1 where it has few consumers
+  std::vector<Uses> uses_;         // hubs x devices
+  std::vector<int64_t> known_in_;  // walk for which a hub's uses are known
+  int64_t walk_ = 0;
+};
+
+}  // namespace situate::sim
