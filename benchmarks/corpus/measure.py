@@ -22,13 +22,13 @@ from benchmarks.corpus.remedied import captured_after_remedies
 from benchmarks.lib import placements
 from benchmarks.runtime.runtime_cases import cpus
 from situate.data.cluster import Cluster, Device, Link
-from situate.evaluators.hardware_team import DeviceProcesses
+from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.runtime.equality import Equality, compare
 from situate.runtime.hardware import real_devices
 from situate.runtime.model_state import optimizers
 from situate.runtime.programs.placed import place
 from situate.runtime.programs.program import Program, capture_program
-from situate.runtime.step import PlacedStep, StartTeam
+from situate.runtime.step import PlacedStep, StartDevices
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode, order_of
 from situate.writers import accelerate
@@ -215,7 +215,7 @@ def _verified(subject: Subject, seeds: int) -> Row:
     """Steps of random placements on two CPU devices against the unplaced ones."""
     cluster = replace(cpus(2), name="two")
     found: list[Equality] = []
-    processes = DeviceProcesses(LIMIT)
+    processes = HardwareWorkers(LIMIT)
     try:
         for seed in range(seeds):
             found.append(_compared(subject, cluster, seed, processes.start))
@@ -234,7 +234,7 @@ def _verified(subject: Subject, seeds: int) -> Row:
     }
 
 
-def _compared(subject: Subject, cluster: Cluster, seed: int, start: StartTeam) -> Equality:
+def _compared(subject: Subject, cluster: Cluster, seed: int, start: StartDevices) -> Equality:
     program = subject.program
     problem = situate.Problem(program.graph, cluster)
     schedule = placements.by_unit(problem, np.random.default_rng(seed))

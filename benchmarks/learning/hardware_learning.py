@@ -30,7 +30,7 @@ from benchmarks.runtime.runtime_cases import Turns, in_turn
 from situate.data.cluster import Cluster
 from situate.data.costs import Costs
 from situate.data.problem import Problem
-from situate.evaluators.hardware import RealMachine
+from situate.evaluators.hardware.machine import RealMachine
 from situate.evaluators.measurements import OUTCOMES, Measurements
 from situate.host.discover import discover, to_toml
 from situate.profiling.profile import profile

@@ -27,7 +27,7 @@ from situate.runtime.hardware import real_devices
 from situate.runtime.model_state import optimizers
 from situate.runtime.programs.placed import PlacedProgram, place
 from situate.runtime.programs.program import Program, capture_program
-from situate.runtime.step import PlacedStep, StartTeam
+from situate.runtime.step import PlacedStep, StartDevices
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of
 
@@ -131,7 +131,7 @@ class Case:
         cluster: situate.Cluster,
         *,
         keep: bool = True,
-        start: StartTeam | None = None,
+        start: StartDevices | None = None,
     ) -> PlacedStep:
         """The step as a schedule says, on a copy of the model."""
         return self.ready(self.cut(schedule, cluster), cluster, keep=keep, start=start)
@@ -147,7 +147,7 @@ class Case:
         cluster: situate.Cluster,
         *,
         keep: bool = True,
-        start: StartTeam | None = None,
+        start: StartDevices | None = None,
     ) -> PlacedStep:
         """The step of a program that is cut already."""
         model = self.copied()

@@ -18,10 +18,10 @@ from benchmarks.lib.record import RESULTS, Row, Target, show, write
 from benchmarks.papers.runs import kept
 from benchmarks.runtime.runtime_cases import Case, cpus
 from situate.data.problem import Problem
-from situate.evaluators.hardware_team import DeviceProcesses
+from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.runtime.equality import difference
 from situate.runtime.programs.seeds import seeded
-from situate.runtime.step import StartTeam
+from situate.runtime.step import StartDevices
 
 CASES = (
     Case("cifar_cnn", (16,)),
@@ -88,7 +88,7 @@ def _missing(case: Case, rows: list[Row], options: argparse.Namespace) -> Iterat
     wanted = _unplaced(case)
     for devices, left in missing.items():
         problem = case.problem(cpus(devices))
-        processes = DeviceProcesses(LIMIT)
+        processes = HardwareWorkers(LIMIT)
         try:
             for seed in left:
                 yield _row(case, problem, seed, wanted, processes.start)
@@ -106,7 +106,7 @@ def _unplaced(case: Case) -> Numbers:
     return Numbers(losses, model.state_dict())
 
 
-def _row(case: Case, problem: Problem, seed: int, wanted: Numbers, start: StartTeam) -> Row:
+def _row(case: Case, problem: Problem, seed: int, wanted: Numbers, start: StartDevices) -> Row:
     schedule = placements.by_unit(problem, np.random.default_rng(seed))
     with case.placed(schedule, problem.cluster, start=start) as step:
         losses = [step(*case.inputs).item() for _ in range(STEPS)]

@@ -11,7 +11,7 @@ import pytest
 
 from situate.cli.machine import ROUNDS, _say, measured
 from situate.data.problem import Problem
-from situate.evaluators.hardware import Measurement
+from situate.evaluators.hardware.machine import Measurement
 from situate.host.discover import to_toml
 from situate.solvers import solve
 from situate.study import Study

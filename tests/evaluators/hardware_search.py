@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.problem import Problem
-from situate.evaluators.hardware import RealMachine
+from situate.evaluators.hardware.machine import RealMachine
 from situate.evaluators.measurements import Measurements
 from situate.results.result import Result
 from situate.runtime.subject import Subject, find_subject

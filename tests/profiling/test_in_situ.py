@@ -1,4 +1,4 @@
-"""What a crew measures of a whole step."""
+"""What workers measure of a whole step."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from situate.data.cluster import Device
 from situate.data.op_classes import op_class
 from situate.errors import SituateError
 from situate.profiling import in_situ
-from situate.profiling.crew import Crew
 from situate.profiling.in_situ import InSitu, of_each_sort
+from situate.profiling.workers import ProfilingWorkers
 from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
 from situate.runtime.subject import Subject
@@ -35,17 +35,17 @@ def test_of_equal_devices_the_first_stands_for_all() -> None:
 def found(subject: Subject) -> InSitu:
     devices = [CPU, Device("b", "cpu", "Xeon", threads=1)]
     reals = [RealDevice(device.name, "cpu", 1) for device in devices]
-    with pytest.MonkeyPatch.context() as patch, Crew(reals) as crew:
+    with pytest.MonkeyPatch.context() as patch, ProfilingWorkers(reals) as workers:
         patch.setattr(in_situ, "BUDGET", 0.05)
-        return InSitu(crew, subject, devices, reals)
+        return InSitu(workers, subject, devices, reals)
 
 
 def test_memory_that_no_process_takes_is_let_go(subject: Subject) -> None:
-    crew = Mock(Crew)
-    crew.assign.side_effect = SituateError
+    workers = Mock(ProfilingWorkers)
+    workers.assign.side_effect = SituateError
     with pytest.raises(SituateError):
-        InSitu(crew, subject, [CPU], [RealDevice("a", "cpu", 1)])
-    (_, block), _ = crew.assign.call_args
+        InSitu(workers, subject, [CPU], [RealDevice("a", "cpu", 1)])
+    (_, block), _ = workers.assign.call_args
     with pytest.raises(OSError, match="Bad file"):
         os.fstat(block)
 
@@ -83,15 +83,15 @@ def test_a_step_is_repeated_an_odd_number_of_times_and_thrice_at_least(
     budget: float, subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(in_situ, "BUDGET", budget)
-    with Crew([RealDevice("a", "cpu", 1)]) as crew:
-        (device,) = InSitu(crew, subject, [CPU], [RealDevice("a", "cpu", 1)]).measured()
+    with ProfilingWorkers([RealDevice("a", "cpu", 1)]) as workers:
+        (device,) = InSitu(workers, subject, [CPU], [RealDevice("a", "cpu", 1)]).measured()
     ops = Counter(op.signature for op in subject.program.graph.ops)
     steps = {timing.count / ops[name] for name, timing in device.seconds.items()}
     assert len(steps) == 1
     assert steps < {3, 5, 7, 9, 11, 13, 15, 17, 19, 21}
 
 
-class ColdAtFirst(Crew):
+class ColdAtFirst(ProfilingWorkers):
     """Devices whose first step takes a thousand times as long."""
 
     cold = True
@@ -115,8 +115,8 @@ def test_what_devices_cost_one_another_is_measured_warm_however_long_a_step_take
     monkeypatch.setattr(in_situ, "BUDGET", 0.0)
     reals = [RealDevice("a", "cpu", 1), RealDevice("b", "cpu", 1)]
     devices = [CPU, Device("b", "cpu", "Xeon", threads=1)]
-    with ColdAtFirst(reals) as crew:
-        (device,) = InSitu(crew, subject, devices, reals).measured()
+    with ColdAtFirst(reals) as workers:
+        (device,) = InSitu(workers, subject, devices, reals).measured()
     assert {"matmul", "update"} <= device.contention.keys()
     assert max(device.contention.values()) < 100
 
@@ -124,9 +124,9 @@ def test_what_devices_cost_one_another_is_measured_warm_however_long_a_step_take
 def test_a_long_step_is_measured_op_by_op_and_never_together(subject: Subject) -> None:
     reals = [RealDevice("a", "cpu", 1), RealDevice("b", "cpu", 1)]
     devices = [CPU, Device("b", "cpu", "Xeon", threads=1)]
-    with pytest.MonkeyPatch.context() as patch, Crew(reals) as crew:
+    with pytest.MonkeyPatch.context() as patch, ProfilingWorkers(reals) as workers:
         patch.setattr(in_situ, "is_long", lambda graph, device: True)
-        (device,) = InSitu(crew, subject, devices, reals).measured()
+        (device,) = InSitu(workers, subject, devices, reals).measured()
     assert device.seconds.keys() == {op.signature for op in subject.program.graph.ops} - {""}
     assert (device.contention, device.wall) == ({}, 1.0)
 
@@ -137,6 +137,6 @@ def test_an_op_that_cannot_run_alone_is_left_to_the_roofline(
     """Of a long step, of which made-up numbers may be none that an op takes."""
     monkeypatch.setattr(in_situ, "is_long", lambda graph, device: True)
     monkeypatch.setattr(in_situ, "seconds_alone", lambda program, real: {})
-    with Crew([RealDevice("a", "cpu", 1)]) as crew:
-        (device,) = InSitu(crew, subject, [CPU], [RealDevice("a", "cpu", 1)]).measured()
+    with ProfilingWorkers([RealDevice("a", "cpu", 1)]) as workers:
+        (device,) = InSitu(workers, subject, [CPU], [RealDevice("a", "cpu", 1)]).measured()
     assert (device.seconds, device.wall) == ({}, 1.0)

@@ -10,8 +10,8 @@ import pytest
 from tests.runtime.apart_compiler import COMPILER, library
 
 if TYPE_CHECKING:
-    from situate.evaluators.hardware_team import DeviceProcesses
-    from situate.runtime.step import StartTeam
+    from situate.evaluators.hardware.workers import HardwareWorkers
+    from situate.runtime.step import StartDevices
 
 
 @pytest.fixture(autouse=True)
@@ -25,12 +25,12 @@ def _one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def pool() -> Iterator[DeviceProcesses]:
+def pool() -> Iterator[HardwareWorkers]:
     """Devices, each in a process of its own, that run one placed step after the other."""
     pytest.importorskip("torch")
-    from situate.evaluators.hardware_team import DeviceProcesses
+    from situate.evaluators.hardware.workers import HardwareWorkers
 
-    found = DeviceProcesses(600.0)
+    found = HardwareWorkers(600.0)
     yield found
     found.close()
 
@@ -44,7 +44,7 @@ def apart() -> None:
 
 
 @pytest.fixture
-def processes(pool: DeviceProcesses) -> Iterator[StartTeam]:
+def processes(pool: HardwareWorkers) -> Iterator[StartDevices]:
     """Starts devices, for this test."""
     yield pool.start
     pool.finish()

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from situate.runtime.processes import team
+from situate.runtime.processes.step_devices import DeviceWorkers
 from situate.runtime.programs.placed import place
 from situate.runtime.programs.program import capture_program
 from situate.runtime.step import PlacedStep
@@ -116,8 +116,8 @@ def step_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> PlacedStep:
 
 def workers(step: PlacedStep) -> list[int]:
     """The ids of its processes."""
-    assert isinstance(step._team, team.Processes)
-    return [worker.process.pid for worker in step._team._workers]
+    assert isinstance(step._devices, DeviceWorkers)
+    return step._devices.pids
 
 
 def main(file: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from situate.runtime.model_state.optimizers import kind_of
-from situate.runtime.step import PlacedStep, StartTeam
+from situate.runtime.step import PlacedStep, StartDevices
 from tests.runtime.models import MODELS
 from tests.runtime.steps import (
     STEPS,
@@ -37,7 +37,7 @@ class Pair:
         self.program = program(self.name, kind_of(self.optimizer))
         self.steps = 0
 
-    def placed(self, devices: int, start: StartTeam | None, seed: int = 0) -> PlacedStep:
+    def placed(self, devices: int, start: StartDevices | None, seed: int = 0) -> PlacedStep:
         """The step, placed at random."""
         return step_of(self.program, self.model, self.optimizer, devices, start, seed=seed)
 

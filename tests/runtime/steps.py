@@ -18,7 +18,7 @@ from situate.runtime.hardware import RealDevice
 from situate.runtime.programs.placed import PlacedProgram, place
 from situate.runtime.programs.program import Program, capture_program
 from situate.runtime.programs.seeds import kept_generator, seeded
-from situate.runtime.step import PlacedStep, StartTeam
+from situate.runtime.step import PlacedStep, StartDevices
 from tests.runtime.models import MODELS
 
 STEPS = 3
@@ -83,7 +83,7 @@ def step_of(
     model: nn.Module,
     optimizer: torch.optim.Optimizer | None,
     devices: int,
-    start: StartTeam | None = None,
+    start: StartDevices | None = None,
     *,
     seed: int = 0,
     keep: bool = True,

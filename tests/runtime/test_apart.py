@@ -17,7 +17,7 @@ from situate.runtime import step as steps  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.model_state.optimizers import default  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
-from situate.runtime.step import PlacedStep, StartTeam  # noqa: E402
+from situate.runtime.step import PlacedStep, StartDevices  # noqa: E402
 from situate.runtime.unplaced import Unplaced  # noqa: E402
 from tests.runtime.models import MODELS, Built, entropy  # noqa: E402
 from tests.runtime.steps import cut, state  # noqa: E402
@@ -98,7 +98,7 @@ NETWORKS: dict[str, Callable[[], Built]] = {
 @pytest.mark.parametrize("devices", [(APART,), (CPU, APART)], ids=["alone", "beside a CPU"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_step_is_that_of_pytorch(
-    name: str, devices: Any, processes: StartTeam, monkeypatch: pytest.MonkeyPatch
+    name: str, devices: Any, processes: StartDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(steps, "defining_modules", lambda kernels: ("tests.runtime.apart",))
     torch.manual_seed(0)
@@ -117,7 +117,7 @@ def test_a_step_is_that_of_pytorch(
 
 
 def test_what_a_device_receives_and_reads_is_not_counted_twice(
-    processes: StartTeam, monkeypatch: pytest.MonkeyPatch
+    processes: StartDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tests' device reports no allocation, so what is left is the state."""
     monkeypatch.setattr(steps, "defining_modules", lambda kernels: ("tests.runtime.apart",))

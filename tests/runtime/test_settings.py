@@ -13,7 +13,7 @@ from torch import nn  # noqa: E402
 
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.settings import FLAGS, FUNCTIONS, adopt, settings  # noqa: E402
-from situate.runtime.step import StartTeam  # noqa: E402
+from situate.runtime.step import StartDevices  # noqa: E402
 from tests.runtime.steps import step_of  # noqa: E402
 
 
@@ -76,7 +76,7 @@ class OfIntegers(nn.Module):
         return out
 
 
-def test_devices_of_their_own_compute_as_the_caller_does(processes: StartTeam) -> None:
+def test_devices_of_their_own_compute_as_the_caller_does(processes: StartDevices) -> None:
     in_double()
     torch.manual_seed(0)
     model, inputs = OfIntegers(), (torch.randn(4, 3), torch.arange(3))

@@ -19,10 +19,10 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
-from situate.runtime.processes.team import Here  # noqa: E402
+from situate.runtime.processes.step_devices import LocalDevice  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.programs.seeds import kept_generator, seeded  # noqa: E402
-from situate.runtime.step import PlacedStep, StartTeam  # noqa: E402
+from situate.runtime.step import PlacedStep, StartDevices  # noqa: E402
 from tests.runtime.models import MODELS, Structured, entropy  # noqa: E402
 from tests.runtime.pairs import Pair  # noqa: E402
 from tests.runtime.steps import (  # noqa: E402
@@ -78,7 +78,7 @@ CASES = [
 @pytest.mark.parametrize("devices", [1, 2, 3])
 @pytest.mark.parametrize(("name", "how"), CASES)
 def test_three_steps_are_equal_to_the_last_bit(
-    processes: StartTeam, name: str, how: str, devices: int
+    processes: StartDevices, name: str, how: str, devices: int
 ) -> None:
     pair = Pair(name, OPTIMIZERS[how])
     before = state(pair.model)
@@ -89,7 +89,7 @@ def test_three_steps_are_equal_to_the_last_bit(
     assert any(not torch.equal(value, before[k]) for k, value in state(pair.model).items())
 
 
-def test_rates_may_change_between_steps(processes: StartTeam) -> None:
+def test_rates_may_change_between_steps(processes: StartDevices) -> None:
     pair = Pair("towers", OPTIMIZERS["two groups"])
     with pair.placed(2, processes) as step:
         for factor in (1.0, 0.1, 0.5):
@@ -114,7 +114,7 @@ def test_a_schedule_of_pytorch_changes_the_rate() -> None:
     pair.assert_same()
 
 
-def test_training_goes_on_from_eager_training_and_back(processes: StartTeam) -> None:
+def test_training_goes_on_from_eager_training_and_back(processes: StartDevices) -> None:
     pair = Pair("odd", OPTIMIZERS["adamw"])
     for model, optimizer in ((pair.model, pair.optimizer), (pair.copy, pair.copied)):
         train(model, pair.inputs, pair.loss, optimizer, 0)
@@ -142,7 +142,7 @@ def test_what_was_saved_and_loaded_goes_on(tmp_path: Path, how: str) -> None:
     assert_same(later[2], kept(pair.model, pair.optimizer))
 
 
-def test_another_model_can_go_on_with_what_was_saved(processes: StartTeam) -> None:
+def test_another_model_can_go_on_with_what_was_saved(processes: StartDevices) -> None:
     pair, other = (Pair("towers", OPTIMIZERS["adam"]) for _ in range(2))
     with pair.placed(2, processes) as step:
         pair.both(step, steps=2)
@@ -154,7 +154,7 @@ def test_another_model_can_go_on_with_what_was_saved(processes: StartTeam) -> No
     assert_same(kept(pair.model, pair.optimizer), kept(other.model, other.optimizer))
 
 
-def test_a_step_that_trains_and_one_that_infers_share_a_model(processes: StartTeam) -> None:
+def test_a_step_that_trains_and_one_that_infers_share_a_model(processes: StartDevices) -> None:
     pair = Pair("convolutional", OPTIMIZERS["momentum"])
     infers = capture_program(pair.model, pair.inputs[:1], None, training=False)
     with pair.placed(2, processes) as step, step_of(infers, pair.model, None, 1) as infer:
@@ -168,7 +168,7 @@ def test_a_step_that_trains_and_one_that_infers_share_a_model(processes: StartTe
 
 
 @pytest.mark.parametrize("devices", [1, 3])
-def test_a_model_returns_what_it_does(processes: StartTeam, devices: int) -> None:
+def test_a_model_returns_what_it_does(processes: StartDevices, devices: int) -> None:
     torch.manual_seed(0)
     model, inputs = Structured().eval(), {"x": torch.randn(4, 3), "scale": torch.tensor(3.0)}
     found = capture_program(model, inputs, None, training=False)
@@ -287,7 +287,7 @@ class Masked(nn.Module):
 
 @pytest.mark.parametrize("devices", [1, 2])
 def test_one_row_of_an_input_or_a_buffer_may_stand_for_all(
-    processes: StartTeam, devices: int
+    processes: StartDevices, devices: int
 ) -> None:
     torch.manual_seed(0)
     model, x, mask = Masked(), torch.randn(4, 6), torch.randn(6).expand(4, 6)
@@ -347,8 +347,8 @@ def test_ctrl_c_among_the_updates_waits_for_their_end(monkeypatch: pytest.Monkey
     pair = Pair("towers", OPTIMIZERS["adam"])
     with pair.placed(1, None) as step:
         pair.both(step, 1)
-        assert isinstance(step._team, Here)
-        names = step._team._work._device._names
+        assert isinstance(step._devices, LocalDevice)
+        names = step._devices._work._device._names
         update = names["update0"]
 
         def interrupted(gradient: torch.Tensor) -> None:
@@ -383,19 +383,19 @@ def test_hyperparameters_that_no_update_can_have_change_nothing(before: int) -> 
 
 
 def test_what_was_loaded_since_a_step_failed_stays(
-    processes: StartTeam, monkeypatch: pytest.MonkeyPatch
+    processes: StartDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its number is given again, and what was copied at the first try is old."""
     pair = Pair("convolutional", OPTIMIZERS["adam"])
     with pair.placed(2, processes) as step:
         pair.both(step, 1)
-        team = type(step._team)
-        for run in (interrupted_behind(team.run), interrupted):
+        running = type(step._devices)
+        for run in (interrupted_behind(running.run), interrupted):
             for trained in (pair.model, pair.copy):
                 changed = {name: value + 1 for name, value in trained.state_dict().items()}
                 trained.load_state_dict(changed)
             with monkeypatch.context() as patch:
-                patch.setattr(team, "run", run)
+                patch.setattr(running, "run", run)
                 with pytest.raises(KeyboardInterrupt):
                     step(*pair.inputs)
             pair.assert_same()
@@ -404,22 +404,22 @@ def test_what_was_loaded_since_a_step_failed_stays(
 
 
 def interrupted_behind(run: Any) -> Any:
-    """What a team does, and Ctrl-C before anybody hears of it."""
+    """A run of the devices, and Ctrl-C before anybody hears of it."""
 
-    def found(team: Any, order: Any) -> None:
-        run(team, order)
+    def found(running: Any, order: Any) -> None:
+        run(running, order)
         raise KeyboardInterrupt
 
     return found
 
 
-def interrupted(team: Any, order: Any) -> None:
+def interrupted(running: Any, order: Any) -> None:
     raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("devices", [1, 2])
 def test_random_numbers_depend_on_the_seed_and_the_step_alone(
-    processes: StartTeam, devices: int
+    processes: StartDevices, devices: int
 ) -> None:
     found: list[list[Any]] = []
     start = processes if devices > 1 else None
@@ -470,7 +470,7 @@ def test_what_a_step_returned_is_not_overwritten_by_the_next() -> None:
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_a_timed_step_says_when_each_op_ran(processes: StartTeam, devices: int) -> None:
+def test_a_timed_step_says_when_each_op_ran(processes: StartDevices, devices: int) -> None:
     pair = Pair("tied", OPTIMIZERS["adam"])
     with pair.placed(devices, processes if devices > 1 else None) as step:
         step.timed(*pair.inputs)

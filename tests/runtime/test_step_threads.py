@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.runtime.step import StartTeam  # noqa: E402
+from situate.runtime.step import StartDevices  # noqa: E402
 from tests.runtime.pairs import Pair  # noqa: E402
 from tests.runtime.steps import train  # noqa: E402
 
@@ -20,7 +20,7 @@ ADAM = partial(torch.optim.Adam, lr=0.01, betas=(0.8, 0.95), eps=1e-6)
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_threads_that_call_one_step_take_turns(processes: StartTeam, devices: int) -> None:
+def test_threads_that_call_one_step_take_turns(processes: StartDevices, devices: int) -> None:
     pair = Pair("towers", ADAM)
     failed: list[BaseException] = []
 
@@ -64,8 +64,8 @@ def test_memory_is_that_of_its_own_step_whatever_other_threads_run() -> None:
 def test_there_is_no_state_to_bring_back_once_the_step_of_another_thread_has_failed() -> None:
     pair = Pair("towers", SGD)
     step = pair.placed(1, None)
-    step._ahead, step._team = True, Mock()
-    step._team.run.side_effect = lambda order: (thread.start(), thread.join(0.1), 1 / 0)
+    step._ahead, step._devices = True, Mock()
+    step._devices.run.side_effect = lambda order: (thread.start(), thread.join(0.1), 1 / 0)
     failed: list[BaseException] = []
 
     def sync() -> None:
@@ -84,40 +84,40 @@ def test_there_is_no_state_to_bring_back_once_the_step_of_another_thread_has_fai
 def test_state_is_brought_back_between_two_steps_of_another_thread() -> None:
     pair = Pair("towers", SGD)
     step = pair.placed(1, None)
-    step._ahead, step._team = True, Mock()
-    step._team.run.side_effect = lambda order: (thread.start(), thread.join(0.1), said())[2]
+    step._ahead, step._devices = True, Mock()
+    step._devices.run.side_effect = lambda order: (thread.start(), thread.join(0.1), said())[2]
     thread = threading.Thread(target=step.sync)
 
     def said() -> list[Any]:
-        assert not step._team.store.called
+        assert not step._devices.store.called
         return []
 
     step(*pair.inputs)
     thread.join()
-    step._team.store.assert_called_once()
+    step._devices.store.assert_called_once()
 
 
 @pytest.mark.parametrize("devices", [1, 2])
 def test_a_step_of_another_thread_ends_before_it_is_closed(
-    processes: StartTeam, devices: int
+    processes: StartDevices, devices: int
 ) -> None:
     pair = Pair("towers", SGD)
     with pair.placed(devices, processes if devices > 1 else None) as step:
         step(*pair.inputs)
-        assert step._team is not None
-        run = step._team.run
+        assert step._devices is not None
+        run = step._devices.run
 
         def closed_meanwhile(order: Any) -> Any:
             thread.start()
             thread.join(0.2)
-            assert step._team is not None
+            assert step._devices is not None
             return run(order)
 
-        step._team.run = closed_meanwhile  # type: ignore[method-assign]
+        step._devices.run = closed_meanwhile  # type: ignore[method-assign]
         thread = threading.Thread(target=step.close)
         step(*pair.inputs)
         thread.join()
-        assert step._team is None
+        assert step._devices is None
     for k in (1, 2):
         train(pair.copy, pair.inputs, pair.loss, pair.copied, k)
     pair.assert_same()

@@ -15,7 +15,7 @@ from situate.results.result import Result
 from situate.solvers import LEARNERS, METHODS
 
 if TYPE_CHECKING:
-    from situate.evaluators.hardware import RealMachine
+    from situate.evaluators.hardware.machine import RealMachine
 
 
 def chosen_of(methods: str | None) -> list[str]:

@@ -25,7 +25,7 @@ from situate.solvers import LEARNERS, METHODS
 from situate.solvers.learned.penalty import failure_seconds
 
 if TYPE_CHECKING:
-    from situate.evaluators.hardware import RealMachine
+    from situate.evaluators.hardware.machine import RealMachine
 
 
 @dataclass(frozen=True, eq=False)

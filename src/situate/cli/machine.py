@@ -17,7 +17,7 @@ from situate.report.units import share_text
 from situate.results.result import Result
 
 if TYPE_CHECKING:
-    from situate.evaluators.hardware import Measurement, RealMachine
+    from situate.evaluators.hardware.machine import Measurement, RealMachine
 
 ROUNDS = 3
 """How often plans that are compared are run, each in turn: what disturbs a machine for a while
@@ -37,7 +37,7 @@ def machine_for(
     if not lesson.on_hardware:
         yield None
         return
-    from situate.evaluators.hardware import LIMIT, RealMachine
+    from situate.evaluators.hardware.machine import LIMIT, RealMachine
     from situate.runtime.subject import find_subject
 
     with working(f"building {model}"):

@@ -1,4 +1,4 @@
-"""What every process of a crew is given: the whole step, the round trips, and memory of its own."""
+"""The work of workers that measure: the whole step, the round trips, and memory for each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from situate.runtime.model_state.bindings import state_values
 from situate.runtime.model_state.common import Common, Places
 from situate.runtime.model_state.memory import Layout, anonymous_file, mapped
 from situate.runtime.model_state.state import lay_out
-from situate.runtime.processes.worker import Hello
+from situate.runtime.processes.messages import Hello
 from situate.runtime.programs.custom_ops import defining_modules
 from situate.runtime.programs.placed import place
 from situate.runtime.settings import settings
@@ -25,7 +25,7 @@ from situate.runtime.subject import Subject
 
 
 class Bench:
-    """Lays out and fills one block of memory for all devices of a crew.
+    """Lays out and fills one block of memory for all devices that are measured.
 
     Attributes:
         block: its descriptor.

@@ -14,11 +14,11 @@ from situate.data.costs import MeasuredDevice, MeasuredLink, Timing
 from situate.data.graph import Graph
 from situate.profiling.alone import is_long, seconds_alone
 from situate.profiling.bench import Bench
-from situate.profiling.crew import Crew
 from situate.profiling.fit import efficiencies
 from situate.profiling.pairs import RoundTrip, links, round_trips
 from situate.profiling.texts import seconds_of_many
 from situate.profiling.timings import contention, timings
+from situate.profiling.workers import ProfilingWorkers
 from situate.profiling.workspace import workspace
 from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
@@ -41,28 +41,32 @@ Step = Mapping[int, Ran]
 
 
 class InSitu:
-    """Measures on the devices of a crew as it is made: round trips between all of them, steps of
-    all together, which warm them up too, and steps of one device of each sort alone. Of a step that
-    takes long it measures the distinct ops instead, and nothing together.
+    """Measures with workers as it is made: round trips between all devices, steps of all together,
+    which warm them up too, and steps of one device of each sort alone. Of a step that takes long it
+    measures the distinct ops instead, and nothing together.
 
     Args:
-        devices, reals: of the crew, as the cluster describes them and as they are.
+        devices, reals: of the workers, as the cluster describes them and as they are.
 
     Raises:
         SituateError: the step failed on a device.
     """
 
     def __init__(
-        self, crew: Crew, subject: Subject, devices: Sequence[Device], reals: Sequence[RealDevice]
+        self,
+        workers: ProfilingWorkers,
+        subject: Subject,
+        devices: Sequence[Device],
+        reals: Sequence[RealDevice],
     ) -> None:
         self._devices, self._reals = devices, reals
         self._graph: Graph = subject.program.graph
         self._trips = round_trips(len(devices))
         with closing(Bench(subject, reals, self._trips)) as bench:
             self._marks = bench.marks
-            crew.assign(bench.hellos, bench.block)
+            workers.assign(bench.hellos, bench.block)
         everyone, sorts = range(len(devices)), of_each_sort(devices)
-        laps = [(crew.run(everyone, timed=False), crew.beside) for _ in range(LAPS)][1:]
+        laps = [(workers.run(everyone, timed=False), workers.beside) for _ in range(LAPS)][1:]
         self._laps = [lap for lap, _ in laps]
         self._beside = [beside for _, beside in laps]
         self._together: list[Step] = []
@@ -71,15 +75,17 @@ class InSitu:
         if any(is_long(self._graph, devices[i]) for i in sorts):
             self._alone = {i: seconds_alone(subject.program, reals[i]) for i in sorts}
         else:
-            self._run_steps(crew, everyone, sorts)
+            self._run_steps(workers, everyone, sorts)
             self._alone = {i: self._timings(self._steps[i], i) for i in sorts}
 
-    def _run_steps(self, crew: Crew, everyone: Sequence[int], sorts: Sequence[int]) -> None:
-        crew.run(everyone, timed=True)  # the first to touch its memory, which takes long
-        self._steps = {i: _repeated(crew, [i]) for i in sorts}
-        self._allocated = crew.run(sorts[:1], timed=True, memory=True)
+    def _run_steps(
+        self, workers: ProfilingWorkers, everyone: Sequence[int], sorts: Sequence[int]
+    ) -> None:
+        workers.run(everyone, timed=True)  # the first to touch its memory, which takes long
+        self._steps = {i: _repeated(workers, [i]) for i in sorts}
+        self._allocated = workers.run(sorts[:1], timed=True, memory=True)
         if len(everyone) > 1:
-            self._together = _repeated(crew, everyone)
+            self._together = _repeated(workers, everyone)
 
     def measured(self) -> list[MeasuredDevice]:
         """One device of each sort."""
@@ -147,12 +153,12 @@ def of_each_sort(devices: Sequence[Device]) -> list[int]:
     return list(sorts.values())
 
 
-def _repeated(crew: Crew, members: Sequence[int]) -> list[Step]:
+def _repeated(workers: ProfilingWorkers, members: Sequence[int]) -> list[Step]:
     """Steps of these devices for `BUDGET` seconds, and at least `LEAST` unless they are long."""
-    steps: list[Step] = [crew.run(members, timed=True)]
+    steps: list[Step] = [workers.run(members, timed=True)]
     taken = _longest(steps[0])
     count = min(MOST, max(LEAST if taken < LONG else 1, int(BUDGET / max(taken, 1e-9))))
-    return steps + [crew.run(members, timed=True) for _ in range(2 * (count // 2))]
+    return steps + [workers.run(members, timed=True) for _ in range(2 * (count // 2))]
 
 
 def _longest(step: Step) -> float:

@@ -12,8 +12,8 @@ from situate.data.costs import Costs, MeasuredDevice, MeasuredLink
 from situate.data.graph import Graph
 from situate.errors import SituateError
 from situate.profiling import cuda
-from situate.profiling.crew import Crew
 from situate.profiling.in_situ import InSitu, of_each_sort
+from situate.profiling.workers import ProfilingWorkers
 from situate.runtime.hardware import RealDevice, check_here, real_devices
 from situate.runtime.subject import Subject, find_subject
 from situate.torch_capture import check_installed
@@ -80,14 +80,14 @@ def _on_cpus(
 ) -> tuple[Subject, list[MeasuredDevice], list[MeasuredLink], float, float]:
     """The model, which is captured while the processes start, and what they measure."""
     pairs = list(cpus)
-    with Crew([real for _, real in pairs]) as crew:
+    with ProfilingWorkers([real for _, real in pairs]) as workers:
         import torch  # noqa: F401 - which takes a core as long as each of them does
 
-        crew.start_others()
+        workers.start_others()
         subject = find_subject(model, optimizer)
         if not pairs:
             return subject, [], [], 0.0, 0.0
-        found = InSitu(crew, subject, [d for d, _ in pairs], [real for _, real in pairs])
+        found = InSitu(workers, subject, [d for d, _ in pairs], [real for _, real in pairs])
     return subject, found.measured(), *found.links(), found.beside()
 
 

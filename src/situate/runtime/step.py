@@ -20,9 +20,9 @@ from situate.runtime.model_state.exchange import Exchange
 from situate.runtime.model_state.memory import anonymous_file, mapped
 from situate.runtime.model_state.optimizers import Hyperparameters, hyperparameters
 from situate.runtime.processes.commit import Commit
+from situate.runtime.processes.messages import SPIN, Hello, Run, Store
 from situate.runtime.processes.signals import Waiting
-from situate.runtime.processes.team import Here, Processes, Team
-from situate.runtime.processes.worker import SPIN, Hello, Run, Store
+from situate.runtime.processes.step_devices import DeviceWorkers, LocalDevice, StepDevices
 from situate.runtime.programs.custom_ops import defining_modules
 from situate.runtime.programs.placed import PlacedProgram
 from situate.runtime.settings import settings
@@ -31,8 +31,8 @@ from situate.runtime.shares import share_of
 if TYPE_CHECKING:
     import torch
 
-StartTeam = Callable[[Sequence[str], Sequence[Hello], int, _core.Flags], Team]
-"""Starts a process for every device, see `Processes`."""
+StartDevices = Callable[[Sequence[str], Sequence[Hello], int, _core.Flags], StepDevices]
+"""Starts a process for every device, see `DeviceWorkers`."""
 
 
 class PlacedStep:
@@ -68,7 +68,7 @@ class PlacedStep:
         *,
         seed: int = 0,
         keep: bool = True,
-        start: StartTeam | None = None,
+        start: StartDevices | None = None,
     ) -> None:
         self.model, self.optimizer = model, optimizer
         self._start = start
@@ -88,7 +88,7 @@ class PlacedStep:
         self._told: list[Hyperparameters] = []
         self._step = 0
         self._turn = threading.RLock()
-        self._team: Team | None = None
+        self._devices: StepDevices | None = None
         if self._ahead:
             self._sync_where_read()
 
@@ -122,8 +122,8 @@ class PlacedStep:
         order = Run(self._step + 1, timed, news, memory, changed, self._keep, read, written)
         with self._commit as commit:
             try:
-                self._team = self._team or self._started(now)
-                self.ran = self._team.run(order)
+                self._devices = self._devices or self._started(now)
+                self.ran = self._devices.run(order)
                 commit.wait()
                 self._exchange.write_back(given, written)
                 self._step, self._told = order.step, now
@@ -178,12 +178,12 @@ class PlacedStep:
         if not self._ahead:
             return
         with self._turn:
-            if self._team is None:
+            if self._devices is None:
                 return
             with self._commit as commit:
                 commit.wait()
                 try:
-                    self._team.store(Store(self._step, self._bindings.changed()))
+                    self._devices.store(Store(self._step, self._bindings.changed()))
                 except BaseException:
                     self._end()
                     raise
@@ -216,9 +216,9 @@ class PlacedStep:
 
     def _end(self) -> None:
         with Waiting():
-            team, self._team = self._team, None
-            if team is not None:
-                team.close()
+            devices, self._devices = self._devices, None
+            if devices is not None:
+                devices.close()
 
     def __enter__(self) -> PlacedStep:
         return self
@@ -257,14 +257,16 @@ class PlacedStep:
         self._places, self._common = places, Common(places, raw)
         self._exchange = Exchange(placed.program, self._common, apart)
 
-    def _started(self, now: list[Hyperparameters]) -> Team:
+    def _started(self, now: list[Hyperparameters]) -> StepDevices:
         hellos = [self._hello(d, device, now) for d, device in self._used]
         if self._block is None:
             (_, device), *_ = self._used
-            return Here(device.name, hellos[0], self._common.raw, device.threads, self._commit)
+            return LocalDevice(
+                device.name, hellos[0], self._common.raw, device.threads, self._commit
+            )
         names = [device.name for _, device in self._used]
         flags = _core.make_flags(self._common.flags)
-        return (self._start or Processes)(names, hellos, self._block, flags)
+        return (self._start or DeviceWorkers)(names, hellos, self._block, flags)
 
     def _hello(self, d: int, device: RealDevice, now: list[Hyperparameters]) -> Hello:
         import torch

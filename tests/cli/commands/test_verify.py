@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch")
 
 from situate.cli.commands.verify import TOLERANCE, _threads
-from situate.evaluators.hardware_team import DeviceProcesses
+from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.runtime import step
 from situate.runtime.hardware import RealDevice
 from situate.runtime.step import PlacedStep
@@ -25,7 +25,7 @@ def plan(tmp_path):
 @pytest.fixture(scope="module")
 def pool():
     """Devices of one thread, each in a process of its own, that run one plan after the other."""
-    found = DeviceProcesses(600.0)
+    found = HardwareWorkers(600.0)
     yield found
     found.close()
 
@@ -33,7 +33,7 @@ def pool():
 @pytest.fixture
 def started(pool, monkeypatch):
     """Has plans run on devices that are started already, which takes most of a test's time."""
-    monkeypatch.setattr(step, "Processes", pool.start)
+    monkeypatch.setattr(step, "DeviceWorkers", pool.start)
     yield
     pool.finish()
 

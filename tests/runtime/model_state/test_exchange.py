@@ -16,9 +16,9 @@ from situate.errors import SituateError  # noqa: E402
 from situate.runtime.model_state.bindings import state_values  # noqa: E402
 from situate.runtime.model_state.common import Common, shared_places  # noqa: E402
 from situate.runtime.model_state.exchange import Exchange  # noqa: E402
-from situate.runtime.processes.team import Processes  # noqa: E402
+from situate.runtime.processes.step_devices import DeviceWorkers  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
-from situate.runtime.step import StartTeam  # noqa: E402
+from situate.runtime.step import StartDevices  # noqa: E402
 from tests.runtime.models import MODELS, entropy  # noqa: E402
 from tests.runtime.steps import (  # noqa: E402
     assert_same,
@@ -102,10 +102,10 @@ def filled(model: Any, x: Tensor, y: Tensor) -> Tensor:
 
 @pytest.mark.parametrize(
     ("loss", "devices", "start"),
-    [(written, 1, None), (rectified, 1, None), (filled, 1, None), (written, 2, Processes)],
+    [(written, 1, None), (rectified, 1, None), (filled, 1, None), (written, 2, DeviceWorkers)],
 )
 def test_what_a_step_writes_over_its_inputs_is_written(
-    loss: Any, devices: int, start: StartTeam | None
+    loss: Any, devices: int, start: StartDevices | None
 ) -> None:
     model, (x, y), _ = MODELS["wide"]()
     copied, others = copy.deepcopy(model), (x.clone(), y.clone())

@@ -14,8 +14,8 @@ from situate.runtime.device import Ran  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.model_state.mirror import Mirror  # noqa: E402
 from situate.runtime.model_state.optimizers import default  # noqa: E402
-from situate.runtime.processes.team import StepFailed  # noqa: E402
-from situate.runtime.processes.worker import Run, Store  # noqa: E402
+from situate.runtime.processes.failures import StepFailed  # noqa: E402
+from situate.runtime.processes.messages import Run, Store  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
 from tests.runtime.entries import contents, entry, same  # noqa: E402
 from tests.runtime.pairs import Pair  # noqa: E402
@@ -123,7 +123,7 @@ def test_what_is_brought_back_can_be_undone() -> None:
 
 
 class Stub:
-    """A team that runs nothing, and whose devices bring their state back as they are told."""
+    """Devices that run nothing, and bring their state back as they are told."""
 
     def __init__(self, store: Callable[[], None]) -> None:
         self._store = store
@@ -140,14 +140,14 @@ class Stub:
 
 
 def ahead(pair: Pair, store: Callable[[], None]) -> tuple[PlacedStep, Stub]:
-    """Its step on such a team, after one step."""
-    device, team = RealDevice("apart", "cpu", 1, mirrored=True), Stub(store)
+    """Its step on such devices, after one step."""
+    device, devices = RealDevice("apart", "cpu", 1, mirrored=True), Stub(store)
     placed = cut(pair.program, 1)
     step = PlacedStep(
-        placed, pair.model, pair.optimizer, [device], keep=False, start=lambda *_: team
+        placed, pair.model, pair.optimizer, [device], keep=False, start=lambda *_: devices
     )
     step(*pair.inputs)
-    return step, team
+    return step, devices
 
 
 def lost() -> None:
@@ -155,22 +155,22 @@ def lost() -> None:
 
 
 def test_state_that_is_lost_is_an_error_also_where_a_step_is_closed(pair: Pair) -> None:
-    step, team = ahead(pair, lost)
+    step, devices = ahead(pair, lost)
     with pytest.raises(StepFailed, match="lost"):
         step.close()
-    assert team.closed == 1
-    assert step._team is None
+    assert devices.closed == 1
+    assert step._devices is None
 
 
 def test_state_that_is_lost_hides_no_error_of_the_callers(pair: Pair) -> None:
-    step, team = ahead(pair, lost)
+    step, devices = ahead(pair, lost)
     with pytest.raises(KeyError), step:
         raise KeyError
-    assert team.closed == 1
+    assert devices.closed == 1
 
 
 def test_ctrl_c_waits_until_state_is_brought_back(pair: Pair) -> None:
-    """A team that is interrupted runs no more, and would seem to."""
+    """Devices that are interrupted run no more, and would seem to."""
     stored: list[bool] = []
 
     def interrupted() -> None:

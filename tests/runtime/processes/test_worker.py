@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import pickle
 import weakref
+from multiprocessing import reduction
+from multiprocessing.connection import Connection
 from typing import Any
 
 import pytest
@@ -14,9 +16,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
+from situate.runtime.model_state.memory import anonymous_file  # noqa: E402
 from situate.runtime.processes.channels import Aborted  # noqa: E402
-from situate.runtime.processes.team import Here  # noqa: E402
-from situate.runtime.processes.worker import Failed, Hello, Run, Work  # noqa: E402
+from situate.runtime.processes.messages import Failed, Hello, Run  # noqa: E402
+from situate.runtime.processes.step_devices import LocalDevice  # noqa: E402
+from situate.runtime.processes.worker import Work  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
 from tests.runtime.steps import program, step_of  # noqa: E402
@@ -32,8 +36,8 @@ def step() -> PlacedStep:
 
 @pytest.fixture
 def work(step: PlacedStep) -> Work:
-    assert isinstance(step._team, Here)
-    return step._team._work
+    assert isinstance(step._devices, LocalDevice)
+    return step._devices._work
 
 
 @pytest.mark.parametrize(
@@ -66,7 +70,7 @@ def test_a_failure_has_a_reason(
 def test_a_failure_in_this_process_is_the_callers_error_and_undone(
     step: PlacedStep, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from situate.runtime.processes.team import OutOfMemory
+    from situate.runtime.processes.failures import OutOfMemory
 
     before = {name: value.clone() for name, value in step.model.state_dict().items()}
 
@@ -107,11 +111,11 @@ def test_what_a_worker_is_told_is_plain_data(step: PlacedStep) -> None:
 def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPatch) -> None:
     from situate.runtime.processes import worker
 
-    monkeypatch.setattr(worker, "keep_freed_memory", lambda: None)
-    monkeypatch.setattr(worker.signal, "signal", lambda *given: None)
+    monkeypatch.setattr(worker, "set_up", lambda: None)
     ours, theirs = multiprocessing.Pipe()
     monkeypatch.setattr("situate.runtime.model_state.memory.mapped", lambda block: None)
     monkeypatch.setattr(worker, "Work", Echo)
+    send_block(ours)
     ours.send(Hello(None, None, "cpu", torch.get_num_threads(), []))  # type: ignore[arg-type]
     for order in (1, 2):
         ours.send(order)
@@ -126,7 +130,7 @@ def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPat
                 ours.close()
 
     monkeypatch.setattr(worker, "Connection", Hangs)
-    worker.main(os.dup(theirs.fileno()), 0)
+    worker.main(os.dup(theirs.fileno()))
     assert answers == ["ready", ("ran", 1), ("ran", 2)]
 
 
@@ -136,15 +140,22 @@ def test_a_worker_whose_parent_is_gone_before_it_is_ready_ends(
 ) -> None:
     from situate.runtime.processes import worker
 
-    monkeypatch.setattr(worker, "keep_freed_memory", lambda: None)
-    monkeypatch.setattr(worker.signal, "signal", lambda *given: None)
+    monkeypatch.setattr(worker, "set_up", lambda: None)
     monkeypatch.setattr("situate.runtime.model_state.memory.mapped", lambda block: None)
     monkeypatch.setattr(worker, "Work", Echo)
     ours, theirs = multiprocessing.Pipe()
     if told:
+        send_block(ours)
         ours.send(Hello(None, None, "cpu", torch.get_num_threads(), []))  # type: ignore[arg-type]
     ours.close()
-    worker.main(os.dup(theirs.fileno()), 0)
+    worker.main(os.dup(theirs.fileno()))
+
+
+def send_block(connection: Connection) -> None:
+    """Send the descriptor of a common memory, which nobody looks into here."""
+    block = anonymous_file(64)
+    reduction.send_handle(connection, block, os.getpid())
+    os.close(block)
 
 
 class Echo:
@@ -162,8 +173,8 @@ def test_a_step_that_is_closed_holds_no_memory(step: PlacedStep) -> None:
     gc.collect()
     gc.disable()
     try:
-        assert isinstance(step._team, Here)
-        held = weakref.ref(step._team._work._device)
+        assert isinstance(step._devices, LocalDevice)
+        held = weakref.ref(step._devices._work._device)
         step.close()
         assert held() is None
     finally:

@@ -1,21 +1,20 @@
-"""The process of one device: it maps the common memory, and runs its share when it is told to."""
+"""The worker process of one device: it maps the memory that all devices share, and runs its share
+of a placed step when it is told to."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
+from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
-from situate.runtime.device import Share
-from situate.runtime.model_state.common import Places
-from situate.runtime.model_state.optimizers import Hyperparameters
 from situate.runtime.processes.allocated import with_memory
 from situate.runtime.processes.allocator import keep_freed_memory
-from situate.runtime.settings import Settings, adopt
+from situate.runtime.processes.messages import END, Failed, Hello, Run, Store, failed_with
 
 if TYPE_CHECKING:
     import torch
@@ -24,109 +23,54 @@ if TYPE_CHECKING:
     from situate.runtime.model_state.mirror import Mirror
     from situate.runtime.model_state.state import Entry
 
-SPIN = 1e-3
-"""Seconds to wait awake where no other device wants the core; waking up takes some 50e-6."""
 
-
-@dataclass(frozen=True)
-class Hello:
-    """What a worker is told first.
-
-    Attributes:
-        places: of what the devices share.
-        device: PyTorch's name of it.
-        threads: that its kernels may use.
-        hyperparameters: of the updates, by group.
-        mirrored: it works on copies of the state in memory of its own.
-        spin: seconds it waits awake for a tensor before it sleeps.
-        modules: that define operators of its share.
-        settings: of PyTorch, where the step is called.
-    """
-
-    places: Places
-    share: Share
-    device: str
-    threads: int
-    hyperparameters: list[Hyperparameters]
-    mirrored: bool = False
-    spin: float = SPIN
-    modules: tuple[str, ...] = ()
-    settings: Settings = field(default_factory=dict)
-
-    def set_process(self) -> None:
-        """Set PyTorch in this process as it is told here."""
-        import torch
-
-        torch.set_num_threads(self.threads)
-        adopt(self.settings)
-
-
-@dataclass(frozen=True)
-class Run:
-    """One step.
-
-    Attributes:
-        timed: say when each op began and ended.
-        hyperparameters: of the updates, by group; None where they are as before.
-        memory: say what was allocated.
-        changed: what of the state was changed from outside, see `Bindings.changed`.
-        keep: the step is undone if it fails, so devices that have memory of their own take over all
-            of the state when it begins, and bring it back when it ends.
-        inputs, results: tensors to read and to write in this process, rather than those in the
-            common memory.
-    """
-
-    step: int
-    timed: bool
-    hyperparameters: list[Hyperparameters] | None
-    memory: bool = False
-    changed: tuple[tuple[int, int], ...] = ()
-    keep: bool = True
-    inputs: Sequence[torch.Tensor] | None = None
-    results: Sequence[torch.Tensor] | None = None
-
-
-@dataclass(frozen=True)
-class Store:
-    """Bring back the state of devices that have memory of their own, after that step, with what
-    was changed from outside since. Where it fails, some of the state is old."""
-
-    step: int
-    changed: tuple[tuple[int, int], ...] = ()
-    keep = False
-
-
-@dataclass(frozen=True)
-class Failed:
-    """Why a device did not end a step: `out_of_memory`, `aborted` or `error`, and the error."""
-
-    reason: str
-    text: str
-
-
-def main(connection: int, block: int) -> None:
-    """Serve the process at the other end until it hangs up.
+def main(connection: int) -> None:
+    """Load PyTorch, and serve the process at the other end until it hangs up.
 
     Args:
         connection: descriptor of a socket.
-        block: descriptor of the common memory.
     """
-    keep_freed_memory()
+    set_up()
+    with Connection(connection) as parent, contextlib.suppress(EOFError, OSError, RuntimeError):
+        serve(parent)
+
+
+def set_up() -> None:
+    """Prepare this process, and load PyTorch while its parent still captures the model. Ctrl-C is
+    for the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_freed_memory()
+    import torch  # noqa: F401 - so that it is there when work comes
+
+
+def serve(parent: Connection) -> None:
+    """Run one placed step, as often as its parent says, until it says `END`.
+
+    Raises:
+        EOFError, OSError: the parent hung up.
+    """
+    work = _work(parent)
+    if isinstance(work, Failed):
+        parent.send(work)
+        return
+    parent.send("ready")
+    while (order := parent.recv()) is not END:
+        parent.send(work.run(order))
+
+
+def _work(parent: Connection) -> Work | Failed:
+    """The share of this device, in the memory whose descriptor comes first."""
     from situate.runtime.model_state.memory import mapped
 
-    parent = Connection(connection)
-    with contextlib.suppress(EOFError, OSError):
+    block = reduction.recv_handle(parent)
+    try:
         hello: Hello = parent.recv()
-        try:
-            hello.set_process()
-            work = Work(hello, mapped(block))
-        except Exception as error:
-            parent.send(failed(error))
-            return
-        parent.send("ready")
-        while True:
-            parent.send(work.run(parent.recv()))
+        hello.set_process()
+        return Work(hello, mapped(block))
+    except Exception as error:
+        return failed_with(error)
+    finally:
+        os.close(block)
 
 
 class Work:
@@ -208,7 +152,7 @@ class Work:
         except Aborted:
             return Failed("aborted", "")
         except Exception as error:
-            return failed(error)
+            return failed_with(error)
 
 
 def _mirror(hello: Hello, host: list[Entry], device: torch.device) -> Mirror:
@@ -216,13 +160,3 @@ def _mirror(hello: Hello, host: list[Entry], device: torch.device) -> Mirror:
 
     changed = [*hello.share.updates, *hello.share.copied]
     return Mirror(host, hello.share.here, changed, device)
-
-
-def failed(error: Exception) -> Failed:
-    """What an error is to the process that hears of it."""
-    import torch
-
-    if isinstance(error, torch.OutOfMemoryError):
-        return Failed("out_of_memory", str(error))
-    memory = isinstance(error, MemoryError) or "can't allocate memory" in str(error)
-    return Failed("out_of_memory" if memory else "error", f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""The processes of all devices, as long as they are alive and in time."""
+"""The workers of all devices, as long as they are alive and in time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from situate.evaluators import hardware_process, hardware_team
-from situate.evaluators.hardware_team import DeviceProcesses, TimedOut, memory_kills
-from situate.runtime.processes.team import OutOfMemory
-from situate.runtime.processes.worker import Run
+from situate.evaluators.hardware import workers
+from situate.evaluators.hardware.workers import HardwareWorkers, TimedOut, memory_kills
+from situate.runtime.processes.failures import OutOfMemory
+from situate.runtime.processes.messages import Run
 from tests.processes import gone, interrupt_starts
 
 
@@ -23,14 +23,14 @@ def started(monkeypatch):
     block = os.memfd_create("block")
 
     def start(text, limit=60):
-        every.append(made := DeviceProcesses(limit))
         heard = (
             "import os, sys, time; from multiprocessing import reduction; "
             "from multiprocessing.connection import Connection; "
             "parent = Connection(int(sys.argv[1])); os.close(reduction.recv_handle(parent)); "
             "parent.recv(); "
         )
-        monkeypatch.setattr(hardware_process, "START_DEVICE", heard + text)
+        monkeypatch.setattr(workers, "MEASURING_WORKER", heard + text)
+        every.append(made := HardwareWorkers(limit))
         hello = SimpleNamespace(threads=1)
         return made, made.start(["cpu:0", "cpu:1"], [hello, hello], block, None)
 
@@ -41,24 +41,24 @@ def started(monkeypatch):
 
 
 def test_who_is_not_ready_in_time_is_ended(started, monkeypatch):
-    monkeypatch.setattr(hardware_team, "START", 0.3)
+    monkeypatch.setattr(workers, "START_LIMIT", 0.3)
     with pytest.raises(TimedOut, match=r"its devices were not ready within 0.3 s"):
         started("time.sleep(600)")
 
 
 def test_who_does_not_run_in_time_is_ended(started):
-    _, team = started("parent.send('ready'); parent.recv(); time.sleep(600)", limit=2)
+    _, assigned = started("parent.send('ready'); parent.recv(); time.sleep(600)", limit=2)
     with pytest.raises(TimedOut, match=r"not measured within 2 s"):
-        team.run(Run(1, False, None))
+        assigned.run(Run(1, False, None))
 
 
 def test_answers_come_in_the_order_of_the_devices(started):
     name = "os.environ['SITUATE_DEVICE']"
     wait = f"time.sleep(0.1 * ({name} == 'cpu:0'))"
-    made, team = started(
+    made, assigned = started(
         f"parent.send(0); parent.recv(); {wait}; parent.send({name}); parent.recv()"
     )
-    assert team.run(Run(1, False, None)) == ["cpu:0", "cpu:1"]
+    assert assigned.run(Run(1, False, None)) == ["cpu:0", "cpu:1"]
     made.finish()
 
 
@@ -70,7 +70,7 @@ def test_too_late_is_too_late_even_where_everything_was_answered(started):
 
 
 def test_too_late_is_too_late_even_where_the_timer_is_late_itself(started, monkeypatch):
-    monkeypatch.setattr(DeviceProcesses, "_expire", lambda self: None)
+    monkeypatch.setattr(HardwareWorkers, "_expire", lambda self: None)
     made, _ = started("parent.send('ready'); time.sleep(600)", limit=0.1)
     made._timer.join()
     with pytest.raises(TimedOut, match=r"not measured within 0.1 s"):
@@ -78,7 +78,7 @@ def test_too_late_is_too_late_even_where_the_timer_is_late_itself(started, monke
 
 
 def test_where_no_clock_runs_nothing_is_too_late(started):
-    DeviceProcesses(60).finish()
+    HardwareWorkers(60).finish()
     made, _ = started("parent.send('ready'); time.sleep(600)", limit=0.5)
     made.finish()
     time.sleep(0.6)
@@ -95,26 +95,26 @@ def test_devices_that_nobody_waited_for_in_time_start_anew(started):
 
 def test_a_kill_that_linux_counts_is_for_want_of_memory(started, monkeypatch, tmp_path):
     counts = tmp_path / "vmstat"
-    monkeypatch.setattr(hardware_team, "VMSTAT", counts)
+    monkeypatch.setattr(workers, "VMSTAT", counts)
     counts.write_text("nr_free_pages 5\noom_kill 3\n")
     assert memory_kills() == 3
-    _, team = started("parent.send('ready'); parent.recv(); os.kill(os.getpid(), 9)")
+    _, assigned = started("parent.send('ready'); parent.recv(); os.kill(os.getpid(), 9)")
     counts.write_text("nr_free_pages 5\noom_kill 4\n")
     with pytest.raises(OutOfMemory, match="its process ended by SIGKILL"):
-        team.run(Run(1, False, None))
+        assigned.run(Run(1, False, None))
 
 
 def test_where_nothing_is_counted_there_are_none(monkeypatch, tmp_path):
-    monkeypatch.setattr(hardware_team, "VMSTAT", tmp_path / "absent")
+    monkeypatch.setattr(workers, "VMSTAT", tmp_path / "absent")
     assert memory_kills() == 0
     (tmp_path / "absent").write_text("not a table\n")
     assert memory_kills() == 0
 
 
 def test_nothing_is_left_of_those_that_start_when_ctrl_c_comes(monkeypatch):
-    monkeypatch.setattr(hardware_process, "START_DEVICE", "import time; time.sleep(600)")
+    monkeypatch.setattr(workers, "MEASURING_WORKER", "import time; time.sleep(600)")
     numbers = interrupt_starts(monkeypatch, times=2)
-    made = DeviceProcesses(60)
+    made = HardwareWorkers(60)
     with pytest.raises(KeyboardInterrupt):
         made.start(["cpu:0"], [SimpleNamespace(threads=1)], 0, None)
     with pytest.raises(KeyboardInterrupt):
@@ -124,13 +124,13 @@ def test_nothing_is_left_of_those_that_start_when_ctrl_c_comes(monkeypatch):
 
 
 def test_a_timer_that_ctrl_c_kept_from_starting_does_not_keep_processes(monkeypatch):
-    class Interrupted(hardware_team.Timer):
+    class Interrupted(workers.Timer):
         def start(self):
             signal.raise_signal(signal.SIGINT)
             super().start()
 
-    monkeypatch.setattr(hardware_team, "Timer", Interrupted)
-    made = DeviceProcesses(60)
+    monkeypatch.setattr(workers, "Timer", Interrupted)
+    made = HardwareWorkers(60)
     with pytest.raises(KeyboardInterrupt):
         made.start([], [], 0, None)
     made.close()

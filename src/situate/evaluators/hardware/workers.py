@@ -1,23 +1,30 @@
-"""The devices on which placements are measured: a process each, kept as long as nothing fails."""
+"""The workers on which placements are measured, kept as long as nothing fails."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from math import inf
-from multiprocessing.connection import wait
 from pathlib import Path
 from threading import Timer
 from time import perf_counter
 from typing import Any
 
 from situate import _core
-from situate.evaluators.hardware_device import END
-from situate.evaluators.hardware_process import KILLED, DeviceProcess, Ended
 from situate.runtime.device import Ran
-from situate.runtime.processes.launch import Started
+from situate.runtime.processes.failures import OutOfMemory, StepFailed, WorkerEnded
+from situate.runtime.processes.messages import END, Hello, Run, Store
 from situate.runtime.processes.signals import Waiting
-from situate.runtime.processes.team import START, OutOfMemory, StepFailed
-from situate.runtime.processes.worker import Hello, Run, Store
+from situate.runtime.processes.worker_pool import START_LIMIT, Worker, WorkerPool
+
+MEASURING_WORKER = (
+    "import sys; from situate.evaluators.hardware.worker import main; "
+    "main(int(sys.argv[1]), *sys.argv[2:])"
+)
+"""The program of a worker that runs one placement after the other."""
+
+KILLED = -signal.SIGKILL
+"""Exit status of a process that was killed, also by Linux for want of memory."""
 
 VMSTAT = Path("/proc/vmstat")
 """Where Linux counts the processes that it ended for want of memory."""
@@ -29,18 +36,17 @@ class TimedOut(StepFailed):
     outcome = "timeout"
 
 
-class DeviceProcesses:
-    """The processes of all devices that were used so far.
+class HardwareWorkers:
+    """The workers of all devices that were used so far.
 
     Args:
         limit: seconds from when the devices are ready for a placement to when it is measured.
-        modules: that each process imports.
+        modules: that each worker imports.
     """
 
     def __init__(self, limit: float, modules: Sequence[str] = ()) -> None:
         self._limit, self._modules = limit, modules
-        self._started = Started()
-        self._all: dict[str, DeviceProcess] = {}
+        self._pool = WorkerPool(MEASURING_WORKER, quiet=True)
         self._timer: Timer | None = None
         self._expired, self._reproach = False, ""
         self._deadline = inf
@@ -48,8 +54,8 @@ class DeviceProcesses:
 
     def start(
         self, names: Sequence[str], hellos: Sequence[Hello], block: int, flags: _core.Flags
-    ) -> Assigned:
-        """Let devices run a placement; a process that is not there is started.
+    ) -> AssignedWorkers:
+        """Let devices run a placement; a worker that is not there is started.
 
         Raises:
             StepFailed: one does not get ready.
@@ -57,36 +63,30 @@ class DeviceProcesses:
         if self._expired:  # which nobody may have waited for
             self.close()
         self._kills = memory_kills()
-        self._allow(START, "its devices were not ready")
-        members = [
-            self._process(name, hello.threads) for name, hello in zip(names, hellos, strict=True)
+        self._allow(START_LIMIT, "its devices were not ready")
+        workers = [
+            self._worker(name, hello.threads) for name, hello in zip(names, hellos, strict=True)
         ]
-        for member, hello in zip(members, hellos, strict=True):
-            member.assign(hello, block)
-        self.gather(members)
+        self._pool.assign(workers, hellos, block)
+        self.answers(workers)
         self._allow(self._limit, "not measured")
-        return Assigned(self, members)
+        return AssignedWorkers(self, workers)
 
-    def gather(self, members: Sequence[DeviceProcess]) -> list[Any]:
+    def answers(self, workers: Sequence[Worker]) -> list[Any]:
         """One answer of each; where one fails, all are ended.
 
         Raises:
             StepFailed: a device failed, for want of memory, or the time was up.
         """
-        of = {member.connection: member for member in members}
-        found: dict[object, Any] = {}
         try:
-            while missing := [c for c in of if c not in found]:
-                ready = wait(missing)
-                found |= {c: of[c].answer() for c in missing if c in ready}
+            return self._pool.answers(workers)
         except StepFailed as failure:
             reason = self._reason(failure)
             self.close()
             raise reason from None
-        return [found[member.connection] for member in members]
 
     def finish(self) -> None:
-        """A placement is measured: stop the clock.
+        """Stop the clock: a placement is measured.
 
         Raises:
             TimedOut: too late.
@@ -98,21 +98,19 @@ class DeviceProcesses:
             raise TimedOut(self._reproach)
 
     def close(self) -> None:
-        """End all processes."""
+        """End all workers."""
         with Waiting():
             self._stop()
-            self._started.end()
-            for process in self._all.values():
-                process.connection.close()
-            self._all = {}
+            self._pool.end()
 
-    def _process(self, name: str, threads: int) -> DeviceProcess:
-        if name not in self._all:
-            self._all[name] = DeviceProcess(name, threads, self._modules, self._started)
-        return self._all[name]
+    def _worker(self, name: str, threads: int) -> Worker:
+        for worker in self._pool.workers:
+            if worker.name == name:
+                return worker
+        return self._pool.start(name, threads, self._modules)
 
     def _allow(self, seconds: float, reproach: str) -> None:
-        """Kill all processes so many seconds from now, which unblocks whoever waits for them."""
+        """Kill all workers so many seconds from now, which unblocks whoever waits for them."""
         with Waiting():  # a timer that was made and not started cannot be joined
             self._stop()
             self._expired, self._reproach = False, f"{reproach} within {seconds:g} s"
@@ -123,8 +121,7 @@ class DeviceProcesses:
 
     def _expire(self) -> None:
         self._expired = True
-        for process in list(self._all.values()):
-            process.kill()
+        self._pool.kill()
 
     def _stop(self) -> None:
         if self._timer is not None:
@@ -133,36 +130,36 @@ class DeviceProcesses:
         self._deadline = inf
 
     def _reason(self, failure: StepFailed) -> StepFailed:
-        """What lies behind a failure."""
+        """The error that tells what lies behind a failure."""
         if self._expired:
             return TimedOut(self._reproach)
-        killed = isinstance(failure, Ended) and failure.status == KILLED
+        killed = isinstance(failure, WorkerEnded) and failure.status == KILLED
         return OutOfMemory(str(failure)) if killed and memory_kills() > self._kills else failure
 
 
-class Assigned:
-    """The devices of one placement, as a team."""
+class AssignedWorkers:
+    """The devices of one placement, which are a step's, see `StepDevices`."""
 
-    def __init__(self, processes: DeviceProcesses, members: Sequence[DeviceProcess]) -> None:
-        self._processes, self._members = processes, members
+    def __init__(self, all_workers: HardwareWorkers, workers: Sequence[Worker]) -> None:
+        self._all, self._workers = all_workers, workers
 
     def run(self, order: Run) -> list[Ran]:
-        """See `situate.runtime.processes.team.Team`."""
+        """See `StepDevices`."""
         return self._told(order)
 
     def store(self, order: Store) -> None:
-        """See `situate.runtime.processes.team.Team`."""
+        """See `StepDevices`."""
         self._told(order)
 
     def close(self) -> None:
         """Let them wait for the next placement."""
-        for member in self._members:
-            member.say(END)
+        for worker in self._workers:
+            worker.send(END)
 
     def _told(self, order: Run | Store) -> list[Any]:
-        for member in self._members:
-            member.say(order)
-        return self._processes.gather(self._members)
+        for worker in self._workers:
+            worker.send(order)
+        return self._all.answers(self._workers)
 
 
 def memory_kills() -> int:

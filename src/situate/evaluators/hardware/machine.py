@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from situate import zoo
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.evaluators.hardware_team import DeviceProcesses
+from situate.evaluators.hardware.repetition import ERROR, LEAST, MOST, enough, standard_error
+from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
-from situate.evaluators.repetition import ERROR, LEAST, MOST, enough, standard_error
 from situate.host.machine import cpu_name
 from situate.runtime.hardware import check_here, real_devices
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.model_state import optimizers
-from situate.runtime.processes.team import StepFailed
+from situate.runtime.processes.failures import StepFailed
 from situate.runtime.programs.placed import place
 from situate.runtime.step import PlacedStep
 from situate.schedule.schedule import Schedule
@@ -85,7 +85,7 @@ class RealMachine:
         check_here(self._devices, problem.cluster)
         cpus = all(device.torch == "cpu" for device in self._devices)
         self._fresh = not cpus if fresh is None else fresh
-        self._processes = DeviceProcesses(limit, _modules(problem.graph.name))
+        self._workers = HardwareWorkers(limit, _modules(problem.graph.name))
         self._order = np.array(problem.graph.order, np.int32)
         self._state = [(tensor, tensor.detach().clone()) for tensor in _tensors(subject.model)]
         self.log: list[Measurement] = []
@@ -127,20 +127,20 @@ class RealMachine:
             outcome = next(known for known in OUTCOMES if known == failure.outcome)
             measured = Measurement(np.inf, outcome, failure=str(failure))
         except BaseException:
-            self._processes.close()
+            self._workers.close()
             raise
         else:
             measured = Measurement(
                 statistics.median(seconds), "ok", standard_error(seconds), len(seconds)
             )
         if self._fresh or measured.outcome != "ok":
-            self._processes.close()
+            self._workers.close()
         self.log.append(measured)
         return measured
 
     def close(self) -> None:
         """End the processes; the next placement starts others."""
-        self._processes.close()
+        self._workers.close()
 
     def __enter__(self) -> RealMachine:
         return self
@@ -160,7 +160,7 @@ class RealMachine:
             seconds: list[float] = []
             while not enough(seconds, until - time.perf_counter()):
                 seconds.append(self._seconds(step, len(seconds) + 2))
-        self._processes.finish()
+        self._workers.finish()
         return seconds
 
     def _placed(self, schedule: Schedule) -> PlacedStep:
@@ -170,7 +170,7 @@ class RealMachine:
         order = order_of(self.problem, schedule).tolist()
         placed = place(program, schedule.placement, order, self.problem.d)
         return PlacedStep(
-            placed, model, self._optimizer(), self._devices, start=self._processes.start
+            placed, model, self._optimizer(), self._devices, start=self._workers.start
         )
 
     def _optimizer(self) -> torch.optim.Optimizer | None:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from situate.evaluators.repetition import ERROR, LEAST, MOST, enough, standard_error
+from situate.evaluators.hardware.repetition import ERROR, LEAST, MOST, enough, standard_error
 
 NOISY = [1.0, 2.0]
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,16 +18,16 @@ torch = pytest.importorskip("torch")
 from situate.data.cluster import Cluster, Device  # noqa: E402
 from situate.data.problem import RULES, Problem  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
-from situate.evaluators import hardware_team  # noqa: E402
-from situate.evaluators.hardware import RealMachine  # noqa: E402
-from situate.evaluators.hardware_process import DeviceProcess  # noqa: E402
+from situate.evaluators.hardware import workers  # noqa: E402
+from situate.evaluators.hardware.machine import RealMachine  # noqa: E402
 from situate.evaluators.measurements import OUTCOMES  # noqa: E402
+from situate.runtime.processes.worker_pool import Worker, WorkerPool  # noqa: E402
 from situate.runtime.subject import Subject, find_subject  # noqa: E402
 from situate.study import Study  # noqa: E402
 from tests.evaluators.hardware_search import CPUS, MODEL, SAMPLES, machine, search  # noqa: E402
 from tests.processes import left_of  # noqa: E402
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HARM = "tests.evaluators.misbehaving:build"
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -47,7 +48,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SITUATE_TEST_CHILDREN", str(folder / "children"))
         patch.setenv("SITUATE_TEST_COUNTS", str(folder / "counts"))
-        patch.setattr(hardware_team, "VMSTAT", folder / "counts")
+        patch.setattr(workers, "VMSTAT", folder / "counts")
         (folder / "counts").write_text("oom_kill 0\n")
         yield folder
 
@@ -111,12 +112,12 @@ def test_processes_serve_until_they_are_not_wanted(
 ) -> None:
     started: list[str] = []
 
-    class Counted(DeviceProcess):
-        def __init__(self, name: str, *rest: object) -> None:
+    class Counted(WorkerPool):
+        def start(self, name: str, *rest: Any) -> Worker:
             started.append(name)
-            super().__init__(name, *rest)  # type: ignore[arg-type]
+            return super().start(name, *rest)
 
-    monkeypatch.setattr(hardware_team, "DeviceProcess", Counted)
+    monkeypatch.setattr(workers, "WorkerPool", Counted)
     both = np.zeros((2, len(gentle.program.graph.ops)), np.int32)
     with machine(gentle) as kept:
         kept.measure(both, 0)

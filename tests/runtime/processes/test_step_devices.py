@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -21,15 +20,17 @@ torch = pytest.importorskip("torch")
 from situate import _core  # noqa: E402
 from situate.evaluators.measurements import OUTCOMES  # noqa: E402
 from situate.runtime.model_state.memory import anonymous_file  # noqa: E402
-from situate.runtime.processes import team  # noqa: E402
-from situate.runtime.processes.team import OutOfMemory, Processes, StepFailed, failure  # noqa: E402
-from situate.runtime.processes.worker import Failed, Hello  # noqa: E402
+from situate.runtime.processes import step_devices  # noqa: E402
+from situate.runtime.processes.failures import OutOfMemory, StepFailed  # noqa: E402
+from situate.runtime.processes.messages import Failed, Hello  # noqa: E402
+from situate.runtime.processes.step_devices import DeviceWorkers, step_failure  # noqa: E402
+from situate.runtime.processes.worker_pool import WorkerPool  # noqa: E402
 from tests.processes import gone, interrupt_starts, left_of, runs  # noqa: E402
 from tests.runtime import misbehaving  # noqa: E402
 from tests.runtime.misbehaving import built, optimizer_of, workers  # noqa: E402
 from tests.runtime.steps import assert_same, kept, state, train  # noqa: E402
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -79,7 +80,7 @@ def training(file: Path) -> Iterator[Training]:
 @pytest.mark.parametrize(
     ("how", "kind", "message"),
     [
-        ("kill", StepFailed, r"its worker ended in step {} \(SIGKILL\); "),
+        ("kill", StepFailed, r"its process ended by SIGKILL in step {}; "),
         ("allocate", OutOfMemory, r"out of memory in step {} \(RuntimeError: .*allocate memory"),
         ("run_out", OutOfMemory, r"out of memory in step {} \(CUDA out of memory\); "),
         ("fail", StepFailed, r"step {} failed: ValueError: no such thing; "),
@@ -107,7 +108,7 @@ def test_a_step_that_fails_is_undone_and_can_be_repeated(
 def test_a_worker_that_is_killed_between_steps_is_noticed(training: Training) -> None:
     training.both(steps=1)
     os.kill(workers(training.step)[0], signal.SIGKILL)
-    with pytest.raises(StepFailed, match=r"'cpu:0': its worker ended in step .* \(SIGKILL\)"):
+    with pytest.raises(StepFailed, match=r"'cpu:0': its process ended by SIGKILL in step "):
         training.step(*training.inputs)
     training.assert_same()
     training.both(steps=1)
@@ -153,15 +154,17 @@ def test_workers_end_with_a_parent_that_is_killed(
 def test_a_worker_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     training = Training()
     monkeypatch.setattr("situate.runtime.step.defining_modules", lambda kernels: ())
-    with pytest.raises(StepFailed, match=r"'cpu:[01]': its worker did not start: .*situate_tests"):
+    with pytest.raises(
+        StepFailed, match=r"'cpu:[01]': its process did not get ready: .*situate_tests"
+    ):
         training.step(*training.inputs)
-    assert training.step._team is None
+    assert training.step._devices is None
 
 
 def test_a_worker_that_cannot_start_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     training = Training()
-    monkeypatch.setattr(team, "START_WORKER", "raise SystemExit(7)")
-    with pytest.raises(StepFailed, match=r"ended before it was ready \(exit status 7\)") as error:
+    monkeypatch.setattr(step_devices, "START_WORKER", "raise SystemExit(7)")
+    with pytest.raises(StepFailed, match=r"ended with exit status 7 before it was ready") as error:
         training.step(*training.inputs)
     assert "\n" not in str(error.value)
 
@@ -170,23 +173,23 @@ def test_a_worker_that_ends_while_it_is_told_much_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """More than a socket takes at once."""
-    monkeypatch.setattr(team, "START_WORKER", "raise SystemExit(7)")
+    monkeypatch.setattr(step_devices, "START_WORKER", "raise SystemExit(7)")
     hello = Hello(None, "much" * 10**6, "cpu", 1, [])  # type: ignore[arg-type]
     flags, block = _core.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
-    with pytest.raises(StepFailed, match=r"ended before it was ready \(exit status 7\)"):
-        Processes(["cpu:0"], [hello], block, flags)
+    with pytest.raises(StepFailed, match=r"ended with exit status 7 before it was ready"):
+        DeviceWorkers(["cpu:0"], [hello], block, flags)
     os.close(block)
 
 
 def test_nothing_is_left_of_workers_that_start_when_ctrl_c_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(team, "START_WORKER", "import time; time.sleep(600)")
+    monkeypatch.setattr(step_devices, "START_WORKER", "import time; time.sleep(600)")
     numbers = interrupt_starts(monkeypatch, times=2)
     flags, block = _core.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
     hello = Hello(None, None, "cpu", 1, [])  # type: ignore[arg-type]
     with pytest.raises(KeyboardInterrupt):
-        Processes(["cpu:0", "cpu:1"], [hello] * 2, block, flags)
+        DeviceWorkers(["cpu:0", "cpu:1"], [hello] * 2, block, flags)
     os.close(block)
     assert len(numbers) == 1
     assert all(map(gone, numbers))
@@ -195,29 +198,24 @@ def test_nothing_is_left_of_workers_that_start_when_ctrl_c_comes(
 def test_all_workers_start_before_one_is_told_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     """What they are told may be more than a socket takes before they listen."""
     said: list[str] = []
-
-    def started(self: Processes, name: str, threads: int, block: int) -> Mock:
-        said.append("started")
-        return Mock()
-
-    monkeypatch.setattr(Processes, "_start", started)
-    monkeypatch.setattr(Processes, "_say", lambda *given: said.append("told"))
-    monkeypatch.setattr(Processes, "_answers", lambda *given, **named: [])
+    monkeypatch.setattr(WorkerPool, "start", lambda *given: said.append("started"))
+    monkeypatch.setattr(WorkerPool, "assign", lambda *given: said.append("told"))
+    monkeypatch.setattr(WorkerPool, "answers", lambda *given: [])
     hello = Hello(None, None, "cpu", 1, [])  # type: ignore[arg-type]
-    Processes(["cpu:0", "cpu:1"], [hello] * 2, 0, _core.make_flags(np.zeros(1, np.uint32)))
-    assert said == ["started", "started", "told", "told"]
+    DeviceWorkers(["cpu:0", "cpu:1"], [hello] * 2, 0, _core.make_flags(np.zeros(1, np.uint32)))
+    assert said == ["started", "started", "told"]
 
 
 def test_the_words_of_a_failure_are_one_line() -> None:
     for reason, text in (("error", ""), ("error", "\n\n"), ("out_of_memory", " a\nb")):
-        found = str(failure("gpu", Failed(reason, text), 5, undone=True))
+        found = str(step_failure("gpu", Failed(reason, text), 5, undone=True))
         assert "\n" not in found
         assert found.startswith("device 'gpu': ")
         assert "the model is as after step 4" in found
 
 
 def test_a_failure_that_is_not_undone_says_so() -> None:
-    found = str(failure("gpu", Failed("error", "no"), 5, undone=False))
+    found = str(step_failure("gpu", Failed("error", "no"), 5, undone=False))
     assert "the model may be updated in part, so load what was saved last" in found
 
 

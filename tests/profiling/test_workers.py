@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip("torch")
 
 from situate.errors import SituateError
-from situate.profiling import crew as crews
+from situate.profiling import workers as profiling_workers
 from situate.profiling.bench import Bench
-from situate.profiling.crew import Crew
 from situate.profiling.pairs import round_trips
+from situate.profiling.workers import ProfilingWorkers
 from situate.runtime.hardware import RealDevice
 from situate.runtime.subject import Subject
 from tests.processes import gone, interrupt_starts, left_of
@@ -25,26 +25,28 @@ DEVICES = [RealDevice("cpu:0", "cpu", 1), RealDevice("cpu:1", "cpu", 1)]
 
 
 @pytest.fixture(scope="module")
-def crew(subject: Subject) -> Iterator[Crew]:
-    with Crew(DEVICES) as crew:
+def workers(subject: Subject) -> Iterator[ProfilingWorkers]:
+    with ProfilingWorkers(DEVICES) as workers:
         bench = Bench(subject, DEVICES, round_trips(2))
-        crew.assign(bench.hellos, bench.block)
-        yield crew
+        workers.assign(bench.hellos, bench.block)
+        yield workers
 
 
-def test_only_those_that_are_told_run(crew: Crew) -> None:
-    assert crew.run([1], timed=True).keys() == {1}
-    assert crew.run([0, 1], timed=False).keys() == {0, 1}
+def test_only_those_that_are_told_run(workers: ProfilingWorkers) -> None:
+    assert workers.run([1], timed=True).keys() == {1}
+    assert workers.run([0, 1], timed=False).keys() == {0, 1}
 
 
-def test_the_timed_step_times_every_op_of_the_program(crew: Crew, subject: Subject) -> None:
-    ran = crew.run([0], timed=True)[0]
+def test_the_timed_step_times_every_op_of_the_program(
+    workers: ProfilingWorkers, subject: Subject
+) -> None:
+    ran = workers.run([0], timed=True)[0]
     assert ran.ended.keys() >= set(range(len(subject.program.graph.ops)))
     assert all(ran.began[op] <= ran.ended[op] for op in ran.ended)
 
 
-def test_the_plain_step_goes_to_and_fro(crew: Crew, subject: Subject) -> None:
-    ran = crew.run([0, 1], timed=False)
+def test_the_plain_step_goes_to_and_fro(workers: ProfilingWorkers, subject: Subject) -> None:
+    ran = workers.run([0, 1], timed=False)
     trips = range(len(subject.program.graph.ops), len(subject.program.graph.ops) + 5)
     assert all(ran[0].ended[op] > ran[0].began[op] for op in trips)
     assert not set(trips) & ran[1].ended.keys()
@@ -54,60 +56,63 @@ def test_the_plain_step_goes_to_and_fro(crew: Crew, subject: Subject) -> None:
 def test_one_core_is_left_to_who_starts_them(
     cores: int, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("situate.profiling.crew.usable_cpus", lambda: cores)
-    with Crew(DEVICES) as crew:
-        assert len(crew.pids) == at_once
-        crew.start_others()
-        assert len(crew.pids) == 2
+    monkeypatch.setattr("situate.profiling.workers.usable_cpus", lambda: cores)
+    with ProfilingWorkers(DEVICES) as workers:
+        assert len(workers.pids) == at_once
+        workers.start_others()
+        assert len(workers.pids) == 2
 
 
 def test_what_fails_on_a_device_names_it(subject: Subject) -> None:
     bench = Bench(subject, DEVICES[:1], [])
     (hello,) = bench.hellos
     wrong = replace(hello, share=replace(hello.share, text="def step():\n    1 / 0\n"))
-    with Crew(DEVICES[:1]) as crew:
-        crew.assign([wrong], bench.block)
-        with pytest.raises(SituateError, match="device 'cpu:0': error: ZeroDivisionError"):
-            crew.run([0], timed=False)
+    with ProfilingWorkers(DEVICES[:1]) as workers:
+        workers.assign([wrong], bench.block)
+        with pytest.raises(SituateError, match="device 'cpu:0': ZeroDivisionError"):
+            workers.run([0], timed=False)
 
 
 @pytest.mark.parametrize("waited", [True, False])
 def test_a_process_that_was_killed_before_a_step_is_named(subject: Subject, waited: bool) -> None:
     """Whether or not it is gone when it is told to run."""
     bench = Bench(subject, DEVICES[:1], [])
-    with Crew(DEVICES[:1]) as crew:
-        crew.assign(bench.hellos, bench.block)
-        os.kill(crew.pids[0], signal.SIGKILL)
+    with ProfilingWorkers(DEVICES[:1]) as workers:
+        workers.assign(bench.hellos, bench.block)
+        os.kill(workers.pids[0], signal.SIGKILL)
         if waited:
-            os.waitid(os.P_PID, crew.pids[0], os.WEXITED | os.WNOWAIT)
-        with pytest.raises(SituateError, match=r"device 'cpu:0': its process ended \(SIGKILL\)"):
-            crew.run([0], timed=False)
+            os.waitid(os.P_PID, workers.pids[0], os.WEXITED | os.WNOWAIT)
+        with pytest.raises(SituateError, match=r"device 'cpu:0': its process ended by SIGKILL"):
+            workers.run([0], timed=False)
 
 
 def test_a_process_that_is_killed_on_the_way_leaves_nobody_waiting(subject: Subject) -> None:
     """The first device waits for a tensor of the second, which cannot send it any more."""
     bench = Bench(subject, DEVICES, round_trips(2))
-    with Crew(DEVICES) as crew:
-        crew.assign(bench.hellos, bench.block)
-        os.kill(crew.pids[1], signal.SIGSTOP)
-        threading.Timer(0.5, os.kill, (crew.pids[1], signal.SIGKILL)).start()
-        with pytest.raises(SituateError, match=r"device 'cpu:1': its process ended \(SIGKILL\)"):
-            crew.run([0, 1], timed=False)
-        assert left_of(crew.pids) == []
+    with ProfilingWorkers(DEVICES) as workers:
+        workers.assign(bench.hellos, bench.block)
+        pids = workers.pids
+        os.kill(pids[1], signal.SIGSTOP)
+        threading.Timer(0.5, os.kill, (pids[1], signal.SIGKILL)).start()
+        with pytest.raises(SituateError, match=r"device 'cpu:1': its process ended by SIGKILL"):
+            workers.run([0, 1], timed=False)
+        assert left_of(pids) == []
 
 
 def test_a_device_that_cannot_have_its_share_says_why(subject: Subject) -> None:
     bench = Bench(subject, DEVICES, round_trips(2))
     hellos = [replace(hello, modules=("no_such_module",)) for hello in bench.hellos]
-    with Crew(DEVICES) as crew:
-        with pytest.raises(SituateError, match=r"'cpu:[01]': error: .*No module .*no_such_module"):
-            crew.assign(hellos, bench.block)
-        assert left_of(crew.pids) == []
+    with ProfilingWorkers(DEVICES) as workers:
+        workers.start_others()
+        pids = workers.pids
+        with pytest.raises(SituateError, match=r"'cpu:[01]': .*No module .*no_such_module"):
+            workers.assign(hellos, bench.block)
+        assert left_of(pids) == []
 
 
 def test_nothing_is_left_running() -> None:
-    with Crew(DEVICES) as crew:
-        pids = crew.pids
+    with ProfilingWorkers(DEVICES) as workers:
+        pids = workers.pids
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
@@ -116,9 +121,9 @@ def test_nothing_is_left_running() -> None:
 def test_nothing_is_left_of_those_that_start_when_ctrl_c_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(crews, "START", "import time; time.sleep(600)")
+    monkeypatch.setattr(profiling_workers, "START_WORKER", "import time; time.sleep(600)")
     numbers = interrupt_starts(monkeypatch, times=2)
     with pytest.raises(KeyboardInterrupt):
-        Crew(DEVICES)
+        ProfilingWorkers(DEVICES)
     assert len(numbers) == 1
     assert all(map(gone, numbers))

@@ -1,0 +1,101 @@
+"""The workers that measure: one a device, as in a placed step, but told alone what to run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from situate.errors import SituateError
+from situate.host.machine import usable_cpus
+from situate.runtime.device import Ran
+from situate.runtime.hardware import RealDevice
+from situate.runtime.processes.messages import Hello, Run
+from situate.runtime.processes.worker_pool import START_WORKER, Worker, WorkerPool
+
+
+class ProfilingWorkers:
+    """A worker for each of several devices; a context manager that ends them.
+
+    Each loads PyTorch as it starts. As many start at once as leave a core to this process, which
+    may load it too; the others when `start_others` is called.
+
+    Attributes:
+        beside: seconds that the last step took beside what its devices did.
+    """
+
+    def __init__(self, devices: Sequence[RealDevice]) -> None:
+        self._others = list(devices)
+        self._pool = WorkerPool(START_WORKER)
+        self._step = 0
+        self.beside = 0.0
+        try:
+            for _ in range(max(1, usable_cpus() - 1)):
+                self._start_next()
+        except BaseException:
+            self._pool.end()
+            raise
+
+    def start_others(self) -> None:
+        """Start those that are not started yet."""
+        while self._others:
+            self._start_next()
+
+    def _start_next(self) -> None:
+        if self._others:
+            device = self._others.pop(0)
+            self._pool.start(device.name, device.threads)
+
+    def __enter__(self) -> ProfilingWorkers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.end()
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes, by device."""
+        return [worker.process.pid for worker in self._pool.workers]
+
+    def assign(self, hellos: Sequence[Hello], block: int) -> None:
+        """Tell every worker what it can run.
+
+        Args:
+            block: descriptor of the common memory.
+
+        Raises:
+            SituateError: a worker ended, or cannot run it; all have ended then.
+        """
+        self.start_others()
+        self._pool.assign(self._pool.workers, hellos, block)
+        self._answers(self._pool.workers)
+
+    def run(self, members: Iterable[int], timed: bool, memory: bool = False) -> dict[int, Ran]:
+        """Run one step of these devices at once, and return what each says of it.
+
+        Raises:
+            SituateError: the step failed on one of them; all have ended then, since the others may
+                wait for it.
+        """
+        self._step += 1
+        chosen = list(members)
+        workers = [self._pool.workers[i] for i in chosen]
+        began = time.perf_counter()
+        for worker in workers:
+            worker.send(Run(self._step, timed, None, memory))
+        found: list[Ran] = self._answers(workers)
+        self.beside = time.perf_counter() - began - _together(found)
+        return dict(zip(chosen, found, strict=True))
+
+    def _answers(self, workers: Sequence[Worker]) -> list[Any]:
+        """One answer of each; where one fails, all are ended."""
+        try:
+            return self._pool.answers(workers)
+        except SituateError:
+            self._pool.end()
+            raise
+
+
+def _together(ran: Collection[Ran]) -> float:
+    """Seconds from when the first device began to when the last one ended."""
+    return max(r.end for r in ran) - min(r.start for r in ran)

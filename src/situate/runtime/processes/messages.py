@@ -1,0 +1,108 @@
+"""Messages between the process that calls a step and the workers that run it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from situate.runtime.device import Share
+from situate.runtime.model_state.common import Places
+from situate.runtime.model_state.optimizers import Hyperparameters
+from situate.runtime.settings import Settings, adopt
+
+if TYPE_CHECKING:
+    import torch
+
+SPIN = 1e-3
+"""Seconds to wait awake where no other device wants the core; waking up takes some 50e-6."""
+
+
+@dataclass(frozen=True)
+class Hello:
+    """The first message to a worker: its share of a placed step, and what it needs to run that.
+
+    Attributes:
+        places: of what the devices share.
+        device: PyTorch's name of it.
+        threads: that its kernels may use.
+        hyperparameters: of the updates, by group.
+        mirrored: it works on copies of the state in memory of its own.
+        spin: seconds it waits awake for a tensor before it sleeps.
+        modules: that define operators of its share.
+        settings: of PyTorch, where the step is called.
+    """
+
+    places: Places
+    share: Share
+    device: str
+    threads: int
+    hyperparameters: list[Hyperparameters]
+    mirrored: bool = False
+    spin: float = SPIN
+    modules: tuple[str, ...] = ()
+    settings: Settings = field(default_factory=dict)
+
+    def set_process(self) -> None:
+        """Set PyTorch in this process as it is told here."""
+        import torch
+
+        torch.set_num_threads(self.threads)
+        adopt(self.settings)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One step.
+
+    Attributes:
+        timed: say when each op began and ended.
+        hyperparameters: of the updates, by group; None where they are as before.
+        memory: say what was allocated.
+        changed: what of the state was changed from outside, see `Bindings.changed`.
+        keep: the step is undone if it fails, so devices that have memory of their own take over all
+            of the state when it begins, and bring it back when it ends.
+        inputs, results: tensors to read and to write in this process, rather than those in the
+            common memory.
+    """
+
+    step: int
+    timed: bool
+    hyperparameters: list[Hyperparameters] | None
+    memory: bool = False
+    changed: tuple[tuple[int, int], ...] = ()
+    keep: bool = True
+    inputs: Sequence[torch.Tensor] | None = None
+    results: Sequence[torch.Tensor] | None = None
+
+
+@dataclass(frozen=True)
+class Store:
+    """Bring back the state of devices that have memory of their own, after that step, with what
+    was changed from outside since. Where it fails, some of the state is old."""
+
+    step: int
+    changed: tuple[tuple[int, int], ...] = ()
+    keep = False
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Why a device did not end a step: `out_of_memory`, `aborted` or `error`, and the error."""
+
+    reason: str
+    text: str
+
+
+END = None
+"""The message that ends a placed step: the worker waits for the next one."""
+
+
+def failed_with(error: Exception) -> Failed:
+    """The message that a worker sends in place of its answer when this was raised."""
+    import torch
+
+    if isinstance(error, torch.OutOfMemoryError):
+        return Failed("out_of_memory", str(error))
+    memory = isinstance(error, MemoryError) or "can't allocate memory" in str(error)
+    return Failed("out_of_memory" if memory else "error", f"{type(error).__name__}: {error}")

@@ -1,0 +1,171 @@
+"""A pool of worker processes, one a device, that are started, told, heard and ended together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing import Pipe, reduction
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from situate.runtime.processes.failures import StepFailed, WorkerEnded, device_failure
+from situate.runtime.processes.launch import Started
+from situate.runtime.processes.messages import Failed, Hello
+from situate.runtime.processes.signals import Waiting
+
+START_WORKER = (
+    "import sys; from situate.runtime.processes.worker import main; main(int(sys.argv[1]))"
+)
+"""The program of a worker that runs one placed step."""
+
+START_LIMIT = 120.0
+"""Seconds that a worker has to start and to take over its share."""
+
+GRACE = 5.0
+"""Seconds that a worker has to give a step up, and its process to end once it hung up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Worker:
+    """The process of one device, and the connection by which it is reached."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    connection: Connection
+
+    def send(self, message: object) -> None:
+        """Send a message; a worker that no longer listens is noticed when it should answer."""
+        with contextlib.suppress(OSError):
+            self.connection.send(message)
+
+    def assign(self, hello: Hello, block: int) -> None:
+        """Send a share of a placed step, and the memory of this descriptor that it works in."""
+        with contextlib.suppress(OSError):
+            reduction.send_handle(self.connection, block, self.process.pid)
+        self.send(hello)
+
+    def receive(self) -> Any:
+        """The next answer.
+
+        Raises:
+            WorkerEnded: there is none.
+        """
+        try:
+            return self.connection.recv()
+        except (EOFError, OSError):
+            raise WorkerEnded(self.name, self._status()) from None
+
+    def _status(self) -> int | None:
+        try:
+            return self.process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def kill(self) -> None:
+        """End the process and all that it started; whoever waits for its answer hears of it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+
+class WorkerPool:
+    """Workers that end together: when that is said, when nobody refers to the pool any more, when
+    Python ends, and when this process is gone, however it ended.
+
+    A failure is raised and ends nothing: the others may have to be told first.
+
+    Args:
+        program: Python code that a worker executes; its first argument is the descriptor of its
+            connection.
+        quiet: leave out what workers print.
+
+    Attributes:
+        workers: in the order in which they were started.
+    """
+
+    def __init__(self, program: str, *, quiet: bool = False) -> None:
+        self._program, self._quiet = program, quiet
+        self._started = Started()
+        self._awaited: list[Worker] = []
+        self.workers: list[Worker] = []
+
+    def start(self, name: str, threads: int | None, arguments: Sequence[str] = ()) -> Worker:
+        """Start one more worker.
+
+        Args:
+            name: of its device.
+            threads: that its kernels may use from the start; None for as many as there are cores.
+            arguments: of its program, behind the descriptor.
+        """
+        ours, theirs = Pipe()
+        process = self._started.start(
+            self._program,
+            (str(theirs.fileno()), *arguments),
+            (theirs.fileno(),),
+            threads=threads,
+            name=name,
+            quiet=self._quiet,
+        )
+        theirs.close()
+        worker = Worker(name, process, ours)
+        self.workers.append(worker)
+        return worker
+
+    def assign(self, workers: Sequence[Worker], hellos: Sequence[Hello], block: int) -> None:
+        """Send each of these workers its share of a placed step, and the memory they share. All
+        have to be started before: a share may be more than a socket holds until they listen."""
+        for worker, hello in zip(workers, hellos, strict=True):
+            worker.assign(hello, block)
+
+    def answers(
+        self,
+        workers: Sequence[Worker],
+        failure: Callable[[str, Failed], StepFailed] = device_failure,
+        limit: float | None = None,
+    ) -> list[Any]:
+        """One answer of each of these workers, in their order, whoever is first.
+
+        Args:
+            failure: the error for a device of this name that answers that it failed.
+            limit: seconds to wait for the next answer.
+
+        Raises:
+            StepFailed: a device failed, its process ended, or nobody answered in time.
+        """
+        found: dict[Worker, Any] = {}
+        self._awaited = list(workers)
+        while self._awaited:
+            ready = wait([worker.connection for worker in self._awaited], limit)
+            if not ready:
+                late = self._awaited[0].name
+                raise StepFailed(f"device {late!r}: its process did not answer within {limit:g} s")
+            for worker in [w for w in self._awaited if w.connection in ready]:
+                self._awaited.remove(worker)
+                found[worker] = answer = worker.receive()
+                if isinstance(answer, Failed):
+                    raise failure(worker.name, answer)
+        return [found[worker] for worker in workers]
+
+    def drain(self) -> None:
+        """Wait for the answers that are missing after a failure, `GRACE` seconds for each."""
+        with contextlib.suppress(EOFError, OSError):
+            for worker in self._awaited:
+                if not worker.connection.poll(GRACE):
+                    return
+                worker.connection.recv()
+
+    def kill(self) -> None:
+        """Kill all workers, from any thread; whoever waits for their answers hears of it."""
+        for worker in list(self.workers):
+            worker.kill()
+
+    def end(self) -> None:
+        """End all workers and all that they started; nothing is left of them. Signals wait."""
+        with Waiting():
+            self._started.end()
+            for worker in self.workers:
+                worker.connection.close()
+            self.workers, self._awaited = [], []
