@@ -1,4 +1,4 @@
-"""What users bring themselves: a method that learns, or a placement."""
+"""A method or a placement that the user brings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from situate.solvers.search import Search
 from situate.validation import check
 
 
-def own_method(make: MakeLearner, taken: Collection[str]) -> tuple[str, Callable[[Search], None]]:
+def custom_method(
+    make: MakeLearner, taken: Collection[str]
+) -> tuple[str, Callable[[Search], None]]:
     """The name of a method that is a function which makes a learner, and what runs it.
 
     Args:
@@ -66,6 +68,6 @@ def placed(
     rows = integers(given, (problem.n,), "placement")[None]
     devices = Restrictions(problem).check(rows, lambda _: "placement: ")[0]
     urgent = check_order(problem, problem.graph.order if order is None else order)
-    search = Search(problem, lower_bound(problem), None, None, seed, None, None)
+    search = Search(problem, lower_bound(problem), seed=seed)
     search.offer(devices, urgent)
     return result_of(search, method)

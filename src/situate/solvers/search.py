@@ -82,12 +82,13 @@ class Search:
     def __init__(
         self,
         problem: Problem,
-        lower_bound: float,
-        time_limit: float | None,
-        evaluations: int | None,
-        seed: int,
-        threads: int | None,
-        on_progress: Callable[[Progress], None] | None,
+        lower_bound: float = 0.0,
+        *,
+        time_limit: float | None = None,
+        evaluations: int | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
         begin: float | None = None,
         learning: Learning | None = None,
     ) -> None:
@@ -116,12 +117,11 @@ class Search:
         return Search(
             self.problem,
             self.lower_bound,
-            self.time_limit,
-            evaluations,
-            self.seed,
-            self.threads,
-            None,
-            self._begin,
+            time_limit=self.time_limit,
+            evaluations=evaluations,
+            seed=self.seed,
+            threads=self.threads,
+            begin=self._begin,
         )
 
     def for_time(self, share: float) -> Search:
@@ -137,12 +137,12 @@ class Search:
         return Search(
             replace(self.problem, objective="time"),
             self.lower_bound,
-            seconds,
-            evaluations,
-            self.seed,
-            self.threads,
-            lambda _: self.report(),
-            self._begin,
+            time_limit=seconds,
+            evaluations=evaluations,
+            seed=self.seed,
+            threads=self.threads,
+            on_progress=lambda _: self.report(),
+            begin=self._begin,
         )
 
     @property

@@ -18,7 +18,7 @@ from tests.solvers.learning import branching
 
 def searching(of: Problem, evaluations: int, rule=single, threads: int = 1) -> Search:
     """A search that has heard one rule."""
-    search = Search(of, 0.0, None, evaluations, 0, threads, None)
+    search = Search(of, evaluations=evaluations, threads=threads)
     rule.run(search)
     return search
 
@@ -54,7 +54,7 @@ def interrupting(of: Problem, evaluations: int) -> Search:
         if progress.evaluations >= evaluations:
             raise KeyboardInterrupt
 
-    search = Search(of, 0.0, None, 100_000, 0, 1, interrupt)
+    search = Search(of, evaluations=100_000, threads=1, on_progress=interrupt)
     single.run(search)
     return search
 
@@ -71,7 +71,10 @@ def test_what_it_has_found_outlives_an_interrupt(evaluations):
 def test_it_tells_of_what_is_better_as_it_goes():
     seen: list[float] = []
     search = Search(
-        branching(), 0.0, None, 4000, 0, 1, lambda progress: seen.append(progress.value)
+        branching(),
+        evaluations=4000,
+        threads=1,
+        on_progress=lambda progress: seen.append(progress.value),
     )
     single.run(search)
     climb(search)
@@ -107,7 +110,7 @@ def test_where_no_neighbour_is_better_it_ends():
 
 
 def test_without_time_it_does_nothing():
-    search = Search(branching(), 0.0, 0.0, None, 0, 1, None)
+    search = Search(branching(), time_limit=0.0, threads=1)
     single.run(search)
     before = search.evaluations
     climb(search)

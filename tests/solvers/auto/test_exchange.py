@@ -66,7 +66,7 @@ def test_auto_fills_one_node_before_the_other(objective):
 
 def test_pieces_in_the_order_of_the_file_end_up_node_by_node():
     problem = pipeline("time")
-    search = Search(problem, 0.0, None, 100_000, 0, 1, None)
+    search = Search(problem, evaluations=100_000, threads=1)
     search.offer(in_turn(list(range(8))), np.array(problem.graph.order, np.int32))
     before = search.best.value
     exchange(search)
@@ -76,7 +76,7 @@ def test_pieces_in_the_order_of_the_file_end_up_node_by_node():
 
 def test_it_takes_a_small_share_of_the_budget():
     problem = pipeline("time")
-    search = Search(problem, 0.0, None, 1000, 0, 1, None)
+    search = Search(problem, evaluations=1000, threads=1)
     search.offer(in_turn(list(range(8))), np.array(problem.graph.order, np.int32))
     exchange(search)
     assert search.evaluations <= 25

@@ -39,7 +39,7 @@ def gpus(*memory: int, cpu: bool = False) -> Cluster:
 
 def offered(problem: Problem, first: np.ndarray) -> Search:
     """A search that has heard of a placement, and then of pieces."""
-    search = Search(problem, 0.0, None, 1000, 0, 1, None)
+    search = Search(problem, evaluations=1000, threads=1)
     search.offer(first.astype(np.int32), np.array(problem.graph.order, np.int32))
     offer_fitted(search)
     return search
@@ -68,7 +68,7 @@ def test_a_piece_shrinks_that_is_fuller_than_its_bytes_said() -> None:
     problem = Problem(Graph("half", whole.graph.ops, tensors), whole.cluster)
     line, order = folded(problem), np.array(problem.graph.order, np.int32)
     first = cut(problem, [0, 1], line, live_bytes(problem), np.ones(2))
-    assert not Search(problem, 0.0, None, 10, 0, 1, None).offer(first, order).feasible
+    assert not Search(problem, evaluations=10, threads=1).offer(first, order).feasible
     search = offered(problem, np.zeros(problem.n))
     assert search.best is not None
     assert search.best.feasible
@@ -115,7 +115,7 @@ def test_what_fits_on_accelerators_is_left_alone() -> None:
 
 def test_what_lies_at_a_cut_is_moved_until_the_plan_fits() -> None:
     problem = training(gpus(50, 50))
-    search = Search(problem, 0.0, None, 1000, 0, 1, None)
+    search = Search(problem, evaluations=1000, threads=1)
     placement = np.zeros(problem.n, np.int32)
     placement[LAYERS - 2 : LAYERS + 2] = 1
     found = search.offer(placement, np.array(problem.graph.order, np.int32))
@@ -127,7 +127,7 @@ def test_what_lies_at_a_cut_is_moved_until_the_plan_fits() -> None:
 
 def test_mending_ends_with_its_part_of_the_budget() -> None:
     problem = training(gpus(5, 5))
-    search = Search(problem, 0.0, None, 100, 0, 1, None)
+    search = Search(problem, evaluations=100, threads=1)
     halves = np.repeat(np.arange(2, dtype=np.int32), LAYERS)
     found = search.offer(halves, np.array(problem.graph.order, np.int32))
     mend(search, found)
@@ -173,7 +173,7 @@ def test_where_persistent_bytes_alone_count_there_is_nothing_to_fit() -> None:
 
 def test_one_order_is_enough_where_it_ends_the_search() -> None:
     problem = training(gpus(60, 50))
-    search = Search(problem, 0.0, None, 2, 0, 1, None)
+    search = Search(problem, evaluations=2, threads=1)
     search.offer(np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32))
     offer_fitted(search)
     assert search.evaluations <= 4

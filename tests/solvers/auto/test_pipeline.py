@@ -22,7 +22,7 @@ from tests.solvers.families import apart, chain, devices
 
 
 def _search(problem: Problem) -> Search:
-    return Search(problem, 0.0, None, 100, 0, 1, None)
+    return Search(problem, evaluations=100, threads=1)
 
 
 def test_the_backward_pass_is_folded_onto_the_forward_pass() -> None:

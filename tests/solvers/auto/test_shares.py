@@ -24,7 +24,7 @@ LINKS = (Link("*", "*", 1.0),)
 
 
 def _search(problem: Problem) -> Search:
-    return Search(problem, 0.0, None, 100, 0, 1, None)
+    return Search(problem, evaluations=100, threads=1)
 
 
 def _roomy_cpu(gpu_memory: int, cpu_seconds: list[float], **op: int) -> Problem:
@@ -98,7 +98,7 @@ def test_nothing_moves_where_there_is_no_room() -> None:
 
 def test_spilling_ends_with_the_budget() -> None:
     problem = _roomy_cpu(50, [9.0] * 8)
-    search = Search(problem, 0.0, None, 1, 0, 1, None)
+    search = Search(problem, evaluations=1, threads=1)
     offer_until_it_fits(search, np.zeros(8, np.int32), np.arange(8, dtype=np.int32))
     assert search.evaluations <= 2
 

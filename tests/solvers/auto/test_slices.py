@@ -31,7 +31,7 @@ def begun(
 ) -> Search:
     """A search that has heard one rule, far from its bound."""
     problem = Problem(chain(4), devices(1, 1))
-    search = Search(problem, 0.0, time_limit, evaluations, 0, threads, None)
+    search = Search(problem, time_limit=time_limit, evaluations=evaluations, threads=threads)
     single.run(search)
     return search
 

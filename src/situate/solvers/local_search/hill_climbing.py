@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from situate.data.problem import Problem
-from situate.solvers.learned.driver import learn
 from situate.solvers.learned.grouped import grouped
 from situate.solvers.learned.initial_placements import beginnings
 from situate.solvers.learned.learner import Learning
 from situate.solvers.learned.levels import scales
 from situate.solvers.local_search.climber import GROUPS, HillClimber
-from situate.solvers.search import Search
-
-
-def run(search: Search) -> None:
-    """Climb until the budget ends."""
-    learn(search, "hill_climbing", learner)
 
 
 def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> HillClimber:

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from situate.data.problem import Problem
 from situate.policies.installed import check_torch
 from situate.policies.shape import Shape
-from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learner, Learning
-from situate.solvers.search import Search
 
 PAPER_SHAPE = Shape(hidden=128)
 
@@ -57,11 +55,6 @@ TUNED = ColocSettings(
     normalise=True,
     entropy=3.0,
 )
-
-
-def run(search: Search) -> None:
-    """Learn until the budget ends."""
-    learn(search, "colocrl", learner)
 
 
 def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Learner:

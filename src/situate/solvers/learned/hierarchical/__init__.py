@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from situate.data.problem import Problem
 from situate.policies.installed import check_torch
 from situate.policies.shape import Score
-from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learner, Learning
-from situate.solvers.search import Search
 
 
 @dataclass(frozen=True)
@@ -92,11 +90,6 @@ TUNED = HierarchicalSettings(
     late=None,
     normalise=True,
 )
-
-
-def run(search: Search) -> None:
-    """Learn until the budget ends."""
-    learn(search, "hierarchical", learner)
 
 
 def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Learner:

@@ -9,9 +9,7 @@ from typing import Literal
 from situate.data.problem import Problem
 from situate.policies.installed import check_torch
 from situate.policies.shape import Shape
-from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learner, Learning
-from situate.solvers.search import Search
 
 PAPER_SHAPE = Shape(hidden=64, layers=2, width=16)
 
@@ -57,11 +55,6 @@ TUNED = SpotlightSettings(
     clip=1.0,
     normalise=True,
 )
-
-
-def run(search: Search) -> None:
-    """Learn until the budget ends."""
-    learn(search, "spotlight", learner)
 
 
 def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Learner:
