@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from situate.costs.measured import Efficiency, MeasuredDevice, Timing
 from situate.costs.peaks import peak
 from situate.costs.rates import op_class
+from situate.data.arrays import Floats
 from situate.data.graph import Op
-
-Floats = NDArray[np.float64]
 
 ROUNDS = 20
 """At most so often ops change sides of the roofline; they settle after a few."""

@@ -13,11 +13,10 @@ from situate.costs.lookup import Rates, measured_as, rates, seconds_of
 from situate.costs.measured import Costs
 from situate.costs.peaks import peak
 from situate.costs.rates import op_class
+from situate.data.arrays import Floats
 from situate.data.cluster import Cluster, Device
 from situate.data.graph import Graph, Op
 from situate.errors import SituateError
-
-Floats = NDArray[np.float64]
 
 
 def op_seconds(graph: Graph, cluster: Cluster, costs: Costs | None = None) -> Floats:

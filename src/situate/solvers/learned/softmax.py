@@ -46,9 +46,13 @@ from situate.solvers.learned.grouped import grouped, leveled
 from situate.solvers.learned.initial_placements import Beginnings, beginnings
 from situate.solvers.learned.learner import Learning, State
 from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.rewards import normalised
 
 Levels = Sequence[tuple[Groups, float]]
 """Groups, and the share of all samples up to which they are what is placed; the shares rise."""
+
+LEAST_SPREAD = 1e-12
+"""Seconds: step times that scatter by less are equal."""
 
 MOST_BETA = 1024.0
 """The weight of the KL penalty stays below this and above its inverse."""
@@ -237,7 +241,7 @@ class SoftmaxLearner:
         """Line 6: ascent on Eq. 11, or one step along the policy gradient."""
         advantage = self._sum / self._n - times
         if self.settings.normalise:
-            advantage = (times.mean() - times) / max(float(times.std()), 1e-12)
+            advantage = normalised(-times, least=LEAST_SPREAD)
         weighted = counts(devices, advantage / len(times), len(self.policy.allowed))
         if self.settings.gradient == "plain":
             p = self.policy.probabilities
