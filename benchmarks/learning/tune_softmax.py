@@ -14,7 +14,7 @@ import situate
 from benchmarks.learning import tuning
 from benchmarks.lib.record import record
 from situate.grouping import Groups, group
-from situate.solvers.learned.grouped import leveled
+from situate.solvers.learned.grouped import coarser_groups
 from situate.solvers.learned.penalty import failure_seconds
 from situate.solvers.learned.softmax import TUNED, SoftmaxLearner, SoftmaxSettings
 
@@ -105,7 +105,7 @@ def _levels(
     problem: situate.Problem, rule: str, count: int | None, coarser: tuple[int, ...]
 ) -> list[Groups]:
     groups = group(problem, rule, count)
-    return [*leveled(problem, groups, rule, coarser), groups]
+    return [*coarser_groups(problem, groups, rule, coarser), groups]
 
 
 def main(arguments: list[str] | None = None) -> None:

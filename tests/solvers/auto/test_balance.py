@@ -11,10 +11,11 @@ import pytest
 from situate import _core
 from situate.data.graph import Graph, Op
 from situate.data.problem import RULES, Problem
+from situate.data.topology import pipeline_order
 from situate.simulation.simulator import Simulator
 from situate.solvers import solve
 from situate.solvers.auto.balance import balance
-from situate.solvers.auto.pipeline import pipeline_order, turns
+from situate.solvers.auto.pipeline import turns
 from situate.solvers.search import Search
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import apart, chain, devices

@@ -8,9 +8,15 @@ import pytest
 
 from situate.data.problem import Problem
 from situate.results.result import Progress
-from situate.solvers.auto.climb import PLENTY, SEEDS, SHARE, TRIES, climb
+from situate.solvers.auto.climb import (
+    CLIMB_SHARE,
+    SECOND_ASCENT_EVALUATIONS,
+    SEED_RANGE,
+    TRIAL_EVALUATIONS,
+    climb,
+)
 from situate.solvers.heuristics import heft, single
-from situate.solvers.local_search.climber import HillClimber
+from situate.solvers.local_search.hill_climbing import HillClimber
 from situate.solvers.search import Search
 from tests.solvers.families import chain, devices, problem
 from tests.solvers.learning import branching
@@ -35,7 +41,7 @@ def test_it_takes_its_share_of_what_is_left(evaluations):
     search = searching(branching(), evaluations)
     left = evaluations - search.evaluations
     climb(search)
-    assert evaluations - search.evaluations >= (1 - SHARE) * left - 20
+    assert evaluations - search.evaluations >= (1 - CLIMB_SHARE) * left - 20
 
 
 def test_from_where_it_ended_it_ends_early():
@@ -44,7 +50,7 @@ def test_from_where_it_ended_it_ends_early():
     again, value = search.evaluations, search.best.value
     climb(search)
     assert search.best.value <= value
-    assert search.evaluations - again < 0.5 * SHARE * 20_000
+    assert search.evaluations - again < 0.5 * CLIMB_SHARE * 20_000
 
 
 def interrupting(of: Problem, evaluations: int) -> Search:
@@ -83,13 +89,13 @@ def test_it_tells_of_what_is_better_as_it_goes():
 
 def test_it_has_some_tries_in_any_case():
     """No neighbour of a chain on one device is ahead of it."""
-    search = searching(Problem(chain(40), devices(1, 1)), 5 * TRIES)
+    search = searching(Problem(chain(40), devices(1, 1)), 5 * TRIAL_EVALUATIONS)
     before = search.evaluations
     climb(search)
-    assert TRIES <= search.evaluations - before < TRIES + 20
+    assert TRIAL_EVALUATIONS <= search.evaluations - before < TRIAL_EVALUATIONS + 20
 
 
-@pytest.mark.parametrize(("times", "seeds"), [(5, {0}), (20, {0, SEEDS})])
+@pytest.mark.parametrize(("times", "seeds"), [(5, {0}), (20, {0, SEED_RANGE})])
 def test_with_plenty_of_evaluations_it_begins_twice(monkeypatch, times, seeds):
     asked: set[int] = set()
 
@@ -99,7 +105,7 @@ def test_with_plenty_of_evaluations_it_begins_twice(monkeypatch, times, seeds):
             return super().ask(k)
 
     monkeypatch.setattr(sys.modules[climb.__module__], "HillClimber", Noted)
-    climb(searching(branching(), times * PLENTY))
+    climb(searching(branching(), times * SECOND_ASCENT_EVALUATIONS))
     assert asked == seeds
 
 
@@ -126,7 +132,9 @@ def test_a_plan_that_fits_replaces_one_that_does_not():
 
 @pytest.mark.parametrize("rule", [single, heft])
 def test_threads_change_nothing(rule):
-    one, two = (searching(branching(), 20 * PLENTY, rule, threads) for threads in (1, 2))
+    one, two = (
+        searching(branching(), 20 * SECOND_ASCENT_EVALUATIONS, rule, threads) for threads in (1, 2)
+    )
     climb(one)
     climb(two)
     assert one.best.value == two.best.value

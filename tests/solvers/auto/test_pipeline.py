@@ -9,14 +9,9 @@ from situate import _core
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
+from situate.data.topology import pipeline_order
 from situate.simulation.simulator import Simulator
-from situate.solvers.auto.pipeline import (
-    _step,
-    fill,
-    offer_pipelines,
-    pipeline_order,
-    turns,
-)
+from situate.solvers.auto.pipeline import _step, fill, offer_pipelines, turns
 from situate.solvers.search import Search
 from tests.solvers.families import apart, chain, devices
 

@@ -11,7 +11,7 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.grouping import make_groups
-from situate.solvers.learned.initial_placements import Beginnings
+from situate.solvers.learned.initial_placements import InitialPlacements
 from situate.solvers.learned.learner import Learning
 from situate.solvers.learned.softmax import PAPER, TUNED, SoftmaxLearner, SoftmaxSettings, make
 from tests.solvers.families import devices, fork
@@ -177,7 +177,7 @@ def test_a_plan_that_is_given_is_measured_before_single_devices():
     groups = make_groups(PROBLEM, np.arange(PROBLEM.units))
     planned = np.arange(len(groups), dtype=np.int32) % 3
     settings = SoftmaxSettings(single_first=True)
-    first = Beginnings(groups, lambda: planned)
+    first = InitialPlacements(groups, lambda: planned)
     placements = SoftmaxLearner(groups, settings, 240, 100.0, 0, first).ask(12)
     np.testing.assert_array_equal(placements[0], groups.expand(planned[None])[0])
     np.testing.assert_array_equal(placements[1:4, 0], [0, 1, 2])

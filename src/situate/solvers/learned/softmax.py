@@ -42,8 +42,8 @@ from situate.policies.softmax import (
     policy_gradient as gradient_of_logits,
 )
 from situate.solvers.learned.checkpoint import restored
-from situate.solvers.learned.grouped import grouped, leveled
-from situate.solvers.learned.initial_placements import Beginnings, beginnings
+from situate.solvers.learned.grouped import coarser_groups, grouped
+from situate.solvers.learned.initial_placements import InitialPlacements, initial_placements
 from situate.solvers.learned.learner import Learning, State
 from situate.solvers.learned.penalty import failure_seconds
 from situate.solvers.learned.rewards import normalised
@@ -75,7 +75,7 @@ class SoftmaxSettings:
         memory: minimisations for which a sample stays a candidate, its own included.
         epsilon: share of the uniform distribution, falling linearly to zero.
         beta, target: first weight of the KL penalty, and the divergence that it is adapted to.
-        single_first: whether the first samples are `Beginnings`.
+        single_first: whether the first samples are `InitialPlacements`.
         normalise: advantages are relative to the K samples' own mean, over their standard
             deviation.
         grouping, groups: the rule by which ops are placed as one, and its number; `none` is a
@@ -166,7 +166,7 @@ class SoftmaxLearner:
         samples: int,
         failure: float,
         seed: int,
-        first: Beginnings | None = None,
+        first: InitialPlacements | None = None,
         coarser: Levels = (),
     ) -> None:
         self.settings = settings.within(samples)
@@ -177,7 +177,7 @@ class SoftmaxLearner:
         self._n = 0
         self.groups = self._groups_now()
         self.policy = Softmax(self.groups.allowed)
-        self._first = Beginnings(self.groups) if first is None else first
+        self._first = InitialPlacements(self.groups) if first is None else first
         self._beta = settings.beta
         self._sum = 0.0
         self._devices = np.empty((0, len(self.groups)), np.int32)
@@ -295,7 +295,7 @@ def make(
     """The learner of a problem in any settings; a grouping asked for goes before theirs."""
     groups = grouped(problem, learning, settings.grouping, settings.groups)
     coarser = _coarser(problem, learning, settings, groups)
-    first = beginnings(problem, learning, coarser[0][0] if coarser else groups)
+    first = initial_placements(problem, learning, coarser[0][0] if coarser else groups)
     failure = failure_seconds(problem)
     return SoftmaxLearner(groups, settings, samples, failure, seed, first, coarser)
 
@@ -307,7 +307,9 @@ def _coarser(
     begin with, of which few groups would leave little."""
     if learning.groups or learning.grouping or learning.start:
         return ()
-    levels = leveled(problem, groups, settings.grouping, [count for count, _ in settings.coarser])
+    levels = coarser_groups(
+        problem, groups, settings.grouping, [count for count, _ in settings.coarser]
+    )
     return [(fewer, share) for fewer, (_, share) in zip(levels, settings.coarser, strict=True)]
 
 

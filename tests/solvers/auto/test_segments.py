@@ -9,7 +9,7 @@ from msgspec import structs
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.solvers.auto.stretches import offer_stretches, outgrown
+from situate.solvers.auto.segments import offer_segments, outgrown
 from situate.solvers.search import Search
 
 LAYERS = 20
@@ -36,7 +36,7 @@ def offered(problem: Problem, evaluations: int = 10_000) -> Search:
     search = Search(problem, evaluations=evaluations, threads=1)
     search.offer(np.ones(problem.n, np.int32), np.array(problem.graph.order, np.int32))
     if outgrown(search):
-        offer_stretches(search)
+        offer_segments(search)
     return search
 
 
@@ -77,6 +77,6 @@ def test_a_device_that_can_run_nothing_is_no_division_by_zero() -> None:
     graph = Graph("training", ops, problem.graph.tensors)
     search = Search(Problem(graph, problem.cluster), evaluations=100, threads=1)
     search.offer(np.zeros(len(ops), np.int32), np.array(graph.order, np.int32))
-    offer_stretches(search)
+    offer_segments(search)
     assert search.best is not None
     assert not search.best.feasible
