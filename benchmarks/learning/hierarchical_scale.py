@@ -135,7 +135,7 @@ def _row(problem: Problem, settings: Settings, options: argparse.Namespace) -> R
             learner = hierarchical.learner(problem, learning, 0, options.seed)
         samples = learner.batch * options.updates
         bound = lower_bound(problem)
-        search = Search(problem, bound, None, samples, options.seed, None, None, learning=learning)
+        search = Search(problem, bound, evaluations=samples, seed=options.seed, learning=learning)
         learn(search, "hierarchical", lambda *_: TimedLearner(learner, clock))
     return _figures(search, settings, options.updates, clock, time.perf_counter() - wall)
 

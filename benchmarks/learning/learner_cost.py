@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from statistics import median
 
 import situate
 from benchmarks.lib.record import Row, Target, record
 from situate.evaluators.simulated import SimulatedMachine
+from situate.solvers import METHODS
 from situate.solvers.learned.learner import Learner, Learning, Settings
 
 SOFTMAX = ("policy_gradient", "ppo", "cross_entropy", "post")
@@ -85,7 +85,7 @@ def _learner(
     grouping: str | None = None,
     groups: int | None = None,
 ) -> Learner:
-    make: Callable[..., Learner] = import_module(f"situate.solvers.{method}").learner
+    make: Callable[..., Learner] = METHODS[method].learner()
     return make(problem, Learning(settings, grouping=grouping, groups=groups), samples, 0)
 
 

@@ -12,9 +12,9 @@ import situate
 from benchmarks.learning import tune_softmax, tuning
 from benchmarks.lib.record import record
 from situate.grouping import group
-from situate.solvers.learned.initial_placements import Beginnings
-from situate.solvers.learned.levels import scales
-from situate.solvers.local_search.climber import GROUPS, HillClimber
+from situate.solvers.learned.initial_placements import InitialPlacements
+from situate.solvers.learned.levels import levels
+from situate.solvers.local_search.hill_climbing import GROUPS, HillClimber
 
 LEARNED = ("post tuned", "cross_entropy tuned")
 
@@ -38,8 +38,8 @@ def climber(
 ) -> HillClimber:
     """With so many groups."""
     made = group(problem, "heavy-edge", groups)
-    every = scales(problem, made)
-    return HillClimber(made, every if blocks else every[:1], Beginnings(made), seed)
+    every = levels(problem, made)
+    return HillClimber(made, every if blocks else every[:1], InitialPlacements(made), seed)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -14,10 +14,9 @@ import situate
 from benchmarks.learning import tuning
 from benchmarks.lib.record import record
 from situate.grouping import Groups, group
-from situate.solvers.learned import cross_entropy, policy_gradient, post, ppo
-from situate.solvers.learned.grouped import leveled
+from situate.solvers.learned.grouped import coarser_groups
 from situate.solvers.learned.penalty import failure_seconds
-from situate.solvers.learned.softmax_learner import SoftmaxLearner, SoftmaxSettings
+from situate.solvers.learned.softmax import TUNED, SoftmaxLearner, SoftmaxSettings
 
 PROBLEMS = (
     ("gpt2", "k80-4"),
@@ -54,12 +53,8 @@ LEVELS: tuple[dict[str, object], ...] = (
 def candidates(samples: int = SAMPLES) -> dict[str, SoftmaxSettings]:
     """The settings that are weighed against one another, by method and change: those that are
     others in a search of so many samples."""
-    tuned = {
-        name.__name__.rsplit(".", 1)[1]: name.TUNED
-        for name in (policy_gradient, ppo, cross_entropy, post)
-    }
-    found = {f"{name} paper, {GROUPS} groups": _as_paper(s) for name, s in tuned.items()}
-    for name, settings in tuned.items():
+    found = {f"{name} paper, {GROUPS} groups": _as_paper(s) for name, s in TUNED.items()}
+    for name, settings in TUNED.items():
         found[f"{name} tuned"] = settings
         for change in _changes(name):
             changed = replace(settings, **change).within(samples)
@@ -110,7 +105,7 @@ def _levels(
     problem: situate.Problem, rule: str, count: int | None, coarser: tuple[int, ...]
 ) -> list[Groups]:
     groups = group(problem, rule, count)
-    return [*leveled(problem, groups, rule, coarser), groups]
+    return [*coarser_groups(problem, groups, rule, coarser), groups]
 
 
 def main(arguments: list[str] | None = None) -> None:

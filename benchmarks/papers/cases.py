@@ -12,7 +12,7 @@ from situate import zoo
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph
 from situate.data.problem import Problem
-from situate.solvers.heuristics.expert import accelerators
+from situate.data.topology import accelerators
 from situate.torch_capture import capture
 from situate.torch_capture.cache import cached
 from situate.torch_capture.function import versions

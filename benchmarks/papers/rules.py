@@ -9,12 +9,12 @@ import numpy as np
 from benchmarks.lib.record import Row
 from benchmarks.papers.cases import Case, uncalibrated
 from situate.bounds.lower_bound import lower_bound
+from situate.data.arrays import Placement
 from situate.data.problem import Problem
+from situate.data.topology import accelerators
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers import solve
-from situate.solvers.heuristics.expert import accelerators
 from situate.solvers.heuristics.single import everything_on
-from situate.solvers.search import Placement
 
 GPU, CPU = "single", "cpu"
 """All on one GPU, or on the CPU: the papers' columns, where `single` would take the better."""

@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
@@ -99,11 +98,10 @@ def _phases(path: Path, cluster: str) -> Iterator[Row]:
     problem = situate.Problem(graph, situate.Cluster.preset(cluster))
     bound, row = _timed("arrays and lower bound", lambda: lower_bound(problem))
     yield row
-    search, row = _timed("core", lambda: Search(problem, bound, None, 10**9, 0, None, None))
+    search, row = _timed("core", lambda: Search(problem, bound, evaluations=10**9))
     yield row
     for rule in RULES:
-        run = import_module(f"situate.solvers.{METHODS[rule]}").run
-        yield _timed(rule, partial(run, search))[1]
+        yield _timed(rule, partial(METHODS[rule].run, search))[1]
     result = situate.solve(problem, "heft", time_limit=1)
     plan = path.with_name("phase.json")
     yield _timed("write", lambda: result.plan.write(plan))[1]

@@ -19,8 +19,8 @@ from situate import _core
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
+from situate.data.topology import pipeline_order
 from situate.simulation.simulator import Simulator, core_problem
-from situate.solvers.auto.pipeline import pipeline_order
 from tests.oracle.problems import random_problem
 from tests.solvers.families import chain, devices
 

@@ -22,7 +22,7 @@ from situate.data.problem import Problem
 from situate.grouping import make_groups
 from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning
-from situate.solvers.learned.softmax_learner import SoftmaxLearner, SoftmaxSettings
+from situate.solvers.learned.softmax import SoftmaxLearner, SoftmaxSettings
 from situate.solvers.search import Search
 from situate.study import file
 from tests.solvers.families import devices, layered
@@ -43,7 +43,7 @@ def search(study: Path | None, make: Any = learner, **changes: Any) -> Search:
     noise."""
     noise = 0.0 if changes.get("evaluator") else 0.1
     learning = Learning(**{"noise": noise, "study": study} | changes)
-    searching = Search(PROBLEM, 0.0, None, SAMPLES, 3, 1, None, learning=learning)
+    searching = Search(PROBLEM, evaluations=SAMPLES, seed=3, threads=1, learning=learning)
     learn(searching, "post", make)
     return searching
 

@@ -14,9 +14,9 @@ from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers import solve
-from situate.solvers.learned import post
 from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning
+from situate.solvers.learned.softmax import post
 from situate.solvers.search import Search
 from situate.study import Study
 from tests.solvers.families import chain, devices
@@ -174,6 +174,6 @@ class SlowAtFirst(SimulatedMachine):
 def test_one_device_is_measured_again_whatever_it_took() -> None:
     problem = Problem(chain(10), devices(1, 1, 2))
     learning = Learning(evaluator=SlowAtFirst(problem))
-    found = Search(problem, 0.0, None, 24, 0, 1, None, learning=learning)
-    learn(found, "post", post.learner)
+    found = Search(problem, evaluations=24, threads=1, learning=learning)
+    learn(found, "post", post)
     assert found.measured_best == solve(problem, "single").makespan

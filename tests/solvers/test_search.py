@@ -19,7 +19,7 @@ from tests.solvers.families import apart, chain, devices, graph, problem
 
 def _search(of: Problem | None = None, bound: float = 0.0, **changes: Any) -> Search:
     arguments = {"time_limit": None, "evaluations": 10, "seed": 0, "threads": 1} | changes
-    return Search(of or Problem(apart(4), devices(1, 2)), bound, on_progress=None, **arguments)
+    return Search(of or Problem(apart(4), devices(1, 2)), bound, **arguments)
 
 
 def _on(*devices: int) -> tuple[np.ndarray, np.ndarray]:
@@ -187,7 +187,7 @@ def test_a_plan_that_does_not_fit_proves_nothing() -> None:
 
 def test_progress_tells_the_best_so_far() -> None:
     seen: list[Progress] = []
-    search = Search(problem("layered"), 1.0, None, 9, 0, 1, seen.append)
+    search = Search(problem("layered"), 1.0, evaluations=9, threads=1, on_progress=seen.append)
     search.report()
     search.offer(*_on(*[0] * 20))
     assert (seen[0].value, seen[0].feasible) == (np.inf, False)

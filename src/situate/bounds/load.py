@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.bounds.rounding import rounding
+from situate.data.arrays import Floats
 from situate.data.problem import Problem
-
-Floats = NDArray[np.float64]
 
 ITERATIONS = 300
 """Steps of the dual ascent; each step's value is a valid bound."""

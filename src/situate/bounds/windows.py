@@ -7,8 +7,9 @@ from operator import add
 
 import numpy as np
 
-from situate.bounds.load import Floats, Load
+from situate.bounds.load import Load
 from situate.bounds.rounding import rounding
+from situate.data.arrays import Floats
 from situate.data.problem import Problem
 
 BEGINNINGS = 64

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from situate.report.text import plural
 from situate.report.units import time_text
 from situate.results.result import Result
 from situate.solvers import LEARNERS, METHODS
+from situate.solvers.learned.driver import SAMPLES
 from situate.solvers.learned.penalty import failure_seconds
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ def check_learners(
     """Make every learner once: what is amiss with one is said before any takes its time."""
     for method in methods:
         if method in LEARNERS:
-            learner = import_module(f"situate.solvers.{METHODS[method]}").learner
-            samples = lesson.budget(method, methods, budget).evaluations
-            learner(problem, lesson.learning(), samples, budget.seed)
+            make = METHODS[method].learner()
+            samples = lesson.budget(method, methods, budget).evaluations or SAMPLES
+            make(problem, lesson.learning(), samples, budget.seed)
 
 
 def _say_of_failures(result: Result) -> None:

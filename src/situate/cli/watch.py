@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
-from situate.report.learning import WINDOW, Array, Curve
+from situate.report.learning import WINDOW, Curve
 from situate.report.units import value_text
 from situate.results.result import Progress
 
@@ -30,7 +31,7 @@ class Watch:
         self.problem = problem
         self.method = method
         self.samples = samples
-        self._batches: list[Array] = []
+        self._batches: list[Floats] = []
         self._recent = np.empty(0)
         self._means: list[float] = []
         self._failed = 0

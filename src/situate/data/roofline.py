@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Floats
 from situate.data.cluster import Cluster, Device
 from situate.data.cost_lookup import Rates, measured_as, rates, seconds_of
 from situate.data.costs import Costs
@@ -16,8 +17,6 @@ from situate.data.graph import Graph, Op
 from situate.data.op_classes import op_class
 from situate.data.peaks import peak
 from situate.errors import SituateError
-
-Floats = NDArray[np.float64]
 
 
 def op_seconds(graph: Graph, cluster: Cluster, costs: Costs | None = None) -> Floats:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Ints
 from situate.errors import MissingExtra, SituateError
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

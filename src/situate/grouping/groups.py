@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from situate.data.placements import rows
 from situate.data.problem import Problem
+from situate.data.topology import places
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +79,7 @@ def make_groups(problem: Problem, label_of_unit: Sequence[int] | NDArray[np.int6
     if labels.shape != (problem.units,):
         raise ValueError(f"labels: one for each of {problem.units} units, got {labels.shape}")
     part = _split(problem, np.unique(labels, return_inverse=True)[1])
-    rank = np.empty(problem.n, np.int64)
-    rank[np.array(problem.graph.order)] = np.arange(problem.n)
+    rank = places(problem.graph.order)
     parts = int(part.max()) + 1
     first = np.full(parts, problem.n)
     np.minimum.at(first, part[problem.unit], rank)

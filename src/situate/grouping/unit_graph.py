@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.problem import Problem
+from situate.data.topology import edge_tensors
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ def unit_graph(problem: Problem) -> UnitGraph:
 def _flows(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Producing unit, consuming unit and bytes of every tensor and unit that it leaves for."""
     units = problem.units
-    tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    tensor = edge_tensors(problem)
     tensor, target = np.divmod(
         np.unique(tensor * units + problem.unit[problem.consumers].astype(np.int64)), units
     )

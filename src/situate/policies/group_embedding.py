@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.problem import Problem
+from situate.data.topology import edge_producers
 from situate.policies.op_features import Array, Index, OpFeatures
 
 
@@ -23,7 +24,7 @@ class SampledGroups:
         self._ops = ops
         self._count = count
         self._kinds = ops.kinds
-        tensor = np.repeat(problem.producer, np.diff(problem.consumer_start))
+        tensor = edge_producers(problem)
         self._source, self._target = tensor.astype(np.int64), problem.consumers.astype(np.int64)
 
     @property

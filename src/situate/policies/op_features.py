@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.problem import Problem
+from situate.data.topology import edge_tensors, places
 
 Array = NDArray[np.float32]
 Index = NDArray[np.int64]
@@ -69,11 +70,10 @@ def unit_features(problem: Problem, ops: OpFeatures) -> Array:
 
 def _connections(problem: Problem) -> Array:
     """(u, 2 NEIGHBOURS) positions between 0 and 1."""
-    place = np.empty(problem.n)
-    place[np.array(problem.graph.order)] = np.arange(problem.n) / problem.n
+    place = places(problem.graph.order) / problem.n
     position = np.ones(problem.units)
     np.minimum.at(position, problem.unit, place)
-    tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    tensor = edge_tensors(problem)
     source = problem.unit[problem.producer[tensor]].astype(np.int64)
     target = problem.unit[problem.consumers].astype(np.int64)
     apart = source != target

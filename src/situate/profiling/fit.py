@@ -8,12 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Floats
 from situate.data.costs import Efficiency, MeasuredDevice, Timing
 from situate.data.graph import Op
 from situate.data.op_classes import op_class
 from situate.data.peaks import peak
-
-Floats = NDArray[np.float64]
 
 ROUNDS = 20
 """At most so often ops change sides of the roofline; they settle after a few."""

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from situate.data.problem import Problem
+from situate.data.topology import edge_tensors
 from situate.report.text import tensor_name
 from situate.schedule.schedule import Schedule
 
@@ -86,7 +87,7 @@ class _Walk:
         pairs = zip(schedule.tensor.tolist(), schedule.target.tolist(), strict=True)
         self.transfer = {pair: k for k, pair in enumerate(pairs)}
         order = np.argsort(problem.consumers, kind="stable")
-        tensors = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+        tensors = edge_tensors(problem)
         self.inputs = tensors[order]
         self.first = np.searchsorted(problem.consumers[order], np.arange(problem.n + 1))
 

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from situate.data.arrays import Floats
 
 WINDOW = 60
 """Samples that a mean is taken over: those between two cross-entropy minimisations of Post."""
 
 
-def _none() -> Array:
+def _none() -> Floats:
     return np.empty(0)
 
 
@@ -31,12 +30,12 @@ class Curve:
     """
 
     name: str
-    best: Array
-    mean: Array = field(default_factory=_none)
-    failed: Array = field(default_factory=_none)
+    best: Floats
+    mean: Floats = field(default_factory=_none)
+    failed: Floats = field(default_factory=_none)
 
     @classmethod
-    def of_samples(cls, name: str, seconds: Array) -> Curve:
+    def of_samples(cls, name: str, seconds: Floats) -> Curve:
         """From seconds (n,) as they were measured, infinite for what failed."""
         ran = np.isfinite(seconds)
         count = _sums(ran.astype(np.float64))
@@ -56,14 +55,14 @@ class Curve:
         return cls(name, best)
 
 
-def _sums(values: Array) -> Array:
+def _sums(values: Floats) -> Floats:
     """(n,) the sum of each value and the `WINDOW` - 1 before it."""
     padded = np.concatenate((np.zeros(WINDOW), values))
     windows = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[1:]
     return np.asarray(windows.sum(axis=1))
 
 
-def learning_figures(seconds: Array) -> dict[str, float | int | None]:
+def learning_figures(seconds: Floats) -> dict[str, float | int | None]:
     """What a method was told of placements, seconds (n,), in a few numbers; None for the times of
     steps of which none ran."""
     ran = np.isfinite(seconds)
@@ -76,9 +75,9 @@ def learning_figures(seconds: Array) -> dict[str, float | int | None]:
     }
 
 
-def _smallest(seconds: Array) -> float | None:
+def _smallest(seconds: Floats) -> float | None:
     return float(seconds.min()) if seconds.size else None
 
 
-def _mean(seconds: Array) -> float | None:
+def _mean(seconds: Floats) -> float | None:
     return float(seconds.mean()) if seconds.size else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from situate.data.problem import Problem
+from situate.data.topology import places
 from situate.report.residency import residency
 from situate.schedule.schedule import Schedule
 
@@ -69,8 +70,7 @@ def _makespan_alone(problem: Problem, device: int) -> float:
 
 def _peak_alone(problem: Problem, schedule: Schedule) -> int:
     """Largest bytes in use where all ops run on one device in the order of their starts."""
-    rank = np.empty(problem.n)
-    rank[list(problem.graph.order)] = np.arange(problem.n)
+    rank = places(problem.graph.order)
     start = np.empty(problem.n)
     start[np.lexsort((rank, schedule.end, schedule.start))] = np.arange(problem.n)
     none = np.empty(0, np.int32)

@@ -6,14 +6,12 @@ from __future__ import annotations
 import copy
 
 import numpy as np
-from numpy.typing import NDArray
 
+from situate.data.arrays import Floats
 from situate.data.cost_lookup import contention_of
 from situate.data.problem import Problem
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName, decode, order_of
-
-Floats = NDArray[np.float64]
 
 SENDERS = ("cpu",)
 """Kinds of devices that copy what they send themselves: they compute nothing meanwhile."""

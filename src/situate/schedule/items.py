@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.topology import places
+
 if TYPE_CHECKING:
     from situate.data.problem import Problem
     from situate.schedule.arrays import ScheduleArrays
@@ -24,8 +26,7 @@ def item_order(schedule: ScheduleArrays, problem: Problem) -> Indices:
 
     At one instant, what has no duration goes first, and every item follows what it depends on.
     """
-    rank = np.empty(problem.n, np.int64)
-    rank[list(problem.graph.order)] = np.arange(problem.n)
+    rank = places(problem.graph.order)
     depth = np.concatenate((2 * rank, 2 * rank[problem.producer[schedule.tensor]] + 1))
     op = np.full(problem.n, -1)
     tensor = np.concatenate((op, schedule.tensor))

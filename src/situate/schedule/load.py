@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Floats
+from situate.data.topology import edge_tensors
 from situate.schedule.items import signals
 
 if TYPE_CHECKING:
     from situate.data.problem import Problem
     from situate.schedule.arrays import ScheduleArrays
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.integer[Any]]
 
 
@@ -99,7 +100,7 @@ def crossings(
         sent: (k,) true once per tensor, at the first of the targets that take the longest.
     """
     d = problem.d
-    tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    tensor = edge_tensors(problem)
     target = placement[problem.consumers]
     crosses = (target != placement[problem.producer[tensor]]) & ~signals(problem)[tensor]
     tensor, target = np.divmod(np.unique(tensor[crosses] * d + target[crosses]), d)

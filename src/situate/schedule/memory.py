@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from situate.data.arrays import Floats, Ints
+from situate.data.topology import edge_tensors, places
 from situate.schedule.items import item_order
 
 if TYPE_CHECKING:
     from situate.data.problem import Problem
     from situate.schedule.arrays import ScheduleArrays
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Clock(NamedTuple):
@@ -76,15 +74,14 @@ def seconds(schedule: ScheduleArrays) -> Clock:
 def steps(schedule: ScheduleArrays, problem: Problem) -> Clock:
     """Every item lasts one step, in the order in which they start."""
     order = item_order(schedule, problem)
-    position = np.empty(len(order))
-    position[order] = np.arange(len(order))
+    position = places(order).astype(np.float64)
     ops, transfers = position[: problem.n], position[problem.n :]
     return Clock(ops, ops + 1, transfers, transfers + 1, len(order))
 
 
 def lives(schedule: ScheduleArrays, problem: Problem, clock: Clock) -> Lives:
     """Every tensor where it is made and where it is sent, and the workspace of every op."""
-    edge_tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    edge_tensor = edge_tensors(problem)
     edge_device = schedule.placement[problem.consumers]
     edge_end = clock.end[problem.consumers]
 

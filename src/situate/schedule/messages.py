@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Floats
+from situate.data.topology import edge_tensors
 from situate.errors import ScheduleError
 from situate.schedule.items import Indices
 
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from situate.data.problem import Problem
     from situate.schedule.arrays import ScheduleArrays
 
-Floats = NDArray[np.float64]
 Index = int | np.integer[Any]
 
 TOLERANCE = 1e-9
@@ -32,7 +33,7 @@ class Replay:
     def edges(self) -> tuple[Indices, NDArray[np.int32]]:
         """Tensor and consumer's device of every edge, in the order of `Problem.consumers`."""
         p = self.problem
-        tensor = np.repeat(np.arange(len(p.size)), np.diff(p.consumer_start))
+        tensor = edge_tensors(p)
         return tensor, self.schedule.placement[p.consumers]
 
     def item(self, item: Index) -> str:

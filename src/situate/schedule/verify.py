@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from situate.data.arrays import Floats
 from situate.schedule.items import Indices, channel_items, device_items, signals
 from situate.schedule.load import move_seconds
 from situate.schedule.memory import peaks
-from situate.schedule.messages import Floats, Replay, close, fail
+from situate.schedule.messages import Replay, close, fail
 from situate.schedule.verify_atomic import check_calls
 
 if TYPE_CHECKING:

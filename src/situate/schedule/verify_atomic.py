@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from situate.data.arrays import Floats
 from situate.schedule.items import Indices, signals
 from situate.schedule.load import crossings, loads, move_seconds
-from situate.schedule.messages import Floats, Replay, close, fail
+from situate.schedule.messages import Replay, close, fail
 
 
 def check_calls(replay: Replay) -> None:

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.data.arrays import Floats
 from situate.data.problem import Problem
+from situate.data.topology import edge_tensors
 from situate.schedule.items import signals
 from situate.schedule.schedule import Schedule
 from situate.simulation.simulator import core_problem
 
 Ints = NDArray[np.int32]
-Floats = NDArray[np.float64]
 _Row = tuple["_Transfers", Floats, Floats]
 """Transfers, when each starts and when it ends."""
 _Table = tuple[Ints, Ints, Ints, Floats, Floats]
@@ -78,7 +79,7 @@ def _ready(problem: Problem, placement: Ints, op_end: Floats) -> Floats:
     """(n,) when all that an op reads is there; what a call makes is made when the call ends, and a
     signal takes its time to other devices."""
     ready = np.zeros(problem.n)
-    tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    tensor = edge_tensors(problem)
     producer = problem.producer[tensor]
     crosses = placement[producer] != placement[problem.consumers]
     delay = np.where(signals(problem)[tensor] & crosses, problem.cluster.synchronisation, 0.0)
@@ -113,7 +114,7 @@ def _signalled(signalled: _Transfers, made: Floats) -> _Row:
 
 def _crossing(problem: Problem, placement: Ints) -> _Transfers:
     """What devices receive, each tensor once."""
-    of_edge = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    of_edge = edge_tensors(problem)
     source, target = placement[problem.producer[of_edge]], placement[problem.consumers]
     pairs = (of_edge * problem.d + target)[source != target]
     tensor, target = (a.astype(np.int32) for a in np.divmod(np.unique(pairs), problem.d))

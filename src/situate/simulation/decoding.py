@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from situate.data.placements import check_devices, check_order, integers
 from situate.data.problem import Problem
+from situate.data.topology import places
 from situate.errors import SituateError, nearest
 from situate.schedule.schedule import Schedule
 
@@ -65,6 +66,4 @@ def order_of(problem: Problem, schedule: Schedule) -> NDArray[np.int32]:
 
 def rising(problem: Problem, key: NDArray[np.float64]) -> NDArray[np.int32]:
     """Ops, the one with the least key (n,) first; where keys are equal, in the graph's order."""
-    place = np.empty(problem.n, np.int64)
-    place[list(problem.graph.order)] = np.arange(problem.n)
-    return np.lexsort((place, key)).astype(np.int32)
+    return np.lexsort((places(problem.graph.order), key)).astype(np.int32)

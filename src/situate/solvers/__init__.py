@@ -1,58 +1,24 @@
-"""Solvers: one file or folder a method. `solve` runs any of them within a budget."""
+"""Methods that plan, one file or folder each; `solve` runs any of them within a budget."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable
-from importlib import import_module
 from numbers import Integral
 
 from situate.bounds.lower_bound import lower_bound
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.results.result import Progress, Result
-from situate.solvers.custom import own_method
+from situate.solvers.custom import custom_method
 from situate.solvers.learned.learner import Learning, MakeLearner
 from situate.solvers.outcome import result_of
+from situate.solvers.registry import LEARNERS, METHODS, Method
 from situate.solvers.search import Search
 from situate.validation import check
 
-METHODS = {
-    "single": "heuristics.single",
-    "expert": "heuristics.expert",
-    "random": "heuristics.random_search",
-    "topological": "heuristics.topological",
-    "pipeline": "heuristics.pipeline",
-    "heft": "heuristics.heft",
-    "etf": "heuristics.etf",
-    "auto": "auto",
-    "hill_climbing": "local_search.hill_climbing",
-    "policy_gradient": "learned.policy_gradient",
-    "ppo": "learned.ppo",
-    "cross_entropy": "learned.cross_entropy",
-    "post": "learned.post",
-    "spotlight": "learned.spotlight",
-    "colocrl": "learned.colocrl",
-    "hierarchical": "learned.hierarchical",
-    "metis": "partitioners.metis",
-    "scotch": "partitioners.scotch",
-    "mincut": "partitioners.mincut",
-}
-"""Names of the methods, and the modules of this package that hold them."""
-
-LEARNERS = (
-    "hill_climbing",
-    "policy_gradient",
-    "ppo",
-    "cross_entropy",
-    "post",
-    "spotlight",
-    "colocrl",
-    "hierarchical",
-)
-"""The methods that learn from measured step times; their default groups are made with the graph's
-op seconds, see docs/methods/README.md."""
+__all__ = ["LEARNERS", "METHODS", "Method", "solve"]
 
 DEFAULT_SECONDS = 10.0
 """The time limit of a search that is given no budget."""
@@ -79,7 +45,7 @@ def solve(
 
     Args:
         problem: a graph on a cluster.
-        method: one of `METHODS`; or a function that makes a `Learner` from the problem, the
+        method: a name of `METHODS`; or a function that makes a `Learner` from the problem, the
             `Learning`, the number of samples to come and the seed. It is known by its name.
         time_limit: wall seconds until the result is there, the lower bound among them; nothing is
             begun that there is no time for but `auto`'s rules, which are all heard. None for
@@ -111,7 +77,15 @@ def solve(
         time_limit = DEFAULT_SECONDS
     bound = lower_bound(problem, _bounded_until(begin, time_limit))
     search = Search(
-        problem, bound, time_limit, evaluations, seed, threads, on_progress, begin, learning
+        problem,
+        bound,
+        time_limit=time_limit,
+        evaluations=evaluations,
+        seed=seed,
+        threads=threads,
+        on_progress=on_progress,
+        begin=begin,
+        learning=learning,
     )
     try:
         run(search)
@@ -122,21 +96,20 @@ def solve(
 
 
 def _bounded_until(begin: float, time_limit: float | None) -> float:
-    """What the clock says when the lower bound must be there; without a time limit it must not
-    decide."""
+    """The reading of the clock at which the lower bound must be there; infinite without a time
+    limit, where the clock must not decide."""
     if time_limit is None:
         return math.inf
     return begin + max(BOUNDING_AT_LEAST, BOUNDING * time_limit)
 
 
 def _named(method: str | MakeLearner) -> tuple[str, Callable[[Search], None]]:
-    """The name of a method, and what runs it."""
+    """The name of a method, and the function that runs it."""
     if not isinstance(method, str):
-        return own_method(method, METHODS)
+        return custom_method(method, METHODS)
     if method not in METHODS:
         raise SituateError(f"unknown method {method!r}{nearest(method, METHODS)}")
-    run: Callable[[Search], None] = import_module(f"situate.solvers.{METHODS[method]}").run
-    return method, run
+    return method, METHODS[method].run
 
 
 def _check_budget(

@@ -9,7 +9,9 @@ from situate.solvers.learned.learner import MakeLearner
 from situate.solvers.search import Search
 
 
-def own_method(make: MakeLearner, taken: Collection[str]) -> tuple[str, Callable[[Search], None]]:
+def custom_method(
+    make: MakeLearner, taken: Collection[str]
+) -> tuple[str, Callable[[Search], None]]:
     """The name of a method that is a function which makes a learner, and what runs it.
 
     Args:

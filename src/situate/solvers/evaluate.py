@@ -45,6 +45,6 @@ def evaluate(
     rows = integers(given, (problem.n,), "placement")[None]
     devices = Restrictions(problem).check(rows, lambda _: "placement: ")[0]
     urgent = check_order(problem, problem.graph.order if order is None else order)
-    search = Search(problem, lower_bound(problem), None, None, seed, None, None)
+    search = Search(problem, lower_bound(problem), seed=seed)
     search.offer(devices, urgent)
     return result_of(search, method)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Order
 from situate.data.problem import Problem
-
-Order = NDArray[np.int32]
+from situate.data.topology import edge_producers, places
 
 
 class Lateness:
@@ -23,7 +23,7 @@ class Lateness:
     """
 
     def __init__(self, problem: Problem) -> None:
-        producer = np.repeat(problem.producer, np.diff(problem.consumer_start))
+        producer = edge_producers(problem)
         rising = np.argsort(producer, kind="stable")
         self._producer, self._reader = producer[rising], problem.consumers[rising]
         self.without_data = self._without_data(problem)
@@ -39,8 +39,7 @@ class Lateness:
         Behind it, not before: then the reader's other inputs come first, also from elsewhere, for
         they are as urgent as the reader. No decoder starts an op before its inputs are there.
         """
-        place = np.empty(len(order))
-        place[order] = np.arange(len(order))
+        place = places(order).astype(np.float64)
         first_use = self.first_use(place)
         return np.lexsort((place, self.without_data, first_use)).astype(np.int32)
 

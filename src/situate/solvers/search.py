@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from situate.bounds.rounding import gap
+from situate.data.arrays import Order, Placement
 from situate.data.placements import Restrictions
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
@@ -24,16 +25,13 @@ from situate.simulation.simulator import Simulator
 from situate.solvers.late import Lateness
 from situate.solvers.learned.learner import Learning
 
-Order = NDArray[np.int32]
-Placement = NDArray[np.int32]
-
-REMEMBERED = 9
+OFFERS_REMEMBERED = 9
 """Of so many offers the median is what the next one is expected to take."""
 
-NEAR = 1.25
+NEAR_BEST_PEAK = 1.25
 """A plan whose peak is so many times that of the best is no better by another decoder."""
 
-LITTLE = 1e-3
+NEGLIGIBLE_PEAK_SHARE = 1e-3
 """Part of the largest peak that is not worth another order."""
 
 
@@ -75,19 +73,20 @@ class Search:
     Attributes:
         measurements: batch by batch, what a method that learns was told.
         measured_best: seconds that the best decision took where it was measured; else None.
-        reserve: the part of the budget that is kept for finishing touches.
-        second_order: one in which every placement that is offered is heard as well; or None.
+        reserve: the share of the budget that `reserving` keeps.
+        second_order: the order of `trying`; None outside.
     """
 
     def __init__(
         self,
         problem: Problem,
-        lower_bound: float,
-        time_limit: float | None,
-        evaluations: int | None,
-        seed: int,
-        threads: int | None,
-        on_progress: Callable[[Progress], None] | None,
+        lower_bound: float = 0.0,
+        *,
+        time_limit: float | None = None,
+        evaluations: int | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
         begin: float | None = None,
         learning: Learning | None = None,
     ) -> None:
@@ -109,19 +108,18 @@ class Search:
         self.measurements: list[Measurements] = []
         self.measured_best: float | None = None
         self._on_progress = on_progress
-        self._took: deque[float] = deque(maxlen=REMEMBERED)
+        self._took: deque[float] = deque(maxlen=OFFERS_REMEMBERED)
 
     def beside(self, evaluations: int) -> Search:
         """Another search of the same problem, in the time of this one."""
         return Search(
             self.problem,
             self.lower_bound,
-            self.time_limit,
-            evaluations,
-            self.seed,
-            self.threads,
-            None,
-            self._begin,
+            time_limit=self.time_limit,
+            evaluations=evaluations,
+            seed=self.seed,
+            threads=self.threads,
+            begin=self._begin,
         )
 
     def for_time(self, share: float) -> Search:
@@ -137,13 +135,37 @@ class Search:
         return Search(
             replace(self.problem, objective="time"),
             self.lower_bound,
-            seconds,
-            evaluations,
-            self.seed,
-            self.threads,
-            lambda _: self.report(),
-            self._begin,
+            time_limit=seconds,
+            evaluations=evaluations,
+            seed=self.seed,
+            threads=self.threads,
+            on_progress=lambda _: self.report(),
+            begin=self._begin,
         )
+
+    @property
+    def incumbent(self) -> Found:
+        """The best decision so far, once there is one."""
+        assert self.best is not None, "nothing was offered"
+        return self.best
+
+    @contextmanager
+    def reserving(self, share: float) -> Iterator[None]:
+        """Keep this share of the budget for what comes after the block."""
+        before, self.reserve = self.reserve, share
+        try:
+            yield
+        finally:
+            self.reserve = before
+
+    @contextmanager
+    def trying(self, order: Order | None) -> Iterator[None]:
+        """Try every placement that is offered within the block in this order as well."""
+        before, self.second_order = self.second_order, order
+        try:
+            yield
+        finally:
+            self.second_order = before
 
     @property
     def seconds(self) -> float:
@@ -302,13 +324,13 @@ class Search:
             return False
         if self.best is None or not self.best.feasible:
             return True
-        return least.value < self.best.value * (NEAR if by_memory else 1.0) + margin
+        return least.value < self.best.value * (NEAR_BEST_PEAK if by_memory else 1.0) + margin
 
     def _lateness_helps(self, found: list[Found]) -> bool:
         """Whether these may be better than the best if ops that depend on weights alone are late,
         which takes at most the bytes off that those make."""
         saved, least = self._lateness.size, min(found, key=lambda f: f.score)
-        if saved <= LITTLE * least.schedule.peak.max():
+        if saved <= NEGLIGIBLE_PEAK_SHARE * least.schedule.peak.max():
             return False
         if self.best is None:
             return True

@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from situate.cli.commands.methods import NEEDS
 from situate.solvers import LEARNERS, METHODS
 
 
@@ -29,5 +28,5 @@ def test_every_method_says_what_it_is(lines, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_that_needs_more_says_how_to_get_it(lines, method):
-    if method in NEEDS:
-        assert "install" in lines[method]
+    assert METHODS[method].extra in lines[method]
+    assert ("install" in lines[method]) == bool(METHODS[method].extra)

@@ -17,6 +17,7 @@ from situate import _core
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
+from situate.data.topology import pipeline_order
 from situate.grouping import heavy_edge
 from situate.results.result import Progress, Result
 from situate.simulation.decoding import priority_of
@@ -24,8 +25,7 @@ from situate.simulation.simulator import Simulator
 from situate.solvers import solve
 from situate.solvers.auto import critical
 from situate.solvers.auto.blocks import Blocks
-from situate.solvers.auto.pipeline import pipeline_order
-from situate.solvers.auto.slices import SLICES
+from situate.solvers.auto.cooling import INTERVALS
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers import families
 from tests.solvers.exhaustive import best_values, optimum
@@ -209,7 +209,7 @@ def test_ctrl_c_is_heard_in_the_middle_of_a_slice(
     heard = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 1.0)
-        result = _auto(problem, 2 * SLICES * 10**7)
+        result = _auto(problem, 2 * INTERVALS * 10**7)
     finally:
         signal.signal(signal.SIGALRM, heard)
     assert result.evaluations < 2 * 10**7
@@ -297,11 +297,11 @@ class Clock:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
         patch.setattr("time.perf_counter", lambda: self.now)
-        patch.setattr(import_module("situate.solvers.auto.slices"), "SLICE", 1e-3)
+        patch.setattr(import_module("situate.solvers.auto.cooling"), "INTERVAL", 1e-3)
         patch.setattr(Simulator, "schedule", self._taking(1.0, Simulator.schedule))
         patch.setattr(Simulator, "evaluate", self._taking(0.5, Simulator.evaluate))
         patch.setattr(heavy_edge, "partitions", self._taking(8.0, heavy_edge.partitions))
-        patch.setattr(critical, "folded", self._taking(6.0, critical.folded))
+        patch.setattr(critical, "folded_order", self._taking(6.0, critical.folded_order))
 
     def _taking(self, seconds: float, function: Any) -> Any:
         def slow(*given: Any, **named: Any) -> Any:

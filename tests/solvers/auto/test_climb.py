@@ -8,9 +8,15 @@ import pytest
 
 from situate.data.problem import Problem
 from situate.results.result import Progress
-from situate.solvers.auto.climb import PLENTY, SEEDS, SHARE, TRIES, climb
+from situate.solvers.auto.climb import (
+    CLIMB_SHARE,
+    SECOND_ASCENT_EVALUATIONS,
+    SEED_RANGE,
+    TRIAL_EVALUATIONS,
+    climb,
+)
 from situate.solvers.heuristics import heft, single
-from situate.solvers.local_search.climber import HillClimber
+from situate.solvers.local_search.hill_climbing import HillClimber
 from situate.solvers.search import Search
 from tests.solvers.families import chain, devices, problem
 from tests.solvers.learning import branching
@@ -18,7 +24,7 @@ from tests.solvers.learning import branching
 
 def searching(of: Problem, evaluations: int, rule=single, threads: int = 1) -> Search:
     """A search that has heard one rule."""
-    search = Search(of, 0.0, None, evaluations, 0, threads, None)
+    search = Search(of, evaluations=evaluations, threads=threads)
     rule.run(search)
     return search
 
@@ -35,7 +41,7 @@ def test_it_takes_its_share_of_what_is_left(evaluations):
     search = searching(branching(), evaluations)
     left = evaluations - search.evaluations
     climb(search)
-    assert evaluations - search.evaluations >= (1 - SHARE) * left - 20
+    assert evaluations - search.evaluations >= (1 - CLIMB_SHARE) * left - 20
 
 
 def test_from_where_it_ended_it_ends_early():
@@ -44,7 +50,7 @@ def test_from_where_it_ended_it_ends_early():
     again, value = search.evaluations, search.best.value
     climb(search)
     assert search.best.value <= value
-    assert search.evaluations - again < 0.5 * SHARE * 20_000
+    assert search.evaluations - again < 0.5 * CLIMB_SHARE * 20_000
 
 
 def interrupting(of: Problem, evaluations: int) -> Search:
@@ -54,7 +60,7 @@ def interrupting(of: Problem, evaluations: int) -> Search:
         if progress.evaluations >= evaluations:
             raise KeyboardInterrupt
 
-    search = Search(of, 0.0, None, 100_000, 0, 1, interrupt)
+    search = Search(of, evaluations=100_000, threads=1, on_progress=interrupt)
     single.run(search)
     return search
 
@@ -71,7 +77,10 @@ def test_what_it_has_found_outlives_an_interrupt(evaluations):
 def test_it_tells_of_what_is_better_as_it_goes():
     seen: list[float] = []
     search = Search(
-        branching(), 0.0, None, 4000, 0, 1, lambda progress: seen.append(progress.value)
+        branching(),
+        evaluations=4000,
+        threads=1,
+        on_progress=lambda progress: seen.append(progress.value),
     )
     single.run(search)
     climb(search)
@@ -80,13 +89,13 @@ def test_it_tells_of_what_is_better_as_it_goes():
 
 def test_it_has_some_tries_in_any_case():
     """No neighbour of a chain on one device is ahead of it."""
-    search = searching(Problem(chain(40), devices(1, 1)), 5 * TRIES)
+    search = searching(Problem(chain(40), devices(1, 1)), 5 * TRIAL_EVALUATIONS)
     before = search.evaluations
     climb(search)
-    assert TRIES <= search.evaluations - before < TRIES + 20
+    assert TRIAL_EVALUATIONS <= search.evaluations - before < TRIAL_EVALUATIONS + 20
 
 
-@pytest.mark.parametrize(("times", "seeds"), [(5, {0}), (20, {0, SEEDS})])
+@pytest.mark.parametrize(("times", "seeds"), [(5, {0}), (20, {0, SEED_RANGE})])
 def test_with_plenty_of_evaluations_it_begins_twice(monkeypatch, times, seeds):
     asked: set[int] = set()
 
@@ -96,7 +105,7 @@ def test_with_plenty_of_evaluations_it_begins_twice(monkeypatch, times, seeds):
             return super().ask(k)
 
     monkeypatch.setattr(sys.modules[climb.__module__], "HillClimber", Noted)
-    climb(searching(branching(), times * PLENTY))
+    climb(searching(branching(), times * SECOND_ASCENT_EVALUATIONS))
     assert asked == seeds
 
 
@@ -107,7 +116,7 @@ def test_where_no_neighbour_is_better_it_ends():
 
 
 def test_without_time_it_does_nothing():
-    search = Search(branching(), 0.0, 0.0, None, 0, 1, None)
+    search = Search(branching(), time_limit=0.0, threads=1)
     single.run(search)
     before = search.evaluations
     climb(search)
@@ -123,7 +132,9 @@ def test_a_plan_that_fits_replaces_one_that_does_not():
 
 @pytest.mark.parametrize("rule", [single, heft])
 def test_threads_change_nothing(rule):
-    one, two = (searching(branching(), 20 * PLENTY, rule, threads) for threads in (1, 2))
+    one, two = (
+        searching(branching(), 20 * SECOND_ASCENT_EVALUATIONS, rule, threads) for threads in (1, 2)
+    )
     climb(one)
     climb(two)
     assert one.best.value == two.best.value

@@ -29,7 +29,7 @@ def chain(memory: int | None = None, sizes: tuple[int, ...] = SIZES) -> Problem:
 
 def searched(problem: Problem, placement: list[int], evaluations: int = 1000) -> Search:
     """A search that knows a plan."""
-    search = Search(problem, 0.0, None, evaluations, 0, 1, None)
+    search = Search(problem, evaluations=evaluations, threads=1)
     order = np.array(problem.graph.order, np.int32)
     search.offer(np.array(placement, np.int32), order, ["eager"])
     return search

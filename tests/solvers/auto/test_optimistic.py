@@ -14,7 +14,7 @@ from tests.solvers.families import chain, devices, fork
 
 
 def _search(problem: Problem) -> Search:
-    return Search(problem, 0.0, None, None, 0, 1, None)
+    return Search(problem, threads=1)
 
 
 def _score(problem: Problem, *placement: int) -> tuple[int, float]:

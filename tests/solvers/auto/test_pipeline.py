@@ -9,20 +9,15 @@ from situate import _core
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
+from situate.data.topology import pipeline_order
 from situate.simulation.simulator import Simulator
-from situate.solvers.auto.pipeline import (
-    _step,
-    fill,
-    offer_pipelines,
-    pipeline_order,
-    turns,
-)
+from situate.solvers.auto.pipeline import _step, fill, offer_pipelines, turns
 from situate.solvers.search import Search
 from tests.solvers.families import apart, chain, devices
 
 
 def _search(problem: Problem) -> Search:
-    return Search(problem, 0.0, None, 100, 0, 1, None)
+    return Search(problem, evaluations=100, threads=1)
 
 
 def test_the_backward_pass_is_folded_onto_the_forward_pass() -> None:

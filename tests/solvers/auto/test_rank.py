@@ -18,7 +18,7 @@ from tests.solvers.families import chain, devices, graph
 
 
 def ranked(problem: Problem) -> np.ndarray:
-    return by_rank(Search(problem, 0.0, None, 10, 0, 1, None))
+    return by_rank(Search(problem, evaluations=10, threads=1))
 
 
 def late(pinned: tuple[str | None, ...] = (None, None, None)) -> Problem:

@@ -71,7 +71,7 @@ def test_a_plan_for_throughput_fits_by_the_serial_decoder_alone() -> None:
 def _begun(problem: Problem, **budget: Any) -> Search:
     """A search that knows one plan."""
     limits = {"time_limit": None, "evaluations": None} | budget
-    search = Search(problem, 0.0, seed=0, threads=1, on_progress=None, **limits)
+    search = Search(problem, threads=1, **limits)
     first = problem.allowed.argmax(axis=1)[problem.unit].astype(np.int32)
     search.offer(first, np.array(problem.graph.order, np.int32))
     return search

@@ -8,9 +8,10 @@ import pytest
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
+from situate.data.topology import accelerators
 from situate.errors import SituateError
 from situate.solvers import solve
-from situate.solvers.heuristics.expert import accelerators, expert_placement
+from situate.solvers.heuristics.expert import expert_placement
 from situate.zoo import expert
 from tests.solvers.families import chain, devices
 

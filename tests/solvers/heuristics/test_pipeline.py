@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from situate.data.graph import Graph
 from situate.data.problem import Problem
+from situate.data.topology import folded_order
 from situate.solvers import solve
-from situate.solvers.auto.fitted import folded
 from tests.solvers.auto.test_fitted import LAYERS, gpus, training
 from tests.solvers.families import chain, devices
 
@@ -19,7 +19,7 @@ def test_stages_are_contiguous_and_fit(memory: tuple[int, ...]) -> None:
     problem = training(gpus(*memory, cpu=True))
     result = solve(problem, "pipeline", evaluations=1000)
     assert result.feasible
-    along = result.placement[folded(problem)]
+    along = result.placement[folded_order(problem)]
     assert np.count_nonzero(np.diff(along)) < len(memory)
     assert "cpu" not in result.devices_used
 

@@ -15,7 +15,7 @@ from tests.solvers.families import apart, devices, problem
 
 def _drawn(of: Problem, evaluations: int) -> np.ndarray:
     """Placements (evaluations, n) as they are drawn."""
-    search = Search(of, -1.0, None, evaluations, 0, 1, None)
+    search = Search(of, -1.0, evaluations=evaluations, threads=1)
     placements = []
     offer = search.offer
     search.offer = lambda placement, *rest: placements.append(placement) or offer(placement, *rest)  # type: ignore[method-assign]

@@ -22,10 +22,9 @@ from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import make_groups
 from situate.results.result import Result
 from situate.solvers import LEARNERS, auto, solve
-from situate.solvers.learned import post
 from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning, Settings
-from situate.solvers.learned.softmax_learner import SoftmaxLearner, SoftmaxSettings
+from situate.solvers.learned.softmax import SoftmaxLearner, SoftmaxSettings, post
 from situate.solvers.search import Search
 from situate.study import Study, StudyFile, file
 from tests.solvers.families import chain, devices, fork
@@ -33,7 +32,7 @@ from tests.solvers.killed import PROBLEM, SAMPLES, learner, outcome, search
 
 SOFTMAX = ("policy_gradient", "ppo", "cross_entropy", "post")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KILLED = 16
 
 
@@ -203,10 +202,9 @@ def test_a_study_of_another_search_is_refused(
         "seed": 3,
         "method": "post",
     } | changes
-    other = Search(
-        of["problem"], 0.0, None, of["evaluations"], of["seed"], 1, None,
-        learning=Learning(noise=0.1, study=whole),
-    )  # fmt: skip
+    learning = Learning(noise=0.1, study=whole)
+    limits = {"evaluations": of["evaluations"], "seed": of["seed"]}
+    other = Search(of["problem"], **limits, threads=1, learning=learning)
     with pytest.raises(SituateError, match=f"study: the study has {name} '.*' and this search '"):
         learn(other, of["method"], learner)
 
@@ -337,12 +335,12 @@ def test_an_answer_to_fewer_placements_is_refused() -> None:
 def test_only_time_is_learned_from() -> None:
     other = replace(PROBLEM, objective="memory")
     with pytest.raises(SituateError, match="method 'post' learns from step times: it cannot plan"):
-        learn(Search(other, 0.0, None, 10, 0, 1, None), "post", learner)
+        learn(Search(other, evaluations=10, threads=1), "post", learner)
 
 
 def test_a_search_in_which_nothing_ran_says_how_to_go_on() -> None:
     full = replace(PROBLEM, cluster=devices(1, 1, 2, memory=3))
-    searching = Search(full, 0.0, None, 24, 0, 1, None)
+    searching = Search(full, evaluations=24, threads=1)
     with pytest.warns(UserWarning, match=r"none of 24 placements ran \(out of memory\)"):
         learn(searching, "post", learner)
     assert searching.best is not None
@@ -353,7 +351,7 @@ def test_a_search_in_which_nothing_ran_says_how_to_go_on() -> None:
 def test_no_more_is_measured_than_the_budget_allows() -> None:
     roomy = Problem(chain(4), devices(1, 2))
     for samples in (1, 5, 12, 13):
-        searching = Search(roomy, 0.0, None, samples, 0, 1, None)
+        searching = Search(roomy, evaluations=samples, threads=1)
         learn(searching, "post", learner)
         assert searching.evaluations == samples
 
@@ -404,7 +402,7 @@ def test_on_a_machine_with_known_costs_learners_can_start_with_what_auto_plans(
         return learner(problem, learning, samples, seed)
 
     machine = SimulatedMachine(problem) if real else None
-    found = Search(problem, 0.0, None, 24, 0, 1, None, learning=Learning(evaluator=machine))
+    found = Search(problem, evaluations=24, threads=1, learning=Learning(evaluator=machine))
     learn(found, "post", make)
     if planned:
         auto = solve(problem, "auto", evaluations=5000, seed=0).placement
@@ -421,8 +419,8 @@ def test_a_search_goes_on_from_the_plan_that_it_started_with(
 
     def run(most: int) -> Search:
         learning = Learning(evaluator=OneByOne(problem, most), study=tmp_path / "study")
-        found = Search(problem, 0.0, None, 24, 0, 1, None, learning=learning)
-        learn(found, "post", post.learner)
+        found = Search(problem, evaluations=24, threads=1, learning=learning)
+        learn(found, "post", post)
         return found
 
     with suppress(SystemExit):

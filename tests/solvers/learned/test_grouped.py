@@ -8,7 +8,7 @@ import pytest
 
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.solvers.learned.grouped import grouped, leveled
+from situate.solvers.learned.grouped import coarser_groups, grouped
 from situate.solvers.learned.learner import Learning
 from tests.grouping.cases import problems
 from tests.solvers.families import chain, devices
@@ -42,7 +42,7 @@ def test_a_rule_that_takes_no_number_is_given_none() -> None:
 def test_levels_are_unions_of_finer_ones_and_fewer(case: str) -> None:
     problem = problems()[case]
     groups = grouped(problem, Learning(), "heavy-edge", 8)
-    levels = [*leveled(problem, groups, "heavy-edge", (2, 4)), groups]
+    levels = [*coarser_groups(problem, groups, "heavy-edge", (2, 4)), groups]
     for coarse, fine in itertools.pairwise(levels):
         assert len(coarse) <= len(fine)
         assert (coarse.of_op == coarse.of_op[fine.first][fine.of_op]).all()
@@ -51,4 +51,7 @@ def test_levels_are_unions_of_finer_ones_and_fewer(case: str) -> None:
 
 def test_a_level_has_as_many_groups_as_asked_for_where_ops_are_alike() -> None:
     groups = grouped(PROBLEM, Learning(), "heavy-edge", 20)
-    assert [len(level) for level in leveled(PROBLEM, groups, "heavy-edge", (3, 10))] == [3, 10]
+    assert [len(level) for level in coarser_groups(PROBLEM, groups, "heavy-edge", (3, 10))] == [
+        3,
+        10,
+    ]

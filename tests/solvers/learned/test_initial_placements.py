@@ -5,7 +5,7 @@ import pytest
 
 from situate.data.problem import Problem
 from situate.grouping import make_groups
-from situate.solvers.learned.initial_placements import Beginnings, beginnings
+from situate.solvers.learned.initial_placements import InitialPlacements, initial_placements
 from situate.solvers.learned.learner import Learning
 from tests.solvers.families import chain, devices
 
@@ -27,25 +27,25 @@ def put(first, k=6):
 
 
 def test_without_a_plan_they_are_single_devices(groups):
-    first = Beginnings(groups)
+    first = InitialPlacements(groups)
     assert len(first) == 3
     assert put(first) == [[0, 0], [1, 1], [2, 2], [9, 9], [9, 9], [9, 9]]
 
 
 def test_a_plan_comes_before_them(groups):
-    first = Beginnings(groups, lambda: np.array([2, 0], np.int32))
+    first = InitialPlacements(groups, lambda: np.array([2, 0], np.int32))
     assert len(first) == 4
     assert put(first, 3) == [[2, 0], [0, 0], [1, 1]]
 
 
 def test_where_a_group_may_not_go_it_stays_where_it_was_drawn(groups):
     groups.allowed[1, 0] = False
-    assert put(Beginnings(groups), 2) == [[0, 9], [1, 1]]
+    assert put(InitialPlacements(groups), 2) == [[0, 9], [1, 1]]
 
 
 def test_a_plan_of_ops_becomes_one_of_groups_by_where_their_seconds_are(problem, groups):
     placement = np.array([1, 1, 0, 2], np.int32)  # device 2 is the slower
-    first = beginnings(problem, Learning(start=lambda: placement), groups)
+    first = initial_placements(problem, Learning(start=lambda: placement), groups)
     assert put(first, 1) == [[1, 2]]
 
 
@@ -53,6 +53,6 @@ def test_a_plan_is_made_when_it_is_put(problem, groups):
     def start():
         raise AssertionError
 
-    first = beginnings(problem, Learning(start=start), groups)
+    first = initial_placements(problem, Learning(start=start), groups)
     with pytest.raises(AssertionError):
         put(first)

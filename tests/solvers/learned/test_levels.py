@@ -10,7 +10,7 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.grouping import group, make_groups
-from situate.solvers.learned.levels import scales, scales_of
+from situate.solvers.learned.levels import levels, levels_of
 from tests.solvers.families import chain, devices
 
 PROBLEMS = {
@@ -23,7 +23,7 @@ PROBLEMS = {
 def found(request):
     problem, count = PROBLEMS[request.param]
     groups = group(problem, "heavy-edge", count)
-    return groups, scales(problem, groups)
+    return groups, levels(problem, groups)
 
 
 def test_every_group_is_in_one_block_of_every_scale(found):
@@ -43,19 +43,19 @@ def test_the_first_scale_is_the_groups_and_every_other_has_half_the_blocks(found
 def test_a_chain_is_cut_into_stretches():
     problem = Problem(chain(96), devices(1, 1))
     groups = group(problem, "none")
-    for block in scales(problem, groups)[-1]:
+    for block in levels(problem, groups)[-1]:
         assert np.ptp(groups.first[block]) == len(block) - 1
 
 
 def test_few_groups_have_one_scale():
     problem = Problem(chain(5), devices(1, 1))
-    assert [len(scale) for scale in scales(problem, group(problem, "none"))] == [5]
+    assert [len(scale) for scale in levels(problem, group(problem, "none"))] == [5]
 
 
 def test_a_group_is_in_the_block_that_has_most_of_its_seconds():
     problem = Problem(chain(6, seconds=[1.0, 9.0] * 3), devices(1, 1))
     pairs = make_groups(problem, np.arange(6) // 2)
-    alone, shifted = scales_of(problem, pairs, [np.array([0, 1, 1, 1, 2, 1])])
+    alone, shifted = levels_of(problem, pairs, [np.array([0, 1, 1, 1, 2, 1])])
     assert [block.tolist() for block in alone] == [[0], [1], [2]]
     assert [block.tolist() for block in shifted] == [[0, 1, 2]]
 
@@ -66,5 +66,5 @@ def test_an_ops_seconds_are_those_on_the_device_that_is_fastest_for_it():
     ops = tuple(Op(f"op{j}", seconds=each) for j, each in enumerate(seconds))
     problem = Problem(Graph("g", ops), devices(1, 2))
     groups = make_groups(problem, np.array([0, 0, 0, 1]))
-    _, blocks = scales_of(problem, groups, [np.array([0, 1, 1, 1])])
+    _, blocks = levels_of(problem, groups, [np.array([0, 1, 1, 1])])
     assert [block.tolist() for block in blocks] == [[0], [1]]

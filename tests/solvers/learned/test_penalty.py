@@ -13,12 +13,13 @@ from situate.data.problem import Problem
 from situate.errors import MissingExtra
 from situate.solvers import LEARNERS, solve
 from situate.solvers.learned.learner import Learning, Settings
-from situate.solvers.learned.penalty import FAILURE, MOST, failure_seconds
+from situate.solvers.learned.penalty import FAILURE_SECONDS, MOST_SECONDS, failure_seconds
 from tests.solvers.families import devices, fork
 
 
 @pytest.mark.parametrize(
-    ("seconds", "counted"), [(0.5, FAILURE), (2.0, 10 * 8 * 2.0), (1e290, MOST)]
+    ("seconds", "counted"),
+    [(0.5, FAILURE_SECONDS), (2.0, 10 * 8 * 2.0), (1e290, MOST_SECONDS)],
 )
 def test_a_failure_is_no_good_step_however_long_steps_are(seconds, counted):
     assert failure_seconds(Problem(fork(8, seconds=seconds), devices(1, 2))) == counted

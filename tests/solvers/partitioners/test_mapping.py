@@ -10,7 +10,7 @@ from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.solvers import solve
 from situate.solvers.late import Lateness
-from situate.solvers.partitioners.mapping import SLOWEST, Mapping
+from situate.solvers.partitioners.mapping import LEAST_SPEED, Mapping
 from tests.oracle.problems import random_problem
 from tests.solvers.families import RULES, apart, chain, devices, families, graph, layered, problem
 from tests.solvers.programs import PARTITIONERS
@@ -111,7 +111,7 @@ def test_a_device_counts_by_what_it_can_run() -> None:
 def test_speeds_are_never_zero() -> None:
     ops = (Op("a", seconds={"d0": 0.0, "d1": 4.0}), Op("b", seconds={"d0": 1.0, "d1": 4e9}))
     crawl = Mapping.onto(Problem(Graph("g", ops), devices(1, 1)), [0, 1])
-    assert crawl.speed.tolist() == [1, SLOWEST]
+    assert crawl.speed.tolist() == [1, LEAST_SPEED]
     assert Mapping.onto(Problem(apart(3, seconds=0.0), devices(1, 1)), [0, 1]).speed.min() == 1
 
 

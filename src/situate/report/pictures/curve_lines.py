@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from situate.report.learning import Array, Curve
+from situate.data.arrays import Floats
+from situate.report.learning import Curve
 from situate.report.pictures.shades import INK, OTHER, PALE, PALETTE
 from situate.report.text import printable
 from situate.report.units import time_scale, time_text
@@ -51,7 +52,7 @@ def draw_failures(axes: Axes, curves: Sequence[Curve]) -> None:
     axes.set_ylabel("failed [%]", color=PALE, fontsize=9)
 
 
-def _plot(axes: Axes, values: Array, **style: Any) -> Line2D:
+def _plot(axes: Axes, values: Floats, **style: Any) -> Line2D:
     """Values against the number of samples; thinned, the last one kept."""
     step = -(-len(values) // POINTS) or 1
     at = np.arange(len(values) - 1, -1, -step)[::-1]
@@ -59,7 +60,7 @@ def _plot(axes: Axes, values: Array, **style: Any) -> Line2D:
     return axes.plot(at + 1, finite[at], **style)[0]
 
 
-def _last(values: Array) -> float:
+def _last(values: Floats) -> float:
     return float(values[-1]) if values.size else np.inf
 
 

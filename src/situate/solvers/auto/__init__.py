@@ -1,4 +1,9 @@
-"""`auto`: the best of the list rules, improved by climbing and annealing until the budget ends."""
+"""`auto`: the best of the list rules, improved by climbing and annealing until the budget ends.
+
+Constructed plans come first (list rules, cuts of a line of units, pipelines), then hill climbing
+over blocks and simulated annealing over single units, or over loads for throughput, and in the end
+a cleanup. `docs/methods/auto.md` says what each is for.
+"""
 
 from __future__ import annotations
 
@@ -10,48 +15,50 @@ from situate.errors import SituateError
 from situate.simulation.decoding import order_of
 from situate.solvers.auto.balance import balance
 from situate.solvers.auto.blocks import blocks
+from situate.solvers.auto.cleanup import clean_up
 from situate.solvers.auto.climb import climb
+from situate.solvers.auto.cooling import (
+    INTERVAL,
+    chains_of,
+    cooling,
+    evaluations_of,
+    interval_seconds,
+)
 from situate.solvers.auto.critical import move_critical, phase_lines
-from situate.solvers.auto.exchange import exchange
-from situate.solvers.auto.fitted import offer_fitted
-from situate.solvers.auto.live import orders_count
+from situate.solvers.auto.device_swap import swap_devices
+from situate.solvers.auto.liveness import orders_count
+from situate.solvers.auto.memory_fit import offer_memory_fits
 from situate.solvers.auto.one_device import candidates, keep_to_one_device
 from situate.solvers.auto.pipeline import offer_pipelines
+from situate.solvers.auto.proportional_cut import offer_proportional_cuts
 from situate.solvers.auto.rank import by_rank
-from situate.solvers.auto.shares import offer_shares
-from situate.solvers.auto.slices import (
-    SLICE,
-    best,
-    chains_of,
-    evaluations_of,
-    slice_seconds,
-    slices,
-)
+from situate.solvers.auto.segments import offer_segments, outgrown
 from situate.solvers.auto.small import look_at_all
-from situate.solvers.auto.stretches import offer_stretches, outgrown
-from situate.solvers.auto.tidy import tidy
 from situate.solvers.heuristics import etf, expert, heft, single, topological
 from situate.solvers.heuristics.random_search import SAMPLES, draw
 from situate.solvers.search import Search
 
-DRAWING = 0.05
-"""Part of the budget after which no more random plans are drawn: on small problems they pay."""
+RANDOM_SHARE = 0.05
+"""Share of the budget after which no more random plans are drawn."""
 
-TIDYING = 0.05
-"""Part of the budget that is kept for tidying."""
+CLEANUP_SHARE = 0.05
+"""Share of the budget that is kept for the cleanup."""
 
-FOR_TIME = 0.4
-"""Part of what is left of the budget that a search for throughput gives to a search for time, where
-the order of ops decides what fits."""
+TIME_SEARCH_SHARE = 0.4
+"""Share of what is left of the budget that a search for throughput gives to a search for time,
+where the order of ops decides what fits."""
 
-HEARING = 0.5
-"""Part of the budget that must be left for that search to hear the rules too, which took the
+LEFT_FOR_RULES = 0.5
+"""Share of the budget that must be left for that search to run the rules too, which took the
 rest."""
 
-EVALUATIONS_TO_RECOVER = 100
+FIT_SHARE = 0.5
+"""Share of the budget that is left alone while annealing looks for a plan that fits."""
+
+EVALUATIONS_AN_OP_TO_RECOVER = 100
 """Evaluations an op from which on annealing begins hot."""
 
-SETTING_OUT, LINING_UP = 15, 10
+OFFERS_TO_SET_UP, OFFERS_FOR_LINES = 15, 10
 """What annealing does before its first slice takes no longer than so many offers, and the lines of
 critical moves."""
 
@@ -60,23 +67,51 @@ BLOCKS_AT_LEAST, BLOCKS_AT_MOST = 20, 2
 
 
 def run(search: Search) -> None:
-    """Offer every rule's plan, anneal the best one, and tidy what comes out."""
-    search.reserve = TIDYING
-    _improve(search)
-    search.reserve, search.second_order = 0.0, None
-    tidy(search, candidates(search))
+    """Offer every rule's plan, improve the best one, and clean up what comes out."""
+    with search.reserving(CLEANUP_SHARE):
+        _improve(search)
+    clean_up(search, candidates(search))
     keep_to_one_device(search)
 
 
 def _improve(search: Search, for_loads: bool = False) -> None:
-    """However short the time, all rules are heard: so this is never worse than one of them.
+    """Offer plans that are constructed, then improve the best one until the budget ends.
 
     Args:
         for_loads: the step is not wanted for itself, and critical moves, which share no load, would
             take time from what does.
     """
-    if _ordered(search.problem):
-        search.second_order = by_rank(search)
+    with search.trying(by_rank(search) if _ordered(search.problem) else None):
+        if _offer_rules(search) or look_at_all(search):
+            return
+        offer_proportional_cuts(search)
+        if search.finished():
+            return
+        offer_memory_fits(search)
+        if full := outgrown(search):
+            offer_segments(search)
+        if not search.finished():
+            _offer_random(search)
+        if search.finished():
+            return
+        offer_pipelines(search)
+        swap_devices(search)
+    if search.finished():
+        return
+    if search.problem.objective != "throughput":
+        _shorten(search, full and not for_loads)
+        return
+    if orders_count(search.problem):
+        _offer_shortest_step(search)
+    _make_fit(search)
+    balance(search)
+
+
+def _offer_rules(search: Search) -> bool:
+    """Offer the plans of the list rules; True where nothing is left to improve or to do it with.
+
+    However short the time, all rules are run: so `auto` is never worse than one of them.
+    """
     for rule in (single, expert, topological, heft, etf):
         try:
             rule.run(search)
@@ -84,52 +119,30 @@ def _improve(search: Search, for_loads: bool = False) -> None:
             if rule is not expert:  # not every network has an expert placement
                 raise
         if search.proved() or search.evaluated():
-            return
-    if search.finished():
-        return
+            return True
     by_load = search.problem.objective == "throughput"
-    if by_load and search.problem.d == 1 and best(search).feasible:
-        return
-    if look_at_all(search):
-        return
-    offer_shares(search)
-    if search.finished():
-        return
-    offer_fitted(search)
-    if full := outgrown(search):
-        offer_stretches(search)
-    if search.finished():
-        return
+    return search.finished() or (by_load and search.problem.d == 1 and search.incumbent.feasible)
+
+
+def _offer_random(search: Search) -> None:
+    """Offer random plans, which pay on small problems, for a small share of the budget."""
     for _ in draw(search, SAMPLES):
-        if search.left() < 1 - DRAWING:
-            break
-    if search.finished():
-        return
-    offer_pipelines(search)
-    exchange(search)
-    if search.finished():
-        return
-    if not by_load:
-        _shorten(search, full and not for_loads)
-        return
-    if orders_count(search.problem) and not search.finished():
-        _offer_shortest_step(search)
-    _make_fit(search)
-    balance(search)
+        if search.left() < 1 - RANDOM_SHARE:
+            return
 
 
 def _offer_shortest_step(search: Search) -> None:
     """Offer what a search for time finds: in its order may fit what does not in the graph's."""
-    for_time = search.for_time(FOR_TIME)
-    for_time.offer(best(search).placement, best(search).order)
+    for_time = search.for_time(TIME_SEARCH_SHARE)
+    for_time.offer(search.incumbent.placement, search.incumbent.order)
     try:
-        if search.left() > HEARING:
+        if search.left() > LEFT_FOR_RULES:
             _improve(for_time, for_loads=True)
         else:
             _shorten(for_time)
     finally:
         search.evaluations += for_time.evaluations
-        found = best(for_time)
+        found = for_time.incumbent
         offered = search.offer(found.placement, order_of(search.problem, found.schedule))
         if found.feasible and not offered.feasible:
             search.offer(found.placement, found.order)
@@ -143,7 +156,6 @@ def _ordered(problem: Problem) -> bool:
 def _shorten(search: Search, full: bool = False) -> None:
     """For time climb, then in any case anneal; where the fastest accelerator is full, with critical
     moves."""
-    search.second_order = None
     if _ordered(search.problem):
         climb(search)
     _anneal(search, full)
@@ -152,20 +164,19 @@ def _shorten(search: Search, full: bool = False) -> None:
 def _make_fit(search: Search) -> None:
     """Where nothing fits yet, up to half of the budget goes to orders too: they decide how many
     tensors are live at once."""
-    if best(search).feasible or search.problem.rules.memory == "persistent":
+    if search.incumbent.feasible or search.problem.rules.memory == "persistent":
         return
-    kept, search.reserve = search.reserve, 0.5
-    if not search.finished():
-        _anneal(search)
-    search.reserve = kept
+    with search.reserving(FIT_SHARE):
+        if not search.finished():
+            _anneal(search)
 
 
 def _anneal(search: Search, full: bool = False) -> None:
     """Simulated annealing over placement and order (Kirkpatrick et al., Science 220, 1983), where
     there is time for what comes before its first slice."""
-    if not search.affords(SETTING_OUT + LINING_UP * full):
+    if not search.affords(OFFERS_TO_SET_UP + OFFERS_FOR_LINES * full):
         return
-    found = best(search)
+    found = search.incumbent
     lines = phase_lines(search.problem) if full else []
     core = search.simulator.core
     order = order_of(search.problem, found.schedule)
@@ -180,23 +191,25 @@ def _anneal(search: Search, full: bool = False) -> None:
     annealers.move_blocks(*together, max(BLOCKS_AT_MOST, round(BLOCKS_AT_LEAST * heat)))
     search.evaluations += annealers.evaluations
     known = [(True, math.inf)] * chains
-    for temperature, evaluations, new_round in slices(search, chains):
+    for temperature, evaluations, new_round in cooling(search, chains):
         if new_round:
-            exchange(search)
+            swap_devices(search)
             if full:
                 move_critical(search, lines)
-            found = best(search)
+            found = search.incumbent
             order = order_of(search.problem, found.schedule)
             for chain in range(chains):
                 annealers.restart(chain, found.placement, order)
         before = annealers.evaluations
         try:
-            annealers.run(temperature * scale, evaluations, slice_seconds(search), search.threads)
+            annealers.run(
+                temperature * scale, evaluations, interval_seconds(search), search.threads
+            )
         finally:
             search.evaluations += annealers.evaluations - before
             _offer_best(search, annealers, known)
         search.report()
-        if search.problem.objective == "throughput" and best(search).feasible:
+        if search.problem.objective == "throughput" and search.incumbent.feasible:
             return
 
 
@@ -226,7 +239,7 @@ def _heat(search: Search, annealers: _core.Annealers) -> float:
     else:
         begin, before = search.seconds, annealers.evaluations
         evaluations = max(1, evaluations_of(search, search.threads) // 10)
-        annealers.run(0.0, evaluations, SLICE, search.threads)
+        annealers.run(0.0, evaluations, INTERVAL, search.threads)
         rate = (annealers.evaluations - before) / max(search.seconds - begin, 1e-6)
         expected = rate * (search.time_limit - search.seconds)
-    return min(1.0, max(0.0, expected) / (EVALUATIONS_TO_RECOVER * search.problem.n))
+    return min(1.0, max(0.0, expected) / (EVALUATIONS_AN_OP_TO_RECOVER * search.problem.n))

@@ -7,12 +7,13 @@ import math
 import numpy as np
 
 from situate import _core
+from situate.data.arrays import Placement
+from situate.data.topology import pipeline_order
 from situate.simulation.decoding import order_of
-from situate.solvers.auto.exchange import exchange
-from situate.solvers.auto.live import orders_count, weights
-from situate.solvers.auto.pipeline import pipeline_order
-from situate.solvers.auto.slices import best, chains_of, slice_seconds, slices
-from situate.solvers.search import Found, Placement, Search
+from situate.solvers.auto.cooling import chains_of, cooling, interval_seconds
+from situate.solvers.auto.device_swap import swap_devices
+from situate.solvers.auto.liveness import orders_count, weights
+from situate.solvers.search import Found, Search
 
 
 def balance(search: Search) -> None:
@@ -21,10 +22,10 @@ def balance(search: Search) -> None:
     if (problem.allowed.sum(axis=1) == 1).all():
         return
     chains = _Chains(search)
-    scale = best(search).value / 3
-    for temperature, evaluations, new_round in slices(search, chains.count):
+    scale = search.incumbent.value / 3
+    for temperature, evaluations, new_round in cooling(search, chains.count):
         if new_round:
-            exchange(search)
+            swap_devices(search)
             chains.restart()
         try:
             chains.run(temperature * scale, evaluations)
@@ -45,21 +46,21 @@ class _Chains:
         self.count = chains_of(search)
         self._weighs = orders_count(search.problem)
         self._known = [(True, math.inf)] * self.count
-        line, start = pipeline_order(search.problem), best(search).placement
+        line, start = pipeline_order(search.problem), search.incumbent.placement
         core = search.simulator.core
         self._balancers = _core.make_load_annealers(core, search.seed, self.count, start, line)
 
     def restart(self) -> None:
         """From the best plan."""
         for chain in range(self.count):
-            self._balancers.restart(chain, best(self._search).placement)
-            self._weigh(chain, best(self._search))
+            self._balancers.restart(chain, self._search.incumbent.placement)
+            self._weigh(chain, self._search.incumbent)
 
     def run(self, temperature: float, evaluations: int) -> None:
         """One slice."""
         search, before = self._search, self._balancers.evaluations
         try:
-            self._balancers.run(temperature, evaluations, slice_seconds(search), search.threads)
+            self._balancers.run(temperature, evaluations, interval_seconds(search), search.threads)
         finally:
             search.evaluations += self._balancers.evaluations - before
 
@@ -74,7 +75,7 @@ class _Chains:
     def _decoded(self, placement: Placement) -> Found:
         """In the order of the graph and, where orders count, in that of the best plan: as its ops
         start and, where it does not fit so, as they were ranked."""
-        search, known = self._search, best(self._search)
+        search, known = self._search, self._search.incumbent
         orders = [np.array(search.problem.graph.order, np.int32)]
         if self._weighs:
             orders += [order_of(search.problem, known.schedule)]

@@ -5,40 +5,40 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Order, Placement
 from situate.data.problem import Problem
+from situate.data.topology import accelerators
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import heavy_edge, make_groups
 from situate.simulation.decoding import order_of
-from situate.solvers.auto.parts import offer_parts
+from situate.solvers.auto.one_part_per_device import offer_one_part_per_device
 from situate.solvers.auto.rank import by_rank
-from situate.solvers.auto.slices import best
-from situate.solvers.heuristics.expert import accelerators
-from situate.solvers.learned.initial_placements import Beginnings
-from situate.solvers.learned.levels import coarser, scales_of
-from situate.solvers.local_search.climber import GROUPS, HillClimber
-from situate.solvers.search import Found, Order, Placement, Search
+from situate.solvers.learned.initial_placements import InitialPlacements
+from situate.solvers.learned.levels import coarser, levels_of
+from situate.solvers.local_search.hill_climbing import GROUPS, HillClimber
+from situate.solvers.search import Found, Search
 
-SHARE = 0.4
+CLIMB_SHARE = 0.4
 """Part of what is left of the budget that climbing takes at most."""
 
-TRIAL = 0.1
+TRIAL_SHARE = 0.1
 """Part of it after which climbing ends if it is still behind the plan that it began with, of which
 it has put groups of several devices on one."""
 
-TRIES = 60
+TRIAL_EVALUATIONS = 60
 """Evaluations that it has for that, unless its share ends before."""
 
-PLENTY = 400
+SECOND_ASCENT_EVALUATIONS = 400
 """Where it has had more by then, it begins once more, until as much is spent again: where it ends
 depends on what it moves first."""
 
-SEEDS = 2**32
+SEED_RANGE = 2**32
 """So many seeds a search may have; the second ascent's is that much further."""
 
-SETTING_OUT = 20
+OFFERS_TO_SET_UP = 20
 """What comes before the first step takes no longer than so many offers."""
 
-UNHEARD = 50
+EVALUATIONS_BETWEEN_OFFERS = 50
 """Evaluations until the search, and with it the user, hears again of what is better."""
 
 
@@ -50,20 +50,20 @@ def climb(search: Search) -> None:
     device in one step, where annealing, whose ops keep their order, goes through worse plans.
     Where there is time for it, two ascents set out and the better goes on.
     """
-    if search.finished() or not search.affords(SETTING_OUT):
+    if search.finished() or not search.affords(OFFERS_TO_SET_UP):
         return
     *partitions, parts = _partitions(search.problem)
-    offer_parts(search, parts)
-    found = best(search)
+    offer_one_part_per_device(search, parts)
+    found = search.incumbent
     least = found.value if found.feasible else np.inf
     first, second = _ascents(search, found, partitions)
     left = search.left()
-    end = (1 - SHARE) * left
-    first.go((1 - TRIAL) * left, end)
+    end = (1 - CLIMB_SHARE) * left
+    first.go((1 - TRIAL_SHARE) * left, end)
     if first.seconds >= least:
         return
-    if first.evaluations >= PLENTY:
-        second.go((1 - 2 * TRIAL) * left, end)
+    if first.evaluations >= SECOND_ASCENT_EVALUATIONS:
+        second.go((1 - 2 * TRIAL_SHARE) * left, end)
     min(second, first, key=lambda ascent: ascent.seconds).go(end, end)
 
 
@@ -79,16 +79,16 @@ def _ascents(
     """Two that begin with a plan."""
     problem, order = search.problem, _order(search, found)
     groups = make_groups(problem, partitions[0])
-    scales = scales_of(problem, groups, partitions[1:])
+    scales = levels_of(problem, groups, partitions[1:])
     seconds = problem.seconds[np.arange(problem.n), found.placement]
-    begun = Beginnings(groups, lambda: groups.majority(found.placement, seconds))
+    begun = InitialPlacements(groups, lambda: groups.majority(found.placement, seconds))
     neighbours = sum(map(len, scales)) * problem.d
 
     def ascent(seed: int) -> _Ascent:
         climber = HillClimber(groups, scales, begun, seed, alone=0.0)
         return _Ascent(search, climber, order, neighbours)
 
-    return ascent(search.seed), ascent(search.seed + SEEDS)
+    return ascent(search.seed), ascent(search.seed + SEED_RANGE)
 
 
 def _order(search: Search, found: Found) -> Order:
@@ -119,7 +119,7 @@ class _Ascent:
         self._bettered = self._heard = 0
 
     def go(self, trial: float, end: float) -> None:
-        """Climb until as little of the budget is left as `trial`, after `TRIES` evaluations at
+        """Climb until as little of the budget is left as `trial`, after `TRIAL_EVALUATIONS` at
         least, but no further than `end`; or until as many neighbours as there are were no better.
         """
         try:
@@ -127,7 +127,7 @@ class _Ascent:
                 not self._search.finished()
                 and self.evaluations - self._bettered <= self._neighbours
                 and (left := self._search.left()) > end
-                and (left > trial or self.evaluations < TRIES)
+                and (left > trial or self.evaluations < TRIAL_EVALUATIONS)
             ):
                 self._step()
         finally:
@@ -145,13 +145,13 @@ class _Ascent:
         if seconds[fastest] < self.seconds:
             self._placement, self.seconds = placements[fastest], float(seconds[fastest])
             self._bettered = self.evaluations
-        if self.evaluations >= self._heard + UNHEARD:
+        if self.evaluations >= self._heard + EVALUATIONS_BETWEEN_OFFERS:
             self.offer()
         self._search.report()
 
     def offer(self) -> None:
         """Let the search hear of the best placement, if that is better than what it knows."""
-        known, self._heard = best(self._search), self.evaluations
+        known, self._heard = self._search.incumbent, self.evaluations
         if self._placement is not None and not (known.feasible and known.value <= self.seconds):
             self._search.offer(self._placement, self._order)
 

@@ -8,23 +8,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Ints
 from situate.data.problem import Problem
+from situate.data.topology import edge_tensors, folded_order, op_devices, places, unit_devices
 from situate.schedule.items import channel_items, device_items, item_order
 from situate.schedule.schedule import Schedule
-from situate.solvers.auto.fitted import folded
-from situate.solvers.auto.slices import best
 from situate.solvers.search import Found, Search
 
-SHARE = 0.1
+CRITICAL_SHARE = 0.1
 """Part of what is left of the budget that critical moves take at most."""
 
-LONGEST = 256
+MOST_UNITS = 256
 """Units that move at once, at most; the lengths tried are powers of two."""
 
-READERS = 2
+MOST_READERS = 2
 """Units that read what a transfer brings around which moves begin."""
 
-Units = NDArray[np.int64]
+Units = Ints
 
 
 class Move(NamedTuple):
@@ -45,16 +45,16 @@ def move_critical(search: Search, lines: list[Units]) -> None:
         search: of the shortest step.
         lines: along which a border is shifted, see `phase_lines`.
     """
-    end = search.left() * (1 - SHARE)
+    end = search.left() * (1 - CRITICAL_SHARE)
     before = None
-    while search.best is not before and best(search).feasible and search.left() > end:
-        before = best(search)
+    while search.best is not before and search.incumbent.feasible and search.left() > end:
+        before = search.incumbent
         _first_better(search, before, lines, end)
 
 
 def phase_lines(problem: Problem) -> list[Units]:
     """Units along the folded line: all, then those of each phase."""
-    line, first = folded(problem).astype(np.int64), np.zeros(problem.units, np.int64)
+    line, first = folded_order(problem).astype(np.int64), np.zeros(problem.units, np.int64)
     phases = {phase: i for i, phase in enumerate(dict.fromkeys(o.phase for o in problem.graph.ops))}
     first[problem.unit[::-1]] = [phases[op.phase] for op in reversed(problem.graph.ops)]
     return [line, *(line[first[line] == phase] for phase in phases.values())]
@@ -63,8 +63,7 @@ def phase_lines(problem: Problem) -> list[Units]:
 def _first_better(search: Search, found: Found, lines: list[Units], end: float) -> None:
     """Offer the first move that makes the plan better."""
     problem = search.problem
-    of_unit = np.empty(problem.units, np.int32)
-    of_unit[problem.unit] = found.placement
+    of_unit = unit_devices(problem, found.placement)
     tried: set[tuple[bytes, int]] = set()
     for units, device in _moves(problem, found.schedule, lines, of_unit):
         units = np.sort(units[problem.allowed[units, device]])
@@ -75,7 +74,7 @@ def _first_better(search: Search, found: Found, lines: list[Units], end: float) 
         tried.add(key)
         moved = of_unit.copy()
         moved[units] = device
-        search.consider(moved[problem.unit], found.order, found.decoder)
+        search.consider(op_devices(problem, moved), found.order, found.decoder)
         if search.best is not found:
             return
 
@@ -92,7 +91,7 @@ def _moves(
         readers = readers[of_unit[readers] == target].astype(np.int64)
         for units in _around(lines, of_unit, int(problem.unit[problem.producer[tensor]])):
             yield Move(units, target)
-        for reader in readers[:READERS].tolist():
+        for reader in readers[:MOST_READERS].tolist():
             for units in _around(lines, of_unit, reader):
                 yield Move(units, source)
 
@@ -103,7 +102,7 @@ def _around(lines: list[Units], of_unit: NDArray[np.int32], unit: int) -> Iterat
         here = line[of_unit[line] == of_unit[unit]]
         for place in np.flatnonzero(here == unit).tolist():
             length = 1
-            while length <= LONGEST:
+            while length <= MOST_UNITS:
                 yield here[max(0, place + 1 - length) : place + 1]
                 yield here[place : place + length]
                 length *= 2
@@ -135,19 +134,23 @@ def _waited(problem: Problem, schedule: Schedule, ends: NDArray[np.float64]) -> 
     return waited
 
 
-def _turns(items: Units, places: Units, order: Units) -> Units:
-    """(2, ...) each item that has a device or channel to itself, and the next one there."""
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    rising = np.lexsort((rank[items], places))
-    items, places = items[rising], places[rising]
-    together = places[1:] == places[:-1]
+def _turns(items: Units, lanes: Units, order: Units) -> Units:
+    """(2, ...) each item that has a device or channel (its lane) to itself, and the next one there.
+
+    Args:
+        items, lanes: (k,) items and where they run.
+        order: (n + transfers,) items in the order in which they start.
+    """
+    # Sorted by lane and then by start, neighbours of one lane are its consecutive items.
+    rising = np.lexsort((places(order)[items], lanes))
+    items, lanes = items[rising], lanes[rising]
+    together = lanes[1:] == lanes[:-1]
     return np.stack((items[:-1][together], items[1:][together]))
 
 
 def _inputs(problem: Problem, schedule: Schedule) -> Units:
     """(2, ...) each item, and one that takes in what it makes or brings."""
-    edge = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    edge = edge_tensors(problem)
     moved = problem.n + np.arange(len(schedule.tensor))
     to = zip(schedule.tensor.tolist(), schedule.target.tolist(), strict=True)
     brought = dict(zip(to, moved.tolist(), strict=True))

@@ -10,14 +10,10 @@ from numpy.typing import NDArray
 from situate import _core
 from situate.bounds.memory import takes_time
 from situate.bounds.rounding import rounding
+from situate.data.arrays import Floats, Placements
 from situate.data.problem import Problem
 from situate.schedule.items import signals
 from situate.solvers.search import Search
-
-Placements = NDArray[np.int32]
-"""(k, n) device indices."""
-
-Floats = NDArray[np.float64]
 
 
 def least_scores(search: Search, placements: Placements) -> list[tuple[int, float]]:

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.data.arrays import Placement
 from situate.data.problem import Problem
-from situate.solvers.heuristics.expert import accelerators
-from situate.solvers.search import Placement, Search
+from situate.data.topology import accelerators, op_devices, pipeline_order
+from situate.solvers.search import Search
 
-MOVES = 4_000_000
+SPLIT_MOVES = 4_000_000
 """About as many units are moved to weigh all pieces: the longer the line, the fewer places where a
 piece may begin."""
 
@@ -40,21 +41,8 @@ def offer_pipelines(search: Search) -> None:
 
 def _step(problem: Problem) -> int:
     """Units between two places where a piece may begin: 1 up to about a thousand units."""
-    begins = MOVES * problem.d / (2 * problem.units)
+    begins = SPLIT_MOVES * problem.d / (2 * problem.units)
     return max(1, round(problem.units / min(1000, max(50, begins))))
-
-
-def pipeline_order(problem: Problem) -> NDArray[np.int32]:
-    """Units along a pipeline (units,): depth first, with the backward pass folded back onto the
-    forward pass, each unit where its first op comes to lie."""
-    order = problem.depth_first
-    backward = np.array([problem.graph.ops[op].phase == "backward" for op in order])
-    turn = int(backward.argmax()) if backward.any() else problem.n
-    place = np.arange(problem.n, dtype=np.float64)
-    place[turn:] = turn * (problem.n - 1 - place[turn:]) / max(1, problem.n - turn)
-    first = np.full(problem.units, np.inf)
-    np.minimum.at(first, problem.unit[order], place)
-    return np.argsort(first, kind="stable").astype(np.int32)
 
 
 def turns(problem: Problem) -> list[NDArray[np.int32]]:
@@ -84,7 +72,7 @@ def fill(problem: Problem) -> Placement:
         fits = (d for d in turn if room[d] >= needed[unit] and allowed[unit, d])
         of_unit[unit] = device = next(fits, int(of_unit[unit]))
         room[device] -= needed[unit]
-    return np.asarray(of_unit[problem.unit], np.int32)
+    return op_devices(problem, of_unit)
 
 
 def live_bytes(problem: Problem) -> NDArray[np.float64]:

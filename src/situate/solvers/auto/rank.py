@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from situate import _core
+from situate.data.arrays import Order
 from situate.simulation.decoding import rising
-from situate.solvers.search import Order, Search
+from situate.solvers.search import Search
 
 
 def by_rank(search: Search) -> Order:

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.bounds.rounding import rounding
+from situate.data.arrays import Placement, Placements
 from situate.data.problem import Problem
 from situate.simulation.decoding import DecoderName
-from situate.solvers.auto.optimistic import Placements, least_scores
-from situate.solvers.auto.slices import best
-from situate.solvers.search import Placement, Search
+from situate.solvers.auto.optimistic import least_scores
+from situate.solvers.search import Search
 
 MOST_OPS, MOST_PLACEMENTS = 8, 10_000
 """Problems of more are not small."""
 
-SHARE = 0.7
+ENUMERATION_SHARE = 0.7
 """Part of what is left of the budget that goes to looking at all, at most."""
 
 Orders = NDArray[np.int32]
@@ -41,7 +41,7 @@ def look_at_all(search: Search) -> bool:
     promising = [i for i, score in enumerate(least) if _promises(search, score)]
     if not _affordable(search, len(promising) * len(orders) * len(search.decoders)):
         return False
-    end = search.left() * (1 - SHARE)
+    end = search.left() * (1 - ENUMERATION_SHARE)
     for i in sorted(promising, key=least.__getitem__):
         if not _promises(search, least[i]) or search.proved():
             break
@@ -54,13 +54,13 @@ def look_at_all(search: Search) -> bool:
 
 def _promises(search: Search, least: tuple[int, float]) -> bool:
     """Whether a score is better than the best by more than rounding."""
-    excess, value = best(search).score
+    excess, value = search.incumbent.score
     return least < (excess, value * (1 - 2 * rounding(search.problem)))
 
 
 def _affordable(search: Search, evaluations: int) -> bool:
     limit = search.evaluation_limit
-    return limit is None or evaluations <= SHARE * (limit - search.evaluations)
+    return limit is None or evaluations <= ENUMERATION_SHARE * (limit - search.evaluations)
 
 
 def _placements(problem: Problem) -> Placements:
@@ -100,5 +100,5 @@ def _offer_best_order(
     values = {"time": makespan, "memory": peak.max(axis=1).astype(np.float64)}
     value = values.get(problem.objective, np.full(len(orders), period))
     first = int(np.lexsort((value, excess))[0])
-    if (excess[first], value[first]) < best(search).score:
+    if (excess[first], value[first]) < search.incumbent.score:
         search.offer(placement, orders[first], [decoder])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from situate.data.arrays import Placement
 from situate.data.problem import Problem
-from situate.solvers.search import Placement
+from situate.data.topology import op_devices, places, unit_devices
 
 
 def follow(problem: Problem, placement: Placement) -> Placement:
@@ -14,8 +15,7 @@ def follow(problem: Problem, placement: Placement) -> Placement:
 
     A cut by bytes says nothing of ops that hold none, and would send them all to its last piece.
     """
-    of_unit = np.empty(problem.units, np.int32)
-    of_unit[problem.unit] = placement
+    of_unit = unit_devices(problem, placement)
     settled = problem.unit_persistent > 0
     for op, (parameters, others) in zip(problem.graph.order, _inputs(problem), strict=True):
         unit = problem.unit[op]
@@ -23,13 +23,13 @@ def follow(problem: Problem, placement: Placement) -> Placement:
         if not settled[unit] and leaders and problem.allowed[unit, of_unit[leaders[-1]]]:
             of_unit[unit] = of_unit[leaders[-1]]
         settled[unit] = True
-    return of_unit[problem.unit]
+    return op_devices(problem, of_unit)
 
 
 def _inputs(problem: Problem) -> list[tuple[list[int], list[int]]]:
     """Of every op in the graph's order, the units whose parameters and whose other tensors it
     reads, in that order too."""
-    place = np.argsort(np.array(problem.graph.order))
+    place = places(problem.graph.order)
     found: list[tuple[list[int], list[int]]] = [([], []) for _ in range(problem.n)]
     by_place = np.argsort(place[problem.producer], kind="stable")
     for tensor in by_place.tolist():

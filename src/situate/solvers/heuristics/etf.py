@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from situate import _core
-from situate.solvers.heuristics.heft import ROOMS
+from situate.solvers.heuristics.heft import MEMORY_SHARES
 from situate.solvers.search import Search
 
 
@@ -12,7 +12,7 @@ def run(search: Search) -> None:
 
     One heap a device holds the ops on their way to it, another those that wait for it.
     """
-    for room in ROOMS:
+    for room in MEMORY_SHARES:
         placement, order = _core.etf(search.simulator.core, room)
         if search.offer(placement, order).feasible or search.evaluated():
             return

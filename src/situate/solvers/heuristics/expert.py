@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from situate.data.arrays import Placement
 from situate.data.problem import Problem
-from situate.solvers.search import Placement, Search
+from situate.data.topology import accelerators, op_devices
+from situate.solvers.search import Search
 
 
 def run(search: Search) -> None:
@@ -28,9 +30,4 @@ def expert_placement(problem: Problem) -> Placement:
     for op in reversed(problem.graph.order):
         if problem.allowed[problem.unit[op], wanted[op]]:
             of_unit[problem.unit[op]] = wanted[op]
-    return np.asarray(of_unit[problem.unit], np.int32)
-
-
-def accelerators(problem: Problem) -> list[int]:
-    """Indices of the devices that are no CPU; all devices where there are none."""
-    return np.flatnonzero(problem.accelerators).tolist() or list(range(problem.d))
+    return op_devices(problem, of_unit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from situate import _core
 from situate.solvers.search import Search
 
-ROOMS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+MEMORY_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 """Shares of the devices' memory that a list rule may foresee to fill, one after the other until
 the plan fits: what it cannot foresee needs the rest."""
 
@@ -16,7 +16,7 @@ def run(search: Search) -> None:
     Channels are busy while they carry a tensor, devices that lack memory come last, and a group
     follows its first op.
     """
-    for room in ROOMS:
+    for room in MEMORY_SHARES:
         placement, order = _core.heft(search.simulator.core, room)
         if search.offer(placement, order).feasible or search.evaluated():
             return

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Ints
 from situate.data.problem import Problem
-from situate.solvers.auto.fitted import folded
+from situate.data.topology import accelerators, folded_order
 from situate.solvers.auto.pipeline import live_bytes
-from situate.solvers.auto.shares import cut, pieces
-from situate.solvers.heuristics.expert import accelerators
+from situate.solvers.auto.proportional_cut import cut, pieces
 from situate.solvers.search import Found, Search
 
-Lengths = NDArray[np.int64]
+Lengths = Ints
 """(stages,) units of every stage, along the line."""
 
 
@@ -20,7 +20,7 @@ def run(search: Search) -> None:
     """Cut by seconds and by bytes, of the accelerators in both orders, and move what lies between
     two stages as long as that is better."""
     problem = search.problem
-    line, devices = folded(problem), accelerators(problem)
+    line, devices = folded_order(problem), accelerators(problem)
     for turn in (devices, devices[::-1])[: len(devices)]:
         cuts = [pieces(line, *by) for by in _cuts(problem, turn)]
         starts = [np.bincount(piece, minlength=len(turn)) for piece in cuts]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from situate.data.topology import op_devices
 from situate.solvers.search import Found, Search
 
 SAMPLES = 1000
@@ -30,4 +31,4 @@ def draw(search: Search, samples: int) -> Iterator[Found]:
         pick = generator.integers(choices)
         of_unit = ranked[np.arange(problem.units), pick]
         order = generator.permutation(problem.n).astype(np.int32)
-        yield search.offer(of_unit[problem.unit].astype(np.int32), order, search.decoders[:1])
+        yield search.offer(op_devices(problem, of_unit), order, search.decoders[:1])

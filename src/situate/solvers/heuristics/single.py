@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Placement
 from situate.data.problem import Problem
-from situate.solvers.search import Placement, Search
+from situate.data.topology import op_devices
+from situate.solvers.search import Search
 
 
 def run(search: Search) -> None:
@@ -20,7 +22,7 @@ def everything_on(problem: Problem, device: int) -> Placement:
     """Placement (n,) of every op on the device, or on the first one it may run on."""
     first = problem.allowed.argmax(axis=1)
     of_unit = np.where(problem.allowed[:, device], device, first)
-    return np.asarray(of_unit[problem.unit], np.int32)
+    return op_devices(problem, of_unit)
 
 
 def distinct_devices(problem: Problem) -> list[int]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Placement
 from situate.data.problem import UNLIMITED, Problem
-from situate.solvers.heuristics.expert import accelerators
+from situate.data.topology import accelerators, edge_producers, op_devices, places
 from situate.solvers.late import Lateness
-from situate.solvers.search import Placement, Search
+from situate.solvers.search import Search
 
 
 def run(search: Search) -> None:
@@ -46,7 +47,7 @@ def fill(problem: Problem, by_capacity: bool = False) -> Placement:
         if of_unit[unit] < 0:
             of_unit[unit] = _first_with_room(problem, unit, turn, room, float(weight[unit]))
             room[of_unit[unit]] -= weight[unit]
-    return np.asarray(of_unit[problem.unit], np.int32)
+    return op_devices(problem, of_unit)
 
 
 def _first_with_room(
@@ -71,11 +72,10 @@ def _bytes_of_units(problem: Problem) -> NDArray[np.float64]:
 def _order_of_use(problem: Problem) -> list[int]:
     """Topological order in which a parameter, and what is made of parameters alone, comes just
     before its first reader."""
-    place, late = np.empty(problem.n), Lateness(problem)
-    place[list(problem.graph.order)] = np.arange(problem.n)
+    place, late = places(problem.graph.order).astype(np.float64), Lateness(problem)
     own_use = late.first_use(place)
     first_use = np.full(problem.n, np.inf)
-    readers = np.repeat(problem.producer, np.diff(problem.consumer_start))
+    readers = edge_producers(problem)
     np.minimum.at(first_use, readers, own_use[problem.consumers])
     early = late.without_data.copy()
     early[np.setdiff1d(np.arange(problem.n), problem.consumers)] = True

@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Placement
 from situate.errors import SituateError
 from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers import auto
 from situate.solvers.learned.checks import Asking, check_evaluator, measure
 from situate.solvers.learned.learner import MakeLearner, State
-from situate.solvers.search import Placement, Search
+from situate.solvers.search import Search
 from situate.study import Of, StudyFile, Unkept
 from situate.version import VERSION
 
@@ -24,10 +25,10 @@ SAMPLES = 2400
 SAMPLES_EACH = 8
 """For one placement that is measured again in the end, four to five times in the mean."""
 
-INSTANT, NEVER = 1e-9, 1e100
+LEAST_ROUND_SECONDS, FAILED_SECONDS = 1e-9, 1e100
 """Seconds that a round of finalists counts as at least, and that one which failed counts as."""
 
-PLANNING = 5000
+PLANNING_EVALUATIONS = 5000
 """Evaluations of `auto` for the plan that a machine measures first: seconds on a thousand ops."""
 
 
@@ -76,7 +77,7 @@ def _start(search: Search, study: StudyFile | Unkept) -> Placement:
     held = study.first()
     if held is not None:
         return held
-    planning = search.beside(PLANNING)
+    planning = search.beside(PLANNING_EVALUATIONS)
     auto.run(planning)
     assert planning.best is not None
     return planning.best.placement
@@ -207,8 +208,8 @@ class _Run:
 def _paces(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """(k,) of placements measured in rounds (k, rounds): the median of what each took over what all
     took in its round, for a machine may be slow for a while; infinite if it ever failed."""
-    taken = np.minimum(seconds, NEVER)
-    rounds = np.maximum(np.median(taken, axis=0), INSTANT)
+    taken = np.minimum(seconds, FAILED_SECONDS)
+    rounds = np.maximum(np.median(taken, axis=0), LEAST_ROUND_SECONDS)
     paces = np.median(taken / rounds, axis=1)
     return np.where(np.isfinite(seconds).all(axis=1), paces, np.inf)
 

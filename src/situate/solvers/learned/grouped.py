@@ -20,7 +20,9 @@ def grouped(problem: Problem, learning: Learning, rule: str, count: int | None) 
     return group(problem, chosen, default if learning.groups is None else learning.groups)
 
 
-def leveled(problem: Problem, groups: Groups, rule: str, counts: Sequence[int]) -> list[Groups]:
+def coarser_groups(
+    problem: Problem, groups: Groups, rule: str, counts: Sequence[int]
+) -> list[Groups]:
     """About so many groups each, rising: unions of the next ones, and the last ones of `groups`. A
     group is in the union that holds most of its seconds where the rule makes so many groups."""
     seconds = problem.seconds.min(axis=1)

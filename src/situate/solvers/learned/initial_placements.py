@@ -15,7 +15,7 @@ Devices = NDArray[np.int32]
 """(g,) of groups."""
 
 
-class Beginnings:
+class InitialPlacements:
     """The plan to begin with, if there is one, then everything on one device, each device once.
 
     Args:
@@ -41,12 +41,12 @@ class Beginnings:
             row[allowed] = devices[allowed]
 
 
-def beginnings(problem: Problem, learning: Learning, groups: Groups) -> Beginnings:
+def initial_placements(problem: Problem, learning: Learning, groups: Groups) -> InitialPlacements:
     """Those of a learner that can begin with `Learning.start`; the plan is made when it is put."""
     if learning.start is None:
-        return Beginnings(groups)
+        return InitialPlacements(groups)
     start = learning.start
-    return Beginnings(groups, lambda: _coarsened(start(), problem, groups))
+    return InitialPlacements(groups, lambda: _coarsened(start(), problem, groups))
 
 
 def _coarsened(placement: NDArray[np.int32], problem: Problem, groups: Groups) -> Devices:

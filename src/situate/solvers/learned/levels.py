@@ -11,29 +11,29 @@ from situate.data.problem import Problem
 from situate.grouping import Groups, heavy_edge
 from situate.grouping.labels import members
 
-COARSEST = 12
+COARSEST_BLOCKS = 12
 """Blocks of the coarsest scale; every other has twice as many as the one before."""
 
-Scale = list[NDArray[np.int64]]
+Level = list[NDArray[np.int64]]
 """Blocks of groups; every group is in one of them."""
 
 
-def scales(problem: Problem, groups: Groups) -> list[Scale]:
+def levels(problem: Problem, groups: Groups) -> list[Level]:
     """The groups one by one, then those of contraction of heavy edges that are coarser."""
-    return scales_of(problem, groups, heavy_edge.partitions(problem, coarser(len(groups))))
+    return levels_of(problem, groups, heavy_edge.partitions(problem, coarser(len(groups))))
 
 
 def coarser(count: int) -> list[int]:
     """Blocks of every scale that has fewer than `count`, the finest first."""
-    counts = [COARSEST]
+    counts = [COARSEST_BLOCKS]
     while counts[0] < count:
         counts.insert(0, 2 * counts[0])
     return counts[1:]
 
 
-def scales_of(
+def levels_of(
     problem: Problem, groups: Groups, partitions: Iterable[NDArray[np.int64]]
-) -> list[Scale]:
+) -> list[Level]:
     """The groups one by one, then the partitions, labels (units,) each: a group is in the block
     that has most of its seconds."""
     seconds = problem.seconds.min(axis=1)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from situate.data.arrays import Floats
 from situate.evaluators.measurements import Measurements
 from situate.grouping import Groups
 from situate.policies.arithmetic import arithmetic
@@ -17,8 +18,6 @@ from situate.solvers.learned.checkpoint import restored
 from situate.solvers.learned.learner import State
 from situate.solvers.learned.repeats import least_averages
 
-Array = NDArray[np.float64]
-
 
 class Update(Protocol):
     """How a policy changes after a batch of placements.
@@ -27,14 +26,14 @@ class Update(Protocol):
         numbers: all that it keeps from one update to the next.
     """
 
-    numbers: Array
+    numbers: Floats
 
     def update(
         self,
         policy: GroupPolicy,
         ascent: Ascent,
         devices: torch.Tensor,
-        times: Array,
+        times: Floats,
         ok: NDArray[np.bool_],
     ) -> None:
         """Learn from devices (k, g), their seconds (k,) and whether they ran (k,)."""

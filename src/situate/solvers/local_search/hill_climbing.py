@@ -1,24 +1,160 @@
-"""`hill_climbing`: moves blocks of groups, large and small, and keeps what is no slower."""
+"""Hill climbing over blocks of groups, as a `Learner`.
+
+From the fastest placement so far it goes to the best of a few neighbours, each with one block of
+groups on another device, if that takes no longer.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
 from situate.data.problem import Problem
-from situate.solvers.learned.driver import learn
+from situate.evaluators.measurements import Measurements
+from situate.grouping import Groups
+from situate.solvers.learned.checkpoint import restored
 from situate.solvers.learned.grouped import grouped
-from situate.solvers.learned.initial_placements import beginnings
-from situate.solvers.learned.learner import Learning
-from situate.solvers.learned.levels import scales
-from situate.solvers.local_search.climber import GROUPS, HillClimber
-from situate.solvers.search import Search
+from situate.solvers.learned.initial_placements import InitialPlacements, initial_placements
+from situate.solvers.learned.learner import Learning, State
+from situate.solvers.learned.levels import Level, levels
+
+GROUPS = 384
+"""Heavy-edge groups, where no others are asked for."""
+
+BATCH = 4
+"""Neighbours that are measured before the best of them is gone to."""
+
+MEASUREMENTS = 4
+"""Times that the placement it is at is measured, where two of them differ."""
 
 
-def run(search: Search) -> None:
-    """Climb until the budget ends."""
-    learn(search, "hill_climbing", learner)
+class HillClimber:
+    """From the fastest placement so far to a neighbour that takes no longer, as a `Learner`.
+
+    A neighbour has one block of groups on another device. Until a placement runs, blocks are drawn
+    a device each.
+
+    Args:
+        groups: what is placed as one.
+        scales: their blocks, first of single groups.
+        first: what is measured first, and then a draw of each scale.
+        seed: of the draws.
+        alone: part of the neighbours that move a single group; the others move a block of any
+            scale.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        scales: list[Level],
+        first: InitialPlacements,
+        seed: int,
+        alone: float = 0.5,
+    ) -> None:
+        self.groups = groups
+        self._scales = [_movable(scale, groups) for scale in scales]
+        self._first = first
+        self._seed = seed
+        self._alone = alone
+        self._n = 0
+        self._best: NDArray[np.int32] = groups.allowed.argmax(axis=1).astype(np.int32)
+        self._seconds, self._measured, self._noisy = np.inf, 0, True
+
+    @property
+    def batch(self) -> int:
+        """All that is measured first, then `BATCH`."""
+        return BATCH if self._n else len(self._first) + len(self._scales)
+
+    def ask(self, k: int) -> NDArray[np.int32]:
+        """Placements (k, n)."""
+        generator = np.random.default_rng([self._seed, self._n])
+        if self._n == 0:
+            devices = self._begin(k, generator)
+        elif np.isinf(self._seconds):
+            devices = np.stack([self._drawn(self._scale(generator), generator) for _ in range(k)])
+        else:
+            devices = np.stack([self._neighbour(generator) for _ in range(k)])
+            devices[: self._again()] = self._best
+        return self.groups.expand(devices)
+
+    def _begin(self, k: int, generator: Generator) -> NDArray[np.int32]:
+        drawn = [self._drawn(scale, generator) for scale in reversed(self._scales)]
+        devices = np.stack([self._best] * len(self._first) + drawn)
+        self._first.put(devices)
+        return devices[:k]
+
+    def _again(self) -> int:
+        """How many of the next placements are the one it is at: of noisy times the least is a lucky
+        one, which nothing would be below."""
+        return int(self._noisy and 0 < self._measured < MEASUREMENTS)
+
+    def _neighbour(self, generator: Generator) -> NDArray[np.int32]:
+        near = self._best.copy()
+        while any(self._scales) and (near == self._best).all():
+            alone = generator.random() < self._alone
+            scale = self._scales[0] if alone else self._scale(generator)
+            self._put(scale[generator.integers(len(scale))], near, generator)
+        return near
+
+    def _drawn(self, scale: Level, generator: Generator) -> NDArray[np.int32]:
+        drawn = self._best.copy()
+        for block in scale:
+            self._put(block, drawn, generator)
+        return drawn
+
+    def _scale(self, generator: Generator) -> Level:
+        return self._scales[generator.integers(len(self._scales))]
+
+    def _put(
+        self, block: NDArray[np.int64], devices: NDArray[np.int32], generator: Generator
+    ) -> None:
+        """A block on a device, as far as its groups may go there."""
+        allowed = self.groups.allowed
+        device = generator.integers(allowed.shape[1])
+        devices[block[allowed[block, device]]] = device
+
+    def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
+        """Go to the fastest, unless it takes longer than the mean of where it is."""
+        self._n += len(placements)
+        seconds, again = measurements.times(np.inf), self._again()
+        for more in seconds[:again].tolist():
+            self._add(more)
+        seconds, placements = seconds[again:], placements[again:]
+        if len(seconds) and seconds.min() <= self._seconds:
+            fastest = int(seconds.argmin())
+            self._best = self.groups.devices(placements[fastest : fastest + 1])[0]
+            self._seconds = float(seconds[fastest])
+            self._measured = int(np.isfinite(self._seconds))
+
+    def _add(self, seconds: float) -> None:
+        """Another measurement of where it is; one that failed says nothing of its time."""
+        self._noisy = seconds != self._seconds
+        if np.isfinite(seconds):
+            self._seconds += (seconds - self._seconds) / (self._measured + 1)
+        self._measured += 1
+
+    def state(self) -> State:
+        """Where it is, and what it knows of it."""
+        numbers = [self._n, self._seconds, self._measured, self._noisy]
+        return {"best": self._best, "numbers": np.array(numbers, np.float64)}
+
+    def restore(self, state: State) -> None:
+        """Become what `state` says."""
+        values = restored(state, self.state())
+        self._best = values["best"].astype(np.int32)
+        n, self._seconds, measured, noisy = map(float, values["numbers"])
+        self._n, self._measured, self._noisy = int(n), int(measured), bool(noisy)
+
+
+def _movable(scale: Level, groups: Groups) -> Level:
+    """The blocks of which a group has a choice."""
+    choice = groups.allowed.sum(axis=1) > 1
+    return [block for block in scale if choice[block].any()]
 
 
 def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> HillClimber:
     """See `Learner` and docs/methods/hill_climbing.md."""
     groups = grouped(problem, learning, "heavy-edge", GROUPS)
-    first = beginnings(problem, learning, groups)
-    return HillClimber(groups, scales(problem, groups), first, seed)
+    first = initial_placements(problem, learning, groups)
+    return HillClimber(groups, levels(problem, groups), first, seed)

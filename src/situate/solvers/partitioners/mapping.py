@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Placement
 from situate.data.problem import Problem
+from situate.data.topology import may_run, op_devices
 from situate.grouping.unit_graph import UnitGraph, unit_graph
-from situate.solvers.search import Placement
 
-SLOWEST = 1e-3
+LEAST_SPEED = 1e-3
 """The least speed of a device, of that of the fastest."""
 
 
@@ -55,7 +56,7 @@ class Mapping:
         taken = np.where(can, seconds, 0.0).sum(axis=0)
         speed = np.divide(load, taken, out=np.ones_like(load), where=taken > 0)
         fastest = float(speed.max()) or 1.0
-        return np.asarray(np.maximum(speed, SLOWEST * fastest))
+        return np.asarray(np.maximum(speed, LEAST_SPEED * fastest))
 
     def placement(self, processor: NDArray[np.int64]) -> Placement:
         """Placement (n,) of the ops, from the processor (units,), of k, of each unit.
@@ -65,11 +66,11 @@ class Mapping:
         """
         device = self.devices[processor]
         allowed = self.problem.allowed
-        for unit in np.flatnonzero(~allowed[np.arange(self.problem.units), device]).tolist():
+        for unit in np.flatnonzero(~may_run(self.problem, device)).tolist():
             arcs = slice(self.graph.start[unit], self.graph.start[unit + 1])
             shared = np.bincount(
                 device[self.graph.neighbour[arcs]], self.graph.bytes[arcs], self.problem.d
             )
             may = np.flatnonzero(allowed[unit])
             device[unit] = may[np.lexsort((self.problem.unit_seconds[unit, may], -shared[may]))[0]]
-        return np.asarray(device[self.problem.unit], np.int32)
+        return op_devices(self.problem, device)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from situate.data.topology import accelerators
 from situate.grouping.bisection import WeightedGraph, partition
 from situate.grouping.integer_weights import whole
-from situate.solvers.heuristics.expert import accelerators
 from situate.solvers.partitioners.mapping import Mapping
 from situate.solvers.search import Search
 

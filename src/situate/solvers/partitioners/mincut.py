@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.solvers.heuristics.expert import accelerators
+from situate.data.topology import accelerators
 from situate.solvers.partitioners.mapping import Mapping
 from situate.solvers.partitioners.scotch import map_onto
 from situate.solvers.search import Search

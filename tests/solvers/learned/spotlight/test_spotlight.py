@@ -10,7 +10,7 @@ from tests.solvers.learning import beats_its_first_sixty, groups_as_asked, says_
 
 def test_it_beats_the_best_of_its_first_sixty_samples_by_a_tenth():
     pytest.importorskip("torch")
-    assert beats_its_first_sixty(spotlight)
+    assert beats_its_first_sixty("spotlight")
 
 
 def test_without_pytorch_it_says_what_to_install(monkeypatch):

@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.policies.ascent import Ascent
 from situate.policies.entropy import entropy
@@ -15,10 +16,8 @@ from situate.solvers.learned.colocrl.settings import ColocSettings
 from situate.solvers.learned.grouped import grouped
 from situate.solvers.learned.learner import Learning
 from situate.solvers.learned.penalty import failure_seconds
-from situate.solvers.learned.rewards import normalised
+from situate.solvers.learned.rewards import log_rewards, normalised
 from situate.solvers.learned.sequence_learner import SequenceLearner, generator
-
-Array = NDArray[np.float64]
 
 
 class Reinforce:
@@ -30,14 +29,14 @@ class Reinforce:
 
     def __init__(self, settings: ColocSettings) -> None:
         self._settings = settings
-        self.numbers: Array = np.zeros(2)
+        self.numbers: Floats = np.zeros(2)
 
     def update(
         self,
         policy: GroupPolicy,
         ascent: Ascent,
         devices: Tensor,
-        times: Array,
+        times: Floats,
         ok: NDArray[np.bool_],
     ) -> None:
         """Learn from devices (k, g), their seconds (k,) and whether they ran (k,)."""
@@ -54,16 +53,17 @@ class Reinforce:
             goal = goal + self._settings.entropy * entropy(log_probs)
         ascent.step(goal)
 
-    def _gains(self, times: Array) -> Array:
+    def _gains(self, times: Floats) -> Floats:
         """(k,) what the baseline is above the reward; the reward is to become small."""
         rewards = np.sqrt(times)
         mean, decay = float(rewards.mean()), self._settings.decay
         before = float(self.numbers[0]) or mean
         self.numbers[0] = decay * before + (1 - decay) * mean
-        gains = np.asarray(before - rewards)
         if not self._settings.normalise:
-            return gains
-        return normalised(times) if np.ptp(times) > 0 else _scaled(gains)
+            return np.asarray(before - rewards)
+        if np.ptp(times) > 0:
+            return normalised(log_rewards(times))
+        return normalised(-rewards, baseline=-before)
 
 
 def objective(log_probs: Tensor, devices: Tensor, gains: Tensor) -> Tensor:
@@ -76,12 +76,6 @@ def objective(log_probs: Tensor, devices: Tensor, gains: Tensor) -> Tensor:
     """
     of_placements = log_probs.gather(2, devices.unsqueeze(2)).sum((1, 2))
     return (gains * of_placements).mean()
-
-
-def _scaled(gains: Array) -> Array:
-    """Where all times of a batch are equal, as when all fail, only the baseline tells good from
-    bad; a policy that is sure of a failure would otherwise never leave it."""
-    return np.asarray(gains / max(float(np.sqrt(np.square(gains).mean())), 1e-6))
 
 
 def colocrl_learner(

@@ -7,15 +7,8 @@ from dataclasses import replace
 
 from situate.data.problem import Problem
 from situate.policies.installed import check_torch
-from situate.solvers.learned.driver import learn
 from situate.solvers.learned.hierarchical.settings import PAPER, TUNED, HierarchicalSettings
 from situate.solvers.learned.learner import Learner, Learning
-from situate.solvers.search import Search
-
-
-def run(search: Search) -> None:
-    """Learn until the budget ends."""
-    learn(search, "hierarchical", learner)
 
 
 def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Learner:

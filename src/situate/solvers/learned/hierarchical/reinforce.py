@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.grouping import COUNTED, Groups, group
@@ -21,9 +22,8 @@ from situate.solvers.learned.checkpoint import restored
 from situate.solvers.learned.hierarchical.settings import HierarchicalSettings
 from situate.solvers.learned.learner import State
 from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.rewards import normalised
 from situate.solvers.learned.sequence_learner import generator
-
-Array = NDArray[np.float64]
 
 
 class HierarchicalLearner:
@@ -78,18 +78,20 @@ class HierarchicalLearner:
         self._updates += 1
         self._samples += len(placements)
 
-    def _ascend(self, drawn: Drawn, advantage: Array) -> None:
+    def _ascend(self, drawn: Drawn, advantage: Floats) -> None:
         self._ascent.learning_rate = self._settings.rate(self._updates)
         with arithmetic():
             weights = torch.from_numpy(advantage.astype(np.float32))
             self._ascent.step(self.hierarchy.objective(drawn, weights))
 
-    def _advantage(self, seconds: Array) -> Array:
+    def _advantage(self, seconds: Floats) -> Floats:
         """(k,) rewards, less what was expected."""
         rewards = -np.sqrt(seconds)
         before, mean, decay = self._baseline, float(rewards.mean()), self._settings.baseline
         self._baseline = decay * before + (1 - decay) * mean
-        return _normalised(rewards, before) if self._settings.normalise else rewards - before
+        return (
+            normalised(rewards, baseline=before) if self._settings.normalise else rewards - before
+        )
 
     def state(self) -> State:
         """Parameters, what Adam keeps, the baseline, and how much was learnt from."""
@@ -103,15 +105,6 @@ class HierarchicalLearner:
         self._baseline = float(np.array(values["baseline"])[0])
         self._samples, self._updates = map(int, np.array(values["done"]))
         self._drawn = None
-
-
-def _normalised(rewards: Array, baseline: float) -> Array:
-    """Relative to their mean, or where all are equal, as when all samples fail, to the baseline, so
-    that the policy leaves where it is; over their root mean square."""
-    relative = rewards - rewards.mean()
-    if np.abs(relative).max() < 1e-9:
-        relative = rewards - baseline
-    return np.asarray(relative / max(float(np.sqrt(np.square(relative).mean())), 1e-6))
 
 
 def hierarchical_learner(

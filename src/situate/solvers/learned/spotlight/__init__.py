@@ -5,15 +5,8 @@ from __future__ import annotations
 
 from situate.data.problem import Problem
 from situate.policies.installed import check_torch
-from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learner, Learning
 from situate.solvers.learned.spotlight.settings import PAPER, TUNED, SpotlightSettings
-from situate.solvers.search import Search
-
-
-def run(search: Search) -> None:
-    """Learn until the budget ends."""
-    learn(search, "spotlight", learner)
 
 
 def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Learner:

@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.policies.ascent import Ascent
 from situate.policies.entropy import divergence
@@ -14,11 +15,9 @@ from situate.policies.group_policy import GroupPolicy
 from situate.solvers.learned.grouped import grouped
 from situate.solvers.learned.learner import Learning
 from situate.solvers.learned.penalty import failure_seconds
-from situate.solvers.learned.rewards import normalised
+from situate.solvers.learned.rewards import log_rewards, normalised
 from situate.solvers.learned.sequence_learner import SequenceLearner, generator
 from situate.solvers.learned.spotlight.settings import SpotlightSettings
-
-Array = NDArray[np.float64]
 
 
 class Proximal:
@@ -30,14 +29,14 @@ class Proximal:
 
     def __init__(self, settings: SpotlightSettings) -> None:
         self._settings = settings
-        self.numbers: Array = np.zeros(2)
+        self.numbers: Floats = np.zeros(2)
 
     def update(
         self,
         policy: GroupPolicy,
         ascent: Ascent,
         devices: Tensor,
-        times: Array,
+        times: Floats,
         ok: NDArray[np.bool_],
     ) -> None:
         """Learn from devices (k, g) and their seconds (k,)."""
@@ -48,13 +47,13 @@ class Proximal:
             old = new.detach() if old is None else old
             ascent.step(objective(new, old, devices, rewards, self._settings.beta))
 
-    def _rewards(self, times: Array) -> Array:
+    def _rewards(self, times: Floats) -> Floats:
         """(k,) R_bar - R, where R_bar is the mean of all trials before; or, normalised, relative to
         these trials alone."""
         total, count = self.numbers
         self.numbers += float(times.sum()), len(times)
         if self._settings.normalise:
-            return normalised(times)
+            return normalised(log_rewards(times))
         return np.asarray((total / count if count else times.mean()) - times)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from situate.data.arrays import Placement
 from situate.solvers.partitioners.mapping import Mapping
 from situate.solvers.partitioners.scotch.files import source_file, target_file
 from situate.solvers.partitioners.scotch.programs import static_mapping
-from situate.solvers.search import Placement, Search
+from situate.solvers.search import Search
 
 
 def run(search: Search) -> None:

@@ -9,7 +9,7 @@ from msgspec import structs
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.solvers.auto.stretches import offer_stretches, outgrown
+from situate.solvers.auto.segments import offer_segments, outgrown
 from situate.solvers.search import Search
 
 LAYERS = 20
@@ -33,10 +33,10 @@ def training(memory: int, kept: dict[int, int] | None = None, small: int = 80) -
 
 
 def offered(problem: Problem, evaluations: int = 10_000) -> Search:
-    search = Search(problem, 0.0, None, evaluations, 0, 1, None)
+    search = Search(problem, evaluations=evaluations, threads=1)
     search.offer(np.ones(problem.n, np.int32), np.array(problem.graph.order, np.int32))
     if outgrown(search):
-        offer_stretches(search)
+        offer_segments(search)
     return search
 
 
@@ -75,8 +75,8 @@ def test_a_device_that_can_run_nothing_is_no_division_by_zero() -> None:
     problem = training(60)
     ops = tuple(structs.replace(op, seconds={"x1": 1.0}) for op in problem.graph.ops)
     graph = Graph("training", ops, problem.graph.tensors)
-    search = Search(Problem(graph, problem.cluster), 0.0, None, 100, 0, 1, None)
+    search = Search(Problem(graph, problem.cluster), evaluations=100, threads=1)
     search.offer(np.zeros(len(ops), np.int32), np.array(graph.order, np.int32))
-    offer_stretches(search)
+    offer_segments(search)
     assert search.best is not None
     assert not search.best.feasible

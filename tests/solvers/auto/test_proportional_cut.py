@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from situate.data.arrays import Placement
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.solvers.auto.shares import (
+from situate.solvers.auto.proportional_cut import (
     by_bytes,
     by_seconds,
-    offer_shares,
+    offer_proportional_cuts,
     offer_until_it_fits,
     spill,
 )
-from situate.solvers.search import Found, Placement, Search
+from situate.solvers.search import Found, Search
 from tests.solvers.auto.test_fitted import gpus, training
 from tests.solvers.families import chain, devices
 
@@ -24,7 +25,7 @@ LINKS = (Link("*", "*", 1.0),)
 
 
 def _search(problem: Problem) -> Search:
-    return Search(problem, 0.0, None, 100, 0, 1, None)
+    return Search(problem, evaluations=100, threads=1)
 
 
 def _roomy_cpu(gpu_memory: int, cpu_seconds: list[float], **op: int) -> Problem:
@@ -98,7 +99,7 @@ def test_nothing_moves_where_there_is_no_room() -> None:
 
 def test_spilling_ends_with_the_budget() -> None:
     problem = _roomy_cpu(50, [9.0] * 8)
-    search = Search(problem, 0.0, None, 1, 0, 1, None)
+    search = Search(problem, evaluations=1, threads=1)
     offer_until_it_fits(search, np.zeros(8, np.int32), np.arange(8, dtype=np.int32))
     assert search.evaluations <= 2
 
@@ -135,7 +136,7 @@ def test_where_one_device_cannot_hold_all_stages_that_fit_keep_their_backward_pa
         return found
 
     monkeypatch.setattr(search, "offer", watched)
-    offer_shares(search)
+    offer_proportional_cuts(search)
     assert any((placement == placement[::-1]).all() for placement in fitting)
 
 
@@ -156,6 +157,6 @@ def test_the_best_plan_so_far_is_made_to_fit() -> None:
     problem = _roomy_cpu(50, [9.0] * 8)
     search = _search(problem)
     search.offer(np.zeros(8, np.int32), np.arange(8, dtype=np.int32))
-    offer_shares(search)
+    offer_proportional_cuts(search)
     assert search.best is not None
     assert search.best.feasible

@@ -14,7 +14,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.solvers import solve
-from situate.solvers.auto.exchange import exchange, trade, unlike
+from situate.solvers.auto.device_swap import swap_devices, swapped, unlike_pairs
 from situate.solvers.evaluate import evaluate
 from situate.solvers.search import Search
 from tests.oracle.problems import random_problem
@@ -66,19 +66,19 @@ def test_auto_fills_one_node_before_the_other(objective):
 
 def test_pieces_in_the_order_of_the_file_end_up_node_by_node():
     problem = pipeline("time")
-    search = Search(problem, 0.0, None, 100_000, 0, 1, None)
+    search = Search(problem, evaluations=100_000, threads=1)
     search.offer(in_turn(list(range(8))), np.array(problem.graph.order, np.int32))
     before = search.best.value
-    exchange(search)
+    swap_devices(search)
     assert before > 7 * 10
     assert search.best.value == pytest.approx(evaluate(problem, NODE_BY_NODE).value)
 
 
 def test_it_takes_a_small_share_of_the_budget():
     problem = pipeline("time")
-    search = Search(problem, 0.0, None, 1000, 0, 1, None)
+    search = Search(problem, evaluations=1000, threads=1)
     search.offer(in_turn(list(range(8))), np.array(problem.graph.order, np.int32))
-    exchange(search)
+    swap_devices(search)
     assert search.evaluations <= 25
 
 
@@ -87,12 +87,12 @@ def test_units_trade_as_far_as_they_may():
     pinned = structs.replace(small.ops[1], device="d0")
     graph = type(small)("small", (small.ops[0], pinned, *small.ops[2:]), small.tensors)
     problem = Problem(graph, devices(1, 1, 1))
-    assert trade(problem, np.array([0, 0, 1, 2], np.int32), 0, 1).tolist() == [1, 0, 0, 2]
+    assert swapped(problem, np.array([0, 0, 1, 2], np.int32), 0, 1).tolist() == [1, 0, 0, 2]
 
 
 def test_equal_devices_have_nothing_to_trade():
-    assert not list(unlike(Problem(chain(4), devices(1, 1, 1))))
-    assert list(unlike(Problem(chain(4), devices(1, 2, 1)))) == [(0, 1), (1, 2)]
+    assert not list(unlike_pairs(Problem(chain(4), devices(1, 1, 1))))
+    assert list(unlike_pairs(Problem(chain(4), devices(1, 2, 1)))) == [(0, 1), (1, 2)]
 
 
 def test_what_links_and_channels_join_is_not_equal():
@@ -101,7 +101,7 @@ def test_what_links_and_channels_join_is_not_equal():
     shared = Problem(chain(4), Cluster("c", cluster.devices, (apart, joined)))
     faster = Problem(chain(4), Cluster("c", cluster.devices, (apart, Link("d0", "d1", 2.0))))
     across = [(0, 2), (0, 3), (1, 2), (1, 3)]
-    assert list(unlike(shared)) == list(unlike(faster)) == across
+    assert list(unlike_pairs(shared)) == list(unlike_pairs(faster)) == across
 
 
 def test_devices_are_compared_with_one_of_every_kind(monkeypatch):
@@ -111,9 +111,9 @@ def test_devices_are_compared_with_one_of_every_kind(monkeypatch):
         compared.append((a, b))
         return True
 
-    module = import_module("situate.solvers.auto.exchange")
+    module = import_module("situate.solvers.auto.device_swap")
     monkeypatch.setattr(module, "_linked_alike", linked_alike)
-    assert not list(unlike(Problem(chain(4), devices(*[1] * 64))))
+    assert not list(unlike_pairs(Problem(chain(4), devices(*[1] * 64))))
     assert len(compared) == 63
 
 
@@ -127,7 +127,7 @@ def test_unlike_pairs_are_those_whose_trade_changes_the_problem():
         problem = Problem(_ANYWHERE, replace(drawn, devices=mixed))
         pairs = list(combinations(range(problem.d), 2))
         changes = [pair for pair in pairs if _changes(problem, *pair)]
-        assert list(unlike(problem)) == changes, seed
+        assert list(unlike_pairs(problem)) == changes, seed
         alike += len(changes) < len(pairs)
     assert alike > 100
 

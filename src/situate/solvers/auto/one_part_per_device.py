@@ -5,25 +5,26 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Placement
 from situate.data.problem import Problem
+from situate.data.topology import accelerators
+from situate.solvers.auto.proportional_cut import on_devices
 from situate.solvers.auto.rank import by_rank
-from situate.solvers.auto.shares import on_devices
-from situate.solvers.heuristics.expert import accelerators
-from situate.solvers.search import Placement, Search
+from situate.solvers.search import Search
 
 
-def offer_parts(search: Search, label: NDArray[np.int64]) -> None:
+def offer_one_part_per_device(search: Search, label: NDArray[np.int64]) -> None:
     """Offer the plan of parts (units,), as an eager scheduler runs it in the graph's order or by
     rank, if it is better.
 
     Of an unrolled network a part is a layer at all its steps, as the papers' experts place it.
     """
-    placement = one_each(search.problem, label)
+    placement = one_part_each(search.problem, label)
     for order in (np.array(search.problem.graph.order, np.int32), by_rank(search)):
         search.consider(placement, order, "eager")
 
 
-def one_each(problem: Problem, label: NDArray[np.int64]) -> Placement:
+def one_part_each(problem: Problem, label: NDArray[np.int64]) -> Placement:
     """Placement (n,) of parts (units,), in the order of their first units, on an accelerator each;
     a unit that may not go there is on the first device that it may run on."""
     _, first, part = np.unique(label, return_index=True, return_inverse=True)

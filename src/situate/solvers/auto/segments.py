@@ -7,19 +7,19 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Order, Placement
 from situate.data.problem import Problem
-from situate.solvers.auto.fitted import folded, mend
+from situate.data.topology import accelerators, folded_order
+from situate.solvers.auto.memory_fit import repair
 from situate.solvers.auto.pipeline import live_bytes
-from situate.solvers.auto.shares import cut, on_devices
-from situate.solvers.auto.slices import best
-from situate.solvers.heuristics.expert import accelerators
-from situate.solvers.search import Order, Placement, Search
+from situate.solvers.auto.proportional_cut import cut, on_devices
+from situate.solvers.search import Search
 
-STEPS, LONGEST = 20, 8
+PLACES, LONGEST = 20, 8
 """A stretch begins and ends at a multiple of one part in so many; it is at most so many of them,
 unless nothing fits."""
 
-SHARE, SHARE_TO_FIT = 0.1, 0.3
+SEGMENT_SHARE, SEGMENT_SHARE_TO_FIT = 0.1, 0.3
 """Parts of what is left of the budget that cuts and stretches may take, the latter while nothing
 fits."""
 
@@ -35,7 +35,7 @@ def outgrown(search: Search) -> bool:
     return search.estimate(alone, np.array(problem.graph.order, np.int32), "eager")[0] > 0
 
 
-def offer_stretches(search: Search) -> None:
+def offer_segments(search: Search) -> None:
     """Where a network has outgrown the fastest accelerator, offer cuts of the folded line into a
     piece an accelerator, and all on the fastest one but a stretch of the line on another; mended,
     what would be faster than the best plan and comes nearest to fitting.
@@ -47,7 +47,7 @@ def offer_stretches(search: Search) -> None:
     order = np.array(problem.graph.order, np.int32)
     nearest = _nearest(search, order, _placements(search))
     if nearest is not None and not search.finished():
-        mend(search, search.offer(nearest, order))
+        repair(search, search.offer(nearest, order))
 
 
 def _seconds(problem: Problem) -> NDArray[np.float64]:
@@ -66,8 +66,10 @@ def _nearest(search: Search, order: Order, placements: Iterator[Placement]) -> P
     nearest, least = None, (np.inf, np.inf)
     begin = search.left()
     for placement in placements:
-        known = best(search)
-        if search.left() <= begin * (1 - (SHARE if known.feasible else SHARE_TO_FIT)):
+        known = search.incumbent
+        if search.left() <= begin * (
+            1 - (SEGMENT_SHARE if known.feasible else SEGMENT_SHARE_TO_FIT)
+        ):
             break
         score = search.estimate(placement, order, "eager")
         if score < known.score:
@@ -80,7 +82,7 @@ def _nearest(search: Search, order: Order, placements: Iterator[Placement]) -> P
 def _placements(search: Search) -> Iterator[Placement]:
     """Cuts by seconds and by bytes, then stretches by both, while nothing fits also long ones on
     devices that can hold the rest."""
-    problem, line = search.problem, folded(search.problem)
+    problem, line = search.problem, folded_order(search.problem)
     devices, fast, seconds = accelerators(problem), _fastest(problem), _seconds(problem)
     weights, work = (seconds[:, devices].mean(axis=1), live_bytes(problem)), seconds.sum(axis=0)
     speed = 1 / np.maximum(work[devices], 1e-300)
@@ -91,14 +93,14 @@ def _placements(search: Search) -> Iterator[Placement]:
     kinds = {(problem.capacity[d], work[d]): d for d in reversed(devices) if d != fast}
     lines = [(weight, device) for weight in weights for device in kinds.values()]
     for weight, device in lines:
-        yield from _stretches(problem, line, weight, fast, device, range(1, LONGEST + 1))
+        yield from _segments(problem, line, weight, fast, device, range(1, LONGEST + 1))
     for weight, device in lines:
         both = sum(problem.capacity[[fast, device]].tolist())
-        if not best(search).feasible and problem.persistent.sum() <= both:
-            yield from _stretches(problem, line, weight, fast, device, range(LONGEST + 1, STEPS))
+        if not search.incumbent.feasible and problem.persistent.sum() <= both:
+            yield from _segments(problem, line, weight, fast, device, range(LONGEST + 1, PLACES))
 
 
-def _stretches(
+def _segments(
     problem: Problem,
     line: NDArray[np.int32],
     weight: NDArray[np.float64],
@@ -107,9 +109,9 @@ def _stretches(
     lengths: range,
 ) -> Iterator[Placement]:
     """All on the fast device but what lies between two places of the line."""
-    place = (np.cumsum(weight[line]) - weight[line] / 2) / max(weight.sum(), 1e-300) * STEPS
-    for begin in range(STEPS):
-        for end in range(begin + lengths.start, min(STEPS + 1, begin + lengths.stop)):
+    place = (np.cumsum(weight[line]) - weight[line] / 2) / max(weight.sum(), 1e-300) * PLACES
+    for begin in range(PLACES):
+        for end in range(begin + lengths.start, min(PLACES + 1, begin + lengths.stop)):
             of_unit = np.full(problem.units, fast)
             of_unit[line[(place >= begin) & (place < end)]] = device
             yield on_devices(problem, of_unit)

@@ -5,21 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Placement
 from situate.data.problem import Problem
-from situate.solvers.auto.pipeline import pipeline_order
-from situate.solvers.auto.slices import best
+from situate.data.topology import accelerators, may_run, op_devices, pipeline_order, unit_devices
 from situate.solvers.auto.stages import follow
-from situate.solvers.heuristics.expert import accelerators
-from situate.solvers.search import Found, Placement, Search
+from situate.solvers.search import Found, Search
 
-SPILLS = 30
+SPILL_ROUNDS = 30
 """Rounds of moving what does not fit."""
 
-MARGIN = 1.02
+SPILL_MARGIN = 1.02
 """A device that is over its limit gives up this many times what it is over by."""
 
 
-def offer_shares(search: Search) -> None:
+def offer_proportional_cuts(search: Search) -> None:
     """Offer a cut by seconds and one by persistent bytes, each until it fits by spilling; where a
     device cannot hold everything also stages by bytes; while nothing fits the best plan, spilled.
     """
@@ -31,7 +30,7 @@ def offer_shares(search: Search) -> None:
             return
     if problem.persistent.sum() > problem.capacity.min():
         search.offer(follow(problem, _along_the_pipeline(problem)), order)
-    found = best(search)
+    found = search.incumbent
     if not found.feasible:
         offer_until_it_fits(search, found.placement, found.order)
 
@@ -89,15 +88,15 @@ def pieces(
 
 def on_devices(problem: Problem, of_unit: NDArray[np.int64]) -> Placement:
     """Placement (n,) of units on these devices, or where they may not go, on one where they may."""
-    stuck = ~problem.allowed[np.arange(problem.units), of_unit]
+    stuck = ~may_run(problem, of_unit)
     of_unit[stuck] = problem.allowed[stuck].argmax(axis=1)
-    return np.asarray(of_unit[problem.unit], np.int32)
+    return op_devices(problem, of_unit)
 
 
 def offer_until_it_fits(search: Search, placement: Placement, order: NDArray[np.int32]) -> None:
     """Offer the plan; while it does not fit, move units that cost little time for their bytes."""
     found = search.offer(placement, order)
-    for _ in range(SPILLS):
+    for _ in range(SPILL_ROUNDS):
         if found.feasible or search.finished():
             return
         spilled = spill(search.problem, found)
@@ -114,8 +113,7 @@ def spill(problem: Problem, found: Found) -> Placement:
     """
     over = found.schedule.overflow(problem)
     room = (problem.capacity - found.schedule.peak).astype(np.float64)
-    of_unit = np.empty(problem.units, np.int64)
-    of_unit[problem.unit] = found.placement
+    of_unit = unit_devices(problem, found.placement)
     held, seconds = problem.unit_persistent.astype(np.float64), problem.unit_seconds
     for device in np.flatnonzero(over):
         target = int(room.argmax())
@@ -125,7 +123,7 @@ def spill(problem: Problem, found: Found) -> Placement:
         loss = (seconds[units, target] - seconds[units, device]) / held[units]
         units = units[np.argsort(loss, kind="stable")]
         given = np.cumsum(held[units])
-        enough = np.searchsorted(given, min(over[device] * MARGIN, room[target])) + 1
+        enough = np.searchsorted(given, min(over[device] * SPILL_MARGIN, room[target])) + 1
         of_unit[units[:enough]] = target
         room[target] -= given[:enough][-1] if len(units) else 0.0
-    return np.asarray(of_unit[problem.unit], np.int32)
+    return op_devices(problem, of_unit)

@@ -1,4 +1,4 @@
-"""Algorithm 1 step by step, and what must never happen to it."""
+"""Algorithm 1 step by step, what must never happen to it, and that its four methods learn."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.grouping import make_groups
-from situate.solvers.learned.initial_placements import Beginnings
+from situate.solvers.learned.initial_placements import InitialPlacements
 from situate.solvers.learned.learner import Learning
-from situate.solvers.learned.post import TUNED as POST_TUNED
-from situate.solvers.learned.softmax_learner import SoftmaxLearner, SoftmaxSettings, softmax_learner
+from situate.solvers.learned.softmax import PAPER, TUNED, SoftmaxLearner, SoftmaxSettings, make
 from tests.solvers.families import devices, fork
+from tests.solvers.learning import first_sixty, learnt
 
-POST = SoftmaxSettings()
+POST = PAPER["post"]
 PROBLEM = Problem(fork(10), devices(1, 1, 2))
 
 
@@ -177,7 +177,7 @@ def test_a_plan_that_is_given_is_measured_before_single_devices():
     groups = make_groups(PROBLEM, np.arange(PROBLEM.units))
     planned = np.arange(len(groups), dtype=np.int32) % 3
     settings = SoftmaxSettings(single_first=True)
-    first = Beginnings(groups, lambda: planned)
+    first = InitialPlacements(groups, lambda: planned)
     placements = SoftmaxLearner(groups, settings, 240, 100.0, 0, first).ask(12)
     np.testing.assert_array_equal(placements[0], groups.expand(planned[None])[0])
     np.testing.assert_array_equal(placements[1:4, 0], [0, 1, 2])
@@ -200,7 +200,7 @@ def test_a_placement_to_start_with_is_measured_first_and_made_when_it_is_asked_f
         made.append(True)
         return planned
 
-    tuned = softmax_learner(POST_TUNED, PROBLEM, Learning(start=start, grouping="none"), 240, 0)
+    tuned = make(TUNED["post"], PROBLEM, Learning(start=start, grouping="none"), 240, 0)
     assert made == []
     assert tuned.ask(12)[0].tolist() == planned.tolist()
     tuned.tell(np.zeros((12, PROBLEM.n), np.int32), told(np.ones(12)))
@@ -212,7 +212,7 @@ def test_the_papers_settings_start_with_what_they_draw():
     def start():
         raise AssertionError
 
-    softmax_learner(POST, PROBLEM, Learning(start=start), 240, 0).ask(12)
+    make(POST, PROBLEM, Learning(start=start), 240, 0).ask(12)
 
 
 def refined(samples=240, *, settings=POST):
@@ -278,4 +278,19 @@ def test_a_checkpoint_without_numbers_is_refused_by_name():
 )
 def test_tuned_post_begins_with_few_groups_unless_others_or_a_plan_are_given(learning, groups):
     problem = Problem(fork(60), devices(1, 1, 2))
-    assert len(softmax_learner(POST_TUNED, problem, learning, 240, 0).groups) == groups
+    assert len(make(TUNED["post"], problem, learning, 240, 0).groups) == groups
+
+
+@pytest.mark.parametrize("method", PAPER)
+@pytest.mark.parametrize(("settings", "share"), [("tuned", 0.9), ("paper", 0.95)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_method_ends_below_the_best_of_its_first_sixty(method, settings, share, seed):
+    result = learnt(method, settings, seed)
+    assert result.value <= share * first_sixty(result)
+
+
+def test_tuned_settings_are_of_the_same_methods_as_those_of_the_paper():
+    assert TUNED.keys() == PAPER.keys()
+    for method, settings in TUNED.items():
+        assert settings.gradient == PAPER[method].gradient
+        assert settings.cross_entropy == PAPER[method].cross_entropy

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from situate.data.arrays import Ints, Placement
 from situate.data.problem import Problem
-from situate.solvers.search import Placement, Search
+from situate.data.topology import edge_producers, op_devices, unit_devices
+from situate.solvers.search import Search
 
-DECODINGS = 500
+MOST_DECODINGS = 500
 """Most plans that tidying may decode."""
 
-LOOK = 2
+OFFERS_TO_LOOK = 2
 """Looking for what is stray takes less than so many offers."""
 
-Moves = NDArray[np.int64]
+Moves = Ints
 """Rows of (unit, device)."""
 
 
-def tidy(search: Search, keep: int = 0) -> None:
+def clean_up(search: Search, keep: int = 0) -> None:
     """Move parameters and inputs to the one device that reads them where no plan gets worse by it.
 
     A transfer over an idle channel is free in the model, and a nuisance in life.
@@ -27,10 +28,14 @@ def tidy(search: Search, keep: int = 0) -> None:
         search: whose best plan is tidied.
         keep: offers that must have time afterwards.
     """
-    if search.best is None or "calls" in search.decoders or not search.affords(keep + LOOK):
+    if (
+        search.best is None
+        or "calls" in search.decoders
+        or not search.affords(keep + OFFERS_TO_LOOK)
+    ):
         return
     todo = [stray(search.problem, search.best.placement)]
-    most = search.evaluations + DECODINGS
+    most = search.evaluations + MOST_DECODINGS
     if search.evaluation_limit is not None:
         most = min(most, search.evaluation_limit)
     while todo and search.affords(keep + 1) and search.evaluations < most:
@@ -42,7 +47,7 @@ def tidy(search: Search, keep: int = 0) -> None:
 
 def stray(problem: Problem, placement: Placement) -> Moves:
     """Units whose source ops are read by other units on one other device only, and that device."""
-    readers = np.repeat(problem.producer, np.diff(problem.consumer_start))
+    readers = edge_producers(problem)
     source = np.ones(problem.n, bool)
     source[problem.consumers] = False
     units = problem.unit[readers]
@@ -52,8 +57,7 @@ def stray(problem: Problem, placement: Placement) -> Moves:
     highest = np.full(problem.units, -1)
     np.minimum.at(lowest, units[reads], devices)
     np.maximum.at(highest, units[reads], devices)
-    home = np.empty(problem.units, np.int64)
-    home[problem.unit] = placement
+    home = unit_devices(problem, placement)
     found = np.flatnonzero((lowest == highest) & (lowest != home))
     found = found[problem.allowed[found, lowest[found]]]
     return np.column_stack([found, lowest[found]])
@@ -63,9 +67,8 @@ def _accepts(search: Search, moves: Moves) -> bool:
     """Whether the best plan is as good with all the moves made; then they are."""
     best = search.best
     assert best is not None, "only a plan can be tidied"
-    of_unit = np.empty(search.problem.units, np.int32)
-    of_unit[search.problem.unit] = best.placement
-    of_unit[moves[:, 0]] = moves[:, 1]
-    placement = of_unit[search.problem.unit]
+    devices = unit_devices(search.problem, best.placement)
+    devices[moves[:, 0]] = moves[:, 1]
+    placement = op_devices(search.problem, devices)
     offered = search.offer(placement, best.order, [best.decoder], ties=True)
     return search.best is offered

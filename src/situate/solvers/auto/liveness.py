@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Ints
 from situate.data.problem import Problem
 from situate.schedule.memory import Lives, lives, seconds, steps, sweep
 from situate.schedule.schedule import Schedule
-
-Bytes = NDArray[np.int64]
 
 
 def orders_count(problem: Problem) -> bool:
@@ -21,8 +20,8 @@ def orders_count(problem: Problem) -> bool:
     return bool(everything > problem.capacity.min())
 
 
-def weights(problem: Problem, schedule: Schedule) -> tuple[Bytes, Bytes]:
-    """Bytes (n,) that each op holds when its device is fullest, in persistent bytes and in tensors
+def weights(problem: Problem, schedule: Schedule) -> tuple[Ints, Ints]:
+    """Ints (n,) that each op holds when its device is fullest, in persistent bytes and in tensors
     that it made; and capacities (d,) less what else lies there."""
     by_step = problem.rules.memory == "step"
     clock = steps(schedule, problem) if by_step else seconds(schedule)

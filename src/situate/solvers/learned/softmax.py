@@ -1,11 +1,28 @@
-"""Post's Algorithm 1 with its parts as settings: the four learners of independent softmaxes."""
+"""Independent softmaxes over devices: Post's Algorithm 1 and the methods that it joins.
+
+Gao, Chen and Li, *Post: Device Placement with Cross-Entropy Minimization and Proximal Policy
+Optimization*, NeurIPS 2018. Every group m of ops has a distribution f(d_m = j | u_m) over the
+devices j, the softmax of its preferences u_m (Eq. 2), and is placed independently of the others
+(Eq. 3). After samples n = 1, ..., L of placements d and their step times T(d):
+
+- every K samples one of two ascents (`_ascend`), with the advantage A = b - T(d) over a baseline b:
+  `proximal` (Eq. 11), which maximises the mean of f(d | u') / f(d | u) A - beta KL(f(u), f(u')), or
+  `plain`, one step along the mean of A times the gradient of log f(d | u);
+- every N samples the minimisation of cross-entropy (`_minimise`): the distributions become the
+  frequencies of devices among the fraction rho of placements that took least (Eq. 10), mixed with a
+  share epsilon of the uniform distribution (line 12).
+
+`PAPER` and `TUNED` say which of these a method does and with which numbers. The distributions and
+their gradients in closed form are `situate.policies.softmax`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +36,23 @@ from situate.policies.softmax import (
     Surrogate,
     counts,
     kl_divergence,
-    policy_gradient,
     softmax,
 )
+from situate.policies.softmax import (
+    policy_gradient as gradient_of_logits,
+)
 from situate.solvers.learned.checkpoint import restored
-from situate.solvers.learned.grouped import grouped, leveled
-from situate.solvers.learned.initial_placements import Beginnings, beginnings
+from situate.solvers.learned.grouped import coarser_groups, grouped
+from situate.solvers.learned.initial_placements import InitialPlacements, initial_placements
 from situate.solvers.learned.learner import Learning, State
 from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.rewards import normalised
 
 Levels = Sequence[tuple[Groups, float]]
 """Groups, and the share of all samples up to which they are what is placed; the shares rise."""
+
+LEAST_SPREAD = 1e-12
+"""Seconds: step times that scatter by less are equal."""
 
 MOST_BETA = 1024.0
 """The weight of the KL penalty stays below this and above its inverse."""
@@ -52,7 +75,7 @@ class SoftmaxSettings:
         memory: minimisations for which a sample stays a candidate, its own included.
         epsilon: share of the uniform distribution, falling linearly to zero.
         beta, target: first weight of the KL penalty, and the divergence that it is adapted to.
-        single_first: whether the first samples are `Beginnings`.
+        single_first: whether the first samples are `InitialPlacements`.
         normalise: advantages are relative to the K samples' own mean, over their standard
             deviation.
         grouping, groups: the rule by which ops are placed as one, and its number; `none` is a
@@ -87,6 +110,41 @@ class SoftmaxSettings:
         return replace(self, N=min(self.N, self.K * max(least, often)), minimisations=0)
 
 
+PAPER = {
+    "policy_gradient": SoftmaxSettings(gradient="plain", cross_entropy=False),
+    "ppo": SoftmaxSettings(cross_entropy=False),
+    "cross_entropy": SoftmaxSettings(gradient=None),
+    "post": SoftmaxSettings(),
+}
+"""By method the settings of the paper."""
+
+_TUNED: dict[str, dict[str, Any]] = {
+    "policy_gradient": {"learning_rate": 2.0, "normalise": True},
+    "ppo": {"learning_rate": 0.3, "normalise": True},
+    "cross_entropy": {"minimisations": 10, "memory": 4, "epsilon": 0.05},
+    "post": {
+        "learning_rate": 0.2,
+        "normalise": True,
+        "minimisations": 10,
+        "memory": 4,
+        "epsilon": 0.05,
+    },
+}
+
+TUNED = {
+    method: replace(
+        PAPER[method],
+        single_first=True,
+        grouping="heavy-edge",
+        groups=256,
+        coarser=((16, 0.15), (64, 0.4)),
+        **changes,
+    )
+    for method, changes in _TUNED.items()
+}
+"""By method the settings chosen on networks that no paper measures, see docs/methods/post.md."""
+
+
 class SoftmaxLearner:
     """Independent softmaxes over the devices of every group, as a `Learner`.
 
@@ -108,7 +166,7 @@ class SoftmaxLearner:
         samples: int,
         failure: float,
         seed: int,
-        first: Beginnings | None = None,
+        first: InitialPlacements | None = None,
         coarser: Levels = (),
     ) -> None:
         self.settings = settings.within(samples)
@@ -119,7 +177,7 @@ class SoftmaxLearner:
         self._n = 0
         self.groups = self._groups_now()
         self.policy = Softmax(self.groups.allowed)
-        self._first = Beginnings(self.groups) if first is None else first
+        self._first = InitialPlacements(self.groups) if first is None else first
         self._beta = settings.beta
         self._sum = 0.0
         self._devices = np.empty((0, len(self.groups)), np.int32)
@@ -183,12 +241,12 @@ class SoftmaxLearner:
         """Line 6: ascent on Eq. 11, or one step along the policy gradient."""
         advantage = self._sum / self._n - times
         if self.settings.normalise:
-            advantage = (times.mean() - times) / max(float(times.std()), 1e-12)
+            advantage = normalised(-times, least=LEAST_SPREAD)
         weighted = counts(devices, advantage / len(times), len(self.policy.allowed))
         if self.settings.gradient == "plain":
             p = self.policy.probabilities
             step = np.float32(self.settings.learning_rate)
-            self.policy.logits += step * policy_gradient(p, weighted)
+            self.policy.logits += step * gradient_of_logits(p, weighted)
         else:
             self._proximal(weighted)
 
@@ -231,13 +289,13 @@ class SoftmaxLearner:
         self._beta, self._sum = map(float, values["numbers"][1:])
 
 
-def softmax_learner(
+def make(
     settings: SoftmaxSettings, problem: Problem, learning: Learning, samples: int, seed: int
 ) -> SoftmaxLearner:
-    """The learner of a problem; a grouping asked for goes before that of the settings."""
+    """The learner of a problem in any settings; a grouping asked for goes before theirs."""
     groups = grouped(problem, learning, settings.grouping, settings.groups)
     coarser = _coarser(problem, learning, settings, groups)
-    first = beginnings(problem, learning, coarser[0][0] if coarser else groups)
+    first = initial_placements(problem, learning, coarser[0][0] if coarser else groups)
     failure = failure_seconds(problem)
     return SoftmaxLearner(groups, settings, samples, failure, seed, first, coarser)
 
@@ -249,5 +307,20 @@ def _coarser(
     begin with, of which few groups would leave little."""
     if learning.groups or learning.grouping or learning.start:
         return ()
-    levels = leveled(problem, groups, settings.grouping, [count for count, _ in settings.coarser])
+    levels = coarser_groups(
+        problem, groups, settings.grouping, [count for count, _ in settings.coarser]
+    )
     return [(fewer, share) for fewer, (_, share) in zip(levels, settings.coarser, strict=True)]
+
+
+def _learner(
+    method: str, problem: Problem, learning: Learning, samples: int, seed: int
+) -> SoftmaxLearner:
+    settings = PAPER if learning.settings == "paper" else TUNED
+    return make(settings[method], problem, learning, samples, seed)
+
+
+policy_gradient = partial(_learner, "policy_gradient")
+ppo = partial(_learner, "ppo")
+cross_entropy = partial(_learner, "cross_entropy")
+post = partial(_learner, "post")

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
-from situate.solvers.auto.fitted import folded, mend, offer_fitted
+from situate.data.topology import folded_order
+from situate.solvers.auto.memory_fit import offer_memory_fits, repair
 from situate.solvers.auto.pipeline import live_bytes
-from situate.solvers.auto.shares import cut
+from situate.solvers.auto.proportional_cut import cut
 from situate.solvers.search import Search
 
 LAYERS = 8
@@ -39,14 +40,14 @@ def gpus(*memory: int, cpu: bool = False) -> Cluster:
 
 def offered(problem: Problem, first: np.ndarray) -> Search:
     """A search that has heard of a placement, and then of pieces."""
-    search = Search(problem, 0.0, None, 1000, 0, 1, None)
+    search = Search(problem, evaluations=1000, threads=1)
     search.offer(first.astype(np.int32), np.array(problem.graph.order, np.int32))
-    offer_fitted(search)
+    offer_memory_fits(search)
     return search
 
 
 def test_a_backward_op_stands_with_what_is_kept_for_it() -> None:
-    line = folded(training(gpus(1000, 1000))).tolist()
+    line = folded_order(training(gpus(1000, 1000))).tolist()
     place = {op: line.index(op) for op in range(2 * LAYERS)}
     for layer in range(LAYERS):
         assert abs(place[layer] - place[2 * LAYERS - 1 - layer]) <= 2
@@ -66,9 +67,9 @@ def test_a_piece_shrinks_that_is_fuller_than_its_bytes_said() -> None:
     read_once = [replace(t, consumers=t.consumers[:1]) for t in whole.graph.tensors[: LAYERS // 2]]
     tensors = (*read_once, *whole.graph.tensors[LAYERS // 2 :])
     problem = Problem(Graph("half", whole.graph.ops, tensors), whole.cluster)
-    line, order = folded(problem), np.array(problem.graph.order, np.int32)
+    line, order = folded_order(problem), np.array(problem.graph.order, np.int32)
     first = cut(problem, [0, 1], line, live_bytes(problem), np.ones(2))
-    assert not Search(problem, 0.0, None, 10, 0, 1, None).offer(first, order).feasible
+    assert not Search(problem, evaluations=10, threads=1).offer(first, order).feasible
     search = offered(problem, np.zeros(problem.n))
     assert search.best is not None
     assert search.best.feasible
@@ -90,7 +91,7 @@ def test_what_a_backward_op_reads_last_in_the_forward_pass_it_stands_beside() ->
     tensors = [Tensor(f"t{j}", j, 1, (j + 1,)) for j in range(2)]
     tensors += [Tensor("t2", 2, 1, (3, 4)), Tensor("seed", 3, 1, ())]
     graph = Graph("g", tuple(ops), (Tensor("t", 0, 1, (1, 4)), *tensors[1:]))
-    assert folded(Problem(graph, gpus(9, 9))).tolist() in ([0, 1, 2, 4, 3], [0, 1, 4, 2, 3])
+    assert folded_order(Problem(graph, gpus(9, 9))).tolist() in ([0, 1, 2, 4, 3], [0, 1, 4, 2, 3])
 
 
 def test_a_cpu_that_holds_nothing_up_is_left_working() -> None:
@@ -115,22 +116,22 @@ def test_what_fits_on_accelerators_is_left_alone() -> None:
 
 def test_what_lies_at_a_cut_is_moved_until_the_plan_fits() -> None:
     problem = training(gpus(50, 50))
-    search = Search(problem, 0.0, None, 1000, 0, 1, None)
+    search = Search(problem, evaluations=1000, threads=1)
     placement = np.zeros(problem.n, np.int32)
     placement[LAYERS - 2 : LAYERS + 2] = 1
     found = search.offer(placement, np.array(problem.graph.order, np.int32))
     assert not found.feasible
-    mend(search, found)
+    repair(search, found)
     assert search.best is not None
     assert search.best.feasible
 
 
 def test_mending_ends_with_its_part_of_the_budget() -> None:
     problem = training(gpus(5, 5))
-    search = Search(problem, 0.0, None, 100, 0, 1, None)
+    search = Search(problem, evaluations=100, threads=1)
     halves = np.repeat(np.arange(2, dtype=np.int32), LAYERS)
     found = search.offer(halves, np.array(problem.graph.order, np.int32))
-    mend(search, found)
+    repair(search, found)
     assert search.evaluations <= 15
 
 
@@ -173,9 +174,9 @@ def test_where_persistent_bytes_alone_count_there_is_nothing_to_fit() -> None:
 
 def test_one_order_is_enough_where_it_ends_the_search() -> None:
     problem = training(gpus(60, 50))
-    search = Search(problem, 0.0, None, 2, 0, 1, None)
+    search = Search(problem, evaluations=2, threads=1)
     search.offer(np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32))
-    offer_fitted(search)
+    offer_memory_fits(search)
     assert search.evaluations <= 4
 
 

@@ -7,19 +7,18 @@ import math
 import pytest
 
 from situate.data.problem import Problem
-from situate.solvers.auto.slices import (
+from situate.solvers.auto.cooling import (
     CHAINS,
     COLDEST,
     HOTTEST,
-    MOST,
-    ROUNDS,
-    SLICE,
-    SLICES,
-    best,
+    INTERVAL,
+    INTERVALS,
+    MOST_EVALUATIONS,
+    ROUND_ENDS,
     chains_of,
+    cooling,
     evaluations_of,
-    slice_seconds,
-    slices,
+    interval_seconds,
 )
 from situate.solvers.heuristics import single
 from situate.solvers.search import Search
@@ -31,7 +30,7 @@ def begun(
 ) -> Search:
     """A search that has heard one rule, far from its bound."""
     problem = Problem(chain(4), devices(1, 1))
-    search = Search(problem, 0.0, time_limit, evaluations, 0, threads, None)
+    search = Search(problem, time_limit=time_limit, evaluations=evaluations, threads=threads)
     single.run(search)
     return search
 
@@ -39,7 +38,7 @@ def begun(
 def spent(search: Search) -> list[tuple[float, int, bool]]:
     """The slices of a search whose chains spend what they may."""
     found = []
-    for each in slices(search, CHAINS):
+    for each in cooling(search, CHAINS):
         found.append(each)
         search.evaluations += CHAINS * each[1]
     return found
@@ -48,7 +47,7 @@ def spent(search: Search) -> list[tuple[float, int, bool]]:
 def test_rounds_begin_hot_and_end_cold() -> None:
     found = spent(begun(evaluations=20_000))
     begins = [k for k, (_, _, new) in enumerate(found) if new]
-    assert len(begins) == len(ROUNDS)
+    assert len(begins) == len(ROUND_ENDS)
     for first, end in zip(begins, [*begins[1:], len(found)], strict=True):
         temperatures = [temperature for temperature, _, _ in found[first:end]]
         assert temperatures == sorted(temperatures, reverse=True)
@@ -58,34 +57,34 @@ def test_rounds_begin_hot_and_end_cold() -> None:
 
 def test_the_evaluations_are_spent_and_no_more() -> None:
     search = begun(evaluations=20_000)
-    assert len(spent(search)) == pytest.approx(SLICES, rel=0.05)
+    assert len(spent(search)) == pytest.approx(INTERVALS, rel=0.05)
     assert search.evaluations <= 20_000
     assert search.evaluations > 20_000 - CHAINS
 
 
 def test_slices_end_where_nothing_is_evaluated() -> None:
-    assert len(list(slices(begun(evaluations=1000), CHAINS))) == 1
+    assert len(list(cooling(begun(evaluations=1000), CHAINS))) == 1
 
 
 def test_without_a_clock_the_machine_does_not_decide() -> None:
     search = begun(evaluations=1000)
     assert chains_of(search) == CHAINS
-    assert slice_seconds(search) == math.inf
+    assert interval_seconds(search) == math.inf
 
 
 def test_with_a_clock_there_is_a_chain_a_thread_and_time_to_look_at_it() -> None:
     search = begun(time_limit=100.0)
     assert chains_of(search) == 3
-    assert slice_seconds(search) == SLICE
-    assert slice_seconds(begun(time_limit=0.0)) == 0
+    assert interval_seconds(search) == INTERVAL
+    assert interval_seconds(begun(time_limit=0.0)) == 0
     assert evaluations_of(begun(time_limit=100.0, evaluations=1000), 3) <= 1000 // 3
 
 
 def test_no_slice_is_longer_than_the_core_counts() -> None:
     for seconds in (None, 100.0):
-        assert evaluations_of(begun(seconds, evaluations=10**30), 1) == MOST
+        assert evaluations_of(begun(seconds, evaluations=10**30), 1) == MOST_EVALUATIONS
 
 
 def test_what_a_rule_offered_is_the_best() -> None:
     search = begun(evaluations=1000)
-    assert best(search) is search.best
+    assert search.incumbent is search.best

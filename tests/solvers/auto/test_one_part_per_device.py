@@ -11,7 +11,7 @@ from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.grouping import heavy_edge
 from situate.solvers import solve
-from situate.solvers.auto.parts import offer_parts, one_each
+from situate.solvers.auto.one_part_per_device import offer_one_part_per_device, one_part_each
 from situate.solvers.evaluate import evaluate
 from situate.solvers.heuristics import single
 from situate.solvers.search import Search
@@ -53,7 +53,7 @@ def recurrent() -> Problem:
 
 def test_parts_of_an_unrolled_network_are_its_layers(recurrent):
     labels = heavy_edge.labels(recurrent, LAYERS)
-    assert one_each(recurrent, labels).tolist() == by_layer(recurrent).tolist()
+    assert one_part_each(recurrent, labels).tolist() == by_layer(recurrent).tolist()
 
 
 def test_auto_takes_no_longer_than_a_layer_a_device(recurrent):
@@ -67,7 +67,7 @@ def test_a_unit_that_may_not_go_there_goes_where_it_may(recurrent):
     ops = (structs.replace(first, device="d2"), *others)
     graph = Graph("pinned", ops, recurrent.graph.tensors)
     pinned = Problem(graph, recurrent.cluster)
-    assert one_each(pinned, by_layer(recurrent)).tolist() == [2, *by_layer(recurrent)[1:]]
+    assert one_part_each(pinned, by_layer(recurrent)).tolist() == [2, *by_layer(recurrent)[1:]]
 
 
 @pytest.mark.parametrize(("memory", "is_offered"), [(None, True), (10, False)])
@@ -77,10 +77,10 @@ def test_they_are_offered_if_they_are_better(memory, is_offered):
     first, *others = problem.cluster.devices
     small = [structs.replace(device, memory=memory) for device in others]
     cluster = Cluster("small", (first, *small), problem.cluster.links)
-    search = Search(Problem(problem.graph, cluster), 0.0, None, 1000, 0, 1, None)
+    search = Search(Problem(problem.graph, cluster), evaluations=1000, threads=1)
     single.run(search)
     before = search.best
-    offer_parts(search, by_layer(problem))
+    offer_one_part_per_device(search, by_layer(problem))
     assert (search.best is not before) == is_offered
 
 
@@ -89,7 +89,7 @@ def test_by_rank_a_part_need_not_wait_for_the_whole_of_the_one_before():
     ops = [Op(f"op{i}", seconds={"*": 1.0}) for i in range(8)]
     tensors = tuple(Tensor(f"t{i}", i, 0, (i + 2,)) for i in (1, 3, 5))
     chain = Problem(Graph("layers", tuple(ops), tensors), devices(1, 1, 1, 1, bandwidth=10))
-    search = Search(chain, 0.0, None, 1000, 0, 1, None)
+    search = Search(chain, evaluations=1000, threads=1)
     single.run(search)
-    offer_parts(search, np.repeat(np.arange(4), 2))
+    offer_one_part_per_device(search, np.repeat(np.arange(4), 2))
     assert search.best.value == 4.0

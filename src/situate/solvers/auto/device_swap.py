@@ -8,44 +8,42 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Placement
 from situate.data.problem import Problem
-from situate.solvers.auto.slices import best
-from situate.solvers.heuristics.expert import accelerators
-from situate.solvers.search import Placement, Search
+from situate.data.topology import accelerators, may_run, op_devices, unit_devices
+from situate.solvers.search import Search
 
-SHARE = 0.02
+SWAP_SHARE = 0.02
 """Part of the budget that exchanging takes at most."""
 
 
-def exchange(search: Search) -> None:
+def swap_devices(search: Search) -> None:
     """Let pair after pair trade, until no pair makes the best plan better.
 
     Rules place pieces in the order in which devices are listed; over slow links, or on devices of
     different speeds, another order may be far better, and no piece finds it by moving alone.
     """
-    least = search.left() - SHARE
+    least = search.left() - SWAP_SHARE
     before = None
     while search.best is not before:
         before = search.best
-        for a, b in unlike(search.problem):
+        for a, b in unlike_pairs(search.problem):
             if search.finished() or search.left() < least:
                 return
-            found = best(search)
-            traded = trade(search.problem, found.placement, a, b)
+            found = search.incumbent
+            traded = swapped(search.problem, found.placement, a, b)
             if not np.array_equal(traded, found.placement):
                 search.consider(traded, found.order, found.decoder)
 
 
-def trade(problem: Problem, placement: Placement, a: int, b: int) -> Placement:
+def swapped(problem: Problem, placement: Placement, a: int, b: int) -> Placement:
     """The placement (n,) with the units of a and b where the other's are, as far as they may."""
-    of_unit = np.empty(problem.units, np.int32)
-    of_unit[problem.unit] = placement
+    of_unit = unit_devices(problem, placement)
     to = np.select([of_unit == a, of_unit == b], [b, a], of_unit)
-    may = problem.allowed[np.arange(problem.units), to]
-    return np.asarray(np.where(may, to, of_unit)[problem.unit], np.int32)
+    return op_devices(problem, np.where(may_run(problem, to), to, of_unit))
 
 
-def unlike(problem: Problem) -> Iterator[tuple[int, int]]:
+def unlike_pairs(problem: Problem) -> Iterator[tuple[int, int]]:
     """Pairs of accelerators of which one cannot stand for the other.
 
     Devices that can stand for one another are alike to all others, so each is compared with the

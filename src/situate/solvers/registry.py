@@ -1,0 +1,207 @@
+"""The table of methods. A new method is one record here and one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from situate.solvers.learned.learner import MakeLearner
+    from situate.solvers.search import Search
+
+Kind = Literal["heuristic", "portfolio", "partitioner", "learner"]
+"""A rule that makes a plan or a few; several methods one after the other; a graph partitioner; or a
+method that learns from measured step times."""
+
+PYTORCH = "PyTorch: pip install 'situate[torch]'"
+PYMETIS = "pymetis: pip install 'situate[baselines]'"
+SCOTCH = "Scotch: apt-get install scotch"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method that plans.
+
+    Attributes:
+        name: as `solve` and `--method` take it.
+        kind: what sort of method it is.
+        module: the module of `situate.solvers` that holds it, and behind a colon its function:
+            `run(search)`, or for a learner a `MakeLearner`.
+        summary: the method in a line.
+        paper: authors, venue and year of the paper that it follows; empty where there is none.
+        extra: what it needs besides situate, and how to install that; empty for nothing.
+        told_costs: whether it reads from the problem what ops and transfers take. One that does not
+            is told the measured times of whole steps alone; the groups that it places by default
+            are made with the seconds of ops all the same.
+    """
+
+    name: str
+    kind: Kind
+    module: str
+    summary: str
+    paper: str = ""
+    extra: str = ""
+    told_costs: bool = True
+
+    @property
+    def learns(self) -> bool:
+        """Whether it asks for measurements and learns from them."""
+        return self.kind == "learner"
+
+    def run(self, search: Search) -> None:
+        """Search until the budget ends.
+
+        Raises:
+            MissingExtra: what the method needs is not installed.
+            SituateError: the method does not apply to the problem.
+        """
+        if not self.learns:
+            self._function()(search)
+            return
+        from situate.solvers.learned.driver import learn
+
+        learn(search, self.name, self.learner())
+
+    def learner(self) -> MakeLearner:
+        """The function that makes its learner, of a method that learns."""
+        make: MakeLearner = self._function()
+        return make
+
+    def _function(self) -> Callable[..., Any]:
+        module, _, function = self.module.partition(":")
+        found: Callable[..., Any] = getattr(import_module(f"situate.solvers.{module}"), function)
+        return found
+
+
+def _learner(name: str, module: str, summary: str, paper: str = "", extra: str = "") -> Method:
+    return Method(name, "learner", module, summary, paper, extra, told_costs=False)
+
+
+POST = "Gao, Chen and Li, Post, NeurIPS 2018"
+
+_ALL = (
+    Method("single", "heuristic", "heuristics.single:run", "everything on the one best device"),
+    Method(
+        "expert",
+        "heuristic",
+        "heuristics.expert:run",
+        "the placement by hand that the papers describe for their networks",
+    ),
+    Method(
+        "random",
+        "heuristic",
+        "heuristics.random_search:run",
+        "the best of many placements and orders drawn uniformly",
+    ),
+    Method(
+        "topological",
+        "heuristic",
+        "heuristics.topological:run",
+        "fill the devices in order, each up to its share of the bytes",
+    ),
+    Method(
+        "pipeline",
+        "heuristic",
+        "heuristics.pipeline:run",
+        "the network in contiguous stages, one an accelerator, each with its backward pass",
+    ),
+    Method(
+        "heft",
+        "heuristic",
+        "heuristics.heft:run",
+        "heterogeneous earliest finish time",
+        paper="Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002",
+    ),
+    Method(
+        "etf",
+        "heuristic",
+        "heuristics.etf:run",
+        "earliest task first",
+        paper="Hwang, Chow, Anger and Lee, SIAM J. Computing 18(2), 1989",
+    ),
+    Method(
+        "auto",
+        "portfolio",
+        "auto:run",
+        "the best of the list rules, improved by climbing and annealing until the budget ends",
+    ),
+    _learner(
+        "hill_climbing",
+        "local_search.hill_climbing:learner",
+        "moves blocks of groups, large and small, and keeps what is no slower",
+    ),
+    _learner(
+        "policy_gradient",
+        "learned.softmax:policy_gradient",
+        "one step along the policy gradient for every K samples",
+        paper=POST,
+    ),
+    _learner("ppo", "learned.softmax:ppo", "proximal policy optimisation alone", paper=POST),
+    _learner(
+        "cross_entropy",
+        "learned.softmax:cross_entropy",
+        "cross-entropy minimisation alone",
+        paper=POST,
+    ),
+    _learner(
+        "post",
+        "learned.softmax:post",
+        "cross-entropy minimisation joined with proximal policy optimisation",
+        paper=POST,
+    ),
+    _learner(
+        "spotlight",
+        "learned.spotlight:learner",
+        "proximal policy optimisation of a sequence-to-sequence policy",
+        paper="Gao, Chen and Li, Spotlight, ICML 2018",
+        extra=PYTORCH,
+    ),
+    _learner(
+        "colocrl",
+        "learned.colocrl:learner",
+        "policy gradient of a sequence-to-sequence policy over colocation groups",
+        paper="Mirhoseini et al., Device Placement Optimization with Reinforcement Learning, "
+        "ICML 2017",
+        extra=PYTORCH,
+    ),
+    _learner(
+        "hierarchical",
+        "learned.hierarchical:learner",
+        "a grouper and a placer that learn together",
+        paper="Mirhoseini, Goldie et al., A Hierarchical Model for Device Placement, ICLR 2018",
+        extra=PYTORCH,
+    ),
+    Method(
+        "metis",
+        "partitioner",
+        "partitioners.metis:run",
+        "as many balanced parts as accelerators, with few bytes between them",
+        paper="Karypis and Kumar, SIAM J. Scientific Computing 20(1), 1998",
+        extra=PYMETIS,
+    ),
+    Method(
+        "scotch",
+        "partitioner",
+        "partitioners.scotch:run",
+        "Scotch's static mapping of the graph onto the machine, CPUs and all",
+        paper="Pellegrini and Roman, HPCN Europe 1996",
+        extra=SCOTCH,
+    ),
+    Method(
+        "mincut",
+        "partitioner",
+        "partitioners.mincut:run",
+        "Scotch's static mapping of the graph onto the accelerators alone",
+        paper="Pellegrini and Roman, HPCN Europe 1996",
+        extra=SCOTCH,
+    ),
+)
+
+METHODS: Mapping[str, Method] = MappingProxyType({method.name: method for method in _ALL})
+"""All methods by name, in the order in which lists show them."""
+
+LEARNERS = tuple(method.name for method in _ALL if method.learns)
+"""Names of the methods that learn from measured step times."""

@@ -1,0 +1,33 @@
+"""The table of methods."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+import situate
+from situate.solvers.registry import LEARNERS, METHODS
+
+
+def test_it_is_what_users_see():
+    assert situate.METHODS is METHODS
+    assert [method.name for method in METHODS.values()] == list(METHODS)
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_a_method_has_its_function_and_says_what_it_is(method):
+    assert callable(method._function())
+    assert " " in method.summary
+    assert not method.summary.endswith(".")
+
+
+def test_methods_that_learn_are_told_of_no_costs():
+    assert set(LEARNERS) == {method.name for method in METHODS.values() if not method.told_costs}
+
+
+def test_nobody_changes_it():
+    with pytest.raises(TypeError):
+        METHODS["mine"] = METHODS["auto"]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        METHODS["auto"].name = "mine"
