@@ -229,7 +229,8 @@ def _summaries(rows: list[Row]) -> Iterator[Row]:
 
 
 def _machine(rows: list[Row]) -> Row:
-    """Of the same step on one device, measured beside every placement: how far from its median."""
+    """The machine's own spread: the same step on one device, measured beside every placement, and
+    its distance from its median."""
     errors: list[float] = []
     for network in dict.fromkeys(row["network"] for row in rows):
         alone = [row["alone_seconds"] for row in rows if row["network"] == network]

@@ -43,7 +43,7 @@ def _least_time(problem: Problem, until: float) -> float:
 
 
 def _whole_numbers(problem: Problem) -> bool:
-    """Whether every time a schedule can hold is a whole number."""
+    """True if every time a schedule can hold is a whole number."""
     own = problem.transfer_seconds
     links_count = bool((np.isnan(own) & (problem.size > 0)).any())
     links_free = not problem.latency.any() and bool(np.isinf(problem.bandwidth).all())

@@ -16,7 +16,7 @@ from situate.writers.tensorboard import Scalars
 
 @contextmanager
 def board(folder: Path | None) -> Iterator[Board]:
-    """What writes each batch of measurements to the run `folder`, or with None nothing."""
+    """A writer of each batch of measurements to the run `folder`; with None it writes nothing."""
     run = Board(None if folder is None else Scalars(folder))
     try:
         yield run

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a method found, and how it got there.
+    """The result of a method, and its learning curve.
 
     Attributes:
         complete: all that was to be written meanwhile was.
@@ -111,7 +111,7 @@ def _say_of_time(result: Result, budget: Budget, study: Path | None) -> None:
 
 
 def resumption(study: Path | None) -> str:
-    """How a search that ended early goes on."""
+    """The way to go on with a search that ended early."""
     if study is None:
         return "with --study it could go on from there"
     return f"the same command goes on from {str(study)!r}"

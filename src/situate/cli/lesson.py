@@ -1,4 +1,4 @@
-"""What users say of learning: whether it applies, and what it means for a method."""
+"""Options of learning: whether they apply, and what they mean for a method."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Lesson:
 
     @property
     def on_hardware(self) -> bool:
-        """Whether placements are run on this machine."""
+        """True if placements are run on this machine."""
         return self.evaluator == "hardware"
 
     def _check_unused(self, methods: Sequence[str]) -> None:
@@ -84,7 +84,7 @@ class Lesson:
         return replace(budget, evaluations=samples, time_limit=None if free else budget.time_limit)
 
     def learning(self, study: Path | None = None, machine: Evaluator | None = None) -> Learning:
-        """What the solver is told."""
+        """The settings that the solver is given."""
         return Learning(
             settings=cast(Settings, self.settings or "tuned"),
             grouping=self.grouping,

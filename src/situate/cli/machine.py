@@ -62,7 +62,7 @@ def measured(results: Sequence[Result], machine: RealMachine | None) -> list[Res
 
 
 def _say(log: Sequence[Measurement]) -> None:
-    """How exact the measurements were, and why some failed."""
+    """Say how exact the measurements were, and why some failed."""
     ran = [one for one in log if one.outcome == "ok"]
     if ran:
         known = [one.error for one in ran if isfinite(one.error)]

@@ -103,7 +103,7 @@ def _writable(path: str) -> str:
 
 
 def _exists(path: str) -> bool:
-    """Whether there is anything; raises where no file can have that name."""
+    """True if the file exists; raises where no file can have that name."""
     with contextlib.suppress(FileNotFoundError):
         os.stat(path)
         return True

@@ -18,7 +18,7 @@ from situate.solvers.learned.learner import Learning
 
 @dataclass(frozen=True)
 class Budget:
-    """What a search may spend, and its seed; None as in `solve`."""
+    """The limits of a search, and its seed; None as in `solve`."""
 
     time_limit: float | None
     evaluations: int | None
@@ -50,7 +50,7 @@ def search(
 
 @dataclass
 class Interrupt:
-    """Whether Ctrl-C came."""
+    """A flag that Ctrl-C sets."""
 
     came: bool = False
 

@@ -1,4 +1,4 @@
-"""What a search says of itself while it runs, and how it got on in the end."""
+"""Progress of a search while it runs, and its learning curve in the end."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Watch:
         return f"{self.method}: {said}, {progress.seconds:.0f} s; Ctrl-C keeps it"
 
     def curve(self) -> Curve:
-        """How it got on."""
+        """The learning curve of the search."""
         if self._batches:
             return Curve.of_samples(self.method, np.concatenate(self._batches))
         return Curve.of_improvements(self.method, self._looked_at, self._improvements)
@@ -68,7 +68,7 @@ class Watch:
         return f"best {self._text(progress.value)}{state}, {progress.evaluations:,} evaluations"
 
     def _bound(self, progress: Progress) -> str:
-        """Of plans that fit, once there is one."""
+        """The lower bound of plans that fit, once there is one."""
         return f", bound {self._text(progress.lower_bound)}" if progress.feasible else ""
 
     def _learning(self, progress: Progress) -> str:

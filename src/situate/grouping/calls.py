@@ -39,7 +39,7 @@ def calls(graph: Graph) -> list[Call | None]:
 
 
 def _times(ops: Sequence[Op]) -> dict[str, int]:
-    """How often each module is called, of those that run ops and are called more than once."""
+    """The number of calls of each module, of those that run ops and are called more than once."""
     counts = Counter((op.module, op.kind) for op in ops if op.module and runs_forward(op))
     times: dict[str, int] = {}
     for (module, _), count in counts.items():
@@ -108,7 +108,7 @@ def _paths(module: str) -> Iterator[str]:
 
 
 def runs_forward(op: Op) -> bool:
-    """Whether it computes something in the forward pass, or where the graph knows no phases."""
+    """True if the op computes in the forward pass, or where the graph knows no phases."""
     return op.phase not in ("backward", "update") and op.kind not in HELD
 
 

@@ -1,4 +1,4 @@
-"""How PyTorch computes for a policy: on one thread, so the same anywhere, without denormals."""
+"""PyTorch's arithmetic for a policy: on one thread, so the same anywhere, without denormals."""
 
 from __future__ import annotations
 

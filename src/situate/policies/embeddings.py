@@ -1,4 +1,4 @@
-"""What a policy reads of a group: the kinds of its ops, what it hands on, and its neighbours."""
+"""Features of groups that a policy reads: the kinds of their ops, their outputs and neighbours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TYPE_WIDTH = 16
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What is known of g groups (ColocRL, section 3; see docs/methods/colocrl.md).
+    """Features of g groups (ColocRL, section 3; see docs/methods/colocrl.md).
 
     Attributes:
         kinds: (g, kinds) the share of each kind of op among the group's ops.

@@ -1,4 +1,4 @@
-"""What the Hierarchical Planner's placer reads of groups that change from sample to sample."""
+"""Embeddings of groups that change from sample to sample, for the Hierarchical Planner's placer."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ State = tuple[Tensor, Tensor]
 
 
 class Passed(NamedTuple):
-    """What passed through a layer in T steps of k sequences.
+    """Activations of a layer in T steps of k sequences.
 
     Attributes:
         gates: (T, k, 4h) in PyTorch's order, after their nonlinearities.

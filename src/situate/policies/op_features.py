@@ -1,4 +1,4 @@
-"""What the Hierarchical Planner reads of an op: type, outputs, connections."""
+"""Features of an op that the Hierarchical Planner reads: type, outputs, connections."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ neighbours in all."""
 
 @dataclass(frozen=True, eq=False)
 class OpFeatures:
-    """Of n ops.
+    """Features of n ops.
 
     Attributes:
         kind: (n,) number of the op's type; types are numbered by their first op.

@@ -23,7 +23,7 @@ d + 1, so a greater width would gain nothing, and reading this one costs next to
 
 @dataclass(frozen=True)
 class Memory:
-    """What the encoder made of the groups; b is 1 where all samples share one encoding.
+    """The encoder's output for the groups; b is 1 where all samples share one encoding.
 
     Attributes:
         outputs: (b, g, h) hidden states of the last layer.

@@ -1,4 +1,4 @@
-"""How long each device computes."""
+"""Computing time of each device."""
 
 from __future__ import annotations
 

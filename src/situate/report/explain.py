@@ -23,7 +23,7 @@ KINDS = {PERSISTENT: "persistent", TENSOR: "tensor", WORKSPACE: "workspace"}
 
 @dataclass(frozen=True)
 class Holder:
-    """What takes memory at a peak: the op's or tensor's name, `persistent`, `tensor` or
+    """A holder of memory at a peak: the op's or tensor's name, `persistent`, `tensor` or
     `workspace`, and bytes."""
 
     name: str
@@ -46,7 +46,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class DeviceUse:
-    """What one device does, and what its memory holds at its fullest.
+    """The work of one device, and the contents of its memory at the peak.
 
     Attributes:
         ops: how many run there.
@@ -81,7 +81,7 @@ class DeviceUse:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """What would make this very plan fit.
+    """The changes of memory that would make this very plan fit.
 
     Attributes:
         memory: bytes that each device which is too small would need.

@@ -1,4 +1,4 @@
-"""How a method learnt: the best step time and the mean of the last ones, against samples."""
+"""Learning curves: the best step time and the mean of the last ones, against samples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _none() -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """How a method got on, sample by sample; seconds, or the graph's own unit.
+    """The progress of a method, sample by sample; seconds, or the graph's own unit.
 
     Attributes:
         name: of the method.
@@ -64,8 +64,8 @@ def _sums(values: Array) -> Array:
 
 
 def learning_figures(seconds: Array) -> dict[str, float | int | None]:
-    """What a method was told of placements, seconds (n,), in a few numbers; None for the times of
-    steps of which none ran."""
+    """Figures of the placements that a method was told of, from their seconds (n,); None for the
+    times of steps of which none ran."""
     ran = np.isfinite(seconds)
     return {
         "count": len(seconds),

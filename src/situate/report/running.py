@@ -71,7 +71,8 @@ class Running:
 
     @property
     def error(self) -> float:
-        """Of the prediction, as a fraction of what was measured; negative where it is too short."""
+        """The error of the prediction, as a fraction of what was measured; negative where it is too
+        short."""
         return self.predicted / self.mean - 1
 
     @property
@@ -89,7 +90,7 @@ def running(
     peaks: Sequence[int] | None = None,
     expected: Sequence[int] | None = None,
 ) -> Running:
-    """What a plan took beside its prediction.
+    """A measured run of a plan beside its prediction.
 
     Args:
         used: the devices that `measured` speaks of.
@@ -191,7 +192,7 @@ def _devices(found: Running) -> Table:
 
 
 def equality_table(found: Equality, name: str, tolerance: float, why: str) -> RenderableType:
-    """How far a placed step is from the unplaced one, and the verdict.
+    """The difference between a placed step and the unplaced one, and the verdict.
 
     Args:
         name: of what was compared.

@@ -1,4 +1,4 @@
-"""Whether one device alone would do as well as a plan."""
+"""The comparison of a plan with one device alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What limits steady pipelined operation: what a step keeps busy for how long."""
+"""The bottleneck of pipelined operation: how long a step keeps each device and channel busy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Busy:
 
 
 def busiest(problem: Problem, schedule: Schedule) -> tuple[Busy, ...]:
-    """What each step keeps busy, the busiest first: that one is the time between steps.
+    """Devices and channels that each step keeps busy, the busiest first: that one is the time
+    between steps.
 
     Channels without contention set no limit.
     """

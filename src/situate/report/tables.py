@@ -82,7 +82,7 @@ def summary(result: Result) -> RenderableType:
 
 
 def figures(result: Result) -> list[tuple[str, str]]:
-    """What there is to say of a result in a line each, a label and a text."""
+    """The figures of a result, a line each: a label and a text."""
     problem, unit = result.problem, result.problem.graph.unit
     return [
         (OBJECTIVES[problem.objective], value_text(result.value, problem.objective, unit)),
@@ -208,7 +208,7 @@ WORTH_ANOTHER_DEVICE = 1.01
 
 
 def verdict(ranked: Sequence[Result]) -> str:
-    """What to take from a comparison, in one line; `ranked` has the best first."""
+    """The conclusion of a comparison, in one line; `ranked` has the best first."""
     best = ranked[0]
     if not best.feasible:
         return "No method found a plan that fits in memory."
@@ -228,7 +228,7 @@ def verdict(ranked: Sequence[Result]) -> str:
 
 
 def info(graph: Graph) -> RenderableType:
-    """What is in a graph: sizes, ops by phase and by kind, its longest chain of ops."""
+    """A summary of a graph: sizes, ops by phase and by kind, its longest chain of ops."""
     grid = Table.grid(padding=(0, 2))
     for label, value in _facts(graph):
         grid.add_row(Text(label, "dim"), Text(value))
@@ -261,7 +261,7 @@ def _facts(graph: Graph) -> list[tuple[str, str]]:
 
 
 def _work(graph: Graph) -> list[tuple[str, str]]:
-    """What all ops take together, and the longest chain of dependent ops."""
+    """The work of all ops together, and the longest chain of dependent ops."""
     length, chain = longest_path(graph)
     facts = [("longest chain", plural(length, "op"))]
     total = sum(op.flops for op in graph.ops)

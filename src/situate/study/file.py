@@ -94,7 +94,8 @@ class StudyFile:
         self._connection.close()
 
     def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Measurements:
-        """What the file holds of the samples number `first` and on: of the leading ones or none.
+        """The measurements in the file of the samples number `first` and on: of the leading ones or
+        none.
 
         Args:
             first: number of the first sample.
@@ -154,7 +155,8 @@ class StudyFile:
         self._kept_at = time.monotonic()
 
     def checkpoint(self) -> tuple[int, checkpoint.State | None]:
-        """How many samples the learner had been told of and its state; 0 and None without any.
+        """The number of samples that the learner had been told of, and its state; 0 and None
+        without any.
 
         Raises:
             ReadError: it is not as it was written, or the file lacks samples that it knows of.

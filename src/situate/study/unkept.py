@@ -1,4 +1,4 @@
-"""What a search without a study file has in its place."""
+"""A study that is kept in memory only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Unkept:
         """None."""
 
     def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Measurements:
-        """Of no sample."""
+        """Measurements of no sample: there is no file that could know any."""
         return Measurements(np.empty(0), np.empty(0, np.uint8))
 
     def record(

@@ -104,7 +104,7 @@ def _differences(
 
 
 def _names_modules(graph: Graph) -> bool:
-    """Whether parameters are in modules; in a captured graph the outermost is one too."""
+    """True if parameters are in modules; in a captured graph the outermost is one too."""
     paths = {op.module for op in graph.ops if op.persistent}
     return graph.source in SOURCES and bool(paths if graph.source == "pytorch" else paths - {""})
 

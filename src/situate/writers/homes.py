@@ -62,11 +62,11 @@ class Homes:
 
     @property
     def close(self) -> bool:
-        """Whether nothing else need be tried."""
+        """True if nothing else need be tried."""
         return self.fits and not self.loose and self.distance <= CLOSE
 
     def better(self, other: Homes, worth: float = 1.0) -> bool:
-        """Whether memory, then what is sure to run, then a distance that is at most `worth` of the
+        """True if memory, then what is sure to run, then a distance that is at most `worth` of the
         other's speak for these."""
         ours, theirs = (self.excess, self.loose), (other.excess, other.loose)
         return ours < theirs or (ours == theirs and self.distance < worth * other.distance)

@@ -157,7 +157,7 @@ def _needed(problem: Problem, schedule: Schedule) -> dict[int, int]:
 
 
 def _fit(problem: Problem, uses: Iterable[_Use]) -> bool:
-    """Whether every device holds what goes where it is needed."""
+    """True if every device holds what goes where it is needed."""
     room = problem.capacity.tolist()
     for use in uses:
         room[use.device(by_bytes=False)] -= sum(use.held.values())

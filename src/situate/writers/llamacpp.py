@@ -56,8 +56,8 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
 
 
 def script_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Schedule | None:
-    """What the script comes to; None where an op cannot run there. The input embedding is on the
-    first CPU, if there is one."""
+    """The schedule that the script gives; None where an op cannot run there. The input embedding is
+    on the first CPU, if there is one."""
     cpu = next((d for d, place in enumerate(places(problem.cluster)) if place == "cpu"), None)
     devices = {
         part.path: network.trunks.get(layer, part.device)

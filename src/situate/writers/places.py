@@ -1,4 +1,4 @@
-"""What other tools call the devices of a cluster."""
+"""Names that other tools give to the devices of a cluster."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
 
 
 def stage_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Schedule | None:
-    """What whole layers come to, with what is before and after them in the first stage and the
+    """The schedule of whole layers, with what is before and after them in the first stage and the
     last; None where an op cannot run there."""
     first, last = network.parts[0].device, network.parts[-1].device
     devices = {part.path: part.device for part in network.parts}

@@ -75,7 +75,7 @@ class Modules:
 
     @cached_property
     def inside(self) -> list[bool]:
-        """Whether what an op makes goes into a module that has a place of its own."""
+        """For every op, whether its result goes into a module that has a device of its own."""
         homes = set(self.paths)
         found = [op.module in homes for op in self.ops]
         for j in reversed(self.order):
@@ -196,12 +196,12 @@ class Groups:
 
 
 def runs(op: Op) -> bool:
-    """Whether an op is part of the forward pass."""
+    """True if an op is part of the forward pass."""
     return op.phase in ("", "forward") and op.kind not in ("parameter", "buffer", "input")
 
 
 def is_outside(op: Op) -> bool:
-    """Whether an op is in no module, not even the outermost: the loss of the step."""
+    """True if an op is in no module, not even the outermost: the loss of the step."""
     return not op.module and op.name.startswith(OUTSIDE)
 
 
@@ -212,7 +212,7 @@ def parents(module: str) -> list[str]:
 
 
 def below(path: str, module: str) -> bool:
-    """Whether `path` is inside of `module`."""
+    """True if `path` is inside of `module`."""
     return path != module and (not module or path.startswith(f"{module}."))
 
 

@@ -114,7 +114,7 @@ def _check_unsearched(context: typer.Context) -> None:
 
 
 def _names(problem: Problem) -> dict[str, str]:
-    """What was explained, under what rules."""
+    """Names of the graph and cluster, the objective and the rules."""
     return {
         "graph": problem.graph.name,
         "cluster": problem.cluster.name,

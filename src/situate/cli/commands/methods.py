@@ -24,7 +24,7 @@ def methods() -> None:
 
 
 def _what(module: str) -> str:
-    """What the first sentence of a solver's module says of its method, without citations."""
+    """The first sentence of a solver's module, without citations."""
     import ast
     from importlib.util import find_spec
     from pathlib import Path

@@ -85,7 +85,7 @@ def verify(
 
 
 def _threads(used: Collection[RealDevice]) -> int | None:
-    """Of the unplaced step, which CPUs run; None leaves them as they are."""
+    """Threads of the unplaced step, which CPUs run; None leaves them as they are."""
     counts = (device.threads or 0 for device in used if device.torch == "cpu")
     return max(counts, default=0) or None
 

@@ -48,8 +48,8 @@ def calls_of(found: Sequence[Node]) -> list[Call]:
 
 
 def _with_phases(calls: Sequence[Call]) -> list[Call]:
-    """What is around no op says is the way forward, or back on the thread that autograd started;
-    unknown where there is no way back."""
+    """Calls with the phase that no op states: forward, or backward on the thread that autograd
+    started; unknown where there is no backward pass."""
     if not any(call.phase == "backward" for call in calls):
         return list(calls)
     first: dict[int, str] = {}

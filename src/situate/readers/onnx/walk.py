@@ -95,7 +95,7 @@ class Walk:
         return self._bind(node, scope)
 
     def _follow(self, instead: list[Any], graph: Any, scope: Scope) -> list[Any]:
-        """What nodes that stand in place of another one leave to run."""
+        """The nodes that are left to run of those that stand in place of another one."""
         self._added += len(instead)
         self._read.update(name for inner in instead for name in reads(inner))
         if self._added > MOST_NODES:

@@ -51,7 +51,7 @@ text, in points."""
 
 @dataclass(frozen=True)
 class Heading:
-    """What the picture says above the lanes besides the makespan.
+    """The text above the lanes, besides the makespan.
 
     Args:
         title: default: the graph on the cluster.

@@ -19,7 +19,7 @@ class Call:
     contents: Sequence[Any]
 
     def has(self, place: int) -> bool:
-        """Whether the input is given."""
+        """True if the input is given."""
         return place < len(self.kinds) and self.kinds[place] is not None
 
     def shape(self, place: int) -> Shape:

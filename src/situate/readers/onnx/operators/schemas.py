@@ -72,7 +72,8 @@ class Schemas:
     def _inferred_alone(
         self, node: Any, kinds: Mapping[str, Any], contents: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """What inference makes of a model of this node alone, which it does not check."""
+        """The types that inference finds for a model of this node alone, which it does not
+        check."""
         import onnx.shape_inference
 
         inputs = [onnx.helper.make_value_info(n, k) for n, k in kinds.items() if n not in contents]
