@@ -37,8 +37,8 @@ def run(
     can run here: a network of the zoo, or package.module:function.
     """
     from situate.cli.answer import print_json, print_table
+    from situate.cli.load_plan import load_plan
     from situate.cli.outputs import check_outputs, check_trace
-    from situate.cli.planned import read_runnable
     from situate.cli.terminal import note, working
     from situate.report.running import running, running_figures, running_table
     from situate.runtime.measure import arguments, measure, timeline
@@ -46,18 +46,18 @@ def run(
 
     check_outputs([model, plan or "", cluster or "", costs or ""], [trace])
     check_trace(trace)
-    planned = read_runnable(model, plan, cluster, costs, optimizer, seed)
-    prepared = planned.prepared
+    loaded = load_plan(model, plan, cluster, costs, optimizer, seed)
+    prepared = loaded.prepared
     problem, schedule = prepared.problem, prepared.schedule
-    with planned.default_step() as step, working("starting the devices") as show:
+    with loaded.default_step() as step, working("starting the devices") as show:
         measured = measure(
-            step, planned.inputs, steps, lambda k: show(f"running step {k} of {steps}")
+            step, loaded.inputs, steps, lambda k: show(f"running step {k} of {steps}")
         )
         show("measuring memory")
-        peaks = step.memory(*arguments(planned.inputs))
+        peaks = step.memory(*arguments(loaded.inputs))
         if trace is not None:
             show("timing ops")
-            step.timed(*arguments(planned.inputs))
+            step.timed(*arguments(loaded.inputs))
             start, end = timeline(step.ran, problem.n)
     if measured.deviation > SPREAD * measured.mean:
         note(

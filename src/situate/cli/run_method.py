@@ -1,4 +1,4 @@
-"""One method of a command: searched or taught, followed, and what there is to say of it."""
+"""One run of a method for a command, with its progress and its notes on stderr."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from situate.cli.board import board
-from situate.cli.lesson import Lesson
+from situate.cli.learning_options import LearningOptions
+from situate.cli.progress import SearchProgress
 from situate.cli.search import Budget, search
+from situate.cli.tensorboard import tensorboard
 from situate.cli.terminal import note
-from situate.cli.watch import Watch
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.report.learning import Curve
@@ -45,7 +45,7 @@ def run(
     problem: Problem,
     method: str,
     budget: Budget,
-    lesson: Lesson,
+    options: LearningOptions,
     study: Path | None,
     machine: RealMachine | None = None,
 ) -> Run:
@@ -56,32 +56,32 @@ def run(
         machine: what it learns from; None for the simulator.
     """
     if method not in LEARNERS:
-        watch = Watch(problem, method)
-        return Run(search(problem, method, budget, watch=watch), watch.curve())
-    watch = Watch(problem, method, budget.evaluations)
-    folder = Path(lesson.tensorboard, method) if lesson.tensorboard else None
-    with board(folder) as scalars:
+        progress = SearchProgress(problem, method)
+        return Run(search(problem, method, budget, progress=progress), progress.curve())
+    progress = SearchProgress(problem, method, budget.evaluations)
+    folder = Path(options.tensorboard, method) if options.tensorboard else None
+    with tensorboard(folder) as scalars:
 
         def measured(first: int, measurements: Measurements) -> None:
-            watch.measured(first, measurements)
+            progress.measured(first, measurements)
             scalars.measured(first, measurements)
 
-        learning = replace(lesson.learning(study, machine), on_measured=measured)
-        result = search(problem, method, budget, learning, watch)
+        learning = replace(options.learning(study, machine), on_measured=measured)
+        result = search(problem, method, budget, learning, progress)
     _say_of_failures(result)
     _say_of_time(result, budget, study)
-    return Run(result, watch.curve(), scalars.complete)
+    return Run(result, progress.curve(), scalars.complete)
 
 
 def check_learners(
-    problem: Problem, methods: Sequence[str], budget: Budget, lesson: Lesson
+    problem: Problem, methods: Sequence[str], budget: Budget, options: LearningOptions
 ) -> None:
     """Make every learner once: what is amiss with one is said before any takes its time."""
     for method in methods:
         if method in LEARNERS:
             learner = import_module(f"situate.solvers.{METHODS[method]}").learner
-            samples = lesson.budget(method, methods, budget).evaluations
-            learner(problem, lesson.learning(), samples, budget.seed)
+            samples = options.budget(method, methods, budget).evaluations
+            learner(problem, options.learning(), samples, budget.seed)
 
 
 def _say_of_failures(result: Result) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Planned:
+class LoadedPlan:
     """A model that a plan was made for, and the plan ready to run.
 
     Attributes:
@@ -64,14 +64,14 @@ class Planned:
         return self.step(self.model, made)
 
 
-def read_runnable(
+def load_plan(
     model: str,
     plan: str | None,
     cluster: str | None,
     costs: str | None,
     optimizer: str | None,
     seed: int,
-) -> Planned:
+) -> LoadedPlan:
     """Read a plan, build its model from `seed`, capture and cut its step.
 
     Args:
@@ -111,7 +111,7 @@ def read_runnable(
     for warning in devices.warnings:
         note(f"warning: {warning}")
     prepared = prepare(read, program, chosen, measured)
-    return Planned(built, inputs, loss, rule if training else None, prepared, seed)
+    return LoadedPlan(built, inputs, loss, rule if training else None, prepared, seed)
 
 
 def _cluster(plan: Plan, given: str | None) -> Cluster:

@@ -12,10 +12,10 @@ from situate.study.checkpoint import State
 from situate.study.samples import Of
 
 
-class Unkept:
+class InMemoryStudy:
     """The interface of `StudyFile`; it keeps nothing."""
 
-    def __enter__(self) -> Unkept:
+    def __enter__(self) -> InMemoryStudy:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.cli.board import board
+from situate.cli.tensorboard import tensorboard
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.writers.tensorboard import Scalars
@@ -18,7 +18,7 @@ FAILED = Measurements(np.array([np.inf]), np.array([1], np.uint8))
 
 
 def test_every_batch_has_its_mean_the_best_and_its_failures(tmp_path):
-    with board(tmp_path / "post") as found:
+    with tensorboard(tmp_path / "post") as found:
         found.measured(0, MEASURED)
         found.measured(3, FAILED)
     assert found.complete
@@ -31,7 +31,7 @@ def test_every_batch_has_its_mean_the_best_and_its_failures(tmp_path):
 
 def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with board(None) as found:
+    with tensorboard(None) as found:
         found.measured(0, MEASURED)
     assert found.complete
     assert list(tmp_path.iterdir()) == []
@@ -42,7 +42,7 @@ def test_a_disk_that_fills_up_does_not_end_the_search(tmp_path, monkeypatch, cap
         raise SituateError("cannot write 'tb': No space left on device")
 
     monkeypatch.setattr(Scalars, "write", full)
-    with board(tmp_path) as found:
+    with tensorboard(tmp_path) as found:
         found.measured(0, MEASURED)
         found.measured(3, MEASURED)
     assert not found.complete
@@ -56,7 +56,7 @@ def test_what_cannot_be_written_in_the_end_is_said_too(tmp_path, monkeypatch, ca
     def full(_):
         raise SituateError("cannot write 'tb': Input/output error")
 
-    with board(tmp_path) as found:
+    with tensorboard(tmp_path) as found:
         monkeypatch.setattr(Scalars, "close", full)
     assert not found.complete
     assert capsys.readouterr().err.startswith("error: cannot write 'tb': Input/output error")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.cli.lesson import Lesson
+from situate.cli.learning_options import LearningOptions
 from situate.cli.search import Budget
 from situate.errors import SituateError
 from situate.solvers.learned.driver import SAMPLES
@@ -19,56 +19,59 @@ def budget(time_limit: float | None = None, evaluations: int | None = None) -> B
 
 
 def test_without_options_every_method_will_do():
-    Lesson().check(["heft"], "memory")
+    LearningOptions().check(["heft"], "memory")
 
 
 def test_an_option_is_refused_where_no_method_takes_it():
     with pytest.raises(SituateError, match=r"--noise: method 'heft' does not learn.*post"):
-        Lesson(noise=0.0).check(["heft"], "time")
+        LearningOptions(noise=0.0).check(["heft"], "time")
     with pytest.raises(SituateError, match="--curves: none of the methods learns"):
-        Lesson(curves="x.svg").check(["single", "random"], "time")
+        LearningOptions(curves="x.svg").check(["single", "random"], "time")
 
 
 def test_random_takes_a_number_of_samples():
-    Lesson(samples=5).check(["random"], "time")
-    assert Lesson(samples=5).budget("random", ["random"], budget()).evaluations == 5
+    LearningOptions(samples=5).check(["random"], "time")
+    assert LearningOptions(samples=5).budget("random", ["random"], budget()).evaluations == 5
 
 
 @pytest.mark.parametrize("objective", ["memory", "throughput"])
 def test_learning_is_for_step_times(objective):
     with pytest.raises(SituateError, match=f"'post' learns from step times.*{objective}"):
-        Lesson().check(BOTH, objective)
+        LearningOptions().check(BOTH, objective)
 
 
 @pytest.mark.parametrize(("option", "near"), [("settings", "tuned"), ("grouping", "metis")])
 def test_names_are_checked(option, near):
     with pytest.raises(SituateError, match=f"unknown {option}.*{near!r}"):
-        Lesson(**{option: near + "s"}).check(["post"], "time")
+        LearningOptions(**{option: near + "s"}).check(["post"], "time")
 
 
 def test_all_that_learn_and_random_measure_as_many_placements():
-    lesson = Lesson(samples=100)
-    assert lesson.budget("post", BOTH, budget()).evaluations == 100
-    assert lesson.budget("random", BOTH, budget()).evaluations == 100
-    assert lesson.budget("auto", BOTH, budget()).evaluations is None
+    options = LearningOptions(samples=100)
+    assert options.budget("post", BOTH, budget()).evaluations == 100
+    assert options.budget("random", BOTH, budget()).evaluations == 100
+    assert options.budget("auto", BOTH, budget()).evaluations is None
 
 
 def test_without_a_number_it_is_that_of_the_paper():
-    assert Lesson().budget("post", BOTH, budget()).evaluations == SAMPLES
-    assert Lesson().budget("random", BOTH, budget()).evaluations == SAMPLES
-    assert Lesson().budget("random", ["random"], budget()) == budget()
+    assert LearningOptions().budget("post", BOTH, budget()).evaluations == SAMPLES
+    assert LearningOptions().budget("random", BOTH, budget()).evaluations == SAMPLES
+    assert LearningOptions().budget("random", ["random"], budget()) == budget()
 
 
 @pytest.mark.parametrize(("samples", "most"), [(None, 50), (30, 30), (90, 50)])
 def test_evaluations_limit_samples_too(samples, most):
-    assert Lesson(samples=samples).budget("post", ["post"], budget(None, 50)).evaluations == most
+    assert (
+        LearningOptions(samples=samples).budget("post", ["post"], budget(None, 50)).evaluations
+        == most
+    )
 
 
 def test_a_time_limit_holds_unless_samples_are_what_is_compared():
-    assert Lesson(samples=9).budget("post", ["post"], budget(1.0)).time_limit == 1.0
-    assert Lesson().budget("post", BOTH, budget(1.0)).time_limit == 1.0
-    assert Lesson(samples=9).budget("post", BOTH, budget(1.0)).time_limit is None
-    assert Lesson(samples=9).budget("auto", BOTH, budget(1.0)).time_limit == 1.0
+    assert LearningOptions(samples=9).budget("post", ["post"], budget(1.0)).time_limit == 1.0
+    assert LearningOptions().budget("post", BOTH, budget(1.0)).time_limit == 1.0
+    assert LearningOptions(samples=9).budget("post", BOTH, budget(1.0)).time_limit is None
+    assert LearningOptions(samples=9).budget("auto", BOTH, budget(1.0)).time_limit == 1.0
 
 
 @pytest.mark.parametrize(
@@ -81,26 +84,31 @@ def test_a_time_limit_holds_unless_samples_are_what_is_compared():
 )
 def test_the_options_of_an_evaluator_are_its_own(options, words):
     with pytest.raises(SituateError, match=words):
-        Lesson(**options).check(["post"], "time")
+        LearningOptions(**options).check(["post"], "time")
 
 
 def test_hardware_has_its_options():
-    lesson = Lesson(evaluator="hardware", timeout=5.0)
-    lesson.check(["post"], "time")
-    assert lesson.on_hardware
-    assert not Lesson(evaluator="simulator").on_hardware
+    options = LearningOptions(evaluator="hardware", timeout=5.0)
+    options.check(["post"], "time")
+    assert options.on_hardware
+    assert not LearningOptions(evaluator="simulator").on_hardware
 
 
 def test_the_solver_is_told_what_was_typed():
-    learning = Lesson(settings="paper", grouping="metis", groups=7, noise=0.5).learning(Path("x"))
+    learning = LearningOptions(settings="paper", grouping="metis", groups=7, noise=0.5).learning(
+        Path("x")
+    )
     assert (learning.settings, learning.grouping, learning.groups) == ("paper", "metis", 7)
     assert (learning.noise, learning.study) == (0.5, Path("x"))
-    assert (Lesson().learning().settings, Lesson().learning().noise) == ("tuned", 0.0)
+    assert (LearningOptions().learning().settings, LearningOptions().learning().noise) == (
+        "tuned",
+        0.0,
+    )
 
 
 def test_every_method_that_learns_has_a_study_of_its_own_in_the_folder(tmp_path):
-    lesson = Lesson(study=str(tmp_path / "a" / "b"))
-    assert lesson.study_of("post") == tmp_path / "a" / "b" / "post.study"
+    options = LearningOptions(study=str(tmp_path / "a" / "b"))
+    assert options.study_of("post") == tmp_path / "a" / "b" / "post.study"
     assert (tmp_path / "a" / "b").is_dir()
-    assert lesson.study_of("heft") is None
-    assert Lesson().study_of("post") is None
+    assert options.study_of("heft") is None
+    assert LearningOptions().study_of("post") is None

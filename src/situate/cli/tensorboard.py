@@ -15,16 +15,16 @@ from situate.writers.tensorboard import Scalars
 
 
 @contextmanager
-def board(folder: Path | None) -> Iterator[Board]:
+def tensorboard(folder: Path | None) -> Iterator[TensorBoard]:
     """A writer of each batch of measurements to the run `folder`; with None it writes nothing."""
-    run = Board(None if folder is None else Scalars(folder))
+    run = TensorBoard(None if folder is None else Scalars(folder))
     try:
         yield run
     finally:
         run.close()
 
 
-class Board:
+class TensorBoard:
     """One method's scalars; where they cannot be written any more, the search goes on without.
 
     Attributes:

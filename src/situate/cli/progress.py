@@ -18,7 +18,7 @@ SPARKS = 24
 """Characters of a sparkline at most."""
 
 
-class Watch:
+class SearchProgress:
     """Follows one search.
 
     Args:
@@ -48,7 +48,7 @@ class Watch:
         self._failed += int((~measurements.ok).sum())
         self._best = min(self._best, float(seconds.min()))
 
-    def progress(self, progress: Progress) -> str:
+    def update(self, progress: Progress) -> str:
         """Count an improvement; one line that says how far the search is."""
         self._looked_at = progress.evaluations
         best = self._improvements[-1][1] if self._improvements else np.inf

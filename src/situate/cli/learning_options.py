@@ -20,7 +20,7 @@ EVALUATORS = ("simulator", "hardware")
 
 
 @dataclass(frozen=True)
-class Lesson:
+class LearningOptions:
     """The options of methods that learn, as typed; None where nothing was."""
 
     samples: int | None = None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.cli.learning import resumption
+from situate.cli.run_method import resumption
 from situate.study import Study
 from situate.writers import situate_json
 from tests.cli.conftest import CLUSTER, diamond

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.cli.planned import Planned, read_runnable  # noqa: E402
+from situate.cli.load_plan import LoadedPlan, load_plan  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from tests.cli.placed import planned  # noqa: E402
 
@@ -38,9 +38,9 @@ def here(tmp_path, monkeypatch):
     return name
 
 
-def read(model: str, plan: str | None = None, **changes: object) -> Planned:
+def read(model: str, plan: str | None = None, **changes: object) -> LoadedPlan:
     options = {"cluster": "pair.toml", "costs": None, "optimizer": None, "seed": 0} | changes
-    return read_runnable(model, plan, **options)  # type: ignore[arg-type]
+    return load_plan(model, plan, **options)  # type: ignore[arg-type]
 
 
 def test_inputs_in_a_list_are_run_like_a_tuple(here):

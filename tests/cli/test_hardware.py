@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from situate.cli.machine import ROUNDS, _say, measured
+from situate.cli.hardware import ROUNDS, _say, measured
 from situate.data.problem import Problem
 from situate.evaluators.hardware import Measurement
 from situate.host.discover import to_toml

@@ -9,7 +9,7 @@ from math import inf, isfinite
 from statistics import median
 from typing import TYPE_CHECKING
 
-from situate.cli.lesson import Lesson
+from situate.cli.learning_options import LearningOptions
 from situate.cli.terminal import note, working
 from situate.data.problem import Problem
 from situate.report.text import plural
@@ -26,7 +26,7 @@ then disturbs them all."""
 
 @contextmanager
 def machine_for(
-    lesson: Lesson, problem: Problem, model: str, optimizer: str | None
+    options: LearningOptions, problem: Problem, model: str, optimizer: str | None
 ) -> Iterator[RealMachine | None]:
     """This machine where it was asked for, with the model ready to run; else None.
 
@@ -34,7 +34,7 @@ def machine_for(
         MissingExtra: PyTorch is not installed.
         SituateError: the model is none that runs, or the cluster is not here.
     """
-    if not lesson.on_hardware:
+    if not options.on_hardware:
         yield None
         return
     from situate.evaluators.hardware import LIMIT, RealMachine
@@ -42,7 +42,7 @@ def machine_for(
 
     with working(f"building {model}"):
         subject = find_subject(model, optimizer)
-    with RealMachine(problem, subject, lesson.timeout or LIMIT) as machine:
+    with RealMachine(problem, subject, options.timeout or LIMIT) as machine:
         yield machine
         _say(machine.log)
 

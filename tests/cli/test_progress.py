@@ -1,11 +1,11 @@
-"""What a search says of itself while it runs."""
+"""The progress of a search while it runs."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from situate.cli.watch import SPARKS, Watch, sparkline
+from situate.cli.progress import SPARKS, SearchProgress, sparkline
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
@@ -25,42 +25,42 @@ def progress(evaluations: int, value: float, feasible: bool = True) -> Progress:
 
 
 def test_a_method_that_learns_says_samples_best_mean_and_failures():
-    watch = Watch(PROBLEM, "post", 1200)
-    watch.measured(0, measured(8.0, np.inf))
-    watch.measured(2, measured(4.0, 6.0))
-    line = watch.progress(progress(4, 4.0))
+    followed = SearchProgress(PROBLEM, "post", 1200)
+    followed.measured(0, measured(8.0, np.inf))
+    followed.measured(2, measured(4.0, 6.0))
+    line = followed.update(progress(4, 4.0))
     assert line.startswith("post: 4 of 1,200 samples, best 4.00 s, bound 3.00 s, mean of the last ")
     assert "last 60 6.00 s █▁, 1 failed, 7 s; Ctrl-C" in line
 
 
 def test_before_any_step_ran_there_is_no_mean():
-    watch = Watch(PROBLEM, "post", 12)
-    watch.measured(0, measured(np.inf, np.inf))
-    line = watch.progress(progress(2, 9.0, feasible=False))
+    followed = SearchProgress(PROBLEM, "post", 12)
+    followed.measured(0, measured(np.inf, np.inf))
+    line = followed.update(progress(2, 9.0, feasible=False))
     assert "best never, mean" in line
     assert "·, 2 failed" in line
 
 
 def test_other_methods_say_evaluations():
-    line = Watch(PROBLEM, "auto").progress(progress(1000, 5.0, feasible=False))
+    line = SearchProgress(PROBLEM, "auto").update(progress(1000, 5.0, feasible=False))
     assert line.startswith("auto: best 5.00 s, does not fit yet, 1,000 evaluations")
-    line = Watch(PROBLEM, "auto").progress(progress(1000, 5.0))
+    line = SearchProgress(PROBLEM, "auto").update(progress(1000, 5.0))
     assert line.startswith("auto: best 5.00 s, bound 3.00 s, 1,000 evaluations")
 
 
 def test_the_curve_of_a_method_that_learns_holds_every_sample():
-    watch = Watch(PROBLEM, "post", 3)
-    watch.measured(0, measured(3.0, np.inf))
-    watch.measured(2, measured(1.0))
-    assert watch.curve().best.tolist() == [3.0, 3.0, 1.0]
-    assert watch.curve().mean.tolist() == [3.0, 3.0, 2.0]
+    followed = SearchProgress(PROBLEM, "post", 3)
+    followed.measured(0, measured(3.0, np.inf))
+    followed.measured(2, measured(1.0))
+    assert followed.curve().best.tolist() == [3.0, 3.0, 1.0]
+    assert followed.curve().mean.tolist() == [3.0, 3.0, 2.0]
 
 
 def test_the_curve_of_another_holds_its_improvements_but_no_plan_that_does_not_fit():
-    watch = Watch(PROBLEM, "random")
+    followed = SearchProgress(PROBLEM, "random")
     for step in (progress(1, 1.0, False), progress(2, 5.0), progress(3, 5.0), progress(4, 4.0)):
-        watch.progress(step)
-    assert watch.curve().best.tolist() == [np.inf, 5.0, 5.0, 4.0]
+        followed.update(step)
+    assert followed.curve().best.tolist() == [np.inf, 5.0, 5.0, 4.0]
 
 
 @pytest.mark.parametrize(
