@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from situate.cli.outputs import (
-    check_tensorboard,
     check_folder,
     check_outputs,
     check_picture,
+    check_tensorboard,
     check_trace,
 )
 from situate.errors import MissingExtra, SituateError

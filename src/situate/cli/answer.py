@@ -17,7 +17,7 @@ from situate.cli.terminal import INFEASIBLE, note
 from situate.data.problem import Problem
 from situate.report.forecast import Forecast, forecast
 from situate.report.forecast_table import forecast_table
-from situate.report.learning import learning_figures
+from situate.report.learning_curve import learning_figures
 from situate.report.tables import comparison, least_width, never_text, over_text, summary
 from situate.results.result import Result
 from situate.schedule.schedule import Schedule

@@ -8,7 +8,7 @@ import numpy as np
 
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
-from situate.report.learning import WINDOW, Array, Curve
+from situate.report.learning_curve import WINDOW, Array, Curve
 from situate.report.units import value_text
 from situate.results.result import Progress
 

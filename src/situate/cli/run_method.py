@@ -17,7 +17,7 @@ from situate.cli.tensorboard import tensorboard
 from situate.cli.terminal import note
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
-from situate.report.learning import Curve
+from situate.report.learning_curve import Curve
 from situate.report.text import plural
 from situate.report.units import time_text
 from situate.results.result import Result

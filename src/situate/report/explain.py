@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from situate.data.problem import UNLIMITED, Objective, Problem
-from situate.report.computing import check_times, covered
+from situate.report.bottleneck import Busy, busiest
+from situate.report.computing_time import check_times, covered
 from situate.report.critical import CriticalPath, critical_path
+from situate.report.one_device import SingleDevice, objective_value, single_device
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
-from situate.report.single import SingleDevice, objective_value, single_device
-from situate.report.steady import Busy, busiest
 from situate.report.tables import never_text
 from situate.report.text import tensor_name
 from situate.schedule.schedule import Schedule

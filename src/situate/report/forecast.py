@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from situate.data.problem import UNLIMITED, Problem
-from situate.report.computing import check_times
+from situate.report.computing_time import check_times
 from situate.report.error_bar import ErrorBar, error_bar
 from situate.report.residency import PERSISTENT, WORKSPACE, Residency, residency
 from situate.schedule.schedule import Schedule

@@ -15,7 +15,7 @@ from rich.text import Text
 from situate.bounds.memory import least_peak
 from situate.data.graph import Graph
 from situate.data.problem import UNLIMITED, Problem
-from situate.report.computing import computing
+from situate.report.computing_time import computing_time
 from situate.report.text import plural, printable
 from situate.report.units import (
     count_text,
@@ -152,7 +152,7 @@ def never_text(problem: Problem) -> str:
 def memory(problem: Problem, schedule: Schedule) -> Table:
     """Each device's ops, share of the step that it computes, and peak memory under its limit."""
     made = table("", "device|ops|busy|peak memory|limit|used", (1, 2, 3, 4, 5))
-    busy = computing(problem, schedule) / (schedule.makespan or 1.0)
+    busy = computing_time(problem, schedule) / (schedule.makespan or 1.0)
     for device, name in enumerate(problem.cluster.names):
         peak, capacity = int(schedule.peak[device]), int(problem.capacity[device])
         limited = capacity < UNLIMITED

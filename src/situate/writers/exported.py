@@ -10,7 +10,7 @@ import numpy as np
 
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.report.single import objective_value
+from situate.report.one_device import objective_value
 from situate.report.tables import over_text
 from situate.report.text import printable
 from situate.report.units import size_text, time_text

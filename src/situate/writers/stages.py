@@ -11,9 +11,9 @@ from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
+from situate.writers.device_names import device_names
 from situate.writers.exported import exported, placed, said
 from situate.writers.layers import Layers, Part, layers
-from situate.writers.places import places
 
 
 class NotAPipeline(PlanError):
@@ -44,7 +44,7 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
         PlanError: the graph names no list of layers.
         NotAPipeline: a layer is on no accelerator, or those of a device are not in one piece.
     """
-    network, numbers = layers(problem, schedule), places(problem.cluster)
+    network, numbers = layers(problem, schedule), device_names(problem.cluster)
     for part in network.parts:
         if not isinstance(numbers[part.device], int):
             raise NotAPipeline(

@@ -90,10 +90,10 @@ def compare(
     from situate.cli.inputs import read_problem
     from situate.cli.learning_options import LearningOptions
     from situate.cli.outputs import (
-        check_tensorboard,
         check_folder,
         check_outputs,
         check_picture,
+        check_tensorboard,
         write_outputs,
     )
     from situate.cli.search import Budget

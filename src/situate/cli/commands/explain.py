@@ -68,7 +68,7 @@ def explain(
     from situate.cli.search import Budget, interruptible, search
     from situate.cli.terminal import note
     from situate.report.explain import explain as explained_by
-    from situate.report.explanation import explanation
+    from situate.report.explanation_table import explanation
 
     check_method(method)
     model, plan = model_and_plan(model, plan)

@@ -84,9 +84,9 @@ def plan(
     from situate.cli.inputs import check_method, read_problem
     from situate.cli.learning_options import LearningOptions
     from situate.cli.outputs import (
-        check_tensorboard,
         check_outputs,
         check_picture,
+        check_tensorboard,
         write_outputs,
     )
     from situate.cli.run_method import resumption, run

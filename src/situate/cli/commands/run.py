@@ -40,7 +40,7 @@ def run(
     from situate.cli.load_plan import load_plan
     from situate.cli.outputs import check_outputs, check_trace
     from situate.cli.terminal import note, working
-    from situate.report.running import running, running_figures, running_table
+    from situate.report.measured_run import measured_run, run_figures, run_table
     from situate.runtime.measure import arguments, measure, timeline
     from situate.writers import perfetto
 
@@ -64,13 +64,13 @@ def run(
             "warning: some steps took much longer than others: other programs ran; measure again "
             f"(the median is {measured.median * 1e3:.3g} ms)"
         )
-    found = running(problem, schedule, measured, prepared.placed.used, peaks, prepared.peak)
+    found = measured_run(problem, schedule, measured, prepared.placed.used, peaks, prepared.peak)
     try:
         if trace is not None:
             perfetto.write_beside(problem, schedule, start, end, trace)
             note(f"wrote {trace}")
     finally:
         if as_json:
-            print_json(running_figures(found))
+            print_json(run_figures(found))
         else:
-            print_table(running_table(found))
+            print_table(run_table(found))

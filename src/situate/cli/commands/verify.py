@@ -55,7 +55,7 @@ def verify(
     from situate.cli.answer import print_json, print_table
     from situate.cli.load_plan import load_plan
     from situate.cli.terminal import DIFFERS, working
-    from situate.report.running import equality_figures, equality_table
+    from situate.report.measured_run import equality_figures, equality_table
     from situate.runtime.equality import compare
 
     loaded = load_plan(model, plan, cluster, costs, optimizer, seed)

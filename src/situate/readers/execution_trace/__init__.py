@@ -13,9 +13,9 @@ from situate.errors import ReadError
 from situate.files.strict_json import Keys
 from situate.readers import kineto
 from situate.readers.execution_trace import steps, times, work
-from situate.readers.execution_trace.calls import Call, calls_of
 from situate.readers.execution_trace.memory import Memory, written
 from situate.readers.execution_trace.nodes import ALLOCATIONS, Node, Value, nodes
+from situate.readers.execution_trace.operator_calls import Call, calls_of
 
 
 def recognises(data: bytes, keys: Keys) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from situate.readers.execution_trace.calls import Call
 from situate.readers.execution_trace.memory import written
 from situate.readers.execution_trace.nodes import Node
+from situate.readers.execution_trace.operator_calls import Call
 
 STEP = "ProfilerStep#"
 """What the profiler calls a step where it has a schedule."""

@@ -20,7 +20,7 @@ from situate.readers.onnx.making import Maker
 from situate.readers.onnx.making import node as new_node
 from situate.readers.onnx.names import graphs_of, held, node_name, reads
 from situate.readers.onnx.notes import Notes
-from situate.readers.onnx.operators.calls import Call
+from situate.readers.onnx.operators.operator_call import Call
 from situate.readers.onnx.operators.schemas import Schemas
 from situate.readers.onnx.scope import Scope
 from situate.readers.onnx.sequences import lowered, refusal

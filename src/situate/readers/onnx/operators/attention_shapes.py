@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from situate.readers.onnx.operators.calls import Call
+from situate.readers.onnx.operators.operator_call import Call
 from situate.readers.onnx.shapes import Shape
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from situate.errors import ReadError
 from situate.files.contents import one_line
 from situate.readers.onnx.names import node_name
-from situate.readers.onnx.operators.calls import Call
 from situate.readers.onnx.operators.contrib import DOMAINS, contrib_types
+from situate.readers.onnx.operators.operator_call import Call
 
 STANDARD = "ai.onnx"
 """The standard domain's other name."""

@@ -1,4 +1,4 @@
-"""Sets of units that are merged two by two (union-find)."""
+"""Disjoint sets of units, merged two by two (union-find)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Merging:
+class UnionFind:
     """`units` sets of one unit each, to begin with; a set is named after its lowest unit."""
 
     def __init__(self, units: int) -> None:
@@ -16,6 +16,7 @@ class Merging:
         """The lowest unit of the set that a unit is in."""
         parent = self._parent
         while parent[unit] != unit:
+            # Path halving: later look-ups pass over every other unit of this path.
             parent[unit] = parent[parent[unit]]
             unit = parent[unit]
         return unit

@@ -6,7 +6,7 @@ import pytest
 
 from situate import zoo
 from situate.data.graph import Graph, Op, Tensor
-from situate.grouping.calls import SHARED, calls
+from situate.grouping.module_calls import SHARED, calls
 
 
 def cell(steps: int) -> Graph:

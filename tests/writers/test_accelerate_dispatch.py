@@ -8,7 +8,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.errors import PlanError
-from situate.writers.dispatched import devices_of, placement_of
+from situate.writers.accelerate_dispatch import devices_of, placement_of
 
 OPS = (
     Op("x", "input"),

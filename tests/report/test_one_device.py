@@ -7,7 +7,7 @@ import pytest
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
-from situate.report.single import objective_value, single_device
+from situate.report.one_device import objective_value, single_device
 from tests.report.handmade import chain, schedule
 
 

@@ -9,9 +9,9 @@ from itertools import islice, product
 
 from situate.data.problem import Problem
 from situate.schedule.schedule import Schedule
-from situate.writers.dispatched import placement_of
+from situate.writers.accelerate_dispatch import placement_of
+from situate.writers.device_names import device_names
 from situate.writers.exported import distance, exported
-from situate.writers.places import places
 from situate.writers.whole_modules import INPUTS, Groups, Modules, folded, runs
 
 SHARES = (1, 2, 4, 8, 16, 32)
@@ -35,7 +35,7 @@ Assigned = dict[str, int]
 
 
 @dataclass(frozen=True)
-class Homes:
+class ModuleDevices:
     """Where whole modules go.
 
     Attributes:
@@ -46,7 +46,7 @@ class Homes:
         excess: bytes beyond the devices' capacities.
         distance: from the plan, see `distance`.
         loose: whether a split module is handed what comes from who knows where, such as a mask.
-        brought: whether the model has to bring inputs, such as labels, to where its results are.
+        moves_inputs: whether the model has to bring inputs, such as labels, to its results.
     """
 
     devices: dict[str, int]
@@ -54,7 +54,7 @@ class Homes:
     excess: float
     distance: float
     loose: bool
-    brought: bool
+    moves_inputs: bool
 
     @property
     def fits(self) -> bool:
@@ -65,14 +65,14 @@ class Homes:
         """True if nothing else need be tried."""
         return self.fits and not self.loose and self.distance <= CLOSE
 
-    def better(self, other: Homes, worth: float = 1.0) -> bool:
+    def better(self, other: ModuleDevices, worth: float = 1.0) -> bool:
         """True if memory, then what is sure to run, then a distance that is at most `worth` of the
         other's speak for these."""
         ours, theirs = (self.excess, self.loose), (other.excess, other.loose)
         return ours < theirs or (ours == theirs and self.distance < worth * other.distance)
 
 
-def homes(problem: Problem, schedule: Schedule) -> Homes:
+def module_devices(problem: Problem, schedule: Schedule) -> ModuleDevices:
     """Whole modules where the plan runs most of their forward pass: what only lies on another
     device, such as optimiser state, is no reason to compute there.
 
@@ -86,24 +86,24 @@ def homes(problem: Problem, schedule: Schedule) -> Homes:
         return met
     free = search.best(with_inputs=False)
     nearer = free.excess == met.excess and 2 * free.distance + INPUTS_WORTH < met.distance
-    return free if free.brought and (free.excess < met.excess or nearer) else met
+    return free if free.moves_inputs and (free.excess < met.excess or nearer) else met
 
 
 class _Search:
     def __init__(self, problem: Problem, plan: Schedule) -> None:
         self.problem, self.plan, self.trials = problem, plan, TRIALS
         self.modules = Modules(problem.graph)
-        named = enumerate(places(problem.cluster))
+        named = enumerate(device_names(problem.cluster))
         self.accelerators = {device for device, place in named if isinstance(place, int)}
 
-    def best(self, with_inputs: bool) -> Homes:
-        """The homes of least cost: by seconds, else by bytes, else after moves, else all in one."""
-        drafts: list[tuple[Homes, Groups, Assigned]] = []
+    def best(self, with_inputs: bool) -> ModuleDevices:
+        """The best devices: by seconds, else by bytes, else after moves, else all on one."""
+        drafts: list[tuple[ModuleDevices, Groups, Assigned]] = []
         for by_bytes in (False, True):
             groupings = [groups for _, groups, _ in drafts] or self._groupings(with_inputs)
             for groups in groupings:
                 assigned = self._assigned(groups, by_bytes)
-                found = self._homes(groups, assigned)
+                found = self._tried(groups, assigned)
                 drafts.append((found, groups, assigned))
                 if found.close:
                     return found
@@ -118,13 +118,15 @@ class _Search:
                 break
         return best
 
-    def _mended(self, drafts: list[tuple[Homes, Groups, Assigned]]) -> Iterator[Homes]:
+    def _mended(
+        self, drafts: list[tuple[ModuleDevices, Groups, Assigned]]
+    ) -> Iterator[ModuleDevices]:
         """Drafts after moves, and all modules on each device."""
         for draft in sorted(drafts, key=lambda draft: (draft[0].loose, draft[0].excess)):
             yield self._moved(*draft)
         _, groups, assigned = drafts[0]
         for device in range(self.problem.d):
-            yield self._homes(groups, dict.fromkeys(assigned, device))
+            yield self._tried(groups, dict.fromkeys(assigned, device))
 
     def _groupings(self, with_inputs: bool) -> Iterator[Groups]:
         """Every way to join that differs."""
@@ -143,7 +145,7 @@ class _Search:
         for j, (op, device) in enumerate(
             zip(self.modules.ops, self.plan.placement.tolist(), strict=True)
         ):
-            unit, here = self.modules.unit[j], groups.home(op.module)
+            unit, here = self.modules.unit[j], groups.innermost(op.module)
             if op.persistent and unit is not None:
                 held[groups.first(unit)][device] += op.persistent
             if here is not None and runs(op):
@@ -173,35 +175,35 @@ class _Search:
         found.pop(INPUTS, None)
         return found
 
-    def _homes(self, groups: Groups, assigned: Assigned) -> Homes:
+    def _tried(self, groups: Groups, assigned: Assigned) -> ModuleDevices:
         devices = self._devices(groups, assigned)
         made = exported(self.problem, self.plan, placement_of(self.problem, folded(devices)))
         excess, far = float("inf"), float("inf")
         if made is not None:
             excess = float(made.excess(self.problem))
             far = distance(self.problem, self.plan, made)
-        return Homes(devices, made, excess, far, groups.loose, groups.brought)
+        return ModuleDevices(devices, made, excess, far, groups.loose, groups.moves_inputs)
 
-    def _moved(self, best: Homes, groups: Groups, assigned: Assigned) -> Homes:
-        """The homes of least cost that moves of groups lead to, each the best of its time."""
+    def _moved(self, best: ModuleDevices, groups: Groups, assigned: Assigned) -> ModuleDevices:
+        """The best devices that moves of groups lead to, each move the best of its time."""
         while not best.fits and self.trials > 0:
             moves = list(islice(self._moves(best, assigned), self.trials))
             self.trials -= len(moves)
             before = best
             for move in moves:
-                found = self._homes(groups, move)
+                found = self._tried(groups, move)
                 if found.better(best):
                     best, assigned = found, move
             if best is before:
                 break
         return best
 
-    def _moves(self, homes: Homes, assigned: Assigned) -> Iterator[Assigned]:
+    def _moves(self, best: ModuleDevices, assigned: Assigned) -> Iterator[Assigned]:
         """A device that is too full changes places with another, or gives a group to one of those
         with most room."""
-        if homes.schedule is None:
+        if best.schedule is None:
             return
-        room = (self.problem.capacity - homes.schedule.peak).tolist()
+        room = (self.problem.capacity - best.schedule.peak).tolist()
         full = [device for device, left in enumerate(room) if left < 0]
         roomy = sorted(range(self.problem.d), key=lambda device: -room[device])[:3]
         for device, other in product(full, roomy):

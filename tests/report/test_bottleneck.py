@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from situate.data.problem import Rules
-from situate.report.steady import Busy, busiest
+from situate.report.bottleneck import Busy, busiest
 from tests.report.handmade import chain, schedule
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from situate.data.graph import Op
 from situate.data.problem import Problem
 from situate.errors import PlanError
-from situate.writers.places import Place, places
+from situate.writers.device_names import DeviceName, device_names
 from situate.writers.whole_modules import is_outside, parents
 
 
@@ -22,14 +22,14 @@ def placement_of(problem: Problem, devices: Mapping[str, int]) -> list[int]:
     return _Dispatch(problem, devices).placement()
 
 
-def devices_of(problem: Problem, device_map: Mapping[str, Place]) -> dict[str, int]:
+def devices_of(problem: Problem, device_map: Mapping[str, DeviceName]) -> dict[str, int]:
     """Device index by path; of several CPUs or disks, which a map cannot tell apart, the first.
 
     Raises:
         PlanError: the map is empty, or has a place that the cluster has not.
     """
-    known: dict[Place, int] = {}
-    for device, place in enumerate(places(problem.cluster)):
+    known: dict[DeviceName, int] = {}
+    for device, place in enumerate(device_names(problem.cluster)):
         known.setdefault(place, device)
     if not device_map:
         raise PlanError("device map: it is empty")
@@ -46,7 +46,7 @@ def devices_of(problem: Problem, device_map: Mapping[str, Place]) -> dict[str, i
 class _Dispatch:
     def __init__(self, problem: Problem, devices: Mapping[str, int]) -> None:
         self.graph, self.devices = problem.graph, devices
-        numbers, used = places(problem.cluster), set(devices.values())
+        numbers, used = device_names(problem.cluster), set(devices.values())
         self.accelerators = {device for device in used if isinstance(numbers[device], int)}
         self.main = min(self.accelerators or used)
         self.below = cache(self._below)

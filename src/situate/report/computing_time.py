@@ -10,7 +10,7 @@ from situate.errors import ScheduleError
 from situate.schedule.schedule import Schedule
 
 
-def computing(problem: Problem, schedule: Schedule) -> NDArray[np.float64]:
+def computing_time(problem: Problem, schedule: Schedule) -> NDArray[np.float64]:
     """(d,) time in which a device runs at least one op."""
     mine = (schedule.placement == device for device in range(problem.d))
     return np.array([covered(schedule.start[ops], schedule.end[ops]) for ops in mine])

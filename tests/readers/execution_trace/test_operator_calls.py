@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from situate.readers.execution_trace.calls import calls_of
 from situate.readers.execution_trace.nodes import nodes
+from situate.readers.execution_trace.operator_calls import calls_of
 from tests.readers.traces import execution_trace, node, tensor
 
 

@@ -25,7 +25,7 @@ INK, PALE, GRID = "#202124", "#5F6368", "#DADCE0"
 
 
 @dataclass(frozen=True, eq=False)
-class Shades:
+class OpColors:
     """The classes of n ops, with a colour each.
 
     Attributes:
@@ -47,7 +47,7 @@ def ink_on(color: str) -> str:
     return INK if color in LIGHT else "white"
 
 
-def shades(ops: Sequence[Op], weight: NDArray[np.float64]) -> Shades:
+def op_colors(ops: Sequence[Op], weight: NDArray[np.float64]) -> OpColors:
     """Classes of `ops`; where there are many, those of most `weight` (n,) keep a colour."""
     if any(op.phase for op in ops):
         return _phases([op.phase for op in ops])
@@ -57,19 +57,19 @@ def shades(ops: Sequence[Op], weight: NDArray[np.float64]) -> Shades:
     return _largest([op.kind for op in ops], weight)
 
 
-def _phases(phases: list[str]) -> Shades:
+def _phases(phases: list[str]) -> OpColors:
     known = [phase for phase in PHASES if phase in phases]
     rest = any(phase not in PHASES for phase in phases)
     index = {phase: i for i, phase in enumerate(known)}
     of = np.array([index.get(phase, len(known)) for phase in phases])
-    return Shades(
+    return OpColors(
         (*known, *["other"] * rest),
         (*(PHASES[phase] for phase in known), *[OTHER] * rest),
         of,
     )
 
 
-def _largest(labels: list[str], weight: NDArray[np.float64]) -> Shades:
+def _largest(labels: list[str], weight: NDArray[np.float64]) -> OpColors:
     totals: dict[str, float] = dict.fromkeys(labels, 0.0)
     for label, seconds in zip(labels, weight.tolist(), strict=True):
         totals[label] += seconds
@@ -80,4 +80,4 @@ def _largest(labels: list[str], weight: NDArray[np.float64]) -> Shades:
     index = {label: i for i, label in enumerate(kept)}
     of = np.array([index.get(label, len(kept)) for label in labels])
     colors = (*PALETTE[: len(kept)], *[OTHER] * rest)
-    return Shades((*kept, *["other"] * rest), colors, of)
+    return OpColors((*kept, *["other"] * rest), colors, of)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from situate.data.problem import UNLIMITED, Problem
-from situate.report.computing import computing
+from situate.report.computing_time import computing_time
 from situate.report.tables import name_cell, table
 from situate.report.text import plural, printable
 from situate.report.units import share_text, size_text, time_text
@@ -45,7 +45,7 @@ class DeviceRun:
 
 
 @dataclass(frozen=True)
-class Running:
+class MeasuredRun:
     """A step that was measured and predicted; times in seconds.
 
     Attributes:
@@ -82,14 +82,14 @@ class Running:
         return self.pace * self.predicted / self.mean - 1
 
 
-def running(
+def measured_run(
     problem: Problem,
     schedule: Schedule,
     measured: Measured,
     used: Sequence[int],
     peaks: Sequence[int] | None = None,
     expected: Sequence[int] | None = None,
-) -> Running:
+) -> MeasuredRun:
     """A measured run of a plan beside its prediction.
 
     Args:
@@ -100,7 +100,7 @@ def running(
     if expected is None:
         expected = schedule.peak.tolist()
     place = {device: k for k, device in enumerate(used)}
-    computed = computing(problem, schedule)
+    computed = computing_time(problem, schedule)
     devices = []
     for d, name in enumerate(problem.cluster.names):
         k, capacity, busy = place.get(d), int(problem.capacity[d]), float(computed[d])
@@ -116,7 +116,7 @@ def running(
                 capacity if capacity < UNLIMITED else None,
             )
         )
-    return Running(
+    return MeasuredRun(
         problem.graph.name,
         problem.cluster.name,
         measured.first,
@@ -137,7 +137,7 @@ def _pace(expected: Schedule, measured: Measured) -> float:
     return sum(measured.busy) / predicted if predicted else 1.0
 
 
-def running_table(found: Running) -> RenderableType:
+def run_table(found: MeasuredRun) -> RenderableType:
     """The step's time, its spread and the prediction's error; busy, waiting and full devices."""
     spread = f"{time_text(min(found.seconds))} to {time_text(max(found.seconds))}"
     rows = [
@@ -162,7 +162,7 @@ def _error(error: float) -> str:
     return f"{share_text(abs(error))} {'longer' if error > 0 else 'shorter'}"
 
 
-def running_figures(found: Running) -> dict[str, Any]:
+def run_figures(found: MeasuredRun) -> dict[str, Any]:
     """The same for JSON: seconds and bytes."""
     return asdict(found) | {
         "error": found.error,
@@ -171,7 +171,7 @@ def running_figures(found: Running) -> dict[str, Any]:
     }
 
 
-def _devices(found: Running) -> Table:
+def _devices(found: MeasuredRun) -> Table:
     made = table("", COLUMNS, range(1, 10))
     for device in found.devices:
         full = device.limit is not None and (device.peak or device.predicted_peak) > device.limit

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from situate.data.problem import Problem  # noqa: E402
 from situate.policies.group_embedding import SampledGroups  # noqa: E402
 from situate.policies.grouper import Grouper  # noqa: E402
-from situate.policies.hierarchy import Drawn, Hierarchy  # noqa: E402
+from situate.policies.hierarchical import Drawn, Hierarchy  # noqa: E402
 from situate.policies.membership import Membership  # noqa: E402
 from situate.policies.op_features import op_features, unit_features  # noqa: E402
 from situate.policies.seq2seq import Placer  # noqa: E402

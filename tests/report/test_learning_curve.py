@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.report.learning import WINDOW, Curve, learning_figures
+from situate.report.learning_curve import WINDOW, Curve, learning_figures
 
 INF = np.inf
 

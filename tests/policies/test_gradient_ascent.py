@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.policies.ascent import Ascent  # noqa: E402
+from situate.policies.gradient_ascent import Ascent  # noqa: E402
 
 TARGET = torch.tensor([[1.0, -2.0, 3.0]])
 

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from rich.console import Console, RenderableType
 
-from situate.report.running import (
+from situate.report.measured_run import (
     equality_figures,
     equality_table,
-    running,
-    running_figures,
-    running_table,
+    measured_run,
+    run_figures,
+    run_table,
 )
 from situate.runtime.device import Ran
 from situate.runtime.equality import Equality
@@ -42,7 +42,7 @@ def row(text: str, name: str) -> str:
 
 def test_measured_stands_beside_predicted():
     problem = chain(4, devices=3)
-    found = running(problem, schedule(problem, [0, 0, 2, 2]), MEASURED, [0, 2], [150, 1100])
+    found = measured_run(problem, schedule(problem, [0, 0, 2, 2]), MEASURED, [0, 2], [150, 1100])
     assert (found.mean, found.predicted, found.error) == (5.0, 5.0, 0.0)
     assert found.loss == (7.0, 6.25)
     first, unused, last = found.devices
@@ -54,7 +54,9 @@ def test_measured_stands_beside_predicted():
 
 def test_the_table_gives_times_shares_and_memory():
     problem = chain(4)
-    text = shown(running_table(running(problem, schedule(problem, [0, 0, 1, 1]), MEASURED, [0, 1])))
+    text = shown(
+        run_table(measured_run(problem, schedule(problem, [0, 0, 1, 1]), MEASURED, [0, 1]))
+    )
     assert row(text, "gpu0") == ("gpu0 2.00 s 2.00 s 40.0 % 40.0 % 1.00 s 3.00 s - 221 B 1,000 B")
     assert row(text, "measured") == "measured 5.00 s, the mean of 2 steps"
     assert row(text, "first") == "first step 9.00 s, not counted"
@@ -64,24 +66,24 @@ def test_the_table_gives_times_shares_and_memory():
 @pytest.mark.parametrize(("count", "says"), [(2, "60.0 % shorter"), (8, "60.0 % longer")])
 def test_the_error_has_a_direction(count, says):
     problem = chain(count)
-    made = running(problem, schedule(problem, [0] * count), MEASURED, [0])
-    assert says in shown(running_table(made))
+    made = measured_run(problem, schedule(problem, [0] * count), MEASURED, [0])
+    assert says in shown(run_table(made))
 
 
 def test_pace_parts_the_error_of_the_ops_from_that_of_their_order():
     """Four ops of a second each were to take 5 s with a transfer; they took 5 s alone."""
     problem = chain(4)
-    found = running(problem, schedule(problem, [0, 0, 1, 1]), MEASURED, [0, 1])
+    found = measured_run(problem, schedule(problem, [0, 0, 1, 1]), MEASURED, [0, 1])
     assert (found.pace, found.error, found.error_at_pace) == (1.25, 0.0, 0.25)
-    text = shown(running_table(found))
+    text = shown(run_table(found))
     assert "ops took 1.25 times as long as predicted; at that pace 6.25 s, 25.0 % longer" in text
-    assert running_figures(found)["error_at_pace"] == 0.25
+    assert run_figures(found)["error_at_pace"] == 0.25
 
 
 def test_figures_are_numbers_by_device():
     problem = chain(4, memory=None)
-    made = running(problem, schedule(problem, [0, 0, 1, 1]), MEASURED, [0, 1])
-    content = msgspec.json.decode(msgspec.json.encode(running_figures(made)))
+    made = measured_run(problem, schedule(problem, [0, 0, 1, 1]), MEASURED, [0, 1])
+    content = msgspec.json.decode(msgspec.json.encode(run_figures(made)))
     assert content["seconds"] == [4.0, 6.0]
     assert content["error"] == 0.0
     assert content["devices"]["gpu1"]["busy"] == 3.0
@@ -92,7 +94,7 @@ def test_figures_are_numbers_by_device():
 def test_names_do_nothing(name):
     plain = name.translate(str.maketrans("", "", "*?[]"))
     problem = chain(1, device_names=[plain, "other"])
-    shown(running_table(running(problem, schedule(problem, [0]), MEASURED, [0])))
+    shown(run_table(measured_run(problem, schedule(problem, [0]), MEASURED, [0])))
     found = Equality((0.0,), {name: 1.0}, 1, (1.0,))
     assert "\n\n\n" not in shown(equality_table(found, name, 0.0, "as given"))
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from situate.data.problem import Problem
 from situate.report.explain import explain
-from situate.report.explanation import explanation
+from situate.report.explanation_table import explanation
 from tests.report.handmade import HOSTILE, chain, schedule, two_branches
 from tests.report.test_tables import shown
 

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.report.computing import computing, covered
+from situate.report.computing_time import computing_time, covered
 from tests.report.handmade import chain, schedule
 
 
 def test_each_device_computes_as_long_as_its_ops() -> None:
     problem = chain(3, devices=3)
-    assert computing(problem, schedule(problem, [0, 1, 0])).tolist() == [2, 1, 0]
+    assert computing_time(problem, schedule(problem, [0, 1, 0])).tolist() == [2, 1, 0]
 
 
 def test_what_never_ends_has_no_length() -> None:

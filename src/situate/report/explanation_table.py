@@ -10,7 +10,7 @@ from rich.text import Text
 
 from situate.report.critical import CriticalPath
 from situate.report.explain import DeviceUse, Explanation, Relaxation
-from situate.report.single import SingleDevice
+from situate.report.one_device import SingleDevice
 from situate.report.tables import name_cell, table
 from situate.report.text import printable
 from situate.report.units import enough_text, share_text, size_text, time_text, value_text
