@@ -42,11 +42,14 @@ class Ascent:
 
     def step(self, objective: Tensor) -> None:
         """One step towards a larger objective, a number that depends on the parameters."""
+        # A parameter that the objective does not read has a gradient of zeros, not None.
         gradients = torch.autograd.grad(
             objective, self._parameters, allow_unused=True, materialize_grads=True
         )
         torch.cat([each.flatten() for each in gradients], out=self._change)
         if self._clip is not None:
+            # The factor is 1 where the norm is below `clip`: no branch on a tensor's value, no
+            # division by 0.
             self._change *= self._clip / torch.clamp(self._change.norm(), min=self._clip)
         self._steps += 1
         if self._rule == "adam":
@@ -58,8 +61,11 @@ class Ascent:
     def _adam(self, gradient: Tensor) -> None:
         """Turn a gradient into the step of learning rate 1, in its place."""
         first, second = DECAYS
+        # m = beta1 m + (1 - beta1) g, and v = beta2 v + (1 - beta2) g^2, all (p,).
         self._mean.lerp_(gradient, 1 - first)
         self._square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+        # The gradient's memory is free from here on. Bias corrections are applied to sqrt(v) and to
+        # the quotient as scalars, which spares two arrays (p,).
         size = torch.sqrt(self._square, out=gradient)
         size.mul_((1 - second**self._steps) ** -0.5).add_(1e-8)
         torch.div(self._mean, size, out=gradient).mul_(1 / (1 - first**self._steps))

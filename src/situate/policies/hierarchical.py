@@ -62,6 +62,7 @@ class Hierarchy(nn.Module):
         What the placer made of the groups can be differentiated, for `objective`, as long as the
         parameters do not change.
         """
+        # (s,): 0, 0, ..., 1, 1, ...: `placements` samples share each grouping.
         grouping = torch.arange(s) // placements
         groups = self.grouper.sample(int(grouping[-1]) + 1, generator, noise)
         memory, allowed = self.read(groups, grouping)
@@ -86,8 +87,12 @@ class Hierarchy(nn.Module):
         """1/s sum_i A_i (log p(g_i; theta_g) + log p(d_i | g_i; theta_d)), whose gradient is the
         poster's two estimators with A (s,) for R."""
         weights = advantage / len(advantage)
+        # (s,) to (m,): a grouping's weight is the sum over the samples that place it, as its
+        # probability stands in the objective once for each of them.
         of_grouping = weights.new_zeros(len(drawn.groups)).index_add(0, drawn.grouping, weights)
         log_p = self.placer.log_probs(drawn.memory, drawn.devices, drawn.allowed, drawn.passed)
+        # (s, g, d) to (s, g, 1), the drawn devices alone, to (s,) log-probabilities of whole
+        # placements.
         of_placement = log_p.gather(2, drawn.devices.unsqueeze(2)).sum((1, 2))
         return self.grouper.log_prob(drawn.groups, of_grouping) + of_placement @ weights
 

@@ -48,6 +48,7 @@ def _outputs(problem: Problem) -> Array:
     own = len(problem.graph.tensors)
     producer, size = problem.producer[:own].astype(np.int64), problem.size[:own]
     result = np.zeros((problem.n, OUTPUTS + 1), np.float32)
+    # By producer, then by size from the largest; the last key of lexsort is the first to count.
     order = np.lexsort((-size, producer))
     rank = _rank(producer[order], problem.n)
     listed = order[rank < OUTPUTS]
@@ -69,10 +70,12 @@ def unit_features(problem: Problem, ops: OpFeatures) -> Array:
 
 def _connections(problem: Problem) -> Array:
     """(u, 2 NEIGHBOURS) positions between 0 and 1."""
+    # place (n,): rank in the graph's order over n; a unit stands where its earliest op does.
     place = np.empty(problem.n)
     place[np.array(problem.graph.order)] = np.arange(problem.n) / problem.n
     position = np.ones(problem.units)
     np.minimum.at(position, problem.unit, place)
+    # Compressed rows to edges (e,) of units: one entry for every consumer of a tensor.
     tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
     source = problem.unit[problem.producer[tensor]].astype(np.int64)
     target = problem.unit[problem.consumers].astype(np.int64)
@@ -85,9 +88,12 @@ def _connections(problem: Problem) -> Array:
 def _nearest(unit: Index, other: Index, size: Index, position: NDArray[np.float64]) -> Array:
     """(u, NEIGHBOURS) positions of those with whom a unit exchanges its largest tensors; the
     unit's own where it has fewer."""
+    # Edges by unit, then from the largest tensor; equal sizes by the neighbour's number, so that
+    # the order does not hang on how edges were listed.
     order = np.lexsort((other, -size, unit))
     rank = _rank(unit[order], len(position))
     listed = order[rank < NEIGHBOURS]
+    # (u,) to (u, NEIGHBOURS), each row filled with the unit's own position.
     result = np.repeat(position[:, None], NEIGHBOURS, axis=1)
     result[unit[listed], rank[rank < NEIGHBOURS]] = position[other[listed]]
     return result.astype(np.float32)
