@@ -1,1 +1,1 @@
-"""What situate reaches, measured: `python -m benchmarks`. See docs/benchmarks.md."""
+"""Measured figures of situate: `python -m benchmarks`. See docs/benchmarks.md."""

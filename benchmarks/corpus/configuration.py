@@ -93,6 +93,6 @@ def classes(count: int, *shape: int) -> torch.Tensor:
 
 
 def tokenized(config: Any) -> dict[str, torch.Tensor]:
-    """What a tokenizer makes of sentences of equal length."""
+    """The output of a tokenizer for sentences of equal length."""
     words = ids(config.vocab_size)
     return {"input_ids": words, "attention_mask": torch.ones_like(words)}

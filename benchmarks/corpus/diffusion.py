@@ -32,49 +32,49 @@ def clips(channels: int = 4, frames: int = 4, pixels: int = 16) -> torch.Tensor:
 
 
 def words(width: int = 32) -> torch.Tensor:
-    """What a text encoder makes of a prompt."""
+    """The output of a text encoder for a prompt."""
     return torch.randn(BATCH, WORDS, width)
 
 
 def times() -> torch.Tensor:
-    """How far the noise is."""
+    """The timesteps, by which a network knows the level of noise."""
     return torch.randint(1000, (BATCH,))
 
 
 def unet() -> dict[str, Any]:
-    """Of a network without words."""
+    """Inputs of a network without a prompt."""
     return {"sample": latents(3), "timestep": times()}
 
 
 def prompted() -> dict[str, Any]:
-    """Of one that hears words."""
+    """Inputs of a network with a prompt."""
     return {"sample": latents(), "timestep": times(), "encoder_hidden_states": words()}
 
 
 def sized() -> dict[str, Any]:
-    """Of Stable Diffusion XL, which is told the picture's size too."""
+    """Inputs of Stable Diffusion XL, which is told the picture's size too."""
     added = {"text_embeds": torch.randn(BATCH, 16), "time_ids": torch.randn(BATCH, 6)}
     return prompted() | {"added_cond_kwargs": added}
 
 
 def controlled() -> dict[str, Any]:
-    """Of ControlNet, which sees a picture of what is wanted."""
+    """Inputs of ControlNet, which sees a picture of what is wanted."""
     return prompted() | {"controlnet_cond": torch.randn(BATCH, 3, 128, 128)}
 
 
 def moving() -> dict[str, Any]:
-    """Of video networks."""
+    """Inputs of video networks."""
     return prompted() | {"sample": clips()}
 
 
 def animated() -> dict[str, Any]:
-    """Of AnimateDiff, which is told the words for every frame."""
+    """Inputs of AnimateDiff, which is given the prompt for every frame."""
     found = moving()
     return found | {"encoder_hidden_states": found["encoder_hidden_states"].repeat(4, 1, 1)}
 
 
 def from_picture() -> dict[str, Any]:
-    """Of Stable Video Diffusion."""
+    """Inputs of Stable Video Diffusion."""
     return {
         "sample": torch.randn(BATCH, 4, 8, 16, 16),
         "timestep": times(),
@@ -84,12 +84,12 @@ def from_picture() -> dict[str, Any]:
 
 
 def labelled() -> dict[str, Any]:
-    """Of DiT."""
+    """Inputs of DiT."""
     return {"hidden_states": latents(), "timestep": times(), "class_labels": classes(10)}
 
 
 def transformer(channels: int = 4) -> Callable[[], dict[str, Any]]:
-    """Of a transformer that hears words."""
+    """Inputs of a transformer with a prompt."""
 
     def inputs() -> dict[str, Any]:
         return {
@@ -102,17 +102,17 @@ def transformer(channels: int = 4) -> Callable[[], dict[str, Any]]:
 
 
 def pixart() -> dict[str, Any]:
-    """Of PixArt."""
+    """Inputs of PixArt."""
     return transformer()() | {"added_cond_kwargs": {"resolution": None, "aspect_ratio": None}}
 
 
 def stable_diffusion_3() -> dict[str, Any]:
-    """Of Stable Diffusion 3."""
+    """Inputs of Stable Diffusion 3."""
     return transformer()() | {"pooled_projections": torch.randn(BATCH, 32)}
 
 
 def flux() -> dict[str, Any]:
-    """Of FLUX."""
+    """Inputs of FLUX."""
     return {
         "hidden_states": torch.randn(BATCH, 16, 4),
         "encoder_hidden_states": words(),
@@ -125,7 +125,7 @@ def flux() -> dict[str, Any]:
 
 
 def qwen_image() -> dict[str, Any]:
-    """Of Qwen-Image."""
+    """Inputs of Qwen-Image."""
     return {
         "hidden_states": torch.randn(BATCH, 16, 16),
         "encoder_hidden_states": words(),
@@ -136,23 +136,23 @@ def qwen_image() -> dict[str, Any]:
 
 
 def lumina() -> dict[str, Any]:
-    """Of Lumina."""
+    """Inputs of Lumina."""
     mask = torch.ones(BATCH, WORDS, dtype=torch.bool)
     return transformer()() | {"timestep": torch.rand(BATCH), "encoder_attention_mask": mask}
 
 
 def video_transformer() -> dict[str, Any]:
-    """Of Wan."""
+    """Inputs of Wan."""
     return transformer()() | {"hidden_states": clips()}
 
 
 def cogvideo() -> dict[str, Any]:
-    """Of CogVideoX."""
+    """Inputs of CogVideoX."""
     return transformer()() | {"hidden_states": torch.randn(BATCH, 2, 4, 16, 16)}
 
 
 def ltx() -> dict[str, Any]:
-    """Of LTX-Video."""
+    """Inputs of LTX-Video."""
     return {
         "hidden_states": torch.randn(BATCH, 32, 8),
         "encoder_hidden_states": words(),
@@ -165,7 +165,7 @@ def ltx() -> dict[str, Any]:
 
 
 def hunyuan() -> dict[str, Any]:
-    """Of HunyuanVideo."""
+    """Inputs of HunyuanVideo."""
     return {
         "hidden_states": clips(),
         "timestep": times(),
@@ -177,12 +177,12 @@ def hunyuan() -> dict[str, Any]:
 
 
 def picture() -> dict[str, Any]:
-    """Of an autoencoder."""
+    """Inputs of an autoencoder."""
     return {"sample": latents(3, 32)}
 
 
 def film() -> dict[str, Any]:
-    """Of one of videos."""
+    """Inputs of an autoencoder of videos."""
     return {"sample": clips(3, 5)}
 
 
@@ -485,7 +485,7 @@ AUTOENCODERS: list[tuple[str, str, Callable[[], dict[str, Any]], dict[str, Any]]
 
 
 def denoised(model: torch.nn.Module, noise: torch.Tensor | None = None, **batch: Any) -> Any:
-    """How far what a network sees as noise is from the noise."""
+    """The mean squared error of a network's prediction of the noise."""
     found: Any = model(**batch)
     return F.mse_loss(found.sample, noise if noise is not None else torch.zeros_like(found.sample))
 
@@ -497,7 +497,7 @@ def controls(model: torch.nn.Module, **batch: Any) -> Any:
 
 
 def rebuilt(model: torch.nn.Module, sample: torch.Tensor) -> Any:
-    """How far a picture is from what comes back of it."""
+    """The mean squared error of a reconstructed picture."""
     found: Any = model(sample)
     return F.mse_loss(found.sample, sample)
 

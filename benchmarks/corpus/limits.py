@@ -60,7 +60,7 @@ def _serve(work: Work, out: Connection, nbytes: int) -> None:
 
 
 def _gather(pipe: Connection, deadline: float) -> tuple[Row, bool]:
-    """What was told, and whether the process closed its end in time."""
+    """The row that was sent, and whether the process closed its end in time."""
     row: Row = {}
     with pipe:
         while pipe.poll(max(0.0, deadline - time.monotonic())):

@@ -89,7 +89,7 @@ class Subject:
 
     @cached_property
     def program(self) -> Program:
-        """What every op executes, of a model that is there."""
+        """The program of every op, of a model with values."""
         model, inputs, loss = self.build()
         return capture_program(
             model, inputs, loss, training=self.training, optimizer=OPTIMIZER, name=self.phase
@@ -131,7 +131,7 @@ def measure(subject: Subject, tell: Tell, seeds: int) -> None:
 
 
 def _remedied(subject: Subject, message: str) -> Row:
-    """Whether the step is captured once what the messages say is done."""
+    """A row that says if the step is captured once the messages' remedies are applied."""
 
     def capture(configuration: Configuration, training: bool) -> situate.Graph:
         return Subject(configuration, training).capture()
@@ -158,8 +158,8 @@ REMEDIES = (
 
 
 def refusal(message: str) -> Row:
-    """Whether a refusal names a line of code and what to do; of an exception of a library's that is
-    shown as it is, neither tells a user what to do."""
+    """A row that says if a refusal names a line of code and a remedy; of an exception of a
+    library's that is shown as it is, neither tells a user what to do."""
     raw = re.search(r"\b[A-Z]\w*(Error|Exception|Exit|Warning): ", message)
     told = re.search(rf"[:,;] ?(or |and )?({REMEDIES.replace(' ', '|')})\b", message)
     return {
@@ -191,7 +191,8 @@ def _planned(graph: situate.Graph) -> Row:
 
 
 def _mapped(problem: situate.Problem, schedule: Schedule) -> Row:
-    """Whether the step that the map predicts lies within the devices' memory, or is said not to."""
+    """A row that says if the step that the map predicts fits the devices' memory, or is said not
+    to."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:

@@ -1,4 +1,4 @@
-"""What a build of torchvision lacks whose library does not load.
+"""Operators that a build of torchvision lacks whose library does not load.
 
 PyPI's torchvision is built for CUDA. Beside a PyTorch for CPUs its library is not found, and
 importing it fails where it describes operators that nobody defined.

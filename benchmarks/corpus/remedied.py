@@ -54,7 +54,7 @@ def captured_after_remedies(
 
 @dataclass(frozen=True)
 class Remedy:
-    """What a message asks for.
+    """The remedy that a message asks for.
 
     Attributes:
         name: what it is called in a row.
@@ -156,7 +156,7 @@ class OfNumbers(torch.nn.Module):
         return {k: torch.tensor(values, dtype=dtype) for k, (values, dtype) in self.given.items()}
 
     def forward(self, **batch: Any) -> Any:
-        """What the model returns."""
+        """The model's result."""
         return self.model(**batch, **self.made())
 
 

@@ -1,4 +1,4 @@
-"""What the rows come to, against what was promised."""
+"""Totals of the rows, against the targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ CAPTURED = 0.97
 
 
 def targets(rows: Sequence[Row]) -> list[Target]:
-    """Of the rows that were tried; those that PyTorch itself cannot run do not count."""
+    """The targets of the rows that were tried; those that PyTorch itself cannot run do not
+    count."""
     tried = [row for row in rows if row["outcome"] != "invalid"]
     return [
         target

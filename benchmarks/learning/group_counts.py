@@ -1,4 +1,5 @@
-"""How many groups each rule makes of the packaged networks: the table of docs/grouping.md.
+"""The number of groups that each rule makes of the packaged networks: the table of
+docs/grouping.md.
 
 python -m benchmarks.learning.group_counts
 """

@@ -121,7 +121,7 @@ def _killed_halfway(folder: Path, samples: int) -> int:
 
 
 def _runs(process: int) -> bool:
-    """Whether a process does; one that ended and was not waited for does not."""
+    """True if a process runs; one that ended and was not waited for does not."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text()
     except OSError:
@@ -187,7 +187,7 @@ def _search(folder: Path, samples: int) -> None:
 
 
 def _plans(folder: Path, seconds: float) -> Iterator[Row]:
-    """What each plan's step takes, all of them in turn. The better of `single` and `auto` is the
+    """The times of each plan's step, all of them in turn. The better of `single` and `auto` is the
     one whose median is less: that of every round would be the one with the luck."""
     subject, problem = _subject(folder)
     schedules = {name: solve(problem, name).schedule for name in ("single", "auto")}

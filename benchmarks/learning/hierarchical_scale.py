@@ -164,7 +164,7 @@ def _figures(search: Search, settings: str, updates: int, clock: Clock, wall: fl
 
 
 def _other(problem: Problem, method: str) -> Row:
-    """What a placement by hand takes; None where it does not fit or there is none."""
+    """The step of a placement by hand; None where it does not fit or there is none."""
     try:
         result = solve(problem, method)
     except SituateError:
@@ -173,7 +173,7 @@ def _other(problem: Problem, method: str) -> Row:
 
 
 def _target(row: Row, ops: int) -> Target:
-    """Of fewer updates the time of `UPDATES` is extrapolated."""
+    """The target of all updates. From fewer updates the time of `UPDATES` is extrapolated."""
     minutes = (row["begin_seconds"] + UPDATES * row["cpu_seconds_an_update"]) / 60
     how = "" if row["updates"] == UPDATES else f", extrapolated from {row['updates']}"
     return Target(

@@ -1,4 +1,4 @@
-"""What learners cost beside the evaluations: seconds of CPU in `ask` and `tell`.
+"""The cost of learners beside the evaluations: seconds of CPU in `ask` and `tell`.
 
 The softmax methods on 20,529 ops (nmt2), by the evaluations' CPU time; the sequence models on 256
 groups, in updates a second, on all CPUs: one over the median of an update's seconds.

@@ -1,4 +1,4 @@
-"""What makes hill climbing good: its groups and scales, on networks that no paper's table has.
+"""Settings of hill climbing: its groups and scales, on networks that no paper's table has.
 
 `benchmarks.learning.tuning` says what a score is. Two learned methods in `tuned` settings stand
 beside the candidates. Results with `--noise` are recorded under a name of their own.

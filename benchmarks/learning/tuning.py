@@ -1,4 +1,4 @@
-"""What the searches for `tuned` settings share: problems, trials and scores.
+"""Problems, trials and scores of the searches for `tuned` settings.
 
 Every candidate learns on every problem. Its score is the mean, over the problems, of how far its
 best placement is above the best that any candidate found there, in per cent. Where measurements are
@@ -81,7 +81,7 @@ def parser(description: str | None, *, seeds: int, samples: int) -> argparse.Arg
 def trials(
     makes: Mapping[str, Make], problems: Iterable[Name], options: argparse.Namespace
 ) -> list[Trial]:
-    """Of every candidate that `options` leave, on every problem with every seed."""
+    """The trials of every candidate that `options` leave, on every problem with every seed."""
     begins = tuple(options.only or [""])
     return [
         Trial(candidate, make, name, seed, options.samples, options.noise)
@@ -93,7 +93,7 @@ def trials(
 
 
 def outcomes(trials: Sequence[Trial], processes: int) -> dict[str, dict[Name, list[Outcome]]]:
-    """What came of the trials, by candidate, problem and seed."""
+    """The outcomes of the trials, by candidate, problem and seed."""
     for name in dict.fromkeys(trial.problem for trial in trials):
         problem(*name)
     found: dict[str, dict[Name, list[Outcome]]] = {}

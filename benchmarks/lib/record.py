@@ -35,7 +35,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Target:
-    """What was promised, and what was measured."""
+    """A target, and the figure that was measured."""
 
     what: str
     wanted: str
@@ -129,7 +129,8 @@ def _first(pattern: str, path: str) -> str:
 
 
 def versions() -> dict[str, Any]:
-    """Of Python, of what the numbers depend on, and of the compiler, as the core names it."""
+    """Versions of Python, of the packages that the numbers depend on, and of the compiler, as the
+    core names it."""
     return {
         "situate": situate.__version__,
         "python": platform.python_version(),

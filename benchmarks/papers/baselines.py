@@ -1,5 +1,5 @@
-"""What has no policy: draws and hill climbing on the learners' terms, and `auto`, which looks at as
-many plans as they measure but knows the costs and chooses the order."""
+"""Baselines without a policy: draws and hill climbing on the learners' terms, and `auto`, which
+looks at as many plans as they measure but knows the costs and chooses the order."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def row(run: Run) -> Row:
 
 
 def key(run: Run) -> Row:
-    """What tells the runs of both tables apart."""
+    """The key of a run in both tables."""
     return {
         "machine": run.case.machine,
         "case": run.case.name,
@@ -84,7 +84,7 @@ def uniform(
 
 
 def batches(samples: int) -> Iterator[int]:
-    """How many placements each batch has."""
+    """The number of placements in each batch."""
     return (min(BATCH, samples - done) for done in range(0, samples, BATCH))
 
 

@@ -1,4 +1,4 @@
-"""What the paper claims of Post's Table 1, and whether the results meet it."""
+"""The paper's claims for Post's Table 1, and whether the results meet them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ TIE = 1e-9
 
 
 def by_case(results: Results) -> dict[str, dict[str, float]]:
-    """Of each case with tuned runs: fractions below the `better` of one GPU and the expert, and
-    below the policy gradient, and the most that the lower bound allows of each; and below the
+    """Figures of each case with tuned runs: fractions below the `better` of one GPU and the expert,
+    and below the policy gradient, and the most that the lower bound allows of each; and below the
     policy gradient in the paper's settings, NaN where these were not run."""
     return {case: _figures(results, case) for case in _measured(results)}
 
@@ -66,7 +66,7 @@ def below(value: float, other: float) -> float:
 
 
 def targets(results: Results) -> list[Target]:
-    """Of the tuned settings as far as they were run, then of the paper's."""
+    """The targets of the tuned settings as far as they were run, then of the paper's."""
     figures = by_case(results)
     best = sum(bool(figure["best_of_four"]) for figure in figures.values())
     four = Target(

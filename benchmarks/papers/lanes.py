@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.papers.curves import GRID, INK, PALE, svg
 from situate.data.problem import Problem
-from situate.report.pictures.shades import OTHER, PALETTE, Shades
+from situate.report.pictures.op_colors import OTHER, PALETTE, Shades
 from situate.report.pictures.timeline import STRIP, WIRE, draw_ops, merged
 from situate.schedule.schedule import Schedule
 

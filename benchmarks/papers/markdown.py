@@ -47,8 +47,8 @@ def percent(fraction: float) -> str:
 
 
 def of_rows(chosen: Sequence[str], rows: Sequence[str]) -> str:
-    """How many of the rows are chosen, and their names, such as `1 of 3 rows (RNNLM, 2)`; where
-    they are most, those of the others."""
+    """The number of chosen rows, and their names, such as `1 of 3 rows (RNNLM, 2)`; where they are
+    most, those of the others."""
     others = [row for row in rows if row not in chosen]
     most = len(chosen) > len(others)
     names = "; ".join(others if most else chosen)

@@ -71,7 +71,7 @@ def _section(name: str, paths: Sequence[Path], fill: Fill) -> str:
 
 
 def _content(path: Path) -> Content:
-    """Of a file and of the one that holds its runs in `paper` settings apart."""
+    """The content of a file, with that of the one that holds its runs in `paper` settings apart."""
     content = json.loads(path.read_bytes())
     made = _made(content)
     slow = apart(path)
@@ -93,7 +93,7 @@ def _made(content: Content) -> str:
 
 
 def _seeds(content: Content) -> str:
-    """How many each method has been run with, where they differ the least and the most."""
+    """The number of seeds of each method: the least and the most, where they differ."""
     runs = content["tables"].get("runs")
     if runs is None:
         return f"the best seed of {content['options']['seeds']}"

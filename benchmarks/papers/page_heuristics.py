@@ -1,4 +1,4 @@
-"""What the page says of both tables' cases without learning."""
+"""The page's part on both tables' cases without learning."""
 
 from __future__ import annotations
 

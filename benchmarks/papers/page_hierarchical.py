@@ -1,4 +1,4 @@
-"""What the page says of the Hierarchical Planner's table and of Spotlight's benchmark."""
+"""The page's part on the Hierarchical Planner's table and on Spotlight's benchmark."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
 
 
 def _failing(results: Results, rows: Sequence[HierarchicalRow]) -> Iterator[str]:
-    """Of the planner, the rows that have seeds of which more than `MANY` of the samples failed."""
+    """The planner's rows with seeds of which more than `MANY` of the samples failed."""
     for row in rows:
         for settings in SETTINGS:
             runs = results.of(_case(row), "hierarchical", settings)
@@ -110,7 +110,7 @@ def spotlight(content: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _reached(results: Results, settings: str) -> str:
-    """How many of Spotlight's seeds came down to one GPU."""
+    """The number of Spotlight's seeds that came down to one GPU."""
     found = [
         (run["best"], results.rule(case, "single"))
         for case in results.cases

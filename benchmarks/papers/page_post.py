@@ -1,4 +1,4 @@
-"""What the page says of Post's Table 1 and Fig. 2."""
+"""The page's part on Post's Table 1 and Fig. 2."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _calibration(results: Results, rows: Sequence[PostRow]) -> str:
 
 
 def _lines(results: Results, rows: Sequence[PostRow]) -> Iterator[Sequence[str]]:
-    """Of every case the paper's line and ours."""
+    """The paper's line and ours for every case."""
     for row in rows:
         missing = markdown.NONE
         yield (
@@ -118,7 +118,8 @@ def _by_case(results: Results, rows: Sequence[PostRow]) -> str:
 
 
 def _below_ungrouped(results: Results, rows: Sequence[PostRow]) -> str:
-    """How far tuned Post is below the policy gradient in the paper's settings, over the rows."""
+    """The distance of tuned Post below the policy gradient in the paper's settings, over the
+    rows."""
     figures = checks.by_case(results)
     found = [figures[_case(row)]["below_paper_policy_gradient"] for row in rows]
     return f"{markdown.percent(min(found))} to {markdown.percent(max(found))}"

@@ -1,4 +1,4 @@
-"""What a few seeds say of which method is ahead."""
+"""The evidence that a few seeds give on which method is ahead."""
 
 from __future__ import annotations
 

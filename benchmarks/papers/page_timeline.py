@@ -1,4 +1,4 @@
-"""What the page says of Post's Fig. 3."""
+"""The page's part on Post's Fig. 3."""
 
 from __future__ import annotations
 

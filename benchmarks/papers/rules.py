@@ -1,4 +1,4 @@
-"""What needs no learning: one device, the expert, the partitioners, the lower bound."""
+"""Figures that need no learning: one device, the expert, the partitioners, the lower bound."""
 
 from __future__ import annotations
 
@@ -49,6 +49,6 @@ def _placement(problem: Problem, method: str) -> Placement:
 
 
 def seconds(problem: Problem, placement: Placement) -> float | None:
-    """Of a step, as the learners' machine measures it; None where it does not fit in memory."""
+    """Seconds of a step on the learners' machine; None where it does not fit in memory."""
     taken = SimulatedMachine(problem, threads=1).measure(placement[None], 0).seconds[0]
     return float(taken) if np.isfinite(taken) else None

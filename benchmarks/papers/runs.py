@@ -41,11 +41,11 @@ class Run:
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """What tells the runs of one experiment apart."""
+        """The key of a run among those of one experiment."""
         return self.case.name, self.method, self.settings, self.seed
 
     def result(self) -> Result:
-        """What the method finds, on one thread."""
+        """The method's result, on one thread."""
         return solve(
             self.case.problem(),
             self.method,

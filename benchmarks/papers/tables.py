@@ -46,7 +46,7 @@ class Results:
 
     @classmethod
     def read(cls, path: Path) -> Results:
-        """Of a file of benchmarks/results and its `apart`; empty where there is none."""
+        """The tables of a file of benchmarks/results and its `apart`; empty where there is none."""
         if not path.is_file():
             return cls([], [])
         tables = json.loads(path.read_bytes())["tables"]

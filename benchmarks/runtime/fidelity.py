@@ -33,7 +33,7 @@ from benchmarks.lib.record import RESULTS, Row, Target, show, write
 from benchmarks.papers.runs import kept
 from benchmarks.runtime.runtime_cases import Case, cpus, profiled
 from situate.data.problem import Problem
-from situate.report.running import running
+from situate.report.measured_run import measured_run
 from situate.runtime.measure import STEPS, measure
 from situate.runtime.programs.footprint import footprint
 from situate.runtime.step import PlacedStep
@@ -153,7 +153,7 @@ def _row(
         )
         held = step.memory(*case.inputs)
     planned, told = schedule.peak.tolist(), footprint(cut, problem.workspace)
-    found = running(problem, schedule, measured, cut.used)
+    found = measured_run(problem, schedule, measured, cut.used)
     expected = found.predicted
     low, high = np.quantile(measured.seconds, (0.25, 0.75))
     ratio = expected / alone.predicted
@@ -229,7 +229,8 @@ def _summaries(rows: list[Row]) -> Iterator[Row]:
 
 
 def _machine(rows: list[Row]) -> Row:
-    """Of the same step on one device, measured beside every placement: how far from its median."""
+    """The machine's own spread: the same step on one device, measured beside every placement, and
+    its distance from its median."""
     errors: list[float] = []
     for network in dict.fromkeys(row["network"] for row in rows):
         alone = [row["alone_seconds"] for row in rows if row["network"] == network]

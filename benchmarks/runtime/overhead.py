@@ -1,5 +1,5 @@
-"""What a placed step costs where the plan puts everything on one device: its time over that of the
-same step in plain PyTorch, autograd and torch.optim, with as many threads.
+"""The overhead of a placed step where the plan puts everything on one device: its time over that of
+the same step in plain PyTorch, autograd and torch.optim, with as many threads.
 
 Both are called in turn in one process; a figure is the median of the rounds' ratios of wall time,
 beside it of CPU time. The target holds for a step that leaves the model as it was where it fails;

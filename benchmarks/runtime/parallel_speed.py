@@ -1,5 +1,5 @@
-"""What two CPU devices of one thread each gain over one of them, with plans that `auto` makes from
-measured costs; and whether it keeps to one where two are slower.
+"""The gain of two CPU devices of one thread each over one of them, with plans that `auto` makes
+from measured costs; and whether it keeps to one where two are slower.
 
 The steps on one and on two devices run in turn; a figure is the median of the rounds' ratios. For
 the two branches and the small RNN a placement by hand shows what there is to gain, or to lose.

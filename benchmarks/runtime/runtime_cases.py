@@ -1,5 +1,5 @@
-"""What the benchmarks of the runtime share: networks captured once, steps of them unplaced and
-placed, measured costs, and calls that are timed in turn."""
+"""Cases of the runtime's benchmarks: networks captured once, steps of them unplaced and placed,
+measured costs, and calls that are timed in turn."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ class Case:
 
     @property
     def model_name(self) -> str:
-        """What commands know the network as, at its own sizes."""
+        """The name by which commands know the network, at its own sizes."""
         return (
             f"benchmarks.runtime.runtime_models:{self.name}{'' if self.training else ':inference'}"
         )
 
     @property
     def kind(self) -> str:
-        """Of its optimiser."""
+        """The kind of its optimiser."""
         return OPTIMIZERS[self.name]
 
     @cached_property
@@ -96,7 +96,7 @@ class Case:
 
     @property
     def inputs(self) -> tuple[torch.Tensor, ...]:
-        """What a step is called with; the last one of a training step is the loss's alone."""
+        """The inputs of a step; the last one of a training step is the loss's alone."""
         return self.built[1] if self.training else self.built[1][:-1]
 
     def copied(self) -> torch.nn.Module:
@@ -137,7 +137,7 @@ class Case:
         return self.ready(self.cut(schedule, cluster), cluster, keep=keep, start=start)
 
     def cut(self, schedule: Schedule, cluster: situate.Cluster) -> PlacedProgram:
-        """What each device does."""
+        """The program of each device."""
         order = order_of(self.problem(cluster), schedule).tolist()
         return place(self.program, schedule.placement, order, len(cluster.devices))
 
@@ -198,7 +198,7 @@ class Turns:
 
     @property
     def rounds(self) -> int:
-        """How many there are."""
+        """The number of rounds."""
         return len(self.wall)
 
     def seconds(self, call: int) -> float:

@@ -40,7 +40,7 @@ TABLE = "random placements"
 
 @dataclass(frozen=True)
 class Numbers:
-    """What steps leave behind."""
+    """The numbers that steps leave behind."""
 
     losses: list[float]
     state: Mapping[str, torch.Tensor]

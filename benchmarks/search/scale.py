@@ -126,7 +126,7 @@ def _command(model: str, cluster: str, time_limit: float, folder: Path) -> Row:
 
 
 def _figures(answer: dict[str, float], done: child.Child) -> Row:
-    """What the command said, and what it took."""
+    """The figures in the command's answer, and the time and memory it took."""
     return {
         "graph": answer["graph"],
         "cluster": answer["cluster"],

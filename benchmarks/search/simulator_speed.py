@@ -80,7 +80,7 @@ def _threads(seed: int, repeats: int, ops: int = 2_000) -> Iterator[Row]:
 
 
 def _batch(ops: int, seed: int, decoder: Decoder, threads: int) -> tuple[Callable[[], object], int]:
-    """What evaluates one batch, and how many decisions are in it."""
+    """A function that evaluates one batch, and the number of decisions in it."""
     simulator = Simulator(Problem(layered(ops, seed), TWO_DEVICES))
     count = max(4, DECISIONS // ops)
     draw = np.random.default_rng(seed)

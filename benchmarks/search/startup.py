@@ -1,4 +1,4 @@
-"""How long a user waits: for `import situate`, for help, and for the first plan that fits."""
+"""A user's wait: for `import situate`, for help, and for the first plan that fits."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _results(problem: situate.Problem, options: argparse.Namespace) -> Results:
 
 
 def _score(result: situate.Result) -> tuple[int, float]:
-    """What is smaller is better: bytes above capacity, then the value."""
+    """The order of results, the best smallest: bytes above capacity, then the value."""
     return int(result.schedule.overflow(result.problem).sum()), result.value
 
 

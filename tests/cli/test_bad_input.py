@@ -140,8 +140,11 @@ BAD_ARGUMENTS = {
     "a study that is none": ([*POST, "--study", "note.txt"], "not a study"),
     "curves of unknown kind": ([*POST, "--curves", "x.txt"], ".svg"),
     "curves in a folder that is not there": ([*POST, "--curves", "no/x.png"], "no/x.png"),
-    "a board without a name": ([*POST, "--tensorboard", ""], "cannot write into ''"),
-    "a board under a file": ([*POST, "--tensorboard", "diamond.json/x"], "diamond.json/x"),
+    "a TensorBoard folder without a name": ([*POST, "--tensorboard", ""], "cannot write into ''"),
+    "a TensorBoard folder under a file": (
+        [*POST, "--tensorboard", "diamond.json/x"],
+        "diamond.json/x",
+    ),
     "learning for another objective": ([*POST, "--objective", "memory"], "memory"),
     "a dimension without a size": (["--dim", "batch"], "NAME=SIZE"),
     "a dimension of size zero": (["--dim", "batch=0"], "NAME=SIZE"),

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from situate.cli.outputs import (
-    check_board,
     check_folder,
     check_outputs,
     check_picture,
+    check_tensorboard,
     check_trace,
 )
 from situate.errors import MissingExtra, SituateError
@@ -100,7 +100,7 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path, monkeypatch, folder):
 def test_the_board_needs_tensorboard(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"situate\[report\]"):
-        check_board(str(tmp_path))
+        check_tensorboard(str(tmp_path))
 
 
 def test_a_trace_needs_perfetto(monkeypatch):

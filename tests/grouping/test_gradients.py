@@ -4,8 +4,8 @@ import pytest
 
 from situate import zoo
 from situate.data.graph import Graph, Op, Tensor
-from situate.grouping.calls import calls
 from situate.grouping.gradients import CROWD, forward_ops
+from situate.grouping.module_calls import calls
 
 
 def graph(*ops: tuple[str, str], reads: dict[int, tuple[int, ...]], module: str = "net") -> Graph:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from situate.errors import SituateError
-from situate.study import StudyFile, Unkept, file
+from situate.study import InMemoryStudy, StudyFile, file
 from tests.study.studies import BATCH, HEADER, batch, content, made, state
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +55,7 @@ def test_a_checkpoint_waits_until_the_last_one_is_old(
 
 def test_no_path_keeps_nothing() -> None:
     with StudyFile.open(None, HEADER) as study:
-        assert isinstance(study, Unkept)
+        assert isinstance(study, InMemoryStudy)
         study.record(0, *batch(0))
         study.keep(4, state, now=True)
         assert len(study.known(0, batch(0)[0])) == 0

@@ -18,7 +18,7 @@ from situate.data.problem import Problem
 from situate.schedule.schedule import Schedule
 from situate.solvers import solve
 from situate.writers.accelerate import device_map, map_schedule
-from situate.writers.homes import homes
+from situate.writers.module_devices import module_devices
 from tests.report.handmade import schedule
 from tests.writers.fake_devices import run_on_fake_devices
 
@@ -98,7 +98,7 @@ def test_any_plan_becomes_a_map_that_runs(name: str) -> None:
     for seed in range(2):
         of_unit = np.random.default_rng(seed).integers(3, size=problem.units)
         plan = schedule(problem, of_unit[problem.unit].tolist())
-        assert not homes(problem, plan).loose
+        assert not module_devices(problem, plan).loose
         run_on_fake_devices(model, device_map(problem, plan), *inputs)
 
 

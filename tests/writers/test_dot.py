@@ -10,7 +10,7 @@ import pytest
 from situate.data.graph import Graph
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.report.pictures.shades import INK, PALETTE
+from situate.report.pictures.op_colors import INK, PALETTE
 from situate.writers.dot import write
 from tests.report.handmade import HOSTILE, chain, schedule
 

@@ -31,7 +31,7 @@ def taken(options: Sequence[str], layers: int) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "homes",
+    "layer_devices",
     [
         [0] * 5,
         [0, 0, 0, 1, 1, 2],
@@ -40,9 +40,9 @@ def taken(options: Sequence[str], layers: int) -> list[int]:
         [*[CPU] * 3, *[0] * 29, *[1] * 17, *[2] * 31],
     ],
 )
-def test_every_layer_goes_where_it_should_and_the_output_with_the_last(homes: list[int]):
-    found = taken(shares(homes, max(homes) + 1), len(homes))
-    assert found == [*homes, homes[-1]]
+def test_every_layer_goes_where_it_should_and_the_output_with_the_last(layer_devices: list[int]):
+    found = taken(shares(layer_devices, max(layer_devices) + 1), len(layer_devices))
+    assert found == [*layer_devices, layer_devices[-1]]
 
 
 def test_all_layers_on_the_cpu():
@@ -62,14 +62,14 @@ def test_the_output_alone_on_a_gpu(tmp_path: Path):
 
 
 def test_layers_on_the_cpu_behind_others_go_by_name():
-    homes = [CPU, 0, CPU, 1, CPU]
-    base = pieces(homes, 2)
+    layer_devices = [CPU, 0, CPU, 1, CPU]
+    base = pieces(layer_devices, 2)
     assert taken(shares(base, 2), 5) == [CPU, 0, 0, 1, 1, 1]
-    assert overrides(homes, base, {}) == ["-ot", r"blk\.(2|4)\.=CPU"]
+    assert overrides(layer_devices, base, {}) == ["-ot", r"blk\.(2|4)\.=CPU"]
 
 
 @pytest.mark.parametrize(
-    ("homes", "base", "named"),
+    ("layer_devices", "base", "named"),
     [
         ([0, 0, 1, 1, 0], [0, 0, 1, 1, 1], [r"blk\.(4)\.=CUDA0"]),
         ([0, 1, 0, 0], [0, 0, 0, 0], [r"blk\.(1)\.=CUDA1"]),
@@ -78,12 +78,12 @@ def test_layers_on_the_cpu_behind_others_go_by_name():
     ],
 )
 def test_layers_that_come_back_to_a_gpu_go_by_name(
-    homes: list[int], base: list[int], named: list[str]
+    layer_devices: list[int], base: list[int], named: list[str]
 ):
     """As few as can be; the others are in one piece on each GPU."""
-    assert pieces(homes, 2) == base
-    assert taken(shares(base, 2), len(homes))[:-1] == base
-    assert overrides(homes, base, {})[1::2] == named
+    assert pieces(layer_devices, 2) == base
+    assert taken(shares(base, 2), len(layer_devices))[:-1] == base
+    assert overrides(layer_devices, base, {})[1::2] == named
 
 
 def placement_of(options: Sequence[str], layers: int) -> list[int]:
@@ -99,10 +99,10 @@ def placement_of(options: Sequence[str], layers: int) -> list[int]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_any_layers_are_where_the_plan_has_them(seed: int):
-    homes = random.Random(seed).choices([CPU, 0, 1, 2], k=9)
-    base = pieces(homes, 3)
-    options = [*shares(base, 3), *overrides(homes, base, {})]
-    assert placement_of(options, 9) == homes
+    layer_devices = random.Random(seed).choices([CPU, 0, 1, 2], k=9)
+    base = pieces(layer_devices, 3)
+    options = [*shares(base, 3), *overrides(layer_devices, base, {})]
+    assert placement_of(options, 9) == layer_devices
 
 
 def test_gpus_are_in_the_order_that_leaves_most_layers_in_one_piece():
@@ -112,8 +112,8 @@ def test_gpus_are_in_the_order_that_leaves_most_layers_in_one_piece():
 
 
 def test_experts_go_by_name_before_layers():
-    homes = [0, 0, CPU, 0]
-    found = overrides(homes, pieces(homes, 1), {0: CPU, 1: 0, 2: 1, 3: CPU})
+    layer_devices = [0, 0, CPU, 0]
+    found = overrides(layer_devices, pieces(layer_devices, 1), {0: CPU, 1: 0, 2: 1, 3: CPU})
     assert found == [
         *("-ot", r"blk\.(0|3)\.ffn_.*_exps=CPU"),
         *("-ot", r"blk\.(2)\.ffn_.*_exps=CUDA1"),
@@ -129,7 +129,7 @@ def test_patterns_match_their_layers_tensors_alone():
 
 
 @pytest.mark.parametrize(
-    ("homes", "output", "options"),
+    ("layer_devices", "output", "options"),
     [
         ([0, 1], [1], []),
         ([0, 1], [], []),
@@ -140,9 +140,9 @@ def test_patterns_match_their_layers_tensors_alone():
     ],
 )
 def test_an_output_that_is_not_with_the_last_gpus_layers_goes_by_name(
-    homes: list[int], output: list[int], options: list[str]
+    layer_devices: list[int], output: list[int], options: list[str]
 ):
-    assert ending(pieces(homes, 2), output) == options
+    assert ending(pieces(layer_devices, 2), output) == options
 
 
 @pytest.mark.parametrize("held", [(9, 8), (8, 9)])

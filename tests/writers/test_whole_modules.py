@@ -89,8 +89,8 @@ LABELS = graph(
 
 def test_labels_meet_the_results_where_the_inputs_are_or_are_brought_to_them():
     met, free = (Groups(Modules(LABELS), 0, with_inputs) for with_inputs in (True, False))
-    assert (joined(met)["inner.a"] == joined(met)[INPUTS], met.brought) == (True, False)
-    assert (joined(free)["inner.a"] == joined(free)[INPUTS], free.brought) == (False, True)
+    assert (joined(met)["inner.a"] == joined(met)[INPUTS], met.moves_inputs) == (True, False)
+    assert (joined(free)["inner.a"] == joined(free)[INPUTS], free.moves_inputs) == (False, True)
 
 
 def test_the_loss_of_the_step_is_in_no_module():

@@ -30,6 +30,7 @@ def lower_bound(problem: Problem, until: float = math.inf) -> float:
         bound = max(least_load(problem, until).seconds, float(problem.fastest.max()))
     else:
         bound = _least_time(problem, until)
+    # Lowered by all that rounding may have added, so that the bound holds for exact sums.
     bound = max(0.0, bound * (1 - rounding(problem)) - LEAST * (problem.n + problem.d))
     return float(np.ceil(bound)) if _whole_numbers(problem) else bound
 
@@ -43,8 +44,10 @@ def _least_time(problem: Problem, until: float) -> float:
 
 
 def _whole_numbers(problem: Problem) -> bool:
-    """Whether every time a schedule can hold is a whole number."""
+    """True if every time a schedule can hold is a whole number."""
     own = problem.transfer_seconds
+    # NaN marks tensors without seconds of their own, whose transfers take what links say: whole
+    # numbers only where links take no time at all.
     links_count = bool((np.isnan(own) & (problem.size > 0)).any())
     links_free = not problem.latency.any() and bool(np.isinf(problem.bandwidth).all())
     times = [problem.seconds[np.isfinite(problem.seconds)], own[~np.isnan(own)]]

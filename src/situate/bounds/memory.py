@@ -12,6 +12,7 @@ from situate.data.problem import Problem
 def least_peak(problem: Problem) -> int:
     """Bytes that the fullest device must hold: an equal share, a unit, or what one op needs."""
     held = problem.unit_persistent
+    # Rounded up, in integers: bytes beyond 2^53 are no exact floats.
     share = -(-int(held.sum()) // problem.d)
     return max(share, int(held.max()), _largest_op(problem))
 
@@ -25,7 +26,9 @@ def _largest_op(problem: Problem) -> int:
     if problem.rules.memory == "persistent":
         return 0
     need = problem.workspace + problem.unit_persistent[problem.unit]
+    # A resident tensor is part of its unit's persistent bytes already.
     size = np.where(problem.resident == 1, 0, problem.size)
+    # An op may make or read several tensors: `np.add.at` adds them all to its entry (n,).
     np.add.at(need, problem.producer, size)
     repeat = np.diff(problem.consumer_start)
     np.add.at(need, problem.consumers, np.repeat(size, repeat))

@@ -1,4 +1,4 @@
-"""How far floating point takes a sum of times from its exact value, and what a gap proves."""
+"""Rounding errors of sums of times, and what a gap proves in spite of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rounding(problem: Problem) -> float:
 
 
 def gap(problem: Problem, value: float, bound: float) -> float:
-    """How far the value is above the bound, as a fraction of the bound.
+    """The distance of the value above the bound, as a fraction of the bound.
 
     Exactly zero where rounding alone is between the two: then no plan is better. The bound itself
     is lowered by `rounding`, so an optimal value may be twice that above it.

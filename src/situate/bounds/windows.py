@@ -37,6 +37,7 @@ class Paths:
         for op in problem.graph.order:
             end = head[op] + seconds[op]
             for consumer in after[op]:
+                # Final before it is read: `order` visits an op after all that it reads.
                 head[consumer] = max(head[consumer], end)
         for op in reversed(problem.graph.order):
             rest = (seconds[consumer] + tail[consumer] for consumer in after[op])
@@ -65,11 +66,15 @@ def least_window(problem: Problem, paths: Paths, load: Load) -> float:
     cost = (load.weight * seconds + load.price * problem.persistent[:, None]).min(axis=1)
     paid = float((load.price * problem.capacity).sum())
     paid += rounding(problem) * paid
+    # Sorted by falling tail, the ops of a window with a tail of at least b are a prefix: one
+    # cumulative sum gives the load of every b at once.
     falling = np.argsort(-paths.tail, kind="stable")
     head, tail, cost = paths.head[falling], paths.tail[falling], cost[falling]
     longest = 0.0
+    # Quantiles of heads in place of all of them: fewer windows bound less, and never wrongly.
     for begin in np.unique(np.quantile(head, np.linspace(0, 1, BEGINNINGS), method="lower")):
         inside = head >= begin
+        # (m,) of the m ops with such a head: a, load of the prefix, b.
         windows = begin + cost[inside].cumsum() - paid + tail[inside]
         longest = max(longest, float(windows[np.isfinite(windows)].max(initial=0.0)))
     return longest

@@ -115,7 +115,7 @@ def _broken(error: OSError) -> int:
 
 
 def _unread() -> bool:
-    """Whether a reader has closed the pipe that is printed into."""
+    """True if a reader has closed the pipe that is printed into."""
     poll = select.poll()
     with contextlib.suppress(OSError):
         poll.register(sys.stdout, 0)  # an error is reported in any case

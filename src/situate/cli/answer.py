@@ -17,7 +17,7 @@ from situate.cli.terminal import INFEASIBLE, note
 from situate.data.problem import Problem
 from situate.report.forecast import Forecast, forecast
 from situate.report.forecast_table import forecast_table
-from situate.report.learning import learning_figures
+from situate.report.learning_curve import learning_figures
 from situate.report.tables import comparison, least_width, never_text, over_text, summary
 from situate.results.result import Result
 from situate.schedule.schedule import Schedule
@@ -37,13 +37,13 @@ def print_table(table: RenderableType) -> None:
 
 
 def _console(width: int | None) -> Console:
-    """Of the terminal's size, or of a width, which a dumb terminal needs a height for."""
+    """A console of the terminal's size, or of a width, which a dumb terminal needs a height for."""
     height = None if width is None else HEIGHT
     return Console(width=width, height=height, highlight=False, markup=False, emoji=False)
 
 
 def _parts(table: RenderableType) -> Iterator[RenderableType]:
-    """What groups consist of."""
+    """The parts of groups, and of groups in them."""
     if not isinstance(table, Group):
         yield table
         return
@@ -110,7 +110,7 @@ def show_result(result: Result, as_json: bool) -> None:
 
 
 def show_forecast(result: Result, as_json: bool) -> None:
-    """What a plan will need and take."""
+    """Print the memory and time that a plan needs."""
     told = forecast(result.problem, result.schedule, result.method)
     if as_json:
         print_json(forecast_figures(told))

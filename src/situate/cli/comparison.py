@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from situate.cli.inputs import check_method
-from situate.cli.learning import Run, check_learners, run
-from situate.cli.lesson import Lesson
+from situate.cli.learning_options import LearningOptions
+from situate.cli.run_method import Run, check_learners, run
 from situate.cli.search import Budget, interruptible
 from situate.cli.terminal import note
 from situate.data.problem import Problem
@@ -36,7 +36,7 @@ def compared(
     problem: Problem,
     methods: list[str],
     budget: Budget,
-    lesson: Lesson,
+    options: LearningOptions,
     machine: RealMachine | None,
     skip: bool,
 ) -> list[Run]:
@@ -45,14 +45,14 @@ def compared(
     Methods that learn come last, so that what is amiss with another is said before they take
     their time. Ctrl-C ends the method that runs and leaves out those after it.
     """
-    check_learners(problem, methods, budget, lesson)
+    check_learners(problem, methods, budget, options)
     runs: list[Run] = []
     with interruptible() as interrupt:
         for method in sorted(methods, key=lambda method: method in LEARNERS):
-            spent = lesson.budget(method, methods, budget)
-            _add(runs, problem, method, spent, lesson, machine, skip)
+            spent = options.budget(method, methods, budget)
+            _add(runs, problem, method, spent, options, machine, skip)
             if interrupt.came:
-                how = f"; the same command goes on from {lesson.study!r}" if lesson.study else ""
+                how = f"; the same command goes on from {options.study!r}" if options.study else ""
                 note(f"interrupted during {method}: the methods that follow are left out{how}")
                 break
     return sorted(runs, key=lambda run: methods.index(run.result.method))
@@ -63,13 +63,22 @@ def _add(
     problem: Problem,
     method: str,
     budget: Budget,
-    lesson: Lesson,
+    options: LearningOptions,
     machine: RealMachine | None,
     skip: bool,
 ) -> None:
     """The run of a method, if it applies and found a plan before Ctrl-C."""
     try:
-        runs.append(run(problem, method, budget, lesson, lesson.study_of(method), machine))
+        runs.append(
+            run(
+                problem,
+                method,
+                budget,
+                options,
+                options.study_of(method),
+                machine,
+            )
+        )
     except SituateError as error:
         if not skip and method != "single":
             raise

@@ -1,4 +1,4 @@
-"""What a shell proposes where names are known; it proposes files by itself."""
+"""Shell completions of names; a shell completes files by itself."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ def one_after_another(names: Callable[[], Iterable[str]]) -> Completion:
 
 
 def networks() -> list[str]:
-    """Of the zoo."""
+    """Networks of the zoo."""
     from situate.zoo import names
 
     return names()
 
 
 def presets() -> list[str]:
-    """Of clusters."""
+    """Presets of clusters."""
     from situate.data.cluster import Cluster
 
     return Cluster.presets()
 
 
 def objectives() -> Iterable[str]:
-    """What is made small or large."""
+    """Objectives of a search."""
     from situate.data.problem import OBJECTIVES
 
     return OBJECTIVES
 
 
 def rules() -> Iterable[str]:
-    """Of execution."""
+    """Rules of execution."""
     from situate.data.problem import RULES
 
     return RULES

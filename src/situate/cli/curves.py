@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from situate.cli.learning import Run
+from situate.cli.run_method import Run
 from situate.cli.terminal import note
 from situate.errors import SituateError
 from situate.results.result import Result

@@ -168,7 +168,7 @@ def model_and_plan(model: str, plan: str | None) -> tuple[str, str | None]:
 
 
 def cluster_missing(plan: Plan) -> PlanError:
-    """What to say where a plan's cluster is needed and its name alone does not find it."""
+    """The error for a plan whose cluster is needed and not found by its name alone."""
     return PlanError(
         f"the plan was made for cluster {plan.cluster!r}, which is a file: give it: --cluster"
     )

@@ -55,7 +55,7 @@ def check_trace(path: str | None) -> None:
         raise MissingExtra("perfetto", "report")
 
 
-def check_board(folder: str | None) -> None:
+def check_tensorboard(folder: str | None) -> None:
     """Raise unless TensorBoard's files can be written into `folder`."""
     check_folder(folder)
     if folder is not None and importlib.util.find_spec("tensorboard") is None:
@@ -103,7 +103,7 @@ def _writable(path: str) -> str:
 
 
 def _exists(path: str) -> bool:
-    """Whether there is anything; raises where no file can have that name."""
+    """True if the file exists; raises where no file can have that name."""
     with contextlib.suppress(FileNotFoundError):
         os.stat(path)
         return True

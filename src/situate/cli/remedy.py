@@ -1,4 +1,4 @@
-"""What helps a plan that a target cannot take, after it was tried."""
+"""Remedies for a plan that a target cannot take, each tried before it is named."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECONDS = 5.0
 
 
 def remedy(problem: Problem, error: PlanError) -> str:
-    """What to do about an exporter's error, and by how much it does not help if it does not."""
+    """The remedy for an exporter's error, and by how much it does not help if it does not."""
     return one_of_each(problem) if isinstance(error, SeveralOfAKind) else pipeline(problem)
 
 
@@ -79,7 +79,7 @@ def pipeline(problem: Problem) -> str:
 
 
 def _pipeline(problem: Problem, method: str) -> Schedule | None:
-    """What a method's plan comes to as a pipeline; None where it gives none."""
+    """The schedule of a method's plan as a pipeline; None where it gives none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
+from situate.cli.progress import SearchProgress
 from situate.cli.terminal import working
-from situate.cli.watch import Watch
 from situate.data.problem import Problem
 from situate.results.result import Result
 from situate.solvers import solve
@@ -18,7 +18,7 @@ from situate.solvers.learned.learner import Learning
 
 @dataclass(frozen=True)
 class Budget:
-    """What a search may spend, and its seed; None as in `solve`."""
+    """The limits of a search, and its seed; None as in `solve`."""
 
     time_limit: float | None
     evaluations: int | None
@@ -31,10 +31,10 @@ def search(
     method: str,
     budget: Budget,
     learning: Learning | None = None,
-    watch: Watch | None = None,
+    progress: SearchProgress | None = None,
 ) -> Result:
     """The best plan `method` finds within `budget`, with progress on a terminal."""
-    follow = (watch or Watch(problem, method)).progress
+    follow = (progress or SearchProgress(problem, method)).update
     with working(f"{method}: searching; Ctrl-C keeps the best plan so far") as show:
         return solve(
             problem,
@@ -43,14 +43,14 @@ def search(
             evaluations=budget.evaluations,
             seed=budget.seed,
             threads=budget.threads,
-            on_progress=lambda progress: show(follow(progress)),
+            on_progress=lambda found: show(follow(found)),
             learning=learning,
         )
 
 
 @dataclass
 class Interrupt:
-    """Whether Ctrl-C came."""
+    """A flag that Ctrl-C sets."""
 
     came: bool = False
 

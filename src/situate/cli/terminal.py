@@ -1,4 +1,4 @@
-"""What goes to the terminal beside the answer: notes and errors, all on stderr."""
+"""Notes and errors on stderr, beside the answer on stdout."""
 
 from __future__ import annotations
 

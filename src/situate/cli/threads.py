@@ -1,4 +1,4 @@
-"""What threads raise, such as those of libraries: one line each, and an exit status."""
+"""Errors in threads, such as those of libraries: one line each, and an exit status."""
 
 from __future__ import annotations
 

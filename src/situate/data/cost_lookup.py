@@ -16,7 +16,7 @@ from situate.data.op_classes import EFFICIENCY, op_class
 
 @dataclass(frozen=True)
 class Rates:
-    """What the roofline derives the seconds of an op on one device from.
+    """The rates from which the roofline derives the seconds of an op on one device.
 
     Attributes:
         flops: peak FLOP/s by dtype.
@@ -64,14 +64,15 @@ def workspace_of(ops: Sequence[Op], costs: Costs | None) -> NDArray[np.int64]:
 
 
 def coverage(graph: Graph, device: Device, costs: Costs) -> tuple[int, int]:
-    """Of the ops that work and have no seconds of their own, how many were measured on a device,
-    and how many there are."""
+    """The number of ops measured on a device among those that work and have no seconds of their
+    own, and the number of the latter."""
     working = [op for op in graph.ops if op.seconds is None and (op.flops or op.traffic)]
     return int(np.isfinite(seconds_of(working, device, costs)).sum()), len(working)
 
 
 def estimated(graph: Graph, devices: Sequence[Device], costs: Costs) -> list[str]:
-    """What the costs leave to the roofline, a line for all devices of which the same is to say."""
+    """Descriptions of what the costs leave to the roofline, a line for all devices of which the
+    same is to say."""
     missing: dict[str, list[str]] = {}
     of_sort: dict[str, tuple[int, int]] = {}
     for device in devices:
@@ -91,9 +92,9 @@ def estimated(graph: Graph, devices: Sequence[Device], costs: Costs) -> list[str
 
 
 def rates(device: Device, costs: Costs | None) -> Rates:
-    """Of the measured device that stands for this one; else the device's own, at the efficiencies
-    that it states itself, that were fitted on a device of its kind (no more than its peaks), or
-    that are the defaults."""
+    """The rates of the measured device that stands for this one; else the device's own, at the
+    efficiencies that it states itself, that were fitted on a device of its kind (no more than its
+    peaks), or that are the defaults."""
     reached = {name: (fraction, fraction, 1.0) for name, fraction in EFFICIENCY.items()}
     known = measured_as(device, costs) if costs else None
     if known is not None and known.efficiency:

@@ -34,7 +34,8 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Efficiency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What ops of one class reach of a device's peaks, fitted to those that were measured."""
+    """The fractions of a device's peaks that ops of one class reach, fitted to those that were
+    measured."""
 
     arithmetic: Positive
     """Fraction of the peak FLOP/s."""
@@ -74,7 +75,7 @@ class MeasuredDevice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """By signature, bytes that an op needs beyond what it hands on; none where it needs none."""
 
     def is_like(self, device: Device) -> bool:
-        """Whether the device may be this one: nothing that both state differs."""
+        """True if the device may be this one: nothing that both state differs."""
         models = self.model in ("", device.model) or not device.model
         threads = None in (self.threads, device.threads) or self.threads == device.threads
         return self.kind == device.kind and models and threads
@@ -86,7 +87,8 @@ class MeasuredLink(
     forbid_unknown_fields=True,
     rename={"source": "from", "target": "to"},
 ):
-    """How a tensor gets from one device to another: `latency + bytes / bandwidth` seconds."""
+    """The measured cost of a tensor from one device to another: `latency + bytes / bandwidth`
+    seconds."""
 
     source: str
     target: str
@@ -97,7 +99,7 @@ class MeasuredLink(
 class Costs(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag="situate-costs"
 ):
-    """What ops and transfers took on one machine. See docs/cost-format.md."""
+    """Measured costs of ops and transfers on one machine. See docs/cost-format.md."""
 
     machine: str
     date: str

@@ -42,7 +42,7 @@ def refuse(head: bytes) -> None:
 
 
 def _is_tar(head: bytes) -> bool:
-    """Whether a block of 512 bytes has the checksum that a tar header has of itself."""
+    """True if a block of 512 bytes has the checksum that a tar header has of itself."""
     try:
         tarfile.TarInfo.frombuf(head[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
     except tarfile.HeaderError:

@@ -45,6 +45,8 @@ class WeightedGraph:
             raise SituateError("METIS: an edge of the graph is not the same in both directions")
 
     def _symmetric(self) -> bool:
+        # Edges (e,) sorted by (begin, end) and by (end, begin): the graph is symmetric if the first
+        # list reversed edge by edge is the second. Weights break ties between repeated edges.
         there = np.lexsort((self.weight, self.neighbour, self.rows))
         back = np.lexsort((self.weight, self.rows, self.neighbour))
         return (
@@ -55,6 +57,7 @@ class WeightedGraph:
 
     def within(self, inside: NDArray[np.bool_]) -> WeightedGraph:
         """The vertices that are inside (n,), and the edges among them."""
+        # (n,) old number of a vertex to its new one; only read where `inside` holds.
         number = np.cumsum(inside) - 1
         kept = inside[self.rows] & inside[self.neighbour]
         return WeightedGraph(
@@ -70,6 +73,7 @@ class WeightedGraph:
             import pymetis
         except ImportError as error:
             raise MissingExtra("pymetis", "baselines") from error
+        # Compressed rows: rows (e,) are ascending, so row v is where v first stands in them.
         start = np.searchsorted(self.rows, np.arange(len(self.load) + 1))
         _, side = pymetis.part_graph(
             2,
@@ -99,6 +103,8 @@ def partition(graph: WeightedGraph, share: NDArray[np.float64]) -> Ints:
 def _parts(graph: WeightedGraph, share: NDArray[np.float64]) -> Ints:
     if len(share) == 1 or len(graph.load) < 2:
         return np.full(len(graph.load), int(share.argmax()))
+    # Side 0 gets the first half of the parts; METIS is asked for the share that they have of these
+    # parts' load, not of the whole graph's.
     half = len(share) // 2
     side = graph.bisect(float(share[:half].sum() / share.sum()))
     part = np.empty(len(side), np.int64)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from situate.data.op_classes import op_class
 from situate.data.problem import Problem
-from situate.grouping.calls import SHARED, Call, calls
 from situate.grouping.gradients import forward_ops
-from situate.grouping.merging import Merging
+from situate.grouping.module_calls import SHARED, Call, calls
+from situate.grouping.union_find import UnionFind
 
 HEAVY = ("convolution", "matmul", "attention")
 """Op classes whose ops stay apart, so that a chain of layers does not become one group."""
@@ -27,24 +27,25 @@ def labels(problem: Problem, count: int) -> NDArray[np.int64]:
     """Labels (units,) of the groups; `count` does not matter."""
     called = calls(problem.graph)
     forward = forward_ops(problem.graph, called)
-    merging = Merging(problem.units)
-    _merge_calls(problem, merging, called)
+    sets = UnionFind(problem.units)
+    _merge_calls(problem, sets, called)
     for gradient, op in forward.items():
-        merging.merge(int(problem.unit[op]), int(problem.unit[gradient]))
+        sets.merge(int(problem.unit[op]), int(problem.unit[gradient]))
+    # follows (n,): ops of the backward pass whose group is settled by their forward op or call.
     follows = np.array([_in_call(call) or op in forward for op, call in enumerate(called)])
     follows &= np.array([op.phase == "backward" for op in problem.graph.ops])
     source, target = _flows(problem, follows)
-    while _merge_into_consumers(problem, merging, source, target):
+    while _merge_into_consumers(problem, sets, source, target):
         pass
-    return merging.roots()
+    return sets.roots()
 
 
-def _merge_calls(problem: Problem, merging: Merging, called: Sequence[Call | None]) -> None:
+def _merge_calls(problem: Problem, sets: UnionFind, called: Sequence[Call | None]) -> None:
     """Every call of a module is a group; so is what the module's calls share."""
     home: dict[Call, int] = {}
     for call, unit in zip(called, problem.unit.tolist(), strict=True):
         if call is not None:
-            merging.merge(home.setdefault(call, unit), unit)
+            sets.merge(home.setdefault(call, unit), unit)
 
 
 def _in_call(call: Call | None) -> bool:
@@ -56,6 +57,8 @@ def _flows(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Producing and consuming unit of every tensor that decides what is merged: gradients that
     follow their op do not count, else nearly every output had two consumers."""
+    # Entries behind `data` are control edges. producer, consumer (edges,): one entry for every op
+    # that reads a tensor.
     data = len(problem.graph.tensors)
     length = np.diff(problem.consumer_start)[:data]
     producer = np.repeat(problem.producer[:data], length)
@@ -66,18 +69,19 @@ def _flows(
 
 
 def _merge_into_consumers(
-    problem: Problem, merging: Merging, source: NDArray[np.int64], target: NDArray[np.int64]
+    problem: Problem, sets: UnionFind, source: NDArray[np.int64], target: NDArray[np.int64]
 ) -> bool:
     """Merge every group, in the order of the graph, with the only other group that consumes its
     outputs, unless both are heavy. Returns whether any were merged."""
-    root = merging.roots()
+    root = sets.roots()
+    # (units,), read at roots alone: a group is heavy if one of its ops (n,) is.
     heavy = np.zeros(problem.units, np.bool_)
     np.logical_or.at(heavy, root[problem.unit], _heavy(problem))
     changed = False
     for group, consumer in _only_consumers(problem, root, source, target):
-        a, b = merging.root(group), merging.root(consumer)
+        a, b = sets.root(group), sets.root(consumer)
         if a != b and not (heavy[a] and heavy[b]):
-            heavy[merging.merge(a, b)] = heavy[a] or heavy[b]
+            heavy[sets.merge(a, b)] = heavy[a] or heavy[b]
             changed = True
     return changed
 
@@ -89,10 +93,14 @@ def _only_consumers(
     target: NDArray[np.int64],
 ) -> list[tuple[int, int]]:
     """Groups that one other group alone consumes, with that one, in the order of the graph."""
+    # Units of an edge to groups; unique pairs as single integers, without edges inside a group.
+    # `group` comes out ascending, so equal entries adjoin and their count is the number of
+    # consumers.
     a, b = root[source], root[target]
     group, consumer = np.divmod(np.unique((a * problem.units + b)[a != b]), problem.units)
     _, place, consumers = np.unique(group, return_index=True, return_counts=True)
     only = place[consumers == 1]
+    # first (units,): rank of a group's earliest op in the graph's order.
     first = np.full(problem.units, problem.n)
     np.minimum.at(first, root[problem.unit[list(problem.graph.order)]], np.arange(problem.n))
     only = only[np.argsort(first[group[only]], kind="stable")]
@@ -105,4 +113,5 @@ def _heavy(problem: Problem) -> NDArray[np.bool_]:
     if heavy.any():
         return heavy
     seconds = problem.seconds.min(axis=1)
+    # Where all ops take equally long all are heavy, whatever rounding does to the mean.
     return np.asarray(seconds >= seconds.mean() * (1 - 1e-9))

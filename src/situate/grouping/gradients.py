@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from situate.data.graph import Graph, Tensor
 from situate.data.op_classes import op_class
-from situate.grouping.calls import Call, runs_forward
+from situate.grouping.module_calls import Call, runs_forward
 
 CROWD = 16
 """A tensor that more ops of one module share does not tell which of them a gradient is of."""
@@ -26,7 +26,7 @@ def forward_ops(graph: Graph, calls: Sequence[Call | None]) -> dict[int, int]:
 
     Args:
         graph: with phases; where they are unknown, nothing is a gradient.
-        calls: the call that every op belongs to, see `situate.grouping.calls`.
+        calls: the call that every op belongs to, see `situate.grouping.module_calls`.
     """
     places = [(op.module, call) for op, call in zip(graph.ops, calls, strict=True)]
     found = {op: _best(graph, op, shared) for op, shared in _shared(graph, places).items()}

@@ -61,6 +61,8 @@ class Groups:
             placement: (n,) of ops.
             weight: (n,) of ops.
         """
+        # (g, d): -inf keeps argmax away from devices that the group may not use, even where no op's
+        # weight counts. `np.add.at` adds every op, also those with equal indices.
         total = np.where(self.allowed, 0.0, -np.inf)
         np.add.at(total, (self.of_op, placement), weight)
         return np.asarray(total.argmax(axis=1), np.int32)
@@ -79,8 +81,10 @@ def make_groups(problem: Problem, label_of_unit: Sequence[int] | NDArray[np.int6
     if labels.shape != (problem.units,):
         raise ValueError(f"labels: one for each of {problem.units} units, got {labels.shape}")
     part = _split(problem, np.unique(labels, return_inverse=True)[1])
+    # rank (n,): place of every op in the graph's order.
     rank = places(problem.graph.order)
     parts = int(part.max()) + 1
+    # first (parts,): rank of the part's earliest op, by which the parts are numbered anew.
     first = np.full(parts, problem.n)
     np.minimum.at(first, part[problem.unit], rank)
     number = np.empty(parts, np.int64)
@@ -92,6 +96,7 @@ def make_groups(problem: Problem, label_of_unit: Sequence[int] | NDArray[np.int6
 def _devices(problem: Problem, part: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(parts, d) devices that may run all units of a part, and hold them together."""
     parts = int(part.max()) + 1
+    # Per unit to per part: bytes add up (parts,), permissions must hold for all units (parts, d).
     held = np.zeros(parts, np.int64)
     np.add.at(held, part, problem.unit_persistent)
     allowed = np.ones((parts, problem.d), np.bool_)
@@ -102,11 +107,14 @@ def _devices(problem: Problem, part: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _split(problem: Problem, label: NDArray[np.int64]) -> NDArray[np.int64]:
     """Parts (units,) from labels: the labels that some device can hold, and then those that the
     others are split into."""
+    # whole (units,): the unit's label has a device for all its units. Those units keep the label as
+    # their part; the others are dealt out one by one.
     whole = np.asarray(_devices(problem, label).any(axis=1))[label]
     part = np.where(whole, label, -1)
     parts = _Parts(problem, int(label.max()) + 1)
     for unit in np.flatnonzero(~whole).tolist():
         part[unit] = parts.join(unit, int(label[unit]))
+    # Labels that were split leave numbers unused: renumber densely from 0.
     return np.unique(part, return_inverse=True)[1]
 
 

@@ -28,6 +28,8 @@ FINE = 10
 def labels(problem: Problem, count: int) -> NDArray[np.int64]:
     """Labels (units,) of `count` groups: fewer if there are fewer units, more if units that share
     no device leave no other way."""
+    # (1, units) to (units,). A fine partition of `units` groups is the units themselves, so
+    # contraction starts from them.
     return _contracted(problem, (count,), problem.units).reshape(problem.units)
 
 

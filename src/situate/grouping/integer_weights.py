@@ -17,6 +17,8 @@ def whole(
     largest = values.max(initial=0.0)
     if largest <= 0:
         return np.ones(len(values), np.int64)
+    # Divided by the largest first, so that the sum cannot overflow. One of each value is set aside
+    # as its lower limit of 1; only the rest of `most` is dealt out in proportion.
     share = values / largest
     room = max(0, most - len(values))
     return np.asarray(np.maximum(1, np.floor(share * (room / share.sum()))), np.int64)

@@ -46,8 +46,11 @@ def unit_graph(problem: Problem) -> UnitGraph:
     """
     source, target, size = _flows(problem)
     units = problem.units
+    # Each flow (f,) becomes two directed entries (2 f,), so that rows are symmetric. A pair of
+    # units is one integer, so that sorting pairs sorts rows, and neighbours within a row.
     key = np.concatenate((source * units + target, target * units + source))
     pairs, place = np.unique(key, return_inverse=True)
+    # Flows of the same pair add up; plain indexing would keep only the last of them.
     flow = np.zeros(len(pairs), np.int64)
     np.add.at(flow, place, np.concatenate((size, size)))
     start = np.searchsorted(pairs, np.arange(units + 1) * units)
@@ -57,6 +60,8 @@ def unit_graph(problem: Problem) -> UnitGraph:
 def _flows(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Producing unit, consuming unit and bytes of every tensor and unit that it leaves for."""
     units = problem.units
+    # tensor (edges,): the tensor of every entry of `consumers`. A tensor goes to a unit once
+    # however many of its ops read it, hence unique pairs of tensor and unit.
     tensor = edge_tensors(problem)
     tensor, target = np.divmod(
         np.unique(tensor * units + problem.unit[problem.consumers].astype(np.int64)), units

@@ -1,5 +1,5 @@
-"""What of this machine this process may use: its processors and its memory, less what a container
-or a batch system withholds."""
+"""The processors and memory of this machine that this process may use, less what a container or a
+batch system withholds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MEMBERSHIP = Path("/proc/self/cgroup")
 
 
 def cpu_name() -> str:
-    """What this machine's processor is called."""
+    """The name of this machine's processor."""
     for line in _lines(Path("/proc/cpuinfo")):
         key, _, value = line.partition(":")
         if key.strip() == "model name":
@@ -58,7 +58,7 @@ def _quotas() -> Iterator[float]:
 
 
 def _control(controller: str, file: str) -> Iterator[str]:
-    """What a control file says in this process's group and in those around it, in version 2 of
+    """The lines of a control file in this process's group and in those around it, in version 2 of
     control groups or version 1."""
     for line in _lines(MEMBERSHIP):
         _, controllers, path = line.split(":", 2)

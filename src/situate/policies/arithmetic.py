@@ -1,4 +1,4 @@
-"""How PyTorch computes for a policy: on one thread, so the same anywhere, without denormals."""
+"""PyTorch's arithmetic for a policy: on one thread, so the same anywhere, without denormals."""
 
 from __future__ import annotations
 
@@ -74,6 +74,7 @@ def _halves(left: Tensor, right: Tensor) -> Tensor:
     result = left.new_empty(len(left), right.shape[1])
     if result.numel() * left.shape[1] < LARGE:
         return torch.mm(left, right, out=result)
+    # Rows in two halves: every entry of the product is still summed by one thread in one order.
     halves = list(zip(left.tensor_split(2), result.tensor_split(2), strict=True))
 
     def multiply(half: tuple[Tensor, Tensor]) -> None:

@@ -43,12 +43,15 @@ class Attention(nn.Module):
             keys: (b, g, a) of the outputs.
         """
         if self.query is None or self.v is None:
+            # (b, s, h) x (b, h, g) to (b, s, g): one score for every query and output.
             scores = torch.bmm(states, keys.transpose(1, 2))
         else:
             scores = _Additive.apply(  # type: ignore[no-untyped-call]
                 self.query(states), keys, self.v
             )
         weights = torch.softmax(scores, 2)
+        # (b, s, g) x (b, g, h) to (b, s, h). A single sequence is a plain product of matrices,
+        # which `product` splits over threads and `bmm` would not.
         if len(weights) > 1:
             return torch.bmm(weights, outputs)
         return product(weights[0], outputs[0]).unsqueeze(0)

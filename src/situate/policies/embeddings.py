@@ -1,4 +1,4 @@
-"""What a policy reads of a group: the kinds of its ops, what it hands on, and its neighbours."""
+"""Features of groups that a policy reads: the kinds of their ops, their outputs and neighbours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TYPE_WIDTH = 16
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What is known of g groups (ColocRL, section 3; see docs/methods/colocrl.md).
+    """Features of g groups (ColocRL, section 3; see docs/methods/colocrl.md).
 
     Attributes:
         kinds: (g, kinds) the share of each kind of op among the group's ops.
@@ -46,6 +46,7 @@ def _kinds(problem: Problem, groups: Groups) -> Array:
     """Kinds are numbered by their first op."""
     index: dict[str, int] = {}
     kind = np.array([index.setdefault(op.kind, len(index)) for op in problem.graph.ops])
+    # (g, kinds): `np.add.at` counts every op, where plain indexing would count equal cells once.
     counts = np.zeros((len(groups), len(index)), np.float32)
     np.add.at(counts, (groups.of_op, kind), 1.0)
     counts /= counts.sum(axis=1, keepdims=True)
@@ -55,6 +56,8 @@ def _kinds(problem: Problem, groups: Groups) -> Array:
 def _crossing(problem: Problem, groups: Groups) -> tuple[NDArray[np.bool_], Array]:
     """(m,) whether a tensor leaves its producer's group, and the groups' adjacency."""
     g, lengths = len(groups), np.diff(problem.consumer_start)
+    # Compressed rows to a list of edges: tensor, source, target (e,), one entry for every consumer
+    # of a tensor; source and target are groups.
     tensor = np.repeat(np.arange(len(lengths)), lengths)
     source = groups.of_op[problem.producer[tensor]]
     target = groups.of_op[problem.consumers]
@@ -62,6 +65,7 @@ def _crossing(problem: Problem, groups: Groups) -> tuple[NDArray[np.bool_], Arra
     leaves[tensor[source != target]] = True
     adjacency = np.zeros((g, 2 * g), np.float32)
     source, target = source[source != target], target[source != target]
+    # Columns 0..g-1: groups that the row reads from; columns g..2g-1: groups that read it.
     adjacency[target, source] = 1.0
     adjacency[source, g + target] = 1.0
     return leaves, adjacency
@@ -71,6 +75,8 @@ def _outputs(problem: Problem, groups: Groups, leaves: NDArray[np.bool_]) -> Arr
     """log2(1 + bytes) / 32, zeros behind the last."""
     result = np.zeros((len(groups), OUTPUTS), np.float32)
     listed = np.zeros(len(groups), np.int64)
+    # Largest first over all tensors, so that each group's list comes out sorted; equal sizes keep
+    # the graph's order.
     for tensor in np.argsort(-problem.size, kind="stable"):
         group = groups.of_op[problem.producer[tensor]]
         if leaves[tensor] and listed[group] < OUTPUTS:
@@ -90,6 +96,8 @@ class GroupEmbedding(nn.Module):
     def __init__(self, known: Features, generator: Generator) -> None:
         super().__init__()
         self._kinds = torch.from_numpy(known.kinds)
+        # (g, OUTPUTS + 2 g): what is not learnt stands ready, so that a forward pass joins two
+        # matrices.
         self._rest = torch.from_numpy(np.hstack((known.outputs, known.adjacency)))
         types = torch.empty(self._kinds.shape[1], TYPE_WIDTH, dtype=torch.float32)
         self.types = nn.Parameter(types.normal_(generator=generator))

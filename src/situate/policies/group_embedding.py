@@ -1,4 +1,4 @@
-"""What the Hierarchical Planner's placer reads of groups that change from sample to sample."""
+"""Embeddings of groups that change from sample to sample, for the Hierarchical Planner's placer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,11 @@ class SampledGroups:
         any. Zeros for a group without ops.
         """
         g, kinds = self._count, self._kinds
+        # (g, 1): bincount may give more than g cells, for ops in no group; an empty group divides
+        # by 1.
         members = np.maximum(np.bincount(group, minlength=g)[:g], 1)[:, None]
+        # The cell (group, type) as one number; cells of ops in no group lie behind all others and
+        # are cut off.
         types = self._sum(group * kinds + self._ops.kind, kinds)
         outputs = [np.bincount(group, column, g)[:g] for column in self._ops.outputs.T]
         means = np.hstack((types, np.stack(outputs, axis=1))) / members
@@ -51,6 +55,8 @@ class SampledGroups:
         g = self._count
         source, target = group[self._source], group[self._target]
         inside = (source < g) & (target < g)
+        # (g, g): edges[a, b] counts edges from a to b. Transposed beside it, a row has those that
+        # come in too: (g, 2 g).
         edges = self._sum(source[inside] * g + target[inside], g)
         both = np.hstack((edges, edges.T))
         return np.asarray(both / (both.max(axis=1, keepdims=True) + 1))

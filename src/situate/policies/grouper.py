@@ -44,6 +44,8 @@ class Grouper(nn.Module):
     ) -> None:
         super().__init__()
         self.register_buffer("features", features)
+        # On `meta` PyTorch draws no initial weights of its own, which would take from its global
+        # generator.
         with torch.device("meta"):
             self.first = nn.Linear(features.shape[1], hidden)
             self.last = nn.Linear(hidden, groups)
@@ -71,6 +73,7 @@ class Grouper(nn.Module):
             noise: standard deviation of what is added to the logits of the draws, the same for all
                 m, relative to the root mean square of the unit's logits.
         """
+        # The core draws by seed, unit and number, so its threads may draw in any order.
         seed = torch.randint(2**62, (), generator=generator)
         drawn = _core.sample_groups(
             **_arrays(self.hidden(), self.last.weight, self.last.bias, self._start),
@@ -137,6 +140,9 @@ class _LogProb(torch.autograd.Function):
             weights=array(weights),
             threads=threads(),
         )
+        # Slopes of hidden (u, h), weight (g, h) and bias (g,) are made in the same pass as the
+        # value: the probabilities (u, g) that they need are too large to be kept, or to be made
+        # twice.
         ctx.save_for_backward(*map(torch.from_numpy, slopes))
         return hidden.new_tensor(total)
 

@@ -1,4 +1,4 @@
-"""Whether PyTorch is there, without loading it."""
+"""A check that PyTorch is installed, without loading it."""
 
 from __future__ import annotations
 

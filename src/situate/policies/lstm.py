@@ -21,7 +21,7 @@ State = tuple[Tensor, Tensor]
 
 
 class Passed(NamedTuple):
-    """What passed through a layer in T steps of k sequences.
+    """Activations of a layer in T steps of k sequences.
 
     Attributes:
         gates: (T, k, 4h) in PyTorch's order, after their nonlinearities.
@@ -43,6 +43,8 @@ def bias(lstm: nn.LSTM, layer: int) -> Tensor:
 def read(lstm: nn.LSTM, layer: int, inputs: Tensor) -> Tensor:
     """(..., 4h) what a layer's gates make of inputs (..., f)."""
     weights = getattr(lstm, f"weight_ih_l{layer}")
+    # (..., f) to (rows, f) to (rows, 4h): the inputs of all steps in one product, since only the
+    # recurrent product has to go step by step.
     made = product(inputs.reshape(-1, inputs.shape[-1]), weights.t())
     return (made + bias(lstm, layer)).view(*inputs.shape[:-1], len(weights))
 
@@ -86,6 +88,7 @@ class _Pass(torch.autograd.Function):
     ) -> State:
         passed = known or Passed(*called(_core.lstm_forward, recurrent, read, hidden, cell))
         ctx.save_for_backward(recurrent, hidden, cell, *passed)
+        # A copy, lest an output be a view of what is saved for the backward pass.
         return passed.hidden, passed.cells[-1].clone()
 
     @staticmethod
@@ -94,6 +97,8 @@ class _Pass(torch.autograd.Function):
         of_read, of_hidden, of_cell = called(
             _core.lstm_backward, recurrent, cell, gates, cells, *slopes
         )
+        # before (T, k, h): the hidden state that each step read, the first one included.
         before = torch.cat([hidden.unsqueeze(0), states[:-1]])
+        # The gradient of the recurrent weights sums over steps and sequences: (4h, T k) x (T k, h).
         of_recurrent = product(of_read.flatten(0, 1).t(), before.flatten(0, 1))
         return of_read, of_recurrent, of_hidden, of_cell, None

@@ -31,6 +31,8 @@ class Membership:
         self._count = count
         self._fastest = _fastest(problem)
         self.free: Index = np.flatnonzero(problem.allowed.sum(axis=1) > 1)
+        # Pairs (free unit, device that it cannot run on), few in most problems; counting them is
+        # cheaper than reducing an array (u, d) for every sample.
         self._misfit, self._missing = np.nonzero(~problem.allowed[self.free])
 
     def of_ops(self, groups: Index) -> Index:
@@ -46,9 +48,12 @@ class Membership:
         """(g, d) devices that groups (u,) may go to; an empty one to the first alone, so that
         nothing is drawn, and nothing learnt, for it."""
         g, d = self._count, self._allowed.shape[1]
+        # (group, device) as one number; (g, d) members that could not run there.
         cell = groups[self._misfit] * d + self._missing
         misfits = np.bincount(cell, minlength=g * d).reshape(g, d)
         result = misfits == misfits.min(axis=1, keepdims=True)
+        # Rows of groups without members become (True, False, ...): one allowed device has
+        # probability 1, so its log-probability and its gradient are 0.
         result[np.bincount(groups, minlength=g) == 0] = np.arange(d) == 0
         return np.asarray(result)
 

@@ -1,4 +1,4 @@
-"""What the Hierarchical Planner reads of an op: type, outputs, connections."""
+"""Features of an op that the Hierarchical Planner reads: type, outputs, connections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ neighbours in all."""
 
 @dataclass(frozen=True, eq=False)
 class OpFeatures:
-    """Of n ops.
+    """Features of n ops.
 
     Attributes:
         kind: (n,) number of the op's type; types are numbered by their first op.
@@ -49,6 +49,7 @@ def _outputs(problem: Problem) -> Array:
     own = len(problem.graph.tensors)
     producer, size = problem.producer[:own].astype(np.int64), problem.size[:own]
     result = np.zeros((problem.n, OUTPUTS + 1), np.float32)
+    # By producer, then by size from the largest; the last key of lexsort is the first to count.
     order = np.lexsort((-size, producer))
     rank = _rank(producer[order], problem.n)
     listed = order[rank < OUTPUTS]
@@ -70,9 +71,11 @@ def unit_features(problem: Problem, ops: OpFeatures) -> Array:
 
 def _connections(problem: Problem) -> Array:
     """(u, 2 NEIGHBOURS) positions between 0 and 1."""
+    # place (n,): rank in the graph's order over n; a unit stands where its earliest op does.
     place = places(problem.graph.order) / problem.n
     position = np.ones(problem.units)
     np.minimum.at(position, problem.unit, place)
+    # Compressed rows to edges (e,) of units: one entry for every consumer of a tensor.
     tensor = edge_tensors(problem)
     source = problem.unit[problem.producer[tensor]].astype(np.int64)
     target = problem.unit[problem.consumers].astype(np.int64)
@@ -85,9 +88,12 @@ def _connections(problem: Problem) -> Array:
 def _nearest(unit: Index, other: Index, size: Index, position: NDArray[np.float64]) -> Array:
     """(u, NEIGHBOURS) positions of those with whom a unit exchanges its largest tensors; the
     unit's own where it has fewer."""
+    # Edges by unit, then from the largest tensor; equal sizes by the neighbour's number, so that
+    # the order does not hang on how edges were listed.
     order = np.lexsort((other, -size, unit))
     rank = _rank(unit[order], len(position))
     listed = order[rank < NEIGHBOURS]
+    # (u,) to (u, NEIGHBOURS), each row filled with the unit's own position.
     result = np.repeat(position[:, None], NEIGHBOURS, axis=1)
     result[unit[listed], rank[rank < NEIGHBOURS]] = position[other[listed]]
     return result.astype(np.float32)

@@ -23,7 +23,7 @@ d + 1, so a greater width would gain nothing, and reading this one costs next to
 
 @dataclass(frozen=True)
 class Memory:
-    """What the encoder made of the groups; b is 1 where all samples share one encoding.
+    """The encoder's output for the groups; b is 1 where all samples share one encoding.
 
     Attributes:
         outputs: (b, g, h) hidden states of the last layer.
@@ -86,6 +86,8 @@ class Placer(nn.Module):
         self.temperature = temperature
         self.tanh_constant = tanh_constant
         width_of_device = max(DEVICE_WIDTH, devices + 1)
+        # On `meta` PyTorch draws no initial weights of its own, which would take from its global
+        # generator.
         with torch.device("meta"):
             self.encoder = nn.LSTM(features, hidden, layers)
             self.decoder = nn.LSTM(width_of_device, hidden, layers)
@@ -106,7 +108,9 @@ class Placer(nn.Module):
 
     def encode(self, embeddings: Tensor) -> Memory:
         """Read the groups (g, f) once for all samples, or those of every sample (k, g, f)."""
+        # (g, f) to (1, g, f): one encoding that all samples share; else (k, g, f).
         groups = embeddings.expand(1, -1, -1) if embeddings.dim() == 2 else embeddings
+        # Batch first to step first: (g, b, f), as the LSTM goes group by group.
         first = read(self.encoder, 0, groups.transpose(0, 1))
         nothing = first.new_zeros(self.encoder.num_layers, len(groups), self.encoder.hidden_size)
         outputs, state = run(self.encoder, first, (nothing, nothing))
@@ -141,6 +145,8 @@ class Placer(nn.Module):
             torch.randn(gumbel.shape, generator=generator, dtype=torch.float32) if noise else None
         )
         decoder = _core.SamplerWeights(
+            # The first layer reads the device before alone, so that its part is one product for
+            # d + 1 words, (d + 1, 4h), and none in any step.
             embedding=array(read(self.decoder, 0, self.embedding.weight)),
             recurrent=[array(getattr(self.decoder, f"weight_hh_l{i}")) for i in layers],
             inputs=[array(getattr(self.decoder, f"weight_ih_l{i}")) for i in layers[1:]],
@@ -182,6 +188,7 @@ class Placer(nn.Module):
             Minus infinity where a device is not allowed.
         """
         k = len(devices)
+        # Word d stands for the beginning. before (g, k): the device of the group before each.
         start = devices.new_full((k, 1), self.devices)
         before = torch.cat([start, devices[:, :-1]], 1).t()
         first = F.embedding(before, read(self.decoder, 0, self.embedding.weight))
@@ -193,6 +200,8 @@ class Placer(nn.Module):
     def _logits(self, states: Tensor, memory: Memory, own: Tensor) -> Tensor:
         """(k, s, d) from states (k, s, h) of the decoder and `Memory.own` of the same groups."""
         k, s, h = states.shape
+        # (k, s, h) to (b, s', h): where all samples share one encoding their queries are one long
+        # list of it, so that attention is one product of matrices.
         asking = states.reshape(len(memory.outputs), -1, h)
         contexts = self.attention(asking, memory.outputs, memory.keys)
         logits: Tensor = self.head(torch.cat([asking, contexts], 2)).view(k, s, -1) + own

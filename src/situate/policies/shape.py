@@ -11,7 +11,7 @@ Score = Literal["additive", "general"]
 
 @dataclass(frozen=True)
 class Shape:
-    """Of `situate.policies.seq2seq.Placer`; the attributes mean what they mean there."""
+    """The shape of `situate.policies.seq2seq.Placer`; the attributes mean what they mean there."""
 
     hidden: int = 64
     layers: int = 1

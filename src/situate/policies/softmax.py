@@ -37,12 +37,16 @@ class Softmax:
     def sample(self, k: int, generator: np.random.Generator) -> NDArray[np.int32]:
         """Devices (k, g) drawn independently; one without any probability is never drawn."""
         p = self.probabilities
+        # Inverse of the distribution function: a device's number is how many cumulative sums are
+        # not above the draw. Device by device on (k, g), without an array (k, g, d).
         drawn = generator.random((k, p.shape[1]), np.float32)
         devices = np.zeros(drawn.shape, np.min_scalar_type(len(p)))
         below = np.zeros_like(p[0])
         for of_device in p[:-1]:
             below += of_device
             devices += (drawn >= below).view(np.uint8)
+        # (g,) the last device with any probability: rounding may leave the sums below a draw near
+        # 1, and would lead past it to devices that are not allowed.
         last = len(p) - 1 - (p[::-1] > 0).argmax(axis=0)
         np.minimum(devices, last.astype(devices.dtype), out=devices)
         return devices.astype(np.int32)
@@ -78,6 +82,7 @@ class Softmax:
 
 def softmax(logits: Array) -> Array:
     """Probabilities (d, g) of preferences (d, g)."""
+    # The largest exponent becomes 0, so that exp cannot overflow; -inf gives exactly 0.
     p: Array = logits - logits.max(axis=0)
     np.exp(p, out=p)
     p /= p.sum(axis=0)
@@ -87,6 +92,7 @@ def softmax(logits: Array) -> Array:
 def counts(devices: NDArray[np.int32], weights: NDArray[np.float64], d: int) -> Array:
     """(d, g) the weights (k,) of the samples (k, g) that put a group on a device, added up."""
     g = devices.shape[1]
+    # (device, group) as one number, (k, g) to (d g,) sums in one pass over the samples.
     cell = devices * np.int32(g) + np.arange(g, dtype=np.int32)
     total = np.bincount(cell.ravel(), np.repeat(weights, g), d * g)
     return total.reshape(d, g).astype(np.float32)
@@ -112,12 +118,15 @@ class Surrogate:
     """
 
     def __init__(self, old: Array, weighted: Array, beta: float) -> None:
+        # Importance ratios new / old appear times `weighted`; dividing once leaves one product a
+        # step.
         self._ratio_weight = np.divide(weighted, old, out=np.zeros_like(old), where=old > 0)
         self._beta = np.float32(beta)
         self._back: Array = self._beta * old
 
     def gradient(self, p: Array) -> Array:
         """(d, g) by u, where the new probabilities are p (d, g)."""
+        # In place on (d, g): with r the ratio-weighted counts, r p - p (sum r p + beta) + beta old.
         gradient: Array = self._ratio_weight * p
         pull = gradient.sum(axis=0)
         pull += self._beta

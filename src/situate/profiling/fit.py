@@ -92,6 +92,6 @@ def _reached(at_peak: Floats, seconds: Floats) -> Floats:
 
 
 def _medians(reached: Floats, side: NDArray[np.intp]) -> Floats:
-    """Of each side's own ops; a side without any is taken to reach what the other does."""
+    """Medians of each side's own ops; a side without any is taken to reach what the other does."""
     medians = [np.median(reached[i, side == i]) if (side == i).any() else 0.0 for i in (0, 1)]
     return np.array([median or max(medians) for median in medians])

@@ -24,7 +24,7 @@ _TEXT = re.compile(rb"(\xef\xbb\xbf)?(\s|#[^\n]*\n)*(node|cost)\s*:?\s*[{<]")
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
-    """Whether the content is a CostGraphDef: nodes with a numeric id, in text or in binary."""
+    """True if the content is a CostGraphDef: nodes with a numeric id, in text or in binary."""
     return bool(_TEXT.match(data[:65536])) or _is_binary(data)
 
 
@@ -145,7 +145,7 @@ def _aliased(node: Any, info: Any, by_id: dict[int, Any]) -> Any | None:
 
 
 def _is_held(node: Any, info: Any, by_id: dict[int, Any]) -> bool:
-    """Whether the output is a variable: persistent memory of its node, or an alias of such."""
+    """True if the output is a variable: persistent memory of its node, or an alias of such."""
     seen = set[int]()
     while node.id not in seen:
         seen.add(node.id)

@@ -47,7 +47,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
-    """Whether the content is a JSON object with this format's keys."""
+    """True if the content is a JSON object with this format's keys."""
     return keys.keys() >= {"maxFPGAs", "nodes", "edges"}
 
 

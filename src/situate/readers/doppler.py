@@ -18,7 +18,7 @@ SCALE = 1e10
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
-    """Whether the content is a count alone on its line, then a line of ids with commas."""
+    """True if the content is a count alone on its line, then a line of ids with commas."""
     return bool(re.match(rb"\s*\d+[ \t]*\r?\n[ \t]*\d+[ \t]*,[ \t\d,]*\r?\n", data[:65536]))
 
 
@@ -72,7 +72,7 @@ def _ids(line: str, number: int, most: int) -> list[int]:
 
 
 def _all_costs(rows: Iterator[str], count: int) -> list[tuple[float, float, str]]:
-    """Of so many ops, and of one more where there are more."""
+    """Costs of so many ops, and of one more where there are more."""
     filled = ((i, row) for i, row in enumerate(rows, start=5) if row.strip())
     return [_costs(row, i) for i, row in islice(filled, count + 1)]
 

@@ -1,5 +1,5 @@
-"""What PyTorch's profiler (Kineto) puts into a Chrome trace: calls of operators on the CPU and of
-the GPU's runtime, and the kernels that those launch. See docs/formats/chrome-trace.md."""
+"""The part of a Chrome trace that PyTorch's profiler (Kineto) writes: calls of operators on the CPU
+and of the GPU's runtime, and the kernels that those launch. See docs/formats/chrome-trace.md."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Call:
 
 @dataclass(frozen=True)
 class _Launches:
-    """What the GPU's runtime was called for on one thread."""
+    """The launches that one thread made through the GPU's runtime."""
 
     starts: list[float]
     """When, in microseconds, ascending."""
@@ -97,7 +97,7 @@ class Profile:
         return (call.end - call.start) / MICROSECONDS
 
     def gpu_seconds(self, call: Call) -> float:
-        """Of all kernels and copies that were launched between its start and its end."""
+        """Seconds of all kernels and copies that were launched between its start and its end."""
         if (launches := self._launches.get(call.track)) is None:
             return 0.0
         first, last = (bisect_left(launches.starts, at) for at in (call.start, call.end))
@@ -112,7 +112,7 @@ def category(span: Span) -> str:
 
 
 def wrote(found: Iterable[Span]) -> bool:
-    """Whether there are spans that only Kineto writes."""
+    """True if there are spans that only Kineto writes."""
     return any(category(span) == "cpu_op" or on_gpu(span) for span in found)
 
 
@@ -122,7 +122,7 @@ def work(found: Iterable[Span]) -> list[Span]:
 
 
 def on_gpu(span: Span) -> bool:
-    """Whether it is a kernel, a copy or a fill."""
+    """True for a kernel, a copy or a fill."""
     return category(span) in GPU
 
 

@@ -30,7 +30,7 @@ class _Layer:
 
     @property
     def kind(self) -> str:
-        """What stands before the arguments, such as `Conv2d`."""
+        """The word before the arguments, such as `Conv2d`."""
         return re.split(r"[\s(]", self.description, maxsplit=1)[0] or "layer"
 
     @property
@@ -39,12 +39,12 @@ class _Layer:
 
     @property
     def learns(self) -> bool:
-        """Whether there is anything to do on the way back: an input has no gradient."""
+        """True if there is anything to do in the backward pass: an input has no gradient."""
         return bool(self.before or self.parameters or self.backward)
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
-    """Whether the first line is a layer with its times."""
+    """True if the first line is a layer with its times."""
     return bool(re.match(rb"\s*\S+ -- .* -- [^\n]*forward_compute_time=", data[:4096]))
 
 

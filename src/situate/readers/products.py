@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 
 class Shaped(Protocol):
-    """What has the shape of a tensor."""
+    """Any value that has a shape."""
 
     @property
     def shape(self) -> Sequence[int]:

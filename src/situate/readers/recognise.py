@@ -22,11 +22,11 @@ from situate.readers import (
 
 
 class Reader(Protocol):
-    """What the module of a format offers."""
+    """The interface that the module of a format offers."""
 
     def recognises(self, data: bytes, keys: Keys) -> bool:
-        """Whether the content is of this format, however broken it may be further on; `keys` are
-        those of the JSON object that it is, none if it is no such."""
+        """True if the content is of this format, however broken it may be further on; `keys` are
+        those of the JSON object that it is, none if it is no JSON object."""
 
     def read(self, data: bytes, name: str) -> Graph:
         """The graph; `name` is what to call it where the format has no name of its own."""

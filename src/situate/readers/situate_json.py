@@ -38,7 +38,7 @@ class File(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
-    """Whether the content is a JSON object whose `format` is `situate-graph`."""
+    """True if the content is a JSON object whose `format` is `situate-graph`."""
     return keys.get("format") == msgspec.Raw(msgspec.json.encode(FORMAT))
 
 

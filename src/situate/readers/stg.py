@@ -17,7 +17,7 @@ Line = tuple[int, list[str]]
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
-    """Whether the content is a count alone on its line, then lines of three or more columns."""
+    """True if the content is a count alone on its line, then lines of three or more columns."""
     blank = rb"(?:\s|#[^\n]*\n)*"
     head = blank + rb"\d+[ \t]*(?:#[^\n]*)?\r?\n" + blank + rb"\d+[ \t]+[\d.]+[ \t]+\d+"
     return bool(re.match(head, data[:65536]))

@@ -1,1 +1,1 @@
-"""What people look at: pictures, tables, explanations."""
+"""Reports for people: pictures, tables, explanations."""

@@ -1,4 +1,4 @@
-"""What measured costs say, as tables: op classes of a device, and links."""
+"""Tables of measured costs: op classes of a device, and links."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Element:
 
     @property
     def seconds(self) -> float:
-        """How long it takes."""
+        """The duration of the segment."""
         return self.end - self.start
 
 

@@ -1,4 +1,4 @@
-"""How far a step may be from its prediction, by where the times of its ops come from."""
+"""The likely error of a predicted step, by where the times of its ops come from."""
 
 from __future__ import annotations
 

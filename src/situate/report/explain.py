@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from situate.data.problem import UNLIMITED, Objective, Problem
-from situate.report.computing import check_times, covered
+from situate.report.bottleneck import Busy, busiest
+from situate.report.computing_time import check_times, covered
 from situate.report.critical import CriticalPath, critical_path
+from situate.report.one_device import SingleDevice, objective_value, single_device
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
-from situate.report.single import SingleDevice, objective_value, single_device
-from situate.report.steady import Busy, busiest
 from situate.report.tables import never_text
 from situate.report.text import tensor_name
 from situate.schedule.schedule import Schedule
@@ -23,7 +23,7 @@ KINDS = {PERSISTENT: "persistent", TENSOR: "tensor", WORKSPACE: "workspace"}
 
 @dataclass(frozen=True)
 class Holder:
-    """What takes memory at a peak: the op's or tensor's name, `persistent`, `tensor` or
+    """A holder of memory at a peak: the op's or tensor's name, `persistent`, `tensor` or
     `workspace`, and bytes."""
 
     name: str
@@ -46,7 +46,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class DeviceUse:
-    """What one device does, and what its memory holds at its fullest.
+    """The work of one device, and the contents of its memory at the peak.
 
     Attributes:
         ops: how many run there.
@@ -81,7 +81,7 @@ class DeviceUse:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """What would make this very plan fit.
+    """The changes of memory that would make this very plan fit.
 
     Attributes:
         memory: bytes that each device which is too small would need.

@@ -1,4 +1,4 @@
-"""What a plan will need and take, told before there is hardware to run it on."""
+"""A forecast of a plan's memory and time, before there is hardware to run it on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from situate.data.problem import UNLIMITED, Problem
-from situate.report.computing import check_times
+from situate.report.computing_time import check_times
 from situate.report.error_bar import ErrorBar, error_bar
 from situate.report.residency import PERSISTENT, WORKSPACE, Residency, residency
 from situate.schedule.schedule import Schedule
@@ -46,7 +46,7 @@ class Content:
 
 @dataclass(frozen=True)
 class DeviceForecast:
-    """What a device's memory holds when it is first at its fullest.
+    """The contents of a device's memory when it is first at its peak.
 
     Attributes:
         ops: how many run there.
@@ -64,7 +64,7 @@ class DeviceForecast:
 
     @property
     def fits(self) -> bool:
-        """Whether the peak is within the limit."""
+        """True if the peak is within the limit."""
         return self.limit is None or self.peak <= self.limit
 
 
@@ -85,7 +85,7 @@ class Forecast:
 
     @property
     def fits(self) -> bool:
-        """Whether every device's peak is within its limit."""
+        """True if every device's peak is within its limit."""
         return all(device.fits for device in self.devices)
 
 
@@ -146,7 +146,7 @@ class _Parts:
         self.known = problem.graph.source in CAPTURED
 
     def content(self, memory: Residency, device: int, instant: float) -> Content:
-        """What lies on `device` at `instant`."""
+        """The bytes on `device` at `instant`, by what they are."""
         found: dict[str, int] = {}
         for interval in memory.at(device, instant).tolist():
             for part, size in self._parts(memory, interval, device).items():
@@ -165,7 +165,7 @@ class _Parts:
         return {"gradients" if self.gradient[index] else "activations": size}
 
     def _persistent(self, op: int, size: int) -> dict[str, int]:
-        """What a parameter holds beyond its own size is its optimiser's."""
+        """Bytes of a parameter and, beyond its own size, of its optimiser."""
         if op in self.parameter:
             weight = min(size, self.parameter[op])
             return {"weights": weight, "optimiser": size - weight}

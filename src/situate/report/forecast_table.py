@@ -77,7 +77,7 @@ def _sources(bar: ErrorBar) -> list[str]:
 
 
 def _memory(forecast: Forecast) -> Table:
-    """What is held for the whole step has a column where some of it is nothing else."""
+    """The table of memory. Bytes held for the whole step have a column where some have no other."""
     used = [device for device in forecast.devices if device.ops or device.peak]
     held = any(device.content.held for device in used)
     parts = [part for part in COLUMNS if part != "held" or held]

@@ -1,4 +1,4 @@
-"""How a result looks in a notebook."""
+"""A result as HTML, for notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies in each device's memory, and when: the execution model's intervals, by name."""
+"""Contents of each device's memory over time: the execution model's intervals, by name."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from situate.bounds.memory import least_peak
 from situate.data.graph import Graph
 from situate.data.problem import UNLIMITED, Problem
-from situate.report.computing import computing
+from situate.report.computing_time import computing_time
 from situate.report.text import plural, printable
 from situate.report.units import (
     count_text,
@@ -82,7 +82,7 @@ def summary(result: Result) -> RenderableType:
 
 
 def figures(result: Result) -> list[tuple[str, str]]:
-    """What there is to say of a result in a line each, a label and a text."""
+    """The figures of a result, a line each: a label and a text."""
     problem, unit = result.problem, result.problem.graph.unit
     return [
         (OBJECTIVES[problem.objective], value_text(result.value, problem.objective, unit)),
@@ -152,7 +152,7 @@ def never_text(problem: Problem) -> str:
 def memory(problem: Problem, schedule: Schedule) -> Table:
     """Each device's ops, share of the step that it computes, and peak memory under its limit."""
     made = table("", "device|ops|busy|peak memory|limit|used", (1, 2, 3, 4, 5))
-    busy = computing(problem, schedule) / (schedule.makespan or 1.0)
+    busy = computing_time(problem, schedule) / (schedule.makespan or 1.0)
     for device, name in enumerate(problem.cluster.names):
         peak, capacity = int(schedule.peak[device]), int(problem.capacity[device])
         limited = capacity < UNLIMITED
@@ -208,7 +208,7 @@ WORTH_ANOTHER_DEVICE = 1.01
 
 
 def verdict(ranked: Sequence[Result]) -> str:
-    """What to take from a comparison, in one line; `ranked` has the best first."""
+    """The conclusion of a comparison, in one line; `ranked` has the best first."""
     best = ranked[0]
     if not best.feasible:
         return "No method found a plan that fits in memory."
@@ -228,7 +228,7 @@ def verdict(ranked: Sequence[Result]) -> str:
 
 
 def info(graph: Graph) -> RenderableType:
-    """What is in a graph: sizes, ops by phase and by kind, its longest chain of ops."""
+    """A summary of a graph: sizes, ops by phase and by kind, its longest chain of ops."""
     grid = Table.grid(padding=(0, 2))
     for label, value in _facts(graph):
         grid.add_row(Text(label, "dim"), Text(value))
@@ -261,7 +261,7 @@ def _facts(graph: Graph) -> list[tuple[str, str]]:
 
 
 def _work(graph: Graph) -> list[tuple[str, str]]:
-    """What all ops take together, and the longest chain of dependent ops."""
+    """The work of all ops together, and the longest chain of dependent ops."""
     length, chain = longest_path(graph)
     facts = [("longest chain", plural(length, "op"))]
     total = sum(op.flops for op in graph.ops)

@@ -12,14 +12,15 @@ COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def time_scale(span: float, unit: str = "s") -> tuple[float, str]:
-    """What to divide times of about `span` by, and the name of the result; none without a unit."""
+    """The divisor of times of about `span`, and the name of the unit it gives; none without a
+    unit."""
     if unit == "" or not math.isfinite(span) or span <= 0:
         return 1.0, unit
     return next((scale for scale in TIMES if span >= scale[0]), TIMES[-1])
 
 
 def size_scale(span: float) -> tuple[float, str]:
-    """What to divide sizes of about `span` bytes by, and the name of the result."""
+    """The divisor of sizes of about `span` bytes, and the name of the unit it gives."""
     return next((scale for scale in SIZES if span >= scale[0]), (1.0, "B"))
 
 

@@ -5,8 +5,8 @@ with the same file asks for the same placements, finds their measurements there,
 """
 
 from situate.study.file import StudyFile
+from situate.study.in_memory import InMemoryStudy
 from situate.study.samples import Of
 from situate.study.study import Study
-from situate.study.unkept import Unkept
 
-__all__ = ["Of", "Study", "StudyFile", "Unkept"]
+__all__ = ["InMemoryStudy", "Of", "Study", "StudyFile"]

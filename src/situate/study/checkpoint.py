@@ -30,7 +30,8 @@ def write(connection: sqlite3.Connection, done: int, state: State) -> None:
 
 
 def read(connection: sqlite3.Connection, path: Path) -> tuple[int, State | None]:
-    """How many samples the learner had been told of and its state; 0 and None without any.
+    """The number of samples that the learner had been told of, and its state; 0 and None without
+    any.
 
     Raises:
         ReadError: not as it was written.

@@ -20,7 +20,7 @@ def write(connection: sqlite3.Connection, name: str, rows: int) -> None:
 
 
 def read(connection: sqlite3.Connection, path: Path, name: str) -> int:
-    """How many rows a table has.
+    """The number of rows of a table.
 
     Raises:
         ReadError: the count is not as it was written.

@@ -17,9 +17,9 @@ from situate.evaluators.measurements import Measurements
 from situate.study import checkpoint, samples
 from situate.study.connection import connect, damaged, one_line
 from situate.study.format import check_header, create, is_new, read_header
+from situate.study.in_memory import InMemoryStudy
 from situate.study.packing import Packing
 from situate.study.samples import Of
-from situate.study.unkept import Unkept
 
 CHECKPOINT_SECONDS = 10.0
 """Seconds of a search between two checkpoints of its learner."""
@@ -54,9 +54,9 @@ class StudyFile:
         self._kept_at = time.monotonic()
 
     @classmethod
-    def open(cls, path: str | Path | None, header: Mapping[str, str]) -> StudyFile | Unkept:
+    def open(cls, path: str | Path | None, header: Mapping[str, str]) -> StudyFile | InMemoryStudy:
         """The study at `path`, or without one what takes its place."""
-        return Unkept() if path is None else cls(Path(path), header)
+        return InMemoryStudy() if path is None else cls(Path(path), header)
 
     def _open(self, header: Mapping[str, str]) -> None:
         # The lock is held until the connection is closed, also by the end of the process.
@@ -94,7 +94,8 @@ class StudyFile:
         self._connection.close()
 
     def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Measurements:
-        """What the file holds of the samples number `first` and on: of the leading ones or none.
+        """The measurements in the file of the samples number `first` and on: of the leading ones or
+        none.
 
         Args:
             first: number of the first sample.
@@ -154,7 +155,8 @@ class StudyFile:
         self._kept_at = time.monotonic()
 
     def checkpoint(self) -> tuple[int, checkpoint.State | None]:
-        """How many samples the learner had been told of and its state; 0 and None without any.
+        """The number of samples that the learner had been told of, and its state; 0 and None
+        without any.
 
         Raises:
             ReadError: it is not as it was written, or the file lacks samples that it knows of.

@@ -1,4 +1,5 @@
-"""What makes an SQLite database a study: its mark, its version, its tables and its header."""
+"""The marks of an SQLite database that is a study: its id, its version, its tables and its
+header."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ TABLES = (
 
 
 def is_new(connection: sqlite3.Connection) -> bool:
-    """Whether the database is empty, as is a file of no bytes."""
+    """True if the database is empty, as is a file of no bytes."""
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     return not tables and _mark(connection) == (0, 0)
 
@@ -52,7 +53,7 @@ def create(connection: sqlite3.Connection, header: Mapping[str, str]) -> None:
 
 
 def read_header(connection: sqlite3.Connection, path: Path) -> dict[str, str]:
-    """What the study is of.
+    """The header of a study.
 
     Raises:
         ReadError: a database of another program, a study of another format, a damaged one.

@@ -61,7 +61,7 @@ def write(
 
 
 def checked_count(connection: sqlite3.Connection, path: Path, of: Of) -> int:
-    """How many there are, once each was seen to be as it was written.
+    """The number of samples, after a check that each is as it was written.
 
     Raises:
         ReadError: one is missing, one is more than there were, or one is not as it was written.
@@ -100,7 +100,7 @@ def _read(
 
 
 def measurements(samples: Sequence[Sample]) -> Measurements:
-    """What was measured."""
+    """The measurements of samples."""
     return Measurements(
         np.array([sample.seconds for sample in samples], np.float64),
         np.array([sample.outcome for sample in samples], np.uint8),

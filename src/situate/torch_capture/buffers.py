@@ -31,7 +31,7 @@ class Folded:
     counters: dict[fx.Node, Nodes]
 
     def held_bytes(self, op: fx.Node) -> int:
-        """Of all buffers that the op holds."""
+        """Bytes of all buffers that the op holds."""
         return sum(nbytes(buffer.meta["val"]) for buffer in self.held.get(op, ()))
 
 
@@ -57,7 +57,7 @@ def fold(step: Flow) -> Folded:
 
 
 def is_buffer(node: fx.Node) -> bool:
-    """Whether a node is state that takes no gradient, or a constant."""
+    """True for a node that is state without a gradient, or a constant."""
     return node.op == "get_attr" or type(node.meta.get("desc")).__name__ == "BufferAOTInput"
 
 

@@ -53,7 +53,7 @@ class Built:
 
 
 def built(build: Build, name: str) -> Built:
-    """What `build` returns, on fake tensors; built for real first where it needs values.
+    """The result of `build` on fake tensors; built with real ones first where it needs values.
 
     Raises:
         SituateError: `build` fails, or does not return a model, its inputs and a loss.
@@ -152,7 +152,7 @@ def _held(model: torch.nn.Module) -> Iterator[torch.Tensor]:
 
 
 def _needs_values(error: Exception) -> bool:
-    """Whether a model cannot be built on fake tensors: it looks at values, or loads them."""
+    """True if a model cannot be built on fake tensors: it looks at values, or loads them."""
     types = ("DataDependentOutputException", "DynamicOutputShapeException")
     words = ("numpy", "storage", "FakeTensor", "data pointer")
     return type(error).__name__ in types or any(word in str(error) for word in words)
@@ -211,7 +211,7 @@ def _arguments(inputs: object) -> Any:
 
 
 def _separator(inputs: object) -> Callable[[object], tuple[torch.Tensor, ...]]:
-    """What takes the tensors out of inputs that are structured alike."""
+    """A function that takes the tensors out of inputs that are structured alike."""
     import torch
 
     leaves, expected = flatten(inputs)
@@ -294,7 +294,7 @@ def _separated(
 
 
 def _result(loss: Callable[..., Any] | None) -> Callable[..., Any]:
-    """What the step returns, from the model and its inputs."""
+    """The function that computes a step's result from the model and its inputs."""
     import torch
 
     if loss is None:

@@ -64,7 +64,7 @@ def keep(key: Key, graph: Graph) -> None:
 
 
 def find_note(key: Key, kind: type[T]) -> T | None:
-    """What was noted under this key; None also where the file is damaged."""
+    """The note stored under this key; None also where the file is damaged."""
     with contextlib.suppress(ValueError, RecursionError):  # msgspec's errors, and ours
         return msgspec.json.decode(contents(_note(key)), type=kind)
     return None

@@ -94,7 +94,7 @@ def _shortened(trace: Trace, module: str, gradient: fx.Node, factor: fx.Node) ->
 
 
 def _factor(trace: Trace, gradients: dict[str, fx.Node], most: float) -> fx.Node:
-    """What the gradients are multiplied by."""
+    """The number that the gradients are multiplied by."""
     norms = [
         _call(trace, _module(name), "linalg_vector_norm.default", gradients[name])
         for name in _by_type(gradients)

@@ -1,4 +1,5 @@
-"""What a captured PyTorch op computes and moves, from its fake tensors: shapes without values."""
+"""FLOPs and memory traffic of a captured PyTorch op, from its fake tensors: shapes without
+values."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ OVERWRITING = (
 
 
 def warnings(nodes: Iterable[fx.Node]) -> tuple[str, ...]:
-    """What to know of the operators of nodes, each named once: those whose FLOPs are not known,
-    and those that write over their inputs."""
+    """Warnings about the operators of nodes, each named once: those whose FLOPs are not known, and
+    those that write over their inputs."""
     nodes = list(nodes)
     found = {UNCOUNTED: map(_uncounted, nodes), OVERWRITING: map(overwrites, nodes)}
     listed = {line: _listed(names) for line, names in found.items()}

@@ -24,7 +24,7 @@ APART = "apart"
 
 @dataclass(frozen=True)
 class Flow:
-    """What flows where in a step, dead code left out.
+    """The data flow of a step, dead code left out.
 
     Attributes:
         ops: the nodes that compute, in order.
@@ -104,7 +104,8 @@ def base(node: fx.Node) -> Any:
 
 
 def _undeclared_views() -> tuple[Any, ...]:
-    """What shares its source's storage, or may, and says nothing of it in its schema."""
+    """Operators whose output shares its input's storage, or may, though their schema does not say
+    so."""
     import torch
 
     aten = torch.ops.aten
@@ -143,7 +144,7 @@ def is_plain_copy(node: fx.Node, source: fx.Node) -> bool:
 
 
 def layout(value: torch.Tensor) -> tuple[object, ...]:
-    """How its numbers lie in memory, and whether they are read conjugate or negative."""
+    """The memory layout of a tensor, and whether it is read conjugate or negative."""
     return value.shape, value.stride(), value.is_conj(), value.is_neg()
 
 
@@ -179,7 +180,7 @@ def _outputs(
 
 
 def described_outputs(graph: fx.Graph) -> Iterator[tuple[fx.Node, Any]]:
-    """What the graph returns, each with PyTorch's description of what it stands for."""
+    """The outputs of the graph, each with PyTorch's description of what it stands for."""
     output = graph.output_node()
     nodes: Any = output.args[0]
     for node, descriptor in zip(nodes, output.meta["desc"], strict=True):

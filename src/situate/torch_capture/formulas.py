@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def formula(packet: object) -> Callable[..., int] | None:
-    """Of an operator of PyTorch, or of one that another package brings; None where there is none,
+    """The FLOP formula of an operator of PyTorch or of another package; None where there is none:
     for ops that only move data or work elementwise, and others that nobody registered one for."""
     from torch.utils.flop_counter import flop_registry
 
@@ -31,14 +31,14 @@ def _corrected() -> dict[object, Callable[..., int]]:
 
 @cache
 def _missing() -> dict[object, Callable[..., int]]:
-    """Of ops that PyTorch has only on the CPU, or leaves out."""
+    """Formulas of ops that PyTorch has only on the CPU, or has no formula for."""
     import torch
 
     return {getattr(torch.ops.aten, name): count for name, count in PRODUCTS.items()}
 
 
 def _grouped_products_backward(a: torch.Tensor, b: torch.Tensor, *_: Any, out_val: object) -> int:
-    """Of both factors: rows, and a matrix for each group of them."""
+    """FLOPs of the gradients of both factors: rows, and a matrix for each group of them."""
     return 2 * 2 * a.numel() * b.shape[2]
 
 

@@ -49,7 +49,7 @@ def find_function(text: str) -> tuple[Build, ModuleType]:
 
 
 def versions(*packages: str) -> str:
-    """Of those that are installed."""
+    """Versions of those of the packages that are installed."""
     found = []
     for package in packages:
         try:

@@ -38,7 +38,7 @@ def to_step(trace: Trace, optimizer: str) -> Step:
 
 
 def drafts(step: Step) -> list[Draft]:
-    """What its ops will be made of, in order of execution."""
+    """The drafts of the step's ops, in order of execution."""
     found = [*sources(step), *computations(step), *buffer_updates(step), *updates(step)]
     return sorted(found, key=lambda draft: draft.place)
 

@@ -30,7 +30,7 @@ def module(node: fx.Node) -> str | None:
 
 
 def is_outside(module_path: str) -> bool:
-    """Whether what `module` says is no module of the model: the loss, or clipping."""
+    """True for a module path outside of the model: the loss, or clipping."""
     return module_path == "loss" or module_path.startswith(CLIP)
 
 

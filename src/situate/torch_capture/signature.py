@@ -16,7 +16,7 @@ SHORT = {"bfloat": "bf", "complex": "c", "float": "f", "uint": "u", "int": "i"}
 
 
 def of_node(node: fx.Node) -> str:
-    """What a captured op computes, without the values in its tensors and where they live:
+    """The computation of a captured op, without the values in its tensors and where they live:
     `aten.addmm(f32[10], f32[8,64], f32[64,10]s[1,64])`. Strides are given where a tensor is not
     laid out row by row."""
     name = str(node.target).removesuffix(".default")

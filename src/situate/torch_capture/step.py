@@ -48,7 +48,7 @@ class Step:
 
     @property
     def flow(self) -> Flow:
-        """What flows in it."""
+        """The data flow of the step."""
         return self.folded.flow
 
     def nbytes(self, storage: Storage) -> int:

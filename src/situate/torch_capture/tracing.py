@@ -127,7 +127,7 @@ def _step(what: Built, training: bool) -> Any:
     assigned = AssignedBuffers(what.model)
 
     class Step(torch.nn.Module):
-        """What is captured: the loss of a training step, else what the model returns."""
+        """The module to be captured: the loss of a training step, else the model's result."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -265,7 +265,7 @@ def _exported(step: Any, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
 
 
 def _is_static(exported: ExportedProgram) -> bool:
-    """Whether no size or number was made of the values of a tensor."""
+    """True if no size or number was made of the values of a tensor."""
     from situate.torch_capture.cost import outputs
 
     values = (value for node in exported.graph.nodes for value in outputs(node.meta.get("val")))

@@ -12,7 +12,7 @@ CACHES = "transformers.cache_utils"
 
 @dataclass(frozen=True)
 class Structure:
-    """What holds the leaves.
+    """The nesting that holds the leaves.
 
     Attributes:
         outer: PyTorch's, of which caches are leaves.
@@ -58,6 +58,6 @@ def flatten(value: Any) -> tuple[list[Any], Structure]:
 
 
 def _is_cache(value: object) -> bool:
-    """Whether it is a cache of transformers, or a layer of one."""
+    """True for a cache of transformers, or a layer of one."""
     kind = type(value)
     return hasattr(value, "__dict__") and any(each.__module__ == CACHES for each in kind.__mro__)

@@ -13,10 +13,10 @@ from situate.files.atomic import write_bytes
 from situate.files.json_bytes import json_bytes
 from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
-from situate.writers.dispatched import devices_of, placement_of
+from situate.writers.accelerate_dispatch import devices_of, placement_of
+from situate.writers.device_names import DeviceName, device_names
 from situate.writers.exported import exported, said
-from situate.writers.homes import Homes, homes
-from situate.writers.places import Place, places
+from situate.writers.module_devices import ModuleDevices, module_devices
 from situate.writers.whole_modules import folded
 
 SOURCES = ("pytorch", "situate")
@@ -38,7 +38,7 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
         warnings.warn(line, stacklevel=2)
 
 
-def device_map(problem: Problem, schedule: Schedule) -> dict[str, Place]:
+def device_map(problem: Problem, schedule: Schedule) -> dict[str, DeviceName]:
     """Module path to place, for every module that holds anything, as few entries as say it.
 
     A path stands for all below it that is not named itself. What a split module holds itself is
@@ -51,7 +51,7 @@ def device_map(problem: Problem, schedule: Schedule) -> dict[str, Place]:
 
 
 def map_schedule(
-    problem: Problem, device_map: Mapping[str, Place], schedule: Schedule
+    problem: Problem, device_map: Mapping[str, DeviceName], schedule: Schedule
 ) -> Schedule | None:
     """The predicted schedule of the plan `schedule` under a device map: its `peak` is the memory,
     its `makespan` the step, `overflow` the bytes beyond the devices' capacities.
@@ -64,22 +64,22 @@ def map_schedule(
     return exported(problem, schedule, placement_of(problem, devices_of(problem, device_map)))
 
 
-def _found(problem: Problem, schedule: Schedule) -> Homes:
+def _found(problem: Problem, schedule: Schedule) -> ModuleDevices:
     if not _names_modules(problem.graph):
         raise PlanError(
             f"graph {problem.graph.name!r} has no parameters with a module path, which a device "
             "map needs: export a plan for a model captured from PyTorch"
         )
-    return homes(problem, schedule)
+    return module_devices(problem, schedule)
 
 
-def _map(problem: Problem, found: Homes) -> dict[str, Place]:
-    numbers = places(problem.cluster)
+def _map(problem: Problem, found: ModuleDevices) -> dict[str, DeviceName]:
+    numbers = device_names(problem.cluster)
     return folded({path: numbers[device] for path, device in found.devices.items()})
 
 
 def _differences(
-    problem: Problem, schedule: Schedule, found: Homes, made: Mapping[str, Place]
+    problem: Problem, schedule: Schedule, found: ModuleDevices, made: Mapping[str, DeviceName]
 ) -> Iterator[str]:
     """A line for each way in which the map is not the plan."""
     moved = moved_modules(problem, schedule, made)
@@ -96,7 +96,7 @@ def _differences(
             "a module that is split is handed what another makes of nothing, such as a mask: the "
             "model has to make it on the device of what it meets"
         )
-    if found.brought:
+    if found.moves_inputs:
         yield (
             "the model has to bring inputs, such as labels, to the device of its results, as "
             "`labels.to(logits.device)` does"
@@ -104,12 +104,14 @@ def _differences(
 
 
 def _names_modules(graph: Graph) -> bool:
-    """Whether parameters are in modules; in a captured graph the outermost is one too."""
+    """True if parameters are in modules; in a captured graph the outermost is one too."""
     paths = {op.module for op in graph.ops if op.persistent}
     return graph.source in SOURCES and bool(paths if graph.source == "pytorch" else paths - {""})
 
 
-def moved_modules(problem: Problem, schedule: Schedule, found: Mapping[str, Place]) -> list[str]:
+def moved_modules(
+    problem: Problem, schedule: Schedule, found: Mapping[str, DeviceName]
+) -> list[str]:
     """Modules with parameters some of whose ops the plan puts elsewhere than the map does."""
     holds = {op.module for op in problem.graph.ops if op.persistent}
     placed = placement_of(problem, devices_of(problem, found))

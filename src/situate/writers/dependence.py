@@ -1,4 +1,4 @@
-"""What of a forward pass depends on chosen ops, and what they depend on."""
+"""The part of a forward pass that depends on chosen ops, and the part that they depend on."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from situate.data.graph import Graph, Op
 
 
 def runs_forward(op: Op) -> bool:
-    """Whether the op computes in the forward pass."""
+    """True if the op computes in the forward pass."""
     return op.kind not in ("parameter", "buffer") and op.phase in ("", "forward")
 
 
 def dependence(graph: Graph, chosen: Sequence[bool]) -> tuple[list[bool], list[bool]]:
-    """Of every op whether it depends on a chosen op, and whether a chosen op depends on it."""
+    """For every op, whether it depends on a chosen op, and whether a chosen op depends on it."""
     n = len(graph.ops)
     consumers: list[list[int]] = [[] for _ in range(n)]
     for producer, consumer in graph.edges():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
-from situate.report.pictures.shades import PALETTE, ink_on
+from situate.report.pictures.op_colors import PALETTE, ink_on
 from situate.report.text import printable
 from situate.report.units import size_text
 from situate.schedule.schedule import Schedule

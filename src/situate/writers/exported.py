@@ -1,4 +1,4 @@
-"""What a plan comes to in a file that does not say all of it: predicted step and memory."""
+"""Predicted step and memory of a plan after its export to a file that does not say all of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.report.single import objective_value
+from situate.report.one_device import objective_value
 from situate.report.tables import over_text
 from situate.report.text import printable
 from situate.report.units import size_text, time_text
@@ -89,8 +89,8 @@ def figures(problem: Problem, plan: Schedule, found: Schedule) -> str:
 
 
 def distance(problem: Problem, plan: Schedule, found: Schedule) -> float:
-    """How far a schedule is from the plan: the share of bytes held for the step, and that of
-    seconds, that are on other devices, and by what share its value is worse."""
+    """The distance of a schedule from the plan: the share of bytes held for the step, and that of
+    seconds, that are on other devices, and the share by which its value is worse."""
     moved = found.placement != plan.placement
     seconds = problem.seconds[np.arange(problem.n), plan.placement]
     shares = [

@@ -15,7 +15,7 @@ from situate.errors import PlanError
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
 from situate.writers.dependence import dependence, runs_forward
-from situate.writers.places import places
+from situate.writers.device_names import device_names
 
 LISTS = ("layers", "layer", "h", "blocks", "block")
 """What networks call the list of their layers."""
@@ -144,7 +144,7 @@ def _needed(problem: Problem, schedule: Schedule) -> dict[int, int]:
     """The device, by op, on which what it holds is needed: an accelerator's own, else where the
     forward pass reads it first."""
     ops, placement = problem.graph.ops, schedule.placement.tolist()
-    numbers = places(problem.cluster)
+    numbers = device_names(problem.cluster)
     found = {
         j: device
         for j, (op, device) in enumerate(zip(ops, placement, strict=True))
@@ -157,7 +157,7 @@ def _needed(problem: Problem, schedule: Schedule) -> dict[int, int]:
 
 
 def _fit(problem: Problem, uses: Iterable[_Use]) -> bool:
-    """Whether every device holds what goes where it is needed."""
+    """True if every device holds what goes where it is needed."""
     room = problem.capacity.tolist()
     for use in uses:
         room[use.device(by_bytes=False)] -= sum(use.held.values())

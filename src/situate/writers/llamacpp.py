@@ -11,10 +11,10 @@ from pathlib import Path
 from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
 from situate.schedule.schedule import Schedule
+from situate.writers.device_names import device_names
 from situate.writers.exported import exported, placed, said
 from situate.writers.launcher import script
 from situate.writers.layers import Layers, layer_of, layers
-from situate.writers.places import places
 from situate.writers.stages import visible, warn_of_splits
 
 CPU = -1
@@ -32,7 +32,7 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
         PlanError: the graph names no list of layers.
         SituateError: `path` cannot be written.
     """
-    network, numbers = layers(problem, schedule), places(problem.cluster)
+    network, numbers = layers(problem, schedule), device_names(problem.cluster)
     parts = [
         replace(part, device=network.trunks.get(layer, part.device))
         for layer, part in enumerate(network.parts)
@@ -42,12 +42,12 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     gpus = [device for device, number in enumerate(numbers) if isinstance(number, int)]
     used = in_order([part.device for part in parts], others, gpus)
     number = {device: i for i, device in enumerate(used)}
-    homes = [number.get(part.device, CPU) for part in parts]
+    layer_devices = [number.get(part.device, CPU) for part in parts]
     experts = {layer: number.get(device, CPU) for layer, device in network.experts.items()}
     output = [number.get(part.device, CPU) for part in network.after[-1:]]
-    base = pieces(homes, len(used))
+    base = pieces(layer_devices, len(used))
     split = shares(base, len(used), *output)
-    arguments = [*split, *overrides(homes, base, experts), *ending(base, output)]
+    arguments = [*split, *overrides(layer_devices, base, experts), *ending(base, output)]
     names = [problem.cluster.names[device] for device in used] or ["CPU"]
     environment = visible(problem.cluster, used)
     write_bytes(path, script(problem, names, environment, arguments))
@@ -56,9 +56,9 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
 
 
 def script_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Schedule | None:
-    """What the script comes to; None where an op cannot run there. The input embedding is on the
-    first CPU, if there is one."""
-    cpu = next((d for d, place in enumerate(places(problem.cluster)) if place == "cpu"), None)
+    """The schedule that the script gives; None where an op cannot run there. The input embedding is
+    on the first CPU, if there is one."""
+    cpu = next((d for d, place in enumerate(device_names(problem.cluster)) if place == "cpu"), None)
     devices = {
         part.path: network.trunks.get(layer, part.device)
         for layer, part in enumerate(network.parts)
@@ -73,38 +73,38 @@ def script_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Sc
     return exported(problem, schedule, found)
 
 
-def in_order(homes: Sequence[int], others: Sequence[int], gpus: Sequence[int]) -> list[int]:
+def in_order(layer_devices: Sequence[int], others: Sequence[int], gpus: Sequence[int]) -> list[int]:
     """The GPUs that are used: by their first layers, or by the middle of their layers if fewer are
     then elsewhere, see `pieces`; then those of `others` without any."""
     layers_of: dict[int, list[int]] = defaultdict(list)
-    for layer, device in enumerate(homes):
+    for layer, device in enumerate(layer_devices):
         if device in gpus:
             layers_of[device].append(layer)
     by_middle = sorted(
         layers_of, key=lambda device: sum(layers_of[device]) / len(layers_of[device])
     )
-    used = min([*layers_of], by_middle, key=lambda order: _elsewhere(homes, order))
+    used = min([*layers_of], by_middle, key=lambda order: _elsewhere(layer_devices, order))
     return used + sorted({*others}.intersection(gpus).difference(used))
 
 
-def _elsewhere(homes: Sequence[int], order: Sequence[int]) -> int:
+def _elsewhere(layer_devices: Sequence[int], order: Sequence[int]) -> int:
     """Layers that are not in the piece of their GPU."""
     number = {device: i for i, device in enumerate(order)}
-    numbered = [number.get(device, CPU) for device in homes]
+    numbered = [number.get(device, CPU) for device in layer_devices]
     base = pieces(numbered, len(order))
-    return sum(home not in (there, CPU) for home, there in zip(numbered, base, strict=True))
+    return sum(device not in (there, CPU) for device, there in zip(numbered, base, strict=True))
 
 
-def pieces(homes: Sequence[int], count: int) -> list[int]:
-    """The homes of the layers if those of each GPU, of `count` GPUs, are in one piece in the GPUs'
+def pieces(layer_devices: Sequence[int], count: int) -> list[int]:
+    """The devices of the layers if those of each of `count` GPUs are in one run, in the GPUs'
     order, with as few layers elsewhere as can be; layers on the CPU in front are there."""
-    begin = _first_on_gpu(homes)
+    begin = _first_on_gpu(layer_devices)
     least = [(0, [CPU] * begin)] * count
-    for home in homes[begin:]:
+    for device in layer_devices[begin:]:
         best = least[0]
         for gpu in range(count):
             best = min(best, least[gpu], key=lambda one: one[0])
-            away = home not in (CPU, gpu)
+            away = device not in (CPU, gpu)
             least[gpu] = (best[0] + away, [*best[1], gpu])
     return min(least, key=lambda one: one[0], default=(0, [CPU] * begin))[1]
 
@@ -127,31 +127,35 @@ def shares(base: Sequence[int], count: int, output: int = CPU) -> list[str]:
     return ["-ngl", str(len(base) + 1 - begin), "-sm", "layer", "-ts", ratio]
 
 
-def overrides(homes: Sequence[int], base: Sequence[int], experts: Mapping[int, int]) -> list[str]:
+def overrides(
+    layer_devices: Sequence[int], base: Sequence[int], experts: Mapping[int, int]
+) -> list[str]:
     """Options for experts that are not where their layer is, then for layers that are not where
     `base` has them: of several patterns that match a tensor the first holds."""
     exiled: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for layer, home in enumerate(homes):
-        if experts.get(layer, home) != home:
+    for layer, device in enumerate(layer_devices):
+        if experts.get(layer, device) != device:
             exiled[experts[layer], EXPERTS].append(layer)
-    for layer, (home, there) in enumerate(zip(homes, base, strict=True)):
-        if home != there:
-            exiled[home, ""].append(layer)
+    for layer, (device, there) in enumerate(zip(layer_devices, base, strict=True)):
+        if device != there:
+            exiled[device, ""].append(layer)
     options = []
-    for (home, tensors), numbers in exiled.items():
-        options += ["-ot", rf"blk\.({'|'.join(map(str, numbers))})\.{tensors}={_buffer(home)}"]
+    for (device, tensors), numbers in exiled.items():
+        options += ["-ot", rf"blk\.({'|'.join(map(str, numbers))})\.{tensors}={_buffer(device)}"]
     return options
 
 
 def ending(base: Sequence[int], output: Sequence[int]) -> list[str]:
     """Options for an output, one or none, that is not where the last layer is, if on a GPU."""
-    away = [_buffer(home) for home in output if base[-1] not in (home, CPU)]
+    away = [_buffer(device) for device in output if base[-1] not in (device, CPU)]
     return [word for buffer in away for word in ("-ot", f"^output={buffer}")]
 
 
-def _buffer(home: int) -> str:
-    return "CPU" if home == CPU else f"CUDA{home}"
+def _buffer(device: int) -> str:
+    return "CPU" if device == CPU else f"CUDA{device}"
 
 
-def _first_on_gpu(homes: Sequence[int]) -> int:
-    return next((layer for layer, home in enumerate(homes) if home != CPU), len(homes))
+def _first_on_gpu(layer_devices: Sequence[int]) -> int:
+    return next(
+        (layer for layer, device in enumerate(layer_devices) if device != CPU), len(layer_devices)
+    )

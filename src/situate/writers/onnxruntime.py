@@ -76,7 +76,7 @@ def layer_annotations(problem: Problem, schedule: Schedule) -> tuple[dict[str, s
 
 
 def _designators(problem: Problem, devices: set[int]) -> dict[int, str]:
-    """What ONNX Runtime calls the devices that a plan uses: `cpu`, `gpu`, `gpu:1`."""
+    """ONNX Runtime's names of the devices that a plan uses: `cpu`, `gpu`, `gpu:1`."""
     cluster = problem.cluster
     used: dict[str, int] = {}
     for device in sorted(devices):

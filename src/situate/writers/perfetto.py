@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from situate.data.problem import Problem
 from situate.errors import MissingExtra, SituateError
 from situate.files.atomic import write_bytes
-from situate.report.computing import check_times
+from situate.report.computing_time import check_times
 from situate.report.residency import residency
 from situate.report.text import printable, tensor_name
 from situate.schedule.schedule import Schedule

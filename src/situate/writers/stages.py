@@ -11,9 +11,9 @@ from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
+from situate.writers.device_names import device_names
 from situate.writers.exported import exported, placed, said
 from situate.writers.layers import Layers, Part, layers
-from situate.writers.places import places
 
 
 class NotAPipeline(PlanError):
@@ -44,7 +44,7 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
         PlanError: the graph names no list of layers.
         NotAPipeline: a layer is on no accelerator, or those of a device are not in one piece.
     """
-    network, numbers = layers(problem, schedule), places(problem.cluster)
+    network, numbers = layers(problem, schedule), device_names(problem.cluster)
     for part in network.parts:
         if not isinstance(numbers[part.device], int):
             raise NotAPipeline(
@@ -67,7 +67,7 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
 
 
 def stage_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Schedule | None:
-    """What whole layers come to, with what is before and after them in the first stage and the
+    """The schedule of whole layers, with what is before and after them in the first stage and the
     last; None where an op cannot run there."""
     first, last = network.parts[0].device, network.parts[-1].device
     devices = {part.path: part.device for part in network.parts}

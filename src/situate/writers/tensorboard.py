@@ -92,6 +92,6 @@ class Scalars:
 
 
 def _name() -> str:
-    """Of a new file; TensorBoard reads those of a folder in the order of their names."""
+    """The name of a new file; TensorBoard reads those of a folder in the order of their names."""
     host, token = socket.gethostname(), secrets.token_hex(4)
     return f"events.out.tfevents.{int(time.time()):010d}.{host}.{os.getpid()}.{token}"

@@ -75,9 +75,9 @@ class Modules:
 
     @cached_property
     def inside(self) -> list[bool]:
-        """Whether what an op makes goes into a module that has a place of its own."""
-        homes = set(self.paths)
-        found = [op.module in homes for op in self.ops]
+        """For every op, whether its result goes into a module that has a device of its own."""
+        paths = set(self.paths)
+        found = [op.module in paths for op in self.ops]
         for j in reversed(self.order):
             if found[j] and runs(self.ops[j]):
                 for source in self.inputs[j]:
@@ -99,8 +99,8 @@ class Groups:
     def __init__(self, modules: Modules, largest: int, with_inputs: bool) -> None:
         self.modules, self.largest, self.with_inputs = modules, largest, with_inputs
         self._leader = {path: path for path in modules.paths}
-        self._home: dict[str, str | None] = {}
-        self.brought = False
+        self._innermost_of: dict[str, str | None] = {}
+        self.moves_inputs = False
         """Whether there are such inputs, which the model has to bring."""
         self.loose = False
         """Whether a larger module is handed what comes from who knows where, such as a mask."""
@@ -121,12 +121,14 @@ class Groups:
             path = self._leader[path]
         return path
 
-    def home(self, module: str) -> str | None:
-        """The innermost module with a place of its own that holds `module`."""
-        if module not in self._home:
+    def innermost(self, module: str) -> str | None:
+        """The innermost module with a device of its own that holds `module`."""
+        if module not in self._innermost_of:
             paths = (module, *reversed(parents(module)))
-            self._home[module] = next((path for path in paths if path in self._leader), None)
-        return self._home[module]
+            self._innermost_of[module] = next(
+                (path for path in paths if path in self._leader), None
+            )
+        return self._innermost_of[module]
 
     def _pass(self) -> bool:
         """Follow the forward pass once; whether anything had to be joined."""
@@ -142,7 +144,7 @@ class Groups:
             elif op.kind == "input":
                 at[j] = INPUTS if INPUTS in self._leader else None
             elif runs(op) and not is_outside(op):
-                here = self.home(op.module)
+                here = self.innermost(op.module)
                 paths = [path for k in inputs[j] if (path := self._met(k, at[k], here))]
                 paths = paths if inside[j] else self._results(paths)
                 at[j] = here if here is not None else next(iter(paths), None)
@@ -163,7 +165,7 @@ class Groups:
         others = [path for path in paths if path != INPUTS]
         if self.with_inputs or not others or len(others) == len(paths):
             return paths
-        self.brought = True
+        self.moves_inputs = True
         return others
 
     def _agree(self, module: str, here: str | None, paths: list[str], strays: bool) -> bool:
@@ -184,9 +186,9 @@ class Groups:
         return module != "" and self.modules.held[module] <= self.largest
 
     def _whole(self, module: str) -> list[str]:
-        """Give a module a place of its own; all paths that share it."""
+        """Give a module a device of its own; all paths that share it."""
         self._leader[module] = module
-        self._home.clear()
+        self._innermost_of.clear()
         return [path for path in self._leader if _within(path, module)]
 
     def _join(self, paths: Iterable[str]) -> None:
@@ -196,12 +198,12 @@ class Groups:
 
 
 def runs(op: Op) -> bool:
-    """Whether an op is part of the forward pass."""
+    """True if an op is part of the forward pass."""
     return op.phase in ("", "forward") and op.kind not in ("parameter", "buffer", "input")
 
 
 def is_outside(op: Op) -> bool:
-    """Whether an op is in no module, not even the outermost: the loss of the step."""
+    """True if an op is in no module, not even the outermost: the loss of the step."""
     return not op.module and op.name.startswith(OUTSIDE)
 
 
@@ -212,7 +214,7 @@ def parents(module: str) -> list[str]:
 
 
 def below(path: str, module: str) -> bool:
-    """Whether `path` is inside of `module`."""
+    """True if `path` is inside of `module`."""
     return path != module and (not module or path.startswith(f"{module}."))
 
 

@@ -1,4 +1,4 @@
-"""What every network of the zoo is built as."""
+"""The built form of every network of the zoo."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _cached(name: str, found: Network, training: bool, optimizer: str) -> Graph:
 
 
 def network_key(name: str, found: Network, optimizer: str) -> dict[str, str]:
-    """What the graph of a network is kept under."""
+    """The key of a network's graph in the cache."""
     return {
         "zoo": name,
         "optimizer": optimizer,

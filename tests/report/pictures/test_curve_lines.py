@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.report.learning import Curve
+from situate.report.learning_curve import Curve
 from situate.report.pictures.curve_lines import POINTS, draw_failures, draw_times
 
 figure = pytest.importorskip("matplotlib.figure")

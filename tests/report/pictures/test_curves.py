@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from situate.errors import MissingExtra, SituateError
-from situate.report.learning import Curve
+from situate.report.learning_curve import Curve
 from situate.report.pictures.curves import draw, render
 from tests.report.handmade import HOSTILE
 

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from situate.data.problem import Problem
-from situate.report.pictures.shades import shades
+from situate.report.pictures.op_colors import op_colors
 from situate.report.pictures.timeline import LINES, LOWER, UPPER, draw_ops, draw_transfers, merged
 from situate.schedule.schedule import Schedule
 from tests.report.handmade import chain, schedule
@@ -30,7 +30,7 @@ def axes_of(problem: Problem, placement: list[int]) -> tuple[list[str], int]:
         axes,
         problem,
         plan,
-        shades(problem.graph.ops, plan.end - plan.start),
+        op_colors(problem.graph.ops, plan.end - plan.start),
         1500,
         range(problem.d),
     )
@@ -75,7 +75,7 @@ def test_ops_that_run_at_once_share_the_height_of_the_lane() -> None:
     plan = schedule(problem, [0, 0, 0])
     plan.start[:], plan.end[:] = 0.0, 3.0
     axes = Figure().add_subplot()
-    draw_ops(axes, problem, plan, shades(problem.graph.ops, np.ones(3)), 1500, range(problem.d))
+    draw_ops(axes, problem, plan, op_colors(problem.graph.ops, np.ones(3)), 1500, range(problem.d))
     boxes = [patch.get_path().vertices[:4, 1] for patch in axes.patches[1:4]]
     assert np.allclose([np.ptp(box) for box in boxes], (LOWER - UPPER) / 3)
     assert [box.min() for box in boxes] == sorted({box.min() for box in boxes})

@@ -86,28 +86,28 @@ def compare(
     from situate.cli.answer import result_status, show_comparison
     from situate.cli.comparison import best_of, chosen_of, compared
     from situate.cli.curves import draw_curves
+    from situate.cli.hardware import machine_for, measured
     from situate.cli.inputs import read_problem
-    from situate.cli.lesson import Lesson
-    from situate.cli.machine import machine_for, measured
+    from situate.cli.learning_options import LearningOptions
     from situate.cli.outputs import (
-        check_board,
         check_folder,
         check_outputs,
         check_picture,
+        check_tensorboard,
         write_outputs,
     )
     from situate.cli.search import Budget
     from situate.cli.terminal import BAD_INPUT
 
     chosen = chosen_of(methods)
-    lesson = Lesson(
+    options = LearningOptions(
         samples, settings, grouping, groups, noise, study, curves, tensorboard, evaluator, timeout
     )
-    lesson.check(chosen, objective)
+    options.check(chosen, objective)
     check_outputs([model, cluster or "", costs or ""], [out, picture, schedule, curves])
     check_picture(picture)
     check_picture(curves, "curves")
-    check_board(tensorboard)
+    check_tensorboard(tensorboard)
     check_folder(study)
     problem = read_problem(
         model,
@@ -119,8 +119,8 @@ def compare(
         costs=costs,
     )
     budget = Budget(time_limit, evaluations, seed, threads)
-    with machine_for(lesson, problem, model, optimizer) as machine:
-        runs = compared(problem, chosen, budget, lesson, machine, skip=methods is None)
+    with machine_for(options, problem, model, optimizer) as machine:
+        runs = compared(problem, chosen, budget, options, machine, skip=methods is None)
         results = measured([run.result for run in runs], machine)
     best = best_of(results)
     try:

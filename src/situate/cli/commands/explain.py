@@ -68,7 +68,7 @@ def explain(
     from situate.cli.search import Budget, interruptible, search
     from situate.cli.terminal import note
     from situate.report.explain import explain as explained_by
-    from situate.report.explanation import explanation
+    from situate.report.explanation_table import explanation
 
     check_method(method)
     model, plan = model_and_plan(model, plan)
@@ -114,7 +114,7 @@ def _check_unsearched(context: typer.Context) -> None:
 
 
 def _names(problem: Problem) -> dict[str, str]:
-    """What was explained, under what rules."""
+    """Names of the graph and cluster, the objective and the rules."""
     return {
         "graph": problem.graph.name,
         "cluster": problem.cluster.name,

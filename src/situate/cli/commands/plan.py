@@ -80,28 +80,28 @@ def plan(
 
     from situate.cli.answer import result_status, show_forecast, show_result
     from situate.cli.curves import draw_curves
+    from situate.cli.hardware import machine_for, measured
     from situate.cli.inputs import check_method, read_problem
-    from situate.cli.learning import resumption, run
-    from situate.cli.lesson import Lesson
-    from situate.cli.machine import machine_for, measured
+    from situate.cli.learning_options import LearningOptions
     from situate.cli.outputs import (
-        check_board,
         check_outputs,
         check_picture,
+        check_tensorboard,
         write_outputs,
     )
+    from situate.cli.run_method import resumption, run
     from situate.cli.search import Budget, interruptible
     from situate.cli.terminal import BAD_INPUT, note
 
     check_method(method)
-    lesson = Lesson(
+    options = LearningOptions(
         samples, settings, grouping, groups, noise, study, curves, tensorboard, evaluator, timeout
     )
-    lesson.check([method], objective)
+    options.check([method], objective)
     check_outputs([model, cluster or "", costs or ""], [out, picture, schedule, curves, study])
     check_picture(picture)
     check_picture(curves, "curves")
-    check_board(tensorboard)
+    check_tensorboard(tensorboard)
     problem = read_problem(
         model,
         cluster,
@@ -111,11 +111,11 @@ def plan(
         dim=dim,
         costs=costs,
     )
-    budget = lesson.budget(method, [method], Budget(time_limit, evaluations, seed, threads))
+    budget = options.budget(method, [method], Budget(time_limit, evaluations, seed, threads))
     kept = Path(study) if study else None
-    with machine_for(lesson, problem, model, optimizer) as machine:
+    with machine_for(options, problem, model, optimizer) as machine:
         with interruptible() as interrupt:
-            found = run(problem, method, budget, lesson, kept, machine)
+            found = run(problem, method, budget, options, kept, machine)
         (result,) = measured([found.result], machine)
     if interrupt.came:
         how = f"; {resumption(kept)}" if len(result.samples) else ""

@@ -37,40 +37,40 @@ def run(
     can run here: a network of the zoo, or package.module:function.
     """
     from situate.cli.answer import print_json, print_table
+    from situate.cli.load_plan import load_plan
     from situate.cli.outputs import check_outputs, check_trace
-    from situate.cli.planned import read_runnable
     from situate.cli.terminal import note, working
-    from situate.report.running import running, running_figures, running_table
+    from situate.report.measured_run import measured_run, run_figures, run_table
     from situate.runtime.measure import arguments, measure, timeline
     from situate.writers import perfetto
 
     check_outputs([model, plan or "", cluster or "", costs or ""], [trace])
     check_trace(trace)
-    planned = read_runnable(model, plan, cluster, costs, optimizer, seed)
-    prepared = planned.prepared
+    loaded = load_plan(model, plan, cluster, costs, optimizer, seed)
+    prepared = loaded.prepared
     problem, schedule = prepared.problem, prepared.schedule
-    with planned.default_step() as step, working("starting the devices") as show:
+    with loaded.default_step() as step, working("starting the devices") as show:
         measured = measure(
-            step, planned.inputs, steps, lambda k: show(f"running step {k} of {steps}")
+            step, loaded.inputs, steps, lambda k: show(f"running step {k} of {steps}")
         )
         show("measuring memory")
-        peaks = step.memory(*arguments(planned.inputs))
+        peaks = step.memory(*arguments(loaded.inputs))
         if trace is not None:
             show("timing ops")
-            step.timed(*arguments(planned.inputs))
+            step.timed(*arguments(loaded.inputs))
             start, end = timeline(step.ran, problem.n)
     if measured.deviation > SPREAD * measured.mean:
         note(
             "warning: some steps took much longer than others: other programs ran; measure again "
             f"(the median is {measured.median * 1e3:.3g} ms)"
         )
-    found = running(problem, schedule, measured, prepared.placed.used, peaks, prepared.peak)
+    found = measured_run(problem, schedule, measured, prepared.placed.used, peaks, prepared.peak)
     try:
         if trace is not None:
             perfetto.write_beside(problem, schedule, start, end, trace)
             note(f"wrote {trace}")
     finally:
         if as_json:
-            print_json(running_figures(found))
+            print_json(run_figures(found))
         else:
-            print_table(running_table(found))
+            print_table(run_table(found))

@@ -53,24 +53,24 @@ def verify(
     Both start from the same weights, inputs and random numbers. Exit status 4 where they differ.
     """
     from situate.cli.answer import print_json, print_table
-    from situate.cli.planned import read_runnable
+    from situate.cli.load_plan import load_plan
     from situate.cli.terminal import DIFFERS, working
-    from situate.report.running import equality_figures, equality_table
+    from situate.report.measured_run import equality_figures, equality_table
     from situate.runtime.equality import compare
 
-    planned = read_runnable(model, plan, cluster, costs, optimizer, seed)
-    prepared = planned.prepared
+    loaded = load_plan(model, plan, cluster, costs, optimizer, seed)
+    prepared = loaded.prepared
     used = [prepared.devices[d] for d in prepared.placed.used]
     name = prepared.problem.graph.name
     with working(f"running {name} placed and unplaced"), contextlib.redirect_stdout(sys.stderr):
         found = compare(
-            planned.model,
-            planned.inputs,
-            planned.loss,
-            planned.optimizer if planned.rule else None,
-            planned.step,
+            loaded.model,
+            loaded.inputs,
+            loaded.loss,
+            loaded.optimizer if loaded.rule else None,
+            loaded.step,
             steps=steps,
-            clip=planned.rule.clip if planned.rule else None,
+            clip=loaded.rule.clip if loaded.rule else None,
             seed=seed,
             threads=_threads(used),
             name=name,
@@ -85,7 +85,7 @@ def verify(
 
 
 def _threads(used: Collection[RealDevice]) -> int | None:
-    """Of the unplaced step, which CPUs run; None leaves them as they are."""
+    """Threads of the unplaced step, which CPUs run; None leaves them as they are."""
     counts = (device.threads or 0 for device in used if device.torch == "cpu")
     return max(counts, default=0) or None
 

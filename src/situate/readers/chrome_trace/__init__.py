@@ -27,7 +27,7 @@ _ARRAY = re.compile(rb'(\xef\xbb\xbf)?\s*\[\s*\{[^\[\]]{0,4096}?"ph"\s*:')
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
-    """Whether the content is a JSON object with `traceEvents`, or an array of events."""
+    """True if the content is a JSON object with `traceEvents`, or an array of events."""
     return bool(_ARRAY.match(data[:8192])) or "traceEvents" in keys
 
 
@@ -84,7 +84,8 @@ def _kind(span: Span) -> str:
 def _edges(
     by_track: Mapping[Track, Sequence[Span]], index: Mapping[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """What ran one after the other on a track, and a synchronisation after what it waited for."""
+    """Edges from each span to the next of its track, and to a synchronisation that waited for
+    it."""
     for track in by_track.values():
         order = sorted(index[span.number] for span in track)
         yield from pairwise(order)

@@ -104,7 +104,7 @@ class _Label(msgspec.Struct, frozen=True):
 
 
 def labels(events: Iterable[Event]) -> dict[Track, str]:
-    """What people call the tracks: the names that the file gives process and thread, else their
+    """Labels of the tracks: the names that the file gives process and thread, else their
     numbers."""
     processes: dict[int | str, str] = {}
     threads: dict[Track, str] = {}

@@ -13,13 +13,13 @@ from situate.errors import ReadError
 from situate.files.strict_json import Keys
 from situate.readers import kineto
 from situate.readers.execution_trace import steps, times, work
-from situate.readers.execution_trace.calls import Call, calls_of
 from situate.readers.execution_trace.memory import Memory, written
 from situate.readers.execution_trace.nodes import ALLOCATIONS, Node, Value, nodes
+from situate.readers.execution_trace.operator_calls import Call, calls_of
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
-    """Whether the content is a JSON object with a schema's version and nodes."""
+    """True if the content is a JSON object with a schema's version and nodes."""
     return keys.keys() >= {"schema", "pid", "nodes"}
 
 
@@ -79,7 +79,7 @@ def _run(memory: Memory, call: Call, seconds: Mapping[str, float] | None) -> Non
 
 
 def _is_view(node: Node) -> bool:
-    """Whether all it returns is memory that it was given."""
+    """True if all outputs are memory that the node was given."""
     given = {value.storage for value in node.inputs}
     return bool(node.outputs) and all(value.storage in given for value in node.outputs)
 
@@ -97,7 +97,7 @@ def _op(call: Call, seconds: Mapping[str, float] | None) -> Op:
 
 
 def _elements(node: Node) -> int:
-    """How many tensors an operator on lists of tensors takes one by one; 0 for all others."""
+    """The number of tensors an operator on lists of tensors takes one by one; 0 for all others."""
     if not node.name.startswith(("aten::_foreach_", "aten::_fused_")):
         return 0
     lengths: dict[int, int] = {}
@@ -136,7 +136,8 @@ def _by_place(values: Iterable[Value], count: int) -> list[list[Value]]:
 
 
 def _place(value: Value) -> int:
-    """Of a result in the list of all, which may stand in the file as one list or one by one."""
+    """A result's place in the list of all, which may stand in the file as one list or one by
+    one."""
     return value.argument if value.entry is None else value.entry
 
 

@@ -1,12 +1,12 @@
-"""How many training steps an execution trace holds."""
+"""The number of training steps in an execution trace."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from situate.readers.execution_trace.calls import Call
 from situate.readers.execution_trace.memory import written
 from situate.readers.execution_trace.nodes import Node
+from situate.readers.execution_trace.operator_calls import Call
 
 STEP = "ProfilerStep#"
 """What the profiler calls a step where it has a schedule."""
@@ -25,7 +25,7 @@ def warnings(found: Sequence[Node], calls: Sequence[Call]) -> Iterator[str]:
 
 
 def _updates(found: Sequence[Node], calls: Sequence[Call]) -> int:
-    """How often one optimiser ran. What two of one step overwrite are other tensors, but for
+    """The number of times one optimiser ran. Two of one step overwrite different tensors, but for
     memory that the first let go of."""
     groups: list[tuple[set[int], int]] = []
     for memory in _overwritten(found, calls):

@@ -1,4 +1,4 @@
-"""What a node of an execution trace computes and moves, from the shapes of its arguments."""
+"""FLOPs and memory traffic of a node of an execution trace, from the shapes of its arguments."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from situate.readers.onnx.infer import infer
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
-    """Whether the content is a protocol buffer with a model's version number and graph."""
+    """True if the content is a protocol buffer with a model's version number and graph."""
     message = wire.shape(data)
     return message is not None and message.get(1) == wire.VARINT and message.get(7) == wire.BYTES
 

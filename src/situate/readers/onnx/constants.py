@@ -1,4 +1,5 @@
-"""What an ONNX model holds before any input comes: initializers and what follows from them."""
+"""Constants of an ONNX model, known before any input comes: initializers and what follows from
+them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ITERATIONS = "iterations"
 
 @dataclass(frozen=True)
 class Sizes:
-    """What `dims` says, by what it says it of."""
+    """The sizes in `dims`, sorted by what they are sizes of."""
 
     symbols: dict[str, int] = field(default_factory=dict)
     """Sizes of symbolic dimensions."""
@@ -81,12 +81,12 @@ class Sizes:
 
 
 def option(name: str, axis: int | str) -> str:
-    """How a size is given on the command line, as a shell takes it."""
+    """The option of the command line that gives a size, quoted for a shell."""
     return f"--dim {shlex.quote(f'{name}.{axis}')}=SIZE"
 
 
 def sizes(graph: Any, dims: Mapping[str, int]) -> Sizes:
-    """What `dims` gives, in a graph without functions.
+    """The sizes that `dims` gives, in a graph without functions.
 
     Raises:
         ReadError: a dimension or value that the model does not have, a size that is not positive.

@@ -37,7 +37,7 @@ def folded(
     values: Mapping[str, Any],
     made: Mapping[str, Any],
 ) -> list[Any]:
-    """What the node makes, as tensors in order; none where that depends on data or is large.
+    """The outputs of a node, as tensors in order; none where they depend on data or are large.
 
     Args:
         opsets: version of each domain.
@@ -88,14 +88,14 @@ def _run(node: Any, feeds: Mapping[str, Any], opsets: Mapping[str, int]) -> list
 
 
 def _is_elsewhere(attribute: Any) -> bool:
-    """Whether a tensor of the attribute lies in another file, which would be looked for in the
+    """True if a tensor of the attribute lies in another file, which would be looked for in the
     current directory."""
     sparse = attribute.sparse_tensor
     return any(t.external_data for t in (attribute.t, sparse.values, sparse.indices))
 
 
 def is_small(shape: Iterable[Any]) -> bool:
-    """Whether a value of this shape is computed and kept."""
+    """True if a value of this shape is small enough to be computed and kept."""
     return bool(math.prod(shape) <= LIMIT)
 
 

@@ -51,7 +51,7 @@ def _called(nodes: Any) -> Iterator[tuple[str, str]]:
 
 
 def _spread(nodes: Any, sizes: Mapping[tuple[str, str], int]) -> int:
-    """How many nodes these are, with functions of so many nodes in place of their calls."""
+    """The number of nodes, with functions of so many nodes in place of their calls."""
     return sum(sizes.get(key, 1) for key in _called(nodes))
 
 

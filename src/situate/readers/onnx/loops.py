@@ -22,7 +22,7 @@ ENDLESS = 2**31
 
 
 def trips(node: Any) -> int:
-    """How often a node's bodies run, as it was found when they were followed."""
+    """The number of times a node's bodies run, as it was found when they were followed."""
     if node.domain or node.op_type not in ("Loop", "Scan"):
         return 1
     return next((int(entry.value) for entry in node.metadata_props if entry.key == TRIPS), 1)

@@ -1,4 +1,4 @@
-"""What the caller should know of the way in which shapes were found."""
+"""Notes to the caller on the way in which shapes were found."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Notes:
             yield _have(self.changing, "another shape in every iteration; the first one's counts")
 
     def hint(self) -> str:
-        """What may be the reason where shapes do not fit together."""
+        """A possible reason where shapes do not fit together."""
         options = [*self.taken, *self._options()]
         return f"; {_some(options, ' ')} gives sizes to what is taken as 1" if options else ""
 

@@ -1,4 +1,5 @@
-"""What is known of the values that a graph's nodes may read, those of the graphs around it too."""
+"""Types and contents of the values that a graph's nodes may read, those of the graphs around it
+too."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ class Scope:
 
 
 def _is_whole(constant: Any) -> bool:
-    """Whether the content of a constant is small, here, and as long as its shape says."""
+    """True if the content of a constant is small, in this file, and as long as its shape says."""
     import onnx
 
     small = is_small(constant.dims) and tensor_info(constant).bytes <= CONSTANT_LIMIT

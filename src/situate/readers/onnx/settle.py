@@ -78,7 +78,7 @@ class Settler:
         return tuple(1 if size is None else size for size in shape)
 
     def _joined(self, name: str, inferred: Open, stated: Open | None) -> Open:
-        """What is inferred goes before what is stated, unless inference had to assume something."""
+        """The inferred shape before the stated one, unless inference had to assume something."""
         if stated is None:
             return inferred
         if name in self.notes.assumed:
@@ -96,7 +96,7 @@ def _filled(one: Open, other: Open) -> Open:
 
 
 def _agree(one: Open, other: Open) -> bool:
-    """Whether two shapes may be the same."""
+    """True if two shapes may be the same."""
     return len(one) == len(other) and all(
         None in pair or pair[0] == pair[1] for pair in zip(one, other, strict=True)
     )

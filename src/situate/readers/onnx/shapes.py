@@ -36,7 +36,7 @@ class Info:
 
 @dataclass(frozen=True)
 class Shapes:
-    """What is known of the values of a graph and of the graphs around it."""
+    """Shapes and types of the values of a graph and of the graphs around it."""
 
     values: Mapping[str, Info]
     outer: Shapes | None = None

@@ -21,7 +21,7 @@ Visit = Callable[[list[Any]], list[Any]]
 
 
 def carries_sequence(op: Any, scope: Scope) -> bool:
-    """Whether the op is a loop whose state holds a sequence or an optional."""
+    """True if the op is a loop whose state holds a sequence or an optional."""
     carried = op.input[2:] if op.op_type == "Loop" and not op.domain else ()
     return any(name in scope.lists for name in carried)
 

@@ -20,7 +20,7 @@ from situate.readers.onnx.making import Maker
 from situate.readers.onnx.making import node as new_node
 from situate.readers.onnx.names import graphs_of, held, node_name, reads
 from situate.readers.onnx.notes import Notes
-from situate.readers.onnx.operators.calls import Call
+from situate.readers.onnx.operators.operator_call import Call
 from situate.readers.onnx.operators.schemas import Schemas
 from situate.readers.onnx.scope import Scope
 from situate.readers.onnx.sequences import lowered, refusal
@@ -95,7 +95,7 @@ class Walk:
         return self._bind(node, scope)
 
     def _follow(self, instead: list[Any], graph: Any, scope: Scope) -> list[Any]:
-        """What nodes that stand in place of another one leave to run."""
+        """The nodes that are left to run of those that stand in place of another one."""
         self._added += len(instead)
         self._read.update(name for inner in instead for name in reads(inner))
         if self._added > MOST_NODES:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from situate.data.arrays import Floats
-from situate.report.learning import Curve
-from situate.report.pictures.shades import INK, OTHER, PALE, PALETTE
+from situate.report.learning_curve import Curve
+from situate.report.pictures.op_colors import INK, OTHER, PALE, PALETTE
 from situate.report.text import printable
 from situate.report.units import time_scale, time_text
 

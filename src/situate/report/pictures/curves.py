@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from situate.errors import MissingExtra
 from situate.files.atomic import write_bytes
-from situate.report.learning import WINDOW, Curve
+from situate.report.learning_curve import WINDOW, Curve
 from situate.report.pictures.curve_lines import draw_failures, draw_times
 from situate.report.pictures.formats import format_of, image
-from situate.report.pictures.shades import GRID, INK, PALE
+from situate.report.pictures.op_colors import GRID, INK, PALE
 from situate.report.pictures.widths import fitting
 
 if TYPE_CHECKING:

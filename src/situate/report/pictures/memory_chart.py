@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.problem import UNLIMITED, Problem
-from situate.report.pictures.shades import INK, PALE
+from situate.report.pictures.op_colors import INK, PALE
 from situate.report.residency import Residency, residency
 from situate.report.units import size_text
 from situate.schedule.schedule import Schedule

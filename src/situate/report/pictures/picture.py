@@ -12,7 +12,7 @@ import numpy as np
 from situate.data.problem import UNLIMITED, Problem
 from situate.errors import MissingExtra
 from situate.files.atomic import write_bytes
-from situate.report.computing import check_times, computing
+from situate.report.computing_time import check_times, computing_time
 from situate.report.pictures.formats import format_of, image
 from situate.report.pictures.memory_chart import (
     DASHES,
@@ -24,7 +24,7 @@ from situate.report.pictures.memory_chart import (
     ROOM,
     draw_memory,
 )
-from situate.report.pictures.shades import GRID, INK, PALE, Shades, shades
+from situate.report.pictures.op_colors import GRID, INK, PALE, OpColors, op_colors
 from situate.report.pictures.timeline import DOTS, LOWER, UPPER, WIRE, draw_ops, draw_transfers
 from situate.report.pictures.widths import fitting, width_of
 from situate.report.text import plural, printable
@@ -51,7 +51,7 @@ text, in points."""
 
 @dataclass(frozen=True)
 class Heading:
-    """What the picture says above the lanes besides the makespan.
+    """The text above the lanes, besides the makespan.
 
     Args:
         title: default: the graph on the cluster.
@@ -126,11 +126,11 @@ def _figure(problem: Problem, schedule: Schedule, heading: Heading) -> Figure:
 
 
 def _draw_lanes(axes: Axes, problem: Problem, schedule: Schedule, rows: list[int]) -> None:
-    colours = shades(problem.graph.ops, schedule.end - schedule.start)
+    colours = op_colors(problem.graph.ops, schedule.end - schedule.start)
     draw_ops(axes, problem, schedule, colours, WIDE * DOTS, rows)
     draw_transfers(axes, schedule, WIDE * DOTS, rows)
     _frame(axes, problem, schedule, rows)
-    busy = computing(problem, schedule) / _span(schedule)
+    busy = computing_time(problem, schedule) / _span(schedule)
     notes = [f"{100 * busy[device]:.0f} % busy" for device in rows]
     _device_names(axes, problem, rows, notes, (UPPER + LOWER) / 2)
     _legend(axes, colours, len(schedule.tensor))
@@ -231,7 +231,7 @@ def _subtitle(problem: Problem, schedule: Schedule, heading: Heading) -> str:
     return "  ·  ".join([*parts, *["does not fit in memory"] * bool(over)])
 
 
-def _legend(axes: Axes, colours: Shades, transfers: int) -> None:
+def _legend(axes: Axes, colours: OpColors, transfers: int) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.problem import Problem
-from situate.report.computing import covered
-from situate.report.pictures.shades import Shades
+from situate.report.computing_time import covered
+from situate.report.pictures.op_colors import OpColors
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
 
@@ -45,7 +45,7 @@ def draw_ops(
     axes: Axes,
     problem: Problem,
     schedule: Schedule,
-    shades: Shades,
+    colors: OpColors,
     pixels: float,
     rows: Sequence[int],
 ) -> None:
@@ -54,17 +54,17 @@ def draw_ops(
     for row, device in enumerate(rows):
         axes.axhspan(row + UPPER, row + LOWER, color=EMPTY, linewidth=0, zorder=0.5)
         mine = np.flatnonzero(schedule.placement == device)
-        bands = _bands(schedule, shades, mine)
-        for shade, (color, band) in enumerate(zip(shades.colors, bands, strict=True)):
-            ops = mine[shades.of[mine] == shade]
+        bands = _bands(schedule, colors, mine)
+        for k, (color, band) in enumerate(zip(colors.colors, bands, strict=True)):
+            ops = mine[colors.of[mine] == k]
             span = row + band[0], row + band[1]
             _boxes(axes, schedule.start[ops], schedule.end[ops], color, pixel, span)
         if len(set(bands)) == 1:
             for op, text in _fitting(problem, schedule, pixel, mine):
-                _label(axes, schedule, op, text, row + (UPPER + LOWER) / 2, shades.ink(op))
+                _label(axes, schedule, op, text, row + (UPPER + LOWER) / 2, colors.ink(op))
 
 
-def _bands(schedule: Schedule, shades: Shades, mine: Indices) -> list[tuple[float, float]]:
+def _bands(schedule: Schedule, colors: OpColors, mine: Indices) -> list[tuple[float, float]]:
     """Upper and lower edge of the boxes of each class of a device's ops.
 
     Ops that run at once (a CPU's under atomic rules) would hide one another: there each class
@@ -72,8 +72,8 @@ def _bands(schedule: Schedule, shades: Shades, mine: Indices) -> list[tuple[floa
     """
     start, seconds = schedule.start[mine], (schedule.end - schedule.start)[mine]
     if seconds.sum() <= covered(start, schedule.end[mine]) * (1 + 1e-9):
-        return [(UPPER, LOWER)] * len(shades.colors)
-    work = np.bincount(shades.of[mine], seconds, len(shades.colors))
+        return [(UPPER, LOWER)] * len(colors.colors)
+    work = np.bincount(colors.of[mine], seconds, len(colors.colors))
     edges = UPPER + (LOWER - UPPER) * np.append(0.0, np.cumsum(work)) / work.sum()
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 

@@ -1,4 +1,4 @@
-"""How wide texts are in pictures, and as much of them as there is room for."""
+"""Widths of texts in pictures, and the beginning of a text for which there is room."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from situate.solvers import auto
 from situate.solvers.learned.checks import Asking, check_evaluator, measure
 from situate.solvers.learned.learner import MakeLearner, State
 from situate.solvers.search import Search
-from situate.study import Of, StudyFile, Unkept
+from situate.study import InMemoryStudy, Of, StudyFile
 from situate.version import VERSION
 
 SAMPLES = 2400
@@ -59,7 +59,7 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
     if machine is None:
         machine = SimulatedMachine(problem, learning.noise, search.seed, search.threads)
     check_evaluator(machine)
-    study: StudyFile | Unkept = Unkept()
+    study: StudyFile | InMemoryStudy = InMemoryStudy()
     if learning.evaluator is not None and problem.costs is not None and learning.start is None:
         learning = replace(learning, start=lambda: _start(search, study))
     learner = make(problem, learning, samples, search.seed)
@@ -71,7 +71,7 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
     _warn_of_failures(search, method)
 
 
-def _start(search: Search, study: StudyFile | Unkept) -> Placement:
+def _start(search: Search, study: StudyFile | InMemoryStudy) -> Placement:
     """What a machine other than the simulated one measures first where costs were measured: what
     `auto` plans, and if it was interrupted what it planned then, for its time may be limited."""
     held = study.first()
@@ -91,7 +91,7 @@ class _Run:
         search: Search,
         asking: Asking,
         machine: Evaluator,
-        study: StudyFile | Unkept,
+        study: StudyFile | InMemoryStudy,
         planned: bool,
     ) -> None:
         self.search, self.machine, self.study = search, machine, study
@@ -110,7 +110,7 @@ class _Run:
             self.study.keep(self.done, self.asking.state, now=True)
         if self.times:
             # What is measured last is kept of a complete study alone: a longer one has others.
-            self.study = self.study if self.done == samples else Unkept()
+            self.study = self.study if self.done == samples else InMemoryStudy()
             self._settle()
 
     def _finished(self) -> bool:

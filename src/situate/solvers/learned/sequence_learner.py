@@ -12,7 +12,7 @@ from situate.data.arrays import Floats
 from situate.evaluators.measurements import Measurements
 from situate.grouping import Groups
 from situate.policies.arithmetic import arithmetic
-from situate.policies.ascent import Ascent
+from situate.policies.gradient_ascent import Ascent
 from situate.policies.group_policy import GroupPolicy
 from situate.solvers.learned.checkpoint import restored
 from situate.solvers.learned.learner import State

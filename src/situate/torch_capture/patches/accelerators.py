@@ -24,7 +24,7 @@ FIRST = {"cuda": "current_device", "xpu": "current_device", "accelerator": "curr
 
 @contextlib.contextmanager
 def accelerators_idle(named: NamedDevices) -> Iterator[None]:
-    """What waits for a device, or chooses one, does nothing within."""
+    """Calls that wait for a device, or choose one, do nothing within."""
     import torch
 
     inside = True

@@ -19,7 +19,7 @@ ANSWER = "_situate_answer"
 
 @contextlib.contextmanager
 def tensors_unchecked() -> Iterator[None]:
-    """What `torch._check_tensor_all` asks is taken to hold. transformers asks so whether there are
+    """Checks by `torch._check_tensor_all` are taken to hold. transformers asks so whether there are
     as many placeholders in a text as there are features of images. And numbers are taken to be
     finite where a library looks whether they are, as its models do to clamp them."""
     import torch

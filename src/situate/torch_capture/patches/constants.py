@@ -59,7 +59,8 @@ def constants_known() -> Iterator[None]:
 
 
 def _keeping() -> Callable[[Any, Any], bool]:
-    """What tells a mode whether to keep a tensor's values; those of a single number always are."""
+    """The rule by which a mode keeps a tensor's values; those of a single number always are
+    kept."""
     import torch
 
     left = ALL

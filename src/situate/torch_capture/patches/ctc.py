@@ -65,8 +65,8 @@ def _sized(run: Any, mode: Any, func: Any, args: Sequence[Any], kwargs: Any) -> 
 def _losses(
     scores: torch.Tensor, _: object, __: object, lengths: Sequence[int], *___: object
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of every sequence, and what their gradient needs: the probability of each of its states,
-    which are its labels and the blanks around them, at every step."""
+    """Losses of every sequence, and the probabilities that their gradient needs: of each of its
+    states, which are its labels and the blanks around them, at every step."""
     steps, batch, _classes = scores.shape
     states = 2 * max(lengths, default=0) + 1
     return scores.new_empty(batch), scores.new_empty(batch, steps, states)

@@ -45,7 +45,7 @@ def names_stand(named: NamedDevices) -> Iterator[None]:
 
 
 def lie_here(tensors: Iterable[torch.Tensor]) -> bool:
-    """Whether none of them is on a GPU, where a program may name it."""
+    """True if none of the tensors is on a GPU, where a program may name it."""
     return all(tensor.device.type in HERE for tensor in tensors)
 
 

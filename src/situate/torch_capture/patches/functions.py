@@ -98,7 +98,7 @@ class _Call:
         return [leaf for leaf in self._found if isinstance(leaf, torch.Tensor)]
 
     def returned(self, tensors: Sequence[torch.Tensor]) -> Any:
-        """What it returns, with these tensors in it."""
+        """The function's return value, with these tensors in it."""
         return self._returned.unflatten(_filled(self._found, self._out, tensors))
 
 

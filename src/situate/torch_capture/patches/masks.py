@@ -30,5 +30,5 @@ def masks_as_run() -> Iterator[None]:
 
 
 def _unknown(mask: object = None) -> bool:
-    """Whether the values of a mask are not known; of none there are none to know."""
+    """True if the values of a mask are not known; also where there is no mask."""
     return getattr(mask, "constant", None) is None

@@ -38,7 +38,7 @@ class NamedDevices:
 
 
 def is_here(device: Any) -> bool:
-    """Whether it is the CPU, `meta` or no name of a device."""
+    """True for the CPU, `meta` and any value that names no device."""
     import torch
 
     if isinstance(device, int):

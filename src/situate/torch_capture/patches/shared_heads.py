@@ -27,7 +27,7 @@ def heads_share() -> Iterator[None]:
 
 @contextlib.contextmanager
 def repeated() -> Iterator[list[str]]:
-    """What has repeated shared keys and values that `heads_share` would not."""
+    """Names of what repeated shared keys and values and would not with `heads_share`."""
     found: list[str] = []
 
     def noted(choice: Choice, mask: Any, *tensors: Any) -> bool:

@@ -48,7 +48,7 @@ def fold_sized(module: fx.GraphModule, constants: Mapping[str, Any]) -> dict[str
 
 
 def _is_sized(node: fx.Node) -> bool:
-    """Whether values decide on the size of what a node makes."""
+    """True if values decide the size of a node's output."""
     import torch
 
     target = node.target
@@ -59,7 +59,8 @@ def _is_sized(node: fx.Node) -> bool:
 
 
 def _is_made(node: fx.Node) -> bool:
-    """Whether it is such a tensor: of calls that make several, each that is taken of them."""
+    """True for a tensor of such a size: of calls with several outputs, each output that is
+    taken."""
     if node.target is operator.getitem:
         return _is_sized(node.all_input_nodes[0])
     return _is_sized(node) and not any(user.target is operator.getitem for user in node.users)
@@ -83,7 +84,7 @@ def _erase_calls(module: fx.GraphModule) -> None:
 
 
 class _Known:
-    """What nodes compute of constants alone, node by node in the order of the graph."""
+    """Values of nodes that depend on constants alone, node by node in the order of the graph."""
 
     def __init__(self, constants: Mapping[str, Any]) -> None:
         self._constants = constants
@@ -153,7 +154,7 @@ def _storages(value: Any) -> Iterator[int]:
 
 
 def _is_filled(node: fx.Node) -> bool:
-    """Whether it fills a tensor, of the kind or the size of those that it is given."""
+    """True if the node fills a tensor of the kind or size of its inputs."""
     return getattr(node.target, "_opname", None) in FILLING
 
 
@@ -166,7 +167,7 @@ def _like(node: fx.Node) -> torch.Tensor:
 
 
 def _is_computed(node: fx.Node) -> bool:
-    """Whether a call gives the same whenever it is made, and not more than is kept."""
+    """True if a call gives the same result at any time, and one no larger than is kept."""
     import torch
 
     if node.target is operator.getitem:

@@ -1,4 +1,4 @@
-"""What kernels give as they give it, where PyTorch says otherwise of fake tensors."""
+"""Outputs of kernels as the kernels make them, where PyTorch says otherwise of fake tensors."""
 
 from __future__ import annotations
 

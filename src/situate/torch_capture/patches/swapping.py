@@ -49,7 +49,7 @@ def modules_convertible(mode: FakeTensorMode) -> Iterator[None]:
 
 
 def _put(old: Any, new: Any, mode: FakeTensorMode) -> None:
-    """What `new` is, and what is known of its values, in the place of `old`, as on real tensors."""
+    """Put `new`, and the values known of it, in the place of `old`, as on real tensors."""
     known = new.constant
     old.data = new
     if known is not None:

@@ -1,4 +1,4 @@
-"""What goes wrong while a model is captured, in one line that names the line at fault."""
+"""Errors while a model is captured, each as one line that names the line at fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be done about a library's own code, which its user cannot rewrite."""
+"""Remedies for a library's own code, which its user cannot rewrite."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ FUNCTION = (
 
 
 def library_remedy(frame: FrameSummary) -> str:
-    """What is said of a line of a library that depends on values; empty for a line of the user's
+    """The remedy for a line of a library that depends on values; empty for a line of the user's
     own."""
     inside = inside_package(frame.filename)
     return VALUES.format(_package(inside), _known(frame)) if inside else ""
 
 
 def not_ours(frame: FrameSummary | None, said: str) -> str:
-    """What is added to a refusal of a line of a library's that does not speak of the library."""
+    """The addition to a refusal of a library's line that does not name the library."""
     inside = inside_package(frame.filename) if frame else ""
     if not inside or _package(inside) in said:
         return ""
@@ -74,7 +74,7 @@ def not_ours(frame: FrameSummary | None, said: str) -> str:
 
 
 def mask_remedy(frame: FrameSummary | None) -> str:
-    """What is added to an error of a library's line that reads a mask, which it may read only of a
+    """The addition to an error of a library's line that reads a mask, which it may read only of a
     model that is captured."""
     inside = inside_package(frame.filename) if frame else ""
     fits = inside and frame is not None and _known(frame) == MASKS
@@ -82,8 +82,7 @@ def mask_remedy(frame: FrameSummary | None) -> str:
 
 
 def function_remedy(kind: type) -> str:
-    """What is said of a function with a gradient of its own that a library has; empty for the
-    user's own."""
+    """The remedy for a library's function with a gradient of its own; empty for the user's own."""
     module = sys.modules.get(kind.__module__)
     inside = inside_package(getattr(module, "__file__", None) or "")
     return FUNCTION.format(_package(inside)) if inside else ""

@@ -40,7 +40,7 @@ def user_frame(error: BaseException) -> traceback.FrameSummary | None:
 
 
 def is_raised_by_user(error: BaseException) -> bool:
-    """Whether a `raise` or `assert` outside PyTorch, Python and situate raised it."""
+    """True if a `raise` or `assert` outside PyTorch, Python and situate raised it."""
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
@@ -50,7 +50,7 @@ def is_raised_by_user(error: BaseException) -> bool:
 
 
 def is_users(filename: str) -> bool:
-    """Whether it is no file of PyTorch, Python or situate."""
+    """True for a file that is not of PyTorch, Python or situate."""
     torch = str(getattr(sys.modules.get("torch"), "__file__", None) or "torch/__init__.py")
     stdlib = sysconfig.get_paths()["stdlib"]
     inside_stdlib = filename.startswith(stdlib) and "site-packages" not in filename
@@ -70,7 +70,7 @@ def inside_package(filename: str) -> str:
 
 @cache
 def _installs(folder: str) -> bool:
-    """Whether packages were installed into a folder, as by `pip install --target`."""
+    """True if packages were installed into a folder, as by `pip install --target`."""
     return any(Path(folder).glob("*.dist-info"))
 
 

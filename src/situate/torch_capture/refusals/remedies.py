@@ -1,4 +1,4 @@
-"""What is known of errors that PyTorch raises while a step is captured, and how to avoid them."""
+"""Errors that PyTorch raises while a step is captured, and how to avoid them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from situate.torch_capture.refusals.lines import is_raised_by_user, is_users, us
 
 
 class Unsupported(Exception):
-    """What capture cannot do; its text says why, and what to do instead."""
+    """A step that capture cannot take; the text says why, and what to do instead."""
 
 
 VALUES = (
@@ -154,7 +154,7 @@ _INTERNAL = re.compile(
 
 
 def remedy(error: BaseException, handled: BaseException | None = None) -> str:
-    """What is known of such an error, and how to avoid it; empty for an error of the program's.
+    """The cause of such an error and its remedy; empty for an error of the program's.
 
     Args:
         handled: the error that the caller was handling when the work began, which is no cause.
@@ -202,12 +202,12 @@ def _known(error: BaseException) -> str:
 
 
 def _by_place(frames: Sequence[traceback.FrameSummary]) -> str:
-    """What is known of the part of PyTorch that the program called last."""
+    """The remedy for the part of PyTorch that the program called last."""
     last = max((i for i, frame in enumerate(frames) if is_users(frame.filename)), default=None)
     called = [] if last is None else [frame.filename for frame in frames[last + 1 :]]
     return next((text for part, text in _PLACES if any(part in name for name in called)), "")
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, in which a tensor without values is a tensor."""
+    """The first line of an error's text, in which a tensor without values is a tensor."""
     return str(error).strip().partition("\n")[0].replace("FakeTensor", "Tensor")

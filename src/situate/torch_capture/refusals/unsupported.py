@@ -1,4 +1,4 @@
-"""What capture would lose or get wrong, and therefore refuses by name."""
+"""Models and steps that capture would get wrong, and therefore refuses by name."""
 
 from __future__ import annotations
 

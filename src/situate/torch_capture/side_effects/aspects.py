@@ -1,4 +1,4 @@
-"""What of a model, its inputs and PyTorch's settings a step is to leave as it was."""
+"""Parts of a model, its inputs and PyTorch's settings that a step is to leave as they were."""
 
 from __future__ import annotations
 

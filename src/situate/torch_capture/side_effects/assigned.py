@@ -67,7 +67,7 @@ class AssignedBuffers:
 
 
 def _alike(path: str, held: torch.Tensor, left: torch.Tensor | None) -> torch.Tensor:
-    """What is left in the place of a buffer, if the next step may begin with it."""
+    """The tensor left in the place of a buffer, if the next step may begin with it."""
     if left is None or (left.shape, left.dtype) != (held.shape, held.dtype):
         raise SituateError(
             f"the model puts {_described(left)} in the place of buffer {path!r}, which is "

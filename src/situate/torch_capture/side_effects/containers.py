@@ -1,5 +1,5 @@
-"""What Python's containers hold, also those of classes that read and write entries in their own
-way, such as a dict whose `[]` makes an object of what it holds."""
+"""Contents of Python's containers, also of classes that read and write entries in their own way,
+such as a dict whose `[]` makes an object of what it holds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def entries(container: Any) -> dict[Any, Any] | list[Any]:
 
 
 def values(container: Any) -> Iterable[Any]:
-    """What a container holds, without keys."""
+    """The values in a container, without keys."""
     held = entries(container)
     return held.values() if isinstance(held, dict) else held
 

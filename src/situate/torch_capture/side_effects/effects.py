@@ -75,8 +75,8 @@ def check_effects(
 
 @contextlib.contextmanager
 def surroundings_kept(model: torch.nn.Module, call: Callable[..., Any]) -> Iterator[Surroundings]:
-    """What a step reaches and changes, which is as it was in the end; so are the random numbers of
-    Python and NumPy.
+    """The objects that a step reaches and changes; they are put back in the end, and so are the
+    random numbers of Python and NumPy.
 
     Args:
         call: what the step calls.
@@ -90,7 +90,7 @@ def surroundings_kept(model: torch.nn.Module, call: Callable[..., Any]) -> Itera
 
 
 class _Checks:
-    """Of a step that is run on fake tensors."""
+    """The checks of a step that is run on fake tensors."""
 
     def __init__(self, runs: Runs, surroundings: Surroundings) -> None:
         self._runs, self._surroundings = runs, surroundings
@@ -128,8 +128,8 @@ class _Checks:
                 raise SituateError(KEPT.format(place=repr(place)))
 
     def _draws_idly(self, outcome: Outcome) -> bool:
-        """Whether Python's numbers decide nothing, as a chance to skip a layer that is not trained:
-        the step draws uniform ones alone, and computes the same at both ends."""
+        """True if Python's random numbers decide nothing, as a chance to skip a layer that is not
+        trained: the step draws uniform ones alone, and computes the same at both ends."""
         states = numbers_of_python()
         for share in ENDS:
             with uniform_numbers(share):

@@ -39,7 +39,7 @@ STRANGER = (
 
 @dataclass
 class Held:
-    """What a storage holds.
+    """The value in a storage.
 
     Attributes:
         number: of the value.
@@ -113,7 +113,7 @@ class Values:
         return digest(self.held(tensor).number, *geometry(tensor))
 
     def held(self, tensor: torch.Tensor) -> Held:
-        """What the storage of a tensor holds."""
+        """The value in the storage of a tensor."""
         known = (self._held.get(key(storage)) for storage in storages(tensor))
         found = next(filter(None, known), None)
         if found is None:
@@ -124,11 +124,11 @@ class Values:
         return found
 
     def is_written(self, tensor: torch.Tensor) -> bool:
-        """Whether this run has written over the storage of a tensor."""
+        """True if this run has written over the storage of a tensor."""
         return self.held(tensor).written
 
     def varies(self, tensor: torch.Tensor, changed: Collection[str]) -> bool:
-        """Whether a tensor is made of inputs, chance, or state of these names."""
+        """True if a tensor is made of inputs, chance, or state of these names."""
         depends = self.held(tensor).depends
         return depends is None or not depends.isdisjoint(changed)
 

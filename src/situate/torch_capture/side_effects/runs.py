@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of a run, the numbers of what it returned, those of what it left in state and inputs, and the
-    functions that differentiate what it returned."""
+    """The outcome of a run: the numbers of the values that it returned and of those that it left in
+    state and inputs, and the functions that differentiate what it returned."""
 
     returned: tuple[str, ...]
     left: tuple[str, ...]
@@ -98,7 +98,7 @@ class Runs:
             ]
 
     def _called(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """What the step returns, libraries choosing what they choose where they are exported."""
+        """The result of the step, with the choices that libraries make where they are exported."""
         import torch
 
         try:

@@ -34,7 +34,7 @@ def key(storage: Any) -> int:
 
 
 def geometry(tensor: torch.Tensor) -> tuple[object, ...]:
-    """What of its storage a tensor shows, and how."""
+    """The part of its storage that a tensor shows, and how."""
     import torch
 
     if tensor.layout != torch.strided:
@@ -44,7 +44,7 @@ def geometry(tensor: torch.Tensor) -> tuple[object, ...]:
 
 
 def is_fake(tensor: torch.Tensor) -> bool:
-    """Whether a tensor has no values."""
+    """True for a tensor without values."""
     from torch._subclasses.fake_tensor import FakeTensor
 
     return isinstance(tensor, FakeTensor) or tensor.device.type == "meta"
@@ -70,7 +70,7 @@ def digest(*parts: object) -> str:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """What is in nested lists, tuples and dicts, with texts of how it is nested."""
+    """The leaves of nested lists, tuples and dicts, with texts of how they are nested."""
     if isinstance(value, (list, tuple)):
         yield f"of {len(value)}"
         for each in value:

@@ -33,7 +33,7 @@ MISSING = object()
 
 @dataclass(frozen=True)
 class Place:
-    """What can be changed.
+    """A place that a step may change.
 
     Attributes:
         name: such as `hist`, a variable, or `model.layer`, an object.
@@ -91,7 +91,7 @@ class Surroundings:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two copies hold the same objects, or equal numbers and texts."""
+    """True if two copies hold the same objects, or equal numbers and texts."""
     import numpy as np
 
     if one is other:

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from situate.data.problem import Problem  # noqa: E402
 from situate.grouping import make_groups  # noqa: E402
 from situate.policies.arithmetic import arithmetic  # noqa: E402
-from situate.policies.ascent import Ascent  # noqa: E402
+from situate.policies.gradient_ascent import Ascent  # noqa: E402
 from situate.policies.group_policy import GroupPolicy  # noqa: E402
 from situate.policies.shape import Shape  # noqa: E402
 from situate.solvers.learned.colocrl.settings import PAPER, TUNED  # noqa: E402

@@ -41,5 +41,5 @@ def _shape(inputs: Sequence[Info], place: int) -> Shape:
 
 
 def _positions(shape: Shape) -> int:
-    """Of (batch, positions, heads, 2 or 3, width), or of (..., positions, width)."""
+    """Positions of a shape (batch, positions, heads, 2 or 3, width), or (..., positions, width)."""
     return shape[1] if len(shape) == 5 else shape[-2]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from situate.readers.onnx.operators.calls import Call
+from situate.readers.onnx.operators.operator_call import Call
 from situate.readers.onnx.shapes import Shape
 
 
 def projected(call: Call, past_place: int) -> list[Shape]:
-    """Of `Attention` and `QAttention`: (batch, positions, width of values), (2, batch, heads,
-    positions of past and present, width of a head)."""
+    """Output shapes of `Attention` and `QAttention`: (batch, positions, width of values), (2,
+    batch, heads, positions of past and present, width of a head)."""
     (batch, positions, _), weights = call.shape(0), call.shape(1)
     widths = call.numbers("qkv_hidden_sizes") or [weights[1] // 3] * 3
     heads, past = call.required("num_heads"), call.shape(past_place)

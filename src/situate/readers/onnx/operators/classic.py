@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from situate.readers.onnx.operators.calls import Call
+from situate.readers.onnx.operators.operator_call import Call
 from situate.readers.onnx.types import tensor
 
 DOMAIN = "ai.onnx.ml"

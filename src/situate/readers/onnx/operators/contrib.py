@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from situate.readers.onnx.operators.attention_shapes import grouped, multi_head, projected
-from situate.readers.onnx.operators.calls import Call
 from situate.readers.onnx.operators.classic import DOMAIN, classic_types
+from situate.readers.onnx.operators.operator_call import Call
 from situate.readers.onnx.operators.twins import twin_shapes
 from situate.readers.onnx.shapes import Shape
 from situate.readers.onnx.types import tensor

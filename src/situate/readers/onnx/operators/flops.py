@@ -93,7 +93,7 @@ def _attribute(node: Any, name: str, default: int) -> int:
 
 
 def _attributes(node: Any, name: str) -> Sequence[int]:
-    """Of a list of numbers; empty where the node does not have it."""
+    """The values of a list of numbers; empty where the node does not have it."""
     return next((a.ints for a in node.attribute if a.name == name), ())
 
 

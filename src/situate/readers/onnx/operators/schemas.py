@@ -8,8 +8,8 @@ from typing import Any
 from situate.errors import ReadError
 from situate.files.contents import one_line
 from situate.readers.onnx.names import node_name
-from situate.readers.onnx.operators.calls import Call
 from situate.readers.onnx.operators.contrib import DOMAINS, contrib_types
+from situate.readers.onnx.operators.operator_call import Call
 
 STANDARD = "ai.onnx"
 """The standard domain's other name."""
@@ -72,7 +72,8 @@ class Schemas:
     def _inferred_alone(
         self, node: Any, kinds: Mapping[str, Any], contents: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """What inference makes of a model of this node alone, which it does not check."""
+        """The types that inference finds for a model of this node alone, which it does not
+        check."""
         import onnx.shape_inference
 
         inputs = [onnx.helper.make_value_info(n, k) for n, k in kinds.items() if n not in contents]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from situate.readers.onnx.operators.calls import Call
+from situate.readers.onnx.operators.operator_call import Call
 from situate.readers.onnx.shapes import Shape
 from situate.readers.onnx.types import element, sizes_of, tensor
 

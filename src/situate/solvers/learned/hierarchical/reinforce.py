@@ -11,10 +11,10 @@ from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.grouping import COUNTED, Groups, group
 from situate.policies.arithmetic import arithmetic
-from situate.policies.ascent import Ascent
+from situate.policies.gradient_ascent import Ascent
 from situate.policies.group_embedding import SampledGroups
 from situate.policies.grouper import Grouper
-from situate.policies.hierarchy import Drawn, Hierarchy
+from situate.policies.hierarchical import Drawn, Hierarchy
 from situate.policies.membership import Membership
 from situate.policies.op_features import op_features, unit_features
 from situate.policies.seq2seq import Placer

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
-from situate.policies.ascent import Ascent
 from situate.policies.entropy import divergence
+from situate.policies.gradient_ascent import Ascent
 from situate.policies.group_policy import GroupPolicy
 from situate.solvers.learned.grouped import grouped
 from situate.solvers.learned.learner import Learning

@@ -1,0 +1,121 @@
+"""Which call of its module an op belongs to, where a graph calls a module again and again.
+
+The cell of an unrolled LSTM has the same path at every step. Its calls are told apart by counting:
+where every op type of a module occurs a multiple of T times in the forward pass, the module was
+called T times, and of c ops of one type the i-th belongs to call i * T // c. The backward pass goes
+through the calls from the last to the first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from math import gcd
+
+from situate.data.graph import Graph, Op
+
+Call = tuple[str, int]
+"""Path of a module, and the number of the call from 0."""
+
+HELD = ("parameter", "buffer", "input")
+"""Kinds of ops that hand over what is there before the step."""
+
+SHARED = -1
+"""Number for what all calls of a module share: its parameters and their updates."""
+
+
+def calls(graph: Graph) -> list[Call | None]:
+    """The call that every op belongs to, of the outermost module that is called again and again;
+    None outside of such modules. A container that runs no op itself is not called."""
+    result: list[Call | None] = [None] * len(graph.ops)
+    times = _times(graph.ops)
+    if times:
+        reads = _reads(graph)
+        for path, members in _members(graph.ops, times).items():
+            for op, number in _numbers(graph.ops, members, times[path], reads).items():
+                result[op] = (path, number)
+    return result
+
+
+def _times(ops: Sequence[Op]) -> dict[str, int]:
+    """The number of calls of each module, of those that run ops and are called more than once."""
+    counts = Counter((op.module, op.kind) for op in ops if op.module and runs_forward(op))
+    times: dict[str, int] = {}
+    for (module, _), count in counts.items():
+        for path in _paths(module):
+            times[path] = gcd(times.get(path, 0), count)
+    running = {module for module, _ in counts}
+    return {path: count for path, count in times.items() if count > 1 and path in running}
+
+
+def _members(ops: Sequence[Op], times: dict[str, int]) -> dict[str, list[int]]:
+    """By module that is called again and again, its ops; of nested ones the outermost."""
+    members: dict[str, list[int]] = defaultdict(list)
+    for j, op in enumerate(ops):
+        path = next((path for path in _paths(op.module) if path in times), None)
+        if path is not None:
+            members[path].append(j)
+    return members
+
+
+def _numbers(
+    ops: Sequence[Op], members: Sequence[int], times: int, reads: Sequence[Sequence[int]]
+) -> dict[int, int]:
+    """The call number of every member."""
+    numbers = dict.fromkeys(members, SHARED)
+    forward = [j for j in members if runs_forward(ops[j])]
+    backward = [j for j in members if ops[j].phase == "backward"]
+    numbers.update((j, i * times // count) for j, i, count in _occurrences(ops, forward))
+    known = {
+        j: times - 1 - i * times // count
+        for j, i, count in _occurrences(ops, backward)
+        if count % times == 0
+    }
+    for j, last, following in _between(backward, known):
+        begins = any(numbers.get(p) == following for p in reads[j] if ops[p].phase != "backward")
+        numbers[j] = following if begins else last
+    return numbers
+
+
+def _between(backward: Sequence[int], known: dict[int, int]) -> Iterator[tuple[int, int, int]]:
+    """Every op with the numbers of the calls that it can belong to: those of the nearest ops
+    before and after it that are known. Types that one call has more of than others have none."""
+    numbers = [known.get(j) for j in backward]
+    last = list(accumulate(numbers, _latest))
+    following = list(accumulate(reversed(numbers), _latest))[::-1]
+    for j, a, b in zip(backward, last, following, strict=True):
+        first, second = (a if a is not None else b), (b if b is not None else a)
+        yield j, SHARED if first is None else first, SHARED if second is None else second
+
+
+def _latest(last: int | None, now: int | None) -> int | None:
+    return last if now is None else now
+
+
+def _occurrences(ops: Sequence[Op], members: Iterable[int]) -> Iterator[tuple[int, int, int]]:
+    """Every op, its number among those of its module and type, and how many they are."""
+    keys = {j: (ops[j].module, ops[j].kind) for j in members}
+    counts, seen = Counter(keys.values()), Counter[tuple[str, str]]()
+    for j, key in keys.items():
+        yield j, seen[key], counts[key]
+        seen[key] += 1
+
+
+def _paths(module: str) -> Iterator[str]:
+    """The module's path and those of the modules around it, the outermost first."""
+    return accumulate(module.split("."), "{}.{}".format) if module else iter(())
+
+
+def runs_forward(op: Op) -> bool:
+    """True if the op computes in the forward pass, or where the graph knows no phases."""
+    return op.phase not in ("backward", "update") and op.kind not in HELD
+
+
+def _reads(graph: Graph) -> list[list[int]]:
+    """By op, the ops whose tensors it reads."""
+    reads: list[list[int]] = [[] for _ in graph.ops]
+    for tensor in graph.tensors:
+        for consumer in tensor.consumers:
+            reads[consumer].append(tensor.producer)
+    return reads

@@ -1,0 +1,49 @@
+"""One call of an operator, with what is known of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from situate.readers.onnx.shapes import Shape
+from situate.readers.onnx.types import element, sizes_of
+
+
+@dataclass(frozen=True)
+class Call:
+    """A node, and types and contents of its inputs by place; None where they are unknown."""
+
+    node: Any
+    kinds: Sequence[Any]
+    contents: Sequence[Any]
+
+    def has(self, place: int) -> bool:
+        """True if the input is given."""
+        return place < len(self.kinds) and self.kinds[place] is not None
+
+    def shape(self, place: int) -> Shape:
+        """The shape of an input; empty where it is left out."""
+        return sizes_of(self.kinds[place]) if self.has(place) else ()
+
+    def element(self, *places: int) -> int:
+        """The element type of the first of these inputs that is given; 0 where none is."""
+        return next((element(self.kinds[place]) for place in places if self.has(place)), 0)
+
+    def number(self, attribute: str, default: int = 0) -> int:
+        """An attribute that is a whole number."""
+        return next((int(a.i) for a in self.node.attribute if a.name == attribute), default)
+
+    def required(self, attribute: str) -> int:
+        """An attribute that is a whole number and that the operator cannot do without.
+
+        Raises:
+            LookupError: the node does not have it.
+        """
+        if all(a.name != attribute for a in self.node.attribute):
+            raise LookupError(f"lacks {attribute}")
+        return self.number(attribute)
+
+    def numbers(self, attribute: str) -> list[int]:
+        """An attribute that is a list of whole numbers."""
+        return next((list(a.ints) for a in self.node.attribute if a.name == attribute), [])

@@ -1,0 +1,215 @@
+"""An explanation as tables for the terminal."""
+
+from __future__ import annotations
+
+import math
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from situate.report.critical import CriticalPath
+from situate.report.explain import DeviceUse, Explanation, Relaxation
+from situate.report.one_device import SingleDevice
+from situate.report.tables import name_cell, table
+from situate.report.text import printable
+from situate.report.units import enough_text, share_text, size_text, time_text, value_text
+
+ROWS = 8
+"""How many elements of the critical path and transfers are listed."""
+HOLDERS = 4
+"""How many holders are listed for a device that is too full."""
+
+WAITING = "waiting: the device is at other ops, or the channel at other tensors"
+
+NOISE = 1e-9
+"""Thousandths of a factor that rounding may have added."""
+
+ALONE = {
+    "time": "{value}, {size}",
+    "memory": "{size}",
+    "throughput": "a step every {value}, {size}",
+}
+"""What is told of a single device, by objective."""
+
+
+def explanation(explained: Explanation) -> RenderableType:
+    """All of an explanation, most important first."""
+    parts = [
+        _goal(explained),
+        _path(explained),
+        _costliest_elements(explained),
+        _transfers(explained),
+        _devices(explained),
+        _memory(explained),
+        _fit(explained),
+    ]
+    lines: list[RenderableType] = []
+    for part in parts:
+        if part is not None:
+            lines += [part, Text()]
+    return Group(*lines[:-1])
+
+
+def _goal(explained: Explanation) -> RenderableType | None:
+    """The objective, where it is not the makespan, which heads the critical path."""
+    if explained.objective == "time":
+        return None
+    value = _value(explained, explained.value)
+    if explained.objective == "memory":
+        return Text(f"largest peak: {value}", "bold")
+    made = table(f"one step every {value}", "|name|busy|share", (2, 3))
+    for busy in explained.busiest[:ROWS]:
+        share = share_text(busy.seconds / (explained.value or 1.0))
+        made.add_row(busy.kind, name_cell(busy.name), _time(explained, busy.seconds), share)
+    return made
+
+
+def _path(explained: Explanation) -> RenderableType:
+    path, total = explained.critical_path, explained.makespan or 1.0
+    made = table(f"critical path: {_time(explained, explained.makespan)}", "|time|share", (1, 2))
+    for part in ("compute", "transfer", "waiting"):
+        seconds = getattr(path, part)
+        made.add_row(part, _time(explained, seconds), share_text(seconds / total))
+        for device, share in _passed(path, part):
+            made.add_row(
+                Text("  on ", "dim") + name_cell(device, "dim"),
+                Text(_time(explained, share), "dim"),
+                Text(share_text(share / total), "dim"),
+            )
+    return Group(made, Text(WAITING, "dim")) if path.waiting else made
+
+
+def _passed(path: CriticalPath, part: str) -> list[tuple[str, float]]:
+    shares = [(device, share[part]) for device, share in path.by_device.items() if share[part]]
+    return sorted(shares, key=lambda item: -item[1]) if len(path.by_device) > 1 else []
+
+
+def _costliest_elements(explained: Explanation) -> Table:
+    made = table("costliest on it", "what|name|where|time|from", (3, 4))
+    elements = sorted(explained.critical_path.elements, key=lambda e: -e.seconds)
+    for element in elements[:ROWS]:
+        where = name_cell(element.device)
+        if element.source:
+            where = name_cell(element.source) + Text(" → ") + where
+        made.add_row(
+            element.kind,
+            name_cell(element.name),
+            where,
+            _time(explained, element.seconds),
+            _time(explained, element.start),
+        )
+    return made
+
+
+def _transfers(explained: Explanation) -> Table | None:
+    if not explained.transfers:
+        return None
+    made = table("costliest transfers", "tensor|way|size|time|queued before", (2, 3, 4))
+    for transfer in explained.transfers[:ROWS]:
+        made.add_row(
+            name_cell(transfer.tensor),
+            name_cell(transfer.source) + Text(" → ") + name_cell(transfer.target),
+            size_text(transfer.size),
+            _time(explained, transfer.seconds),
+            _time(explained, transfer.queued),
+        )
+    return made
+
+
+def _devices(explained: Explanation) -> Table:
+    made = table("devices", "device|ops|busy|idle|sends|receives", (1, 2, 3, 4, 5))
+    for device in _used(explained):
+        times = (device.busy, device.idle, device.sending, device.receiving)
+        made.add_row(
+            name_cell(device.name), f"{device.ops:,}", *(_time(explained, t) for t in times)
+        )
+    unused = len(explained.devices) - made.row_count
+    if unused:
+        made.add_row(Text(f"{unused} more", "dim"), Text("0", "dim"))
+    return made
+
+
+def _used(explained: Explanation) -> list[DeviceUse]:
+    return [device for device in explained.devices if device.ops or device.peak]
+
+
+def _memory(explained: Explanation) -> Table:
+    columns = "device|peak|limit|at|held all step|tensors|workspace"
+    made = table("memory at its fullest", columns, range(1, 7))
+    for device in _used(explained):
+        made.add_row(
+            name_cell(device.name),
+            size_text(device.peak),
+            "none" if device.limit is None else size_text(device.limit),
+            _time(explained, device.peak_time),
+            size_text(device.persistent),
+            size_text(device.tensors),
+            size_text(device.workspace),
+            style="red" if device.over else "",
+        )
+    return made
+
+
+def _fit(explained: Explanation) -> RenderableType:
+    lines: list[RenderableType] = []
+    for device in explained.devices:
+        if device.over:
+            lines += [_overflow(explained, device), _holders(device)]
+    if explained.relaxation is not None:
+        lines += [Text(line) for line in _relaxation_lines(explained.relaxation)]
+    lines.append(Text(_single_line(explained, explained.single)))
+    return Group(*lines)
+
+
+def _overflow(explained: Explanation, device: DeviceUse) -> Text:
+    at = _time(explained, device.peak_time)
+    name = printable(device.name)
+    return Text(f"{name} does not fit: {size_text(device.over)} too much at {at}.", "bold red")
+
+
+def _holders(device: DeviceUse) -> Table:
+    made = table("", "largest there|kind|size", (2,))
+    for holder in device.holders[:HOLDERS]:
+        made.add_row(name_cell(holder.name), holder.kind, size_text(holder.size))
+    return made
+
+
+def _relaxation_lines(relaxation: Relaxation) -> list[str]:
+    needs = [
+        f"{enough_text(size)} on {printable(name)}" for name, size in relaxation.memory.items()
+    ]
+    factor = math.ceil(1000 * relaxation.factor - NOISE) / 1000
+    lines = [
+        f"This plan would fit with {' and '.join(needs)}, "
+        f"or with {factor:.3f} times the memory of every device."
+    ]
+    if relaxation.never:
+        lines.append(f"With the memory that there is, no plan can fit: {relaxation.never}.")
+    return lines
+
+
+def _single_line(explained: Explanation, single: SingleDevice | None) -> str:
+    if single is None:
+        return "No single device may run all ops."
+    name, size = printable(single.name), size_text(single.peak)
+    if not single.fits:
+        return f"No single device would do: in this order the step needs {size} on one."
+    figures = ALONE[explained.objective].format(value=_value(explained, single.value), size=size)
+    return f"{name} alone would {_verdict(explained, single)}: {figures}."
+
+
+def _verdict(explained: Explanation, single: SingleDevice) -> str:
+    if math.isclose(single.value, explained.value, rel_tol=1e-9):
+        return "do as well"
+    if single.value < explained.value:
+        return "do better"
+    return "do, but with more memory" if explained.objective == "memory" else "do, but slower"
+
+
+def _value(explained: Explanation, value: float) -> str:
+    return value_text(value, explained.objective, explained.unit)
+
+
+def _time(explained: Explanation, value: float) -> str:
+    return time_text(value, explained.unit)

@@ -1,0 +1,83 @@
+"""Which colour an op gets in a picture: by phase, else by top-level module, else by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.data.graph import Op
+
+PHASES = {"forward": "#4477AA", "backward": "#EE7733", "update": "#006B1B"}
+PALETTE = (
+    "#4477AA", "#EE7733", "#006B1B", "#AA3377", "#66CCEE",
+    "#DDCC55", "#6E0C40", "#74B68E", "#AA5B67", "#332288",
+)  # fmt: skip
+"""After Tol's qualitative colours. With `OTHER` and the colour of transfers they are at least 15
+apart (CIE 1976) for readers without one kind of cones, too."""
+LIGHT = {"#66CCEE", "#DDCC55", "#74B68E"}
+"""Those on which text must be dark."""
+OTHER = "#9AA0A6"
+INK, PALE, GRID = "#202124", "#5F6368", "#DADCE0"
+"""Of text, of text that says less, and of lines behind what is drawn."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpColors:
+    """The classes of n ops, with a colour each.
+
+    Attributes:
+        labels, colors: one a class.
+        of: (n,) class of each op.
+    """
+
+    labels: tuple[str, ...]
+    colors: tuple[str, ...]
+    of: NDArray[np.int64]
+
+    def ink(self, op: int) -> str:
+        """The colour of text on the op's."""
+        return ink_on(self.colors[int(self.of[op])])
+
+
+def ink_on(color: str) -> str:
+    """The colour of text on one of `PALETTE`."""
+    return INK if color in LIGHT else "white"
+
+
+def op_colors(ops: Sequence[Op], weight: NDArray[np.float64]) -> OpColors:
+    """Classes of `ops`; where there are many, those of most `weight` (n,) keep a colour."""
+    if any(op.phase for op in ops):
+        return _phases([op.phase for op in ops])
+    modules = [op.module.partition(".")[0] for op in ops]
+    if len(set(modules)) > 1:
+        return _largest(modules, weight)
+    return _largest([op.kind for op in ops], weight)
+
+
+def _phases(phases: list[str]) -> OpColors:
+    known = [phase for phase in PHASES if phase in phases]
+    rest = any(phase not in PHASES for phase in phases)
+    index = {phase: i for i, phase in enumerate(known)}
+    of = np.array([index.get(phase, len(known)) for phase in phases])
+    return OpColors(
+        (*known, *["other"] * rest),
+        (*(PHASES[phase] for phase in known), *[OTHER] * rest),
+        of,
+    )
+
+
+def _largest(labels: list[str], weight: NDArray[np.float64]) -> OpColors:
+    totals: dict[str, float] = dict.fromkeys(labels, 0.0)
+    for label, seconds in zip(labels, weight.tolist(), strict=True):
+        totals[label] += seconds
+    named = [label for label in totals if label]
+    kept = sorted(named, key=lambda label: -totals[label])[: len(PALETTE)]
+    kept.sort(key=named.index)
+    rest = len(kept) < len(totals)
+    index = {label: i for i, label in enumerate(kept)}
+    of = np.array([index.get(label, len(kept)) for label in labels])
+    colors = (*PALETTE[: len(kept)], *[OTHER] * rest)
+    return OpColors((*kept, *["other"] * rest), colors, of)

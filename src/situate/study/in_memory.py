@@ -1,0 +1,50 @@
+"""A study that is kept in memory only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.evaluators.measurements import Measurements
+from situate.study.checkpoint import State
+from situate.study.samples import Of
+
+
+class InMemoryStudy:
+    """The interface of `StudyFile`; it keeps nothing."""
+
+    def __enter__(self) -> InMemoryStudy:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def first(self) -> None:
+        """None."""
+
+    def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Measurements:
+        """Measurements of no sample: there is no file that could know any."""
+        return Measurements(np.empty(0), np.empty(0, np.uint8))
+
+    def record(
+        self,
+        first: int,
+        placements: NDArray[np.int32],
+        measurements: Measurements,
+        batch: int | None = None,
+        of: Of = "samples",
+    ) -> None:
+        """Forget them."""
+
+    def keep(self, done: int, state: Callable[[], State], now: bool = False) -> None:
+        """Forget it."""
+
+    def checkpoint(self) -> tuple[int, State | None]:
+        """None."""
+        return 0, None
+
+    def batches(self, until: int) -> Iterator[tuple[int, NDArray[np.int32], Measurements]]:
+        """None."""
+        return iter(())

@@ -1,0 +1,214 @@
+"""The device of every whole module: near the plan, and within memory."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, product
+
+from situate.data.problem import Problem
+from situate.schedule.schedule import Schedule
+from situate.writers.accelerate_dispatch import placement_of
+from situate.writers.device_names import device_names
+from situate.writers.exported import distance, exported
+from situate.writers.whole_modules import INPUTS, Groups, Modules, folded, runs
+
+SHARES = (1, 2, 4, 8, 16, 32)
+"""Modules of at most one such part of all bytes go whole; one after the other is tried."""
+
+WORTH = 0.65
+"""Only smaller modules go whole where the distance from the plan is then at most this part of what
+it was."""
+
+CLOSE = 0.02
+"""A distance from the plan below which no other way is tried."""
+
+INPUTS_WORTH = 0.2
+"""How much more than twice as far from the plan what needs nothing of the model may be."""
+
+TRIALS = 200
+"""Most placements that are simulated to come within memory."""
+
+Assigned = dict[str, int]
+"""Device index by the first path of a group."""
+
+
+@dataclass(frozen=True)
+class ModuleDevices:
+    """Where whole modules go.
+
+    Attributes:
+        devices: device index by path, of every module with parameters, of every one without modules
+            in it that takes part in the forward pass, and of every parameter and buffer that a
+            split module holds itself.
+        schedule: what that comes to; None where an op cannot run there.
+        excess: bytes beyond the devices' capacities.
+        distance: from the plan, see `distance`.
+        loose: whether a split module is handed what comes from who knows where, such as a mask.
+        moves_inputs: whether the model has to bring inputs, such as labels, to its results.
+    """
+
+    devices: dict[str, int]
+    schedule: Schedule | None
+    excess: float
+    distance: float
+    loose: bool
+    moves_inputs: bool
+
+    @property
+    def fits(self) -> bool:
+        return not self.excess
+
+    @property
+    def close(self) -> bool:
+        """True if nothing else need be tried."""
+        return self.fits and not self.loose and self.distance <= CLOSE
+
+    def better(self, other: ModuleDevices, worth: float = 1.0) -> bool:
+        """True if memory, then what is sure to run, then a distance that is at most `worth` of the
+        other's speak for these."""
+        ours, theirs = (self.excess, self.loose), (other.excess, other.loose)
+        return ours < theirs or (ours == theirs and self.distance < worth * other.distance)
+
+
+def module_devices(problem: Problem, schedule: Schedule) -> ModuleDevices:
+    """Whole modules where the plan runs most of their forward pass: what only lies on another
+    device, such as optimiser state, is no reason to compute there.
+
+    Modules that must be are together, in the way that is nearest to the plan. Where a device could
+    not hold what goes there, modules go where the plan holds most bytes of theirs; then groups of
+    them are moved one by one.
+    """
+    search = _Search(problem, schedule)
+    met = search.best(with_inputs=True)
+    if met.close:
+        return met
+    free = search.best(with_inputs=False)
+    nearer = free.excess == met.excess and 2 * free.distance + INPUTS_WORTH < met.distance
+    return free if free.moves_inputs and (free.excess < met.excess or nearer) else met
+
+
+class _Search:
+    def __init__(self, problem: Problem, plan: Schedule) -> None:
+        self.problem, self.plan, self.trials = problem, plan, TRIALS
+        self.modules = Modules(problem.graph)
+        named = enumerate(device_names(problem.cluster))
+        self.accelerators = {device for device, place in named if isinstance(place, int)}
+
+    def best(self, with_inputs: bool) -> ModuleDevices:
+        """The best devices: by seconds, else by bytes, else after moves, else all on one."""
+        drafts: list[tuple[ModuleDevices, Groups, Assigned]] = []
+        for by_bytes in (False, True):
+            groupings = [groups for _, groups, _ in drafts] or self._groupings(with_inputs)
+            for groups in groupings:
+                assigned = self._assigned(groups, by_bytes)
+                found = self._tried(groups, assigned)
+                drafts.append((found, groups, assigned))
+                if found.close:
+                    return found
+            best = drafts[0][0]
+            for found, *_ in drafts[1:]:
+                best = found if found.better(best, WORTH) else best
+            if best.fits and not best.loose:
+                return best
+        for found in self._mended(drafts):
+            best = found if found.better(best) else best
+            if best.fits and not best.loose:
+                break
+        return best
+
+    def _mended(
+        self, drafts: list[tuple[ModuleDevices, Groups, Assigned]]
+    ) -> Iterator[ModuleDevices]:
+        """Drafts after moves, and all modules on each device."""
+        for draft in sorted(drafts, key=lambda draft: (draft[0].loose, draft[0].excess)):
+            yield self._moved(*draft)
+        _, groups, assigned = drafts[0]
+        for device in range(self.problem.d):
+            yield self._tried(groups, dict.fromkeys(assigned, device))
+
+    def _groupings(self, with_inputs: bool) -> Iterator[Groups]:
+        """Every way to join that differs."""
+        seen = set()
+        for share in SHARES:
+            groups = Groups(self.modules, self.modules.held[""] // share, with_inputs)
+            key = tuple((path, groups.first(path)) for path in groups)
+            if key not in seen:
+                seen.add(key)
+                yield groups
+
+    def _assigned(self, groups: Groups, by_bytes: bool) -> Assigned:
+        """Every group where most of it is."""
+        seconds: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        held: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        for j, (op, device) in enumerate(
+            zip(self.modules.ops, self.plan.placement.tolist(), strict=True)
+        ):
+            unit, here = self.modules.unit[j], groups.innermost(op.module)
+            if op.persistent and unit is not None:
+                held[groups.first(unit)][device] += op.persistent
+            if here is not None and runs(op):
+                seconds[groups.first(here)][device] += float(self.problem.seconds[j, device])
+        one, other = (held, seconds) if by_bytes else (seconds, held)
+        return {
+            first: max(
+                one[first].keys() | other[first].keys(),
+                key=lambda d: (one[first].get(d, 0.0), other[first].get(d, 0.0), -d),
+            )
+            for first in one.keys() | other.keys()
+        }
+
+    def _devices(self, groups: Groups, assigned: Assigned) -> dict[str, int]:
+        """Device by path. What is with the model's inputs is on the first accelerator of the map,
+        unless it waits elsewhere to be computed there; so is what a split module holds itself,
+        which accelerate brings to nobody."""
+        used = self.accelerators.intersection(assigned.values())
+        main = min(used, default=min(assigned.values(), default=0))
+        found = {path: assigned.get(groups.first(path), main) for path in groups}
+        first = groups.first(INPUTS) if INPUTS in found else None
+        for path, device in found.items():
+            own = path in self.modules.own and (used and device not in used)
+            beside = groups.first(path) == first and device in self.accelerators
+            if own or beside or path in self.modules.root:
+                found[path] = main
+        found.pop(INPUTS, None)
+        return found
+
+    def _tried(self, groups: Groups, assigned: Assigned) -> ModuleDevices:
+        devices = self._devices(groups, assigned)
+        made = exported(self.problem, self.plan, placement_of(self.problem, folded(devices)))
+        excess, far = float("inf"), float("inf")
+        if made is not None:
+            excess = float(made.excess(self.problem))
+            far = distance(self.problem, self.plan, made)
+        return ModuleDevices(devices, made, excess, far, groups.loose, groups.moves_inputs)
+
+    def _moved(self, best: ModuleDevices, groups: Groups, assigned: Assigned) -> ModuleDevices:
+        """The best devices that moves of groups lead to, each move the best of its time."""
+        while not best.fits and self.trials > 0:
+            moves = list(islice(self._moves(best, assigned), self.trials))
+            self.trials -= len(moves)
+            before = best
+            for move in moves:
+                found = self._tried(groups, move)
+                if found.better(best):
+                    best, assigned = found, move
+            if best is before:
+                break
+        return best
+
+    def _moves(self, best: ModuleDevices, assigned: Assigned) -> Iterator[Assigned]:
+        """A device that is too full changes places with another, or gives a group to one of those
+        with most room."""
+        if best.schedule is None:
+            return
+        room = (self.problem.capacity - best.schedule.peak).tolist()
+        full = [device for device, left in enumerate(room) if left < 0]
+        roomy = sorted(range(self.problem.d), key=lambda device: -room[device])[:3]
+        for device, other in product(full, roomy):
+            swap = {device: other, other: device}
+            yield {first: swap.get(d, d) for first, d in assigned.items()}
+        for first, other in product(assigned, roomy):
+            if assigned[first] in full and other != assigned[first]:
+                yield {**assigned, first: other}

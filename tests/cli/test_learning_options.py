@@ -1,0 +1,114 @@
+"""The options of methods that learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from situate.cli.learning_options import LearningOptions
+from situate.cli.search import Budget
+from situate.errors import SituateError
+from situate.solvers.learned.driver import SAMPLES
+
+BOTH = ["single", "random", "auto", "post"]
+
+
+def budget(time_limit: float | None = None, evaluations: int | None = None) -> Budget:
+    return Budget(time_limit, evaluations, seed=0, threads=None)
+
+
+def test_without_options_every_method_will_do():
+    LearningOptions().check(["heft"], "memory")
+
+
+def test_an_option_is_refused_where_no_method_takes_it():
+    with pytest.raises(SituateError, match=r"--noise: method 'heft' does not learn.*post"):
+        LearningOptions(noise=0.0).check(["heft"], "time")
+    with pytest.raises(SituateError, match="--curves: none of the methods learns"):
+        LearningOptions(curves="x.svg").check(["single", "random"], "time")
+
+
+def test_random_takes_a_number_of_samples():
+    LearningOptions(samples=5).check(["random"], "time")
+    assert LearningOptions(samples=5).budget("random", ["random"], budget()).evaluations == 5
+
+
+@pytest.mark.parametrize("objective", ["memory", "throughput"])
+def test_learning_is_for_step_times(objective):
+    with pytest.raises(SituateError, match=f"'post' learns from step times.*{objective}"):
+        LearningOptions().check(BOTH, objective)
+
+
+@pytest.mark.parametrize(("option", "near"), [("settings", "tuned"), ("grouping", "metis")])
+def test_names_are_checked(option, near):
+    with pytest.raises(SituateError, match=f"unknown {option}.*{near!r}"):
+        LearningOptions(**{option: near + "s"}).check(["post"], "time")
+
+
+def test_all_that_learn_and_random_measure_as_many_placements():
+    options = LearningOptions(samples=100)
+    assert options.budget("post", BOTH, budget()).evaluations == 100
+    assert options.budget("random", BOTH, budget()).evaluations == 100
+    assert options.budget("auto", BOTH, budget()).evaluations is None
+
+
+def test_without_a_number_it_is_that_of_the_paper():
+    assert LearningOptions().budget("post", BOTH, budget()).evaluations == SAMPLES
+    assert LearningOptions().budget("random", BOTH, budget()).evaluations == SAMPLES
+    assert LearningOptions().budget("random", ["random"], budget()) == budget()
+
+
+@pytest.mark.parametrize(("samples", "most"), [(None, 50), (30, 30), (90, 50)])
+def test_evaluations_limit_samples_too(samples, most):
+    assert (
+        LearningOptions(samples=samples).budget("post", ["post"], budget(None, 50)).evaluations
+        == most
+    )
+
+
+def test_a_time_limit_holds_unless_samples_are_what_is_compared():
+    assert LearningOptions(samples=9).budget("post", ["post"], budget(1.0)).time_limit == 1.0
+    assert LearningOptions().budget("post", BOTH, budget(1.0)).time_limit == 1.0
+    assert LearningOptions(samples=9).budget("post", BOTH, budget(1.0)).time_limit is None
+    assert LearningOptions(samples=9).budget("auto", BOTH, budget(1.0)).time_limit == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"evaluator": "hardwear"}, "unknown evaluator.*'hardware'"),
+        ({"evaluator": "hardware", "noise": 0.1}, "--noise: is of simulated measurements"),
+        ({"timeout": 5.0}, "--timeout: is of measurements with --evaluator hardware"),
+    ],
+)
+def test_the_options_of_an_evaluator_are_its_own(options, words):
+    with pytest.raises(SituateError, match=words):
+        LearningOptions(**options).check(["post"], "time")
+
+
+def test_hardware_has_its_options():
+    options = LearningOptions(evaluator="hardware", timeout=5.0)
+    options.check(["post"], "time")
+    assert options.on_hardware
+    assert not LearningOptions(evaluator="simulator").on_hardware
+
+
+def test_the_solver_is_told_what_was_typed():
+    learning = LearningOptions(settings="paper", grouping="metis", groups=7, noise=0.5).learning(
+        Path("x")
+    )
+    assert (learning.settings, learning.grouping, learning.groups) == ("paper", "metis", 7)
+    assert (learning.noise, learning.study) == (0.5, Path("x"))
+    assert (LearningOptions().learning().settings, LearningOptions().learning().noise) == (
+        "tuned",
+        0.0,
+    )
+
+
+def test_every_method_that_learns_has_a_study_of_its_own_in_the_folder(tmp_path):
+    options = LearningOptions(study=str(tmp_path / "a" / "b"))
+    assert options.study_of("post") == tmp_path / "a" / "b" / "post.study"
+    assert (tmp_path / "a" / "b").is_dir()
+    assert options.study_of("heft") is None
+    assert LearningOptions().study_of("post") is None

@@ -1,0 +1,84 @@
+"""The progress of a search while it runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate.cli.progress import SPARKS, SearchProgress, sparkline
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem
+from situate.evaluators.measurements import Measurements
+from situate.results.result import Progress
+from tests.cli.conftest import diamond
+
+PROBLEM = Problem(diamond(), Cluster.identical(2))
+
+
+def measured(*seconds: float) -> Measurements:
+    times = np.array(seconds)
+    return Measurements(times, np.where(np.isfinite(times), 0, 1).astype(np.uint8))
+
+
+def progress(evaluations: int, value: float, feasible: bool = True) -> Progress:
+    return Progress(7.0, evaluations, value, feasible, 3.0)
+
+
+def test_a_method_that_learns_says_samples_best_mean_and_failures():
+    followed = SearchProgress(PROBLEM, "post", 1200)
+    followed.measured(0, measured(8.0, np.inf))
+    followed.measured(2, measured(4.0, 6.0))
+    line = followed.update(progress(4, 4.0))
+    assert line.startswith("post: 4 of 1,200 samples, best 4.00 s, bound 3.00 s, mean of the last ")
+    assert "last 60 6.00 s █▁, 1 failed, 7 s; Ctrl-C" in line
+
+
+def test_before_any_step_ran_there_is_no_mean():
+    followed = SearchProgress(PROBLEM, "post", 12)
+    followed.measured(0, measured(np.inf, np.inf))
+    line = followed.update(progress(2, 9.0, feasible=False))
+    assert "best never, mean" in line
+    assert "·, 2 failed" in line
+
+
+def test_other_methods_say_evaluations():
+    line = SearchProgress(PROBLEM, "auto").update(progress(1000, 5.0, feasible=False))
+    assert line.startswith("auto: best 5.00 s, does not fit yet, 1,000 evaluations")
+    line = SearchProgress(PROBLEM, "auto").update(progress(1000, 5.0))
+    assert line.startswith("auto: best 5.00 s, bound 3.00 s, 1,000 evaluations")
+
+
+def test_the_curve_of_a_method_that_learns_holds_every_sample():
+    followed = SearchProgress(PROBLEM, "post", 3)
+    followed.measured(0, measured(3.0, np.inf))
+    followed.measured(2, measured(1.0))
+    assert followed.curve().best.tolist() == [3.0, 3.0, 1.0]
+    assert followed.curve().mean.tolist() == [3.0, 3.0, 2.0]
+
+
+def test_the_curve_of_another_holds_its_improvements_but_no_plan_that_does_not_fit():
+    followed = SearchProgress(PROBLEM, "random")
+    for step in (progress(1, 1.0, False), progress(2, 5.0), progress(3, 5.0), progress(4, 4.0)):
+        followed.update(step)
+    assert followed.curve().best.tolist() == [np.inf, 5.0, 5.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ([], ""),
+        ([2.0], "▁"),
+        ([1.0, 1.0], "▁▁"),
+        ([0.0, 7.0, 3.0], "▁█▄"),
+        ([np.nan, 1.0, 2.0], "·▁█"),
+        ([np.nan], "·"),
+    ],
+)
+def test_a_sparkline_goes_from_the_lowest_to_the_highest(values, line):
+    assert sparkline(values) == line
+
+
+def test_a_sparkline_of_many_values_keeps_the_first_and_the_last():
+    line = sparkline([*range(1000, 0, -1)])
+    assert len(line) == SPARKS
+    assert (line[0], line[-1]) == ("█", "▁")

@@ -1,0 +1,95 @@
+"""The poster's estimators, against the expectation that they estimate."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.data.problem import Problem  # noqa: E402
+from situate.policies.group_embedding import SampledGroups  # noqa: E402
+from situate.policies.grouper import Grouper  # noqa: E402
+from situate.policies.hierarchical import Drawn, Hierarchy  # noqa: E402
+from situate.policies.membership import Membership  # noqa: E402
+from situate.policies.op_features import op_features, unit_features  # noqa: E402
+from situate.policies.seq2seq import Placer  # noqa: E402
+from tests.solvers.families import chain, devices, layered  # noqa: E402
+
+OPS, GROUPS, DEVICES = 3, 2, 2
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def hierarchy(problem, groups=GROUPS):
+    membership, ops = Membership(problem, groups), op_features(problem)
+    embeddings = SampledGroups(problem, ops, groups)
+    features = torch.from_numpy(unit_features(problem, ops)[membership.free])
+    grouper = Grouper(features, groups, 4, seeded(1))
+    placer = Placer(embeddings.width, problem.d, 3, generator=seeded(2), uniform=False, width=4)
+    return Hierarchy(grouper, placer, membership, embeddings)
+
+
+def every_sample(policy):
+    """All groupings of the ops, each with all devices that its groups may go to."""
+    groups = torch.tensor(list(product(range(GROUPS), repeat=OPS)))
+    devices = torch.tensor(list(product(range(DEVICES), repeat=GROUPS)))
+    grouping = torch.arange(len(groups)).repeat_interleave(len(devices))
+    devices = devices.repeat(len(groups), 1)
+    _, allowed = policy.read(groups, grouping)
+    possible = allowed.gather(2, devices.unsqueeze(2)).all(1).squeeze(1)
+    grouping = grouping[possible]
+    return Drawn(groups, grouping, *policy.read(groups, grouping), devices[possible])
+
+
+def probabilities(policy, drawn):
+    """p(g) p(d | g) of every sample."""
+    log_p = torch.log_softmax(policy.grouper.last(policy.grouper.hidden()), 1)
+    of_groups = log_p.expand(len(drawn.groups), -1, -1).gather(2, drawn.groups.unsqueeze(2))
+    of_devices = policy.placer.log_probs(drawn.memory, drawn.devices, drawn.allowed)
+    placed = of_devices.gather(2, drawn.devices.unsqueeze(2)).sum((1, 2))
+    return (of_groups.sum((1, 2))[drawn.grouping] + placed).exp()
+
+
+def test_the_probabilities_of_all_placements_add_up_to_one():
+    policy = hierarchy(Problem(chain(OPS), devices(1, 1))).double()
+    total = probabilities(policy, every_sample(policy)).sum()
+    assert total.item() == pytest.approx(1)
+
+
+def test_the_mean_of_the_estimators_is_the_gradient_of_the_expected_reward():
+    policy = hierarchy(Problem(chain(OPS), devices(1, 1))).double()
+    drawn = every_sample(policy)
+    p = probabilities(policy, drawn)
+    reward = torch.randn(len(p), generator=seeded(3)).double()
+    parameters = list(policy.parameters())
+    exact = torch.autograd.grad((p * reward).sum(), parameters, retain_graph=True)
+    as_often = p.detach() * len(p)
+    estimated = torch.autograd.grad(policy.objective(drawn, as_often * reward), parameters)
+    for one, other in zip(exact, estimated, strict=True):
+        torch.testing.assert_close(one, other)
+        assert other.abs().max() > 0
+
+
+def test_several_placements_of_a_grouping_share_its_groups():
+    problem = Problem(layered(4, 4, 1), devices(1, 1, 2))
+    drawn = hierarchy(problem, groups=5).draw(7, 3, seeded())
+    assert drawn.groups.shape == (3, 16)
+    assert drawn.grouping.tolist() == [0, 0, 0, 1, 1, 1, 2]
+    assert drawn.devices.shape == (7, 5)
+
+
+@pytest.mark.parametrize("placements", [1, 3, 6])
+def test_how_samples_are_shared_among_groupings_changes_no_sample_s_probability(placements):
+    policy = hierarchy(Problem(layered(4, 4, 1), devices(1, 1, 2)), groups=5).double()
+    drawn = policy.draw(6, placements, seeded())
+    alone = []
+    for i, grouping in enumerate(drawn.grouping.tolist()):
+        groups, first = drawn.groups[[grouping]], torch.zeros(1, dtype=torch.int64)
+        one = Drawn(groups, first, *policy.read(groups, first), drawn.devices[[i]])
+        alone.append(policy.objective(one, torch.ones(1).double()))
+    together = policy.objective(drawn, torch.ones(6).double())
+    torch.testing.assert_close(together, torch.stack(alone).mean())

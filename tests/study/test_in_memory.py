@@ -1,0 +1,18 @@
+"""A study in memory has the interface of a file, and keeps nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.evaluators.measurements import Measurements
+from situate.study import InMemoryStudy
+
+
+def test_nothing_recorded_is_known_afterwards():
+    placements = np.zeros((1, 3), np.int32)
+    with InMemoryStudy() as study:
+        study.record(0, placements, Measurements(np.ones(1), np.zeros(1, np.uint8)))
+        study.keep(1, dict)
+        assert len(study.known(0, placements)) == 0
+        assert study.checkpoint() == (0, None)
+        assert list(study.batches(1)) == []

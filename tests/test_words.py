@@ -1,0 +1,33 @@
+"""Docstrings begin with a noun phrase or a sentence, not with a question word left hanging."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+PACKAGE = REPOSITORY / "src" / "situate"
+ROOMS = (
+    *("bounds", "cli", "costs", "files", "grouping", "host", "policies", "readers", "report"),
+    *("study", "torch_capture", "writers", "zoo"),
+)
+FOLDERS = (*(PACKAGE / room for room in ROOMS), REPOSITORY / "benchmarks")
+OPENING = re.compile(r"(What|Whether|Of|How)\b")
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_no_docstring_begins_as_half_a_question(folder: Path) -> None:
+    found = [line for path in sorted(folder.rglob("*.py")) for line in _half_questions(path)]
+    assert not found, "\n".join(found)
+
+
+def _half_questions(path: Path) -> Iterator[str]:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, kinds) and OPENING.match(text := ast.get_docstring(node) or ""):
+            place = f"{path.relative_to(REPOSITORY)}:{node.body[0].lineno}"
+            yield f"{place}: {text.splitlines()[0]}"
