@@ -53,6 +53,36 @@ def test_every_method_has_a_page_that_the_index_names(method):
     assert f"[{method}]({method}.md)" in (ROOT / "docs" / "methods" / "README.md").read_text()
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_every_methods_page_leads_to_the_file_that_holds_it(method):
+    text = (ROOT / "docs" / "methods" / f"{method}.md").read_text()
+    assert re.search(r"^Code: \[.+\]\(\.\./\.\./src/situate/solvers/.+\.py\)", text, re.MULTILINE)
+
+
+def bold(page: Path) -> list[str]:
+    """Bold words of a page that begin in lower case: its terms. Headings, names and code do not."""
+    code = r"```.*?```|`[^`\n]*`"
+    prose = re.sub(code, "`", page.read_text(), flags=re.DOTALL)
+    lines = (line for line in prose.splitlines() if not line.startswith("|"))  # figures that stand out
+    return re.findall(r"\*\*([a-z][^*]*)\*\*", "\n".join(lines))
+
+
+GLOSSARY = bold(ROOT / "docs" / "glossary.md")
+
+
+def test_the_glossary_explains_each_term_once_and_briefly():
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    entries = re.findall(r"^- \*\*(.+)\*\*: (.+(?:\n  .+)*)", text, re.MULTILINE)
+    assert [term for term, _ in entries] == GLOSSARY
+    assert len(GLOSSARY) == len(set(GLOSSARY))
+    assert [term for term, text in entries if text.count("\n") > 2] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_term_in_bold_is_in_the_glossary(page):
+    assert [term for term in bold(page) if " ".join(term.split()) not in GLOSSARY] == []
+
+
 @pytest.mark.parametrize("name", situate.__all__)
 def test_every_public_name_is_on_the_page_on_python(name):
     text = (ROOT / "docs" / "python.md").read_text()
