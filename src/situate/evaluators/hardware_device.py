@@ -63,7 +63,7 @@ def _work(parent: Connection) -> Work | Failed:
     """What there is to run, in the memory whose descriptor comes first."""
     import torch
 
-    from situate.runtime.model_state.memory import mapped
+    from situate.runtime.memory import mapped
 
     block = reduction.recv_handle(parent)
     try:

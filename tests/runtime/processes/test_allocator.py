@@ -10,7 +10,7 @@ import pytest
 
 from situate.runtime.processes import allocator
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 CODE = """
 import resource

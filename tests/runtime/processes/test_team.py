@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 
 from situate import _core  # noqa: E402
 from situate.evaluators.measurements import OUTCOMES  # noqa: E402
-from situate.runtime.model_state.memory import anonymous_file  # noqa: E402
+from situate.runtime.memory import anonymous_file  # noqa: E402
 from situate.runtime.processes import team  # noqa: E402
 from situate.runtime.processes.team import OutOfMemory, Processes, StepFailed, failure  # noqa: E402
 from situate.runtime.processes.worker import Failed, Hello  # noqa: E402
@@ -29,7 +29,7 @@ from tests.runtime import misbehaving  # noqa: E402
 from tests.runtime.misbehaving import built, optimizer_of, workers  # noqa: E402
 from tests.runtime.steps import assert_same, kept, state, train  # noqa: E402
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

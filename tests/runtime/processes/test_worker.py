@@ -110,7 +110,7 @@ def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(worker, "keep_freed_memory", lambda: None)
     monkeypatch.setattr(worker.signal, "signal", lambda *given: None)
     ours, theirs = multiprocessing.Pipe()
-    monkeypatch.setattr("situate.runtime.model_state.memory.mapped", lambda block: None)
+    monkeypatch.setattr("situate.runtime.memory.mapped", lambda block: None)
     monkeypatch.setattr(worker, "Work", Echo)
     ours.send(Hello(None, None, "cpu", torch.get_num_threads(), []))  # type: ignore[arg-type]
     for order in (1, 2):
@@ -138,7 +138,7 @@ def test_a_worker_whose_parent_is_gone_before_it_is_ready_ends(
 
     monkeypatch.setattr(worker, "keep_freed_memory", lambda: None)
     monkeypatch.setattr(worker.signal, "signal", lambda *given: None)
-    monkeypatch.setattr("situate.runtime.model_state.memory.mapped", lambda block: None)
+    monkeypatch.setattr("situate.runtime.memory.mapped", lambda block: None)
     monkeypatch.setattr(worker, "Work", Echo)
     ours, theirs = multiprocessing.Pipe()
     if told:

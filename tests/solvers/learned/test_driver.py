@@ -33,7 +33,7 @@ from tests.solvers.killed import PROBLEM, SAMPLES, learner, outcome, search
 
 SOFTMAX = ("policy_gradient", "ppo", "cross_entropy", "post")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KILLED = 16
 
 

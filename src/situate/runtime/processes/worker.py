@@ -113,7 +113,7 @@ def main(connection: int, block: int) -> None:
     """
     keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    from situate.runtime.model_state.memory import mapped
+    from situate.runtime.memory import mapped
 
     parent = Connection(connection)
     with contextlib.suppress(EOFError, OSError):
