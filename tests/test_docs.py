@@ -11,6 +11,7 @@ import pytest
 
 import situate
 from situate.data.cluster import Cluster
+from situate.errors import SituateError
 from situate.results.plan import Plan
 from situate.solvers import METHODS
 
@@ -63,7 +64,9 @@ def bold(page: Path) -> list[str]:
     """Bold words of a page that begin in lower case: its terms. Headings, names and code do not."""
     code = r"```.*?```|`[^`\n]*`"
     prose = re.sub(code, "`", page.read_text(), flags=re.DOTALL)
-    lines = (line for line in prose.splitlines() if not line.startswith("|"))  # figures that stand out
+    lines = (
+        line for line in prose.splitlines() if not line.startswith("|")
+    )  # figures that stand out
     return re.findall(r"\*\*([a-z][^*]*)\*\*", "\n".join(lines))
 
 
@@ -83,25 +86,66 @@ def test_every_term_in_bold_is_in_the_glossary(page):
     assert [term for term in bold(page) if " ".join(term.split()) not in GLOSSARY] == []
 
 
-@pytest.mark.parametrize("name", situate.__all__)
-def test_every_public_name_is_on_the_page_on_python(name):
-    text = (ROOT / "docs" / "python.md").read_text()
-    assert re.search(rf"\b{name}\b", text)
+PUBLIC = (ROOT / "docs" / "python.md").read_text()
+EXAMPLES = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| `(.+)` \|$", PUBLIC, re.MULTILINE))
+KINDS = {name: getattr(situate, name) for name in situate.__all__}
+ERRORS = [n for n, k in KINDS.items() if isinstance(k, type) and issubclass(k, SituateError)]
+NEED_TORCH = {"capture", "compile"}
 
 
-def program(page: str) -> dict[str, Any]:
+def program(page: str, kind: str = "python", names: dict[str, Any] | None = None) -> dict[str, Any]:
     """The names that the Python code of a page leaves, run as one program."""
-    names: dict[str, Any] = {}
+    names = {} if names is None else names
     text = (ROOT / "docs" / page).read_text()
-    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), names)
+    exec("\n".join(re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)), names)
     return names
 
 
-def test_the_program_of_the_page_on_python_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = program("python.md")
-    assert names["result"].optimal
-    assert names["path"].compute == pytest.approx(0.015)
+@pytest.fixture(scope="module")
+def of_python(tmp_path_factory):
+    """The names that the program of the page on Python leaves, in the folder where it ran."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("python"))
+        yield program("python.md")
+
+
+def test_the_program_of_the_page_on_python_runs(of_python):
+    assert of_python["result"].optimal
+    assert of_python["by_hand"].value >= of_python["result"].value
+    assert of_python["path"].compute == pytest.approx(0.015)
+
+
+def test_the_page_on_python_lists_every_public_name_and_no_other():
+    assert EXAMPLES.keys() == set(situate.__all__)
+
+
+@pytest.mark.parametrize("name", sorted({*EXAMPLES} - {*ERRORS}))
+def test_the_example_of_a_public_name_uses_it(name):
+    assert re.search(rf"\bsituate\.{name}\b", EXAMPLES[name])
+
+
+def test_the_page_on_python_imports_nothing_that_is_not_public():
+    assert "from situate" not in PUBLIC
+
+
+@pytest.mark.parametrize("name", sorted({*EXAMPLES} - {*ERRORS} - NEED_TORCH))
+def test_the_example_of_a_public_name_runs(name, of_python):
+    exec(EXAMPLES[name], dict(of_python))
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_the_example_of_an_error_raises_it(name, of_python):
+    with pytest.raises(getattr(situate, name)) as raised:
+        exec(EXAMPLES[name], dict(of_python))
+    assert type(raised.value) is getattr(situate, name)
+
+
+def test_the_examples_of_pytorch_models_run(of_python):
+    pytest.importorskip("torch")
+    names = program("python.md", "python torch", dict(of_python))
+    assert names["losses"][-1] < names["losses"][0]
+    for name in NEED_TORCH:
+        exec(EXAMPLES[name], names)
 
 
 def test_the_program_of_the_page_on_own_methods_runs(tmp_path, monkeypatch, capsys):

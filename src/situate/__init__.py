@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from situate.data.graph import Graph, MachineDevice, Op, Tensor
     from situate.data.problem import OBJECTIVES, RULES, Problem, Rules
     from situate.evaluators.measurements import Evaluator, Measurements
+    from situate.evaluators.simulated import SimulatedMachine
+    from situate.host.discover import discover
     from situate.model import find_model
     from situate.readers import read
+    from situate.report.explain import explain
     from situate.results.plan import Plan
     from situate.results.result import Progress, Result
     from situate.runtime.compile import compile
@@ -70,13 +73,16 @@ __all__ = [
     "Rules",
     "Schedule",
     "ScheduleError",
+    "SimulatedMachine",
     "SituateError",
     "Study",
     "Tensor",
     "__version__",
     "capture",
     "compile",
+    "discover",
     "evaluate",
+    "explain",
     "find_model",
     "read",
     "solve",
@@ -104,11 +110,14 @@ _HOME = {
     "Result": "results.result",
     "Rules": "data.problem",
     "Schedule": "schedule.schedule",
+    "SimulatedMachine": "evaluators.simulated",
     "Study": "study",
     "Tensor": "data.graph",
     "capture": "torch_capture",
     "compile": "runtime.compile",
+    "discover": "host.discover",
     "evaluate": "solvers.evaluate",
+    "explain": "report.explain",
     "find_model": "model",
     "read": "readers",
     "solve": "solvers",

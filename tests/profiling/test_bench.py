@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from situate.profiling.bench import Bench  # noqa: E402
 from situate.profiling.pairs import SIZES, round_trips  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
-from situate.runtime.model_state.memory import mapped  # noqa: E402
+from situate.runtime.memory import mapped  # noqa: E402
 from situate.runtime.model_state.state import Entry  # noqa: E402
 from situate.runtime.subject import Subject, find_subject  # noqa: E402
 

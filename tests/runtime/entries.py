@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from situate.runtime.model_state.memory import Layout
+from situate.runtime.memory import Layout
 from situate.runtime.model_state.state import Entry, lay_out
 
 

@@ -12,10 +12,10 @@ from situate.profiling.pairs import ONES, RoundTrip
 from situate.profiling.texts import Marks
 from situate.runtime.device import Share
 from situate.runtime.hardware import RealDevice
+from situate.runtime.memory import Layout, anonymous_file, mapped
 from situate.runtime.model_state import optimizers
 from situate.runtime.model_state.bindings import state_values
 from situate.runtime.model_state.common import Common, Places
-from situate.runtime.model_state.memory import Layout, anonymous_file, mapped
 from situate.runtime.model_state.state import lay_out
 from situate.runtime.processes.messages import Hello
 from situate.runtime.programs.custom_ops import defining_modules

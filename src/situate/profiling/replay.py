@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from situate.data.costs import Timing
-from situate.runtime.model_state.memory import extent
+from situate.runtime.memory import extent
 from situate.runtime.model_state.optimizers import default
 from situate.runtime.programs.kernels import kernel, name_of
 from situate.runtime.programs.program import Program

@@ -14,10 +14,10 @@ from situate import _core
 from situate.errors import SituateError
 from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice, own_cores
+from situate.runtime.memory import anonymous_file, mapped
 from situate.runtime.model_state.bindings import Bindings, state_values
 from situate.runtime.model_state.common import Common, shared_places
 from situate.runtime.model_state.exchange import Exchange
-from situate.runtime.model_state.memory import anonymous_file, mapped
 from situate.runtime.model_state.optimizers import Hyperparameters, hyperparameters
 from situate.runtime.processes.commit import Commit
 from situate.runtime.processes.messages import SPIN, Hello, Run, Store

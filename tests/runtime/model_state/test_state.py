@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.runtime.model_state.memory import Layout  # noqa: E402
+from situate.runtime.memory import Layout  # noqa: E402
 from situate.runtime.model_state.state import Entry, flat, lay_out  # noqa: E402
 from tests.runtime.entries import contents, entry, same  # noqa: E402
 

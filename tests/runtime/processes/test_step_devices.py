@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 
 from situate import _core  # noqa: E402
 from situate.evaluators.measurements import OUTCOMES  # noqa: E402
-from situate.runtime.model_state.memory import anonymous_file  # noqa: E402
+from situate.runtime.memory import anonymous_file  # noqa: E402
 from situate.runtime.processes import step_devices  # noqa: E402
 from situate.runtime.processes.failures import OutOfMemory, StepFailed  # noqa: E402
 from situate.runtime.processes.messages import Failed, Hello  # noqa: E402

@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
-from situate.runtime.model_state.memory import anonymous_file  # noqa: E402
+from situate.runtime.memory import anonymous_file  # noqa: E402
 from situate.runtime.processes.channels import Aborted  # noqa: E402
 from situate.runtime.processes.messages import Failed, Hello, Run  # noqa: E402
 from situate.runtime.processes.step_devices import LocalDevice  # noqa: E402
@@ -113,7 +113,7 @@ def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(worker, "set_up", lambda: None)
     ours, theirs = multiprocessing.Pipe()
-    monkeypatch.setattr("situate.runtime.model_state.memory.mapped", lambda block: None)
+    monkeypatch.setattr("situate.runtime.memory.mapped", lambda block: None)
     monkeypatch.setattr(worker, "Work", Echo)
     send_block(ours)
     ours.send(Hello(None, None, "cpu", torch.get_num_threads(), []))  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ def test_a_worker_whose_parent_is_gone_before_it_is_ready_ends(
     from situate.runtime.processes import worker
 
     monkeypatch.setattr(worker, "set_up", lambda: None)
-    monkeypatch.setattr("situate.runtime.model_state.memory.mapped", lambda block: None)
+    monkeypatch.setattr("situate.runtime.memory.mapped", lambda block: None)
     monkeypatch.setattr(worker, "Work", Echo)
     ours, theirs = multiprocessing.Pipe()
     if told:

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from situate.runtime.model_state.memory import ALIGNMENT
+from situate.runtime.memory import ALIGNMENT
 from situate.runtime.programs.slots import Crossing, offsets, ran_before
 
 

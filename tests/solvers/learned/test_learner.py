@@ -49,7 +49,7 @@ def test_noise_beside_an_evaluator_is_refused_with_the_remedy() -> None:
         Learning(noise=0.1, evaluator=Clock())
     assert str(error.value) == (
         "noise: is of simulated measurements, and an evaluator brings its own: leave noise out, "
-        "or give situate.evaluators.simulated.SimulatedMachine(problem, noise, seed)"
+        "or give situate.SimulatedMachine(problem, noise, seed)"
     )
     assert Learning(evaluator=Clock()).noise == 0.0
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
+from situate.runtime.memory import extent
 from situate.runtime.model_state.groups import Groups
 from situate.runtime.model_state.hooks import Hooks
-from situate.runtime.model_state.memory import extent
 from situate.runtime.model_state.state import Entry
 from situate.runtime.programs.program import Program
 from situate.runtime.programs.source import Names

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from situate.runtime.model_state.memory import Layout, Place
+from situate.runtime.memory import Layout, Place
 from situate.runtime.model_state.state import Entry, EntryPlaces, lay_out
 from situate.runtime.programs.placed import PlacedProgram
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.runtime.model_state.memory import Layout, Place
+from situate.runtime.memory import Layout, Place
 from situate.runtime.model_state.optimizers import MOMENTS
 
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ def serve(parent: Connection) -> None:
 
 def _work(parent: Connection) -> Work | Failed:
     """The share of this device, in the memory whose descriptor comes first."""
-    from situate.runtime.model_state.memory import mapped
+    from situate.runtime.memory import mapped
 
     block = reduction.recv_handle(parent)
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.runtime.model_state.memory import Place, extent, strides
+from situate.runtime.memory import Place, extent, strides
 from situate.runtime.programs.program import Program
 from situate.runtime.programs.roles import Roles
 from situate.runtime.programs.slots import Crossing, offsets, ran_before

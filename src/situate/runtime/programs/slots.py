@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.runtime.model_state.memory import ALIGNMENT
+from situate.runtime.memory import ALIGNMENT
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ class Learning:
         if self.noise and self.evaluator is not None:
             raise SituateError(
                 "noise: is of simulated measurements, and an evaluator brings its own: leave noise "
-                "out, or give situate.evaluators.simulated.SimulatedMachine(problem, noise, seed)"
+                "out, or give situate.SimulatedMachine(problem, noise, seed)"
             )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.runtime.model_state.memory import (  # noqa: E402
+from situate.runtime.memory import (  # noqa: E402
     ALIGNMENT,
     Layout,
     Place,
