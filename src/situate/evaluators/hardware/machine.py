@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import zoo
+from situate.data.placements import rows
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.hardware.repetition import ERROR, LEAST, MOST, enough, standard_error
@@ -24,7 +25,8 @@ from situate.runtime.processes.failures import StepFailed
 from situate.runtime.programs.placed import place
 from situate.runtime.step import PlacedStep
 from situate.schedule.schedule import Schedule
-from situate.simulation.decoding import decode, order_of
+from situate.simulation.decoding import naming, order_of, scheduled
+from situate.simulation.simulator import Simulator
 
 if TYPE_CHECKING:
     import torch
@@ -86,6 +88,7 @@ class RealMachine:
         cpus = all(device.torch == "cpu" for device in self._devices)
         self._fresh = not cpus if fresh is None else fresh
         self._workers = HardwareWorkers(limit, _modules(problem.graph.name))
+        self._simulator = Simulator(problem)
         self._order = np.array(problem.graph.order, np.int32)
         self._state = [(tensor, tensor.detach().clone()) for tensor in _tensors(subject.model)]
         self.log: list[Measurement] = []
@@ -110,10 +113,10 @@ class RealMachine:
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`; a device runs its ops in the order in which the graph lists them."""
-        said = [
-            self.run(decode(self.problem, placement, self._order, "eager"))
-            for placement in placements
-        ]
+        given = rows(placements, self.problem.n, "placements")
+        with naming(self.problem, given, lambda row: f"sample {first + row}: "):
+            schedules = [scheduled(self._simulator, row, self._order, "eager") for row in given]
+        said = [self.run(schedule) for schedule in schedules]
         return Measurements(
             np.array([one.seconds for one in said], np.float64),
             np.array([OUTCOMES.index(one.outcome) for one in said], np.uint8),
