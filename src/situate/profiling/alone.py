@@ -23,7 +23,7 @@ QUICKER = 0.4
 
 
 def is_long(graph: Graph, device: Device) -> bool:
-    """Whether to run the distinct ops of a step alone, by the roofline's estimates."""
+    """True if the distinct ops of a step are to run alone, by the roofline's estimates."""
     try:
         seconds = op_seconds(graph, Cluster("here", (device,)))[:, 0].tolist()
     except SituateError:

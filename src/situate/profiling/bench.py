@@ -117,7 +117,8 @@ class Bench:
         )
 
     def _hyperparameters(self) -> list[optimizers.Hyperparameters]:
-        """Of a learning rate of zero: however often a step is measured, its numbers stay."""
+        """Settings with a learning rate of zero: however often a step is measured, its numbers
+        stay."""
         program = self._subject.program
         if not program.training:
             return []

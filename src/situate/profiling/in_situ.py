@@ -34,10 +34,10 @@ LONG = 4.0
 """Seconds of a step above which one of a kind is enough."""
 
 LAPS = 13
-"""How often the round trips are run; the first time is to warm up."""
+"""Number of times that the round trips are run; the first is to warm up."""
 
 Step = Mapping[int, Ran]
-"""What every device that took part says of a step."""
+"""The report of every device that took part in a step."""
 
 
 class InSitu:

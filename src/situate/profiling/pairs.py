@@ -1,4 +1,4 @@
-"""Between two devices: a tensor of every size goes there and back."""
+"""Round trips between two devices: a tensor of every size goes there and back."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class RoundTrip:
 
 
 def round_trips(devices: int) -> list[RoundTrip]:
-    """Of all pairs and sizes, in the order in which they run."""
+    """The round trips of all pairs and sizes, in the order in which they run."""
     pairs = itertools.combinations(range(devices), 2)
     trips = [(a, b, size) for a, b in pairs for size in (MEETING, *SIZES)]
     return [RoundTrip(number, *trip) for number, trip in enumerate(trips)]
 
 
 def lines(trip: RoundTrip, device: int, kernel: int, op: int) -> Iterator[str]:
-    """What a device executes of a round trip, as source of a placed step.
+    """The lines of a device in a round trip, as source of a placed step.
 
     Args:
         kernel: number of the kernel `ONES`.

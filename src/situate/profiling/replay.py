@@ -53,7 +53,7 @@ def _timing(call: Call, stopwatch: Stopwatch) -> Timing:
 
 
 def _call(program: Program, roles: Roles, op: int, device: torch.device) -> Call:
-    """What an op does, on made-up tensors."""
+    """The function that runs an op on made-up tensors."""
     import torch
 
     node = program.nodes[op]

@@ -1,4 +1,4 @@
-"""From when ops began and ended to what they take."""
+"""Seconds that ops take, from when they began and ended."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Share:
-    """What one device has to do; it can be sent to another process.
+    """The share of one device in a placed step; it can be sent to another process.
 
     Attributes:
         text: the step as a Python function, see `situate.runtime.programs.source`.
@@ -56,7 +56,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a device says of a step; times are of the machine's monotonic clock.
+    """The report of a device about a step; times are of the machine's monotonic clock.
 
     Attributes:
         start, end: when it began and ended.

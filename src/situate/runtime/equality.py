@@ -1,4 +1,4 @@
-"""Whether a placed step computes what the unplaced one does."""
+"""Comparison of the numbers of a placed step with those of the unplaced one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MakeStep = Callable[["torch.nn.Module", "torch.optim.Optimizer | None"], "Placed
 
 @dataclass(frozen=True)
 class Equality:
-    """How far a placed step is from the unplaced one.
+    """Differences between a placed step and the unplaced one.
 
     A difference is the largest |a - b| / max(1, |a|) of the numbers of a tensor, a being the
     unplaced step's; infinite where only one of both is a number.
@@ -84,7 +84,7 @@ class Equality:
 
     @property
     def name(self) -> str:
-        """Of the parameter or buffer that differs most; empty where none differs."""
+        """The parameter or buffer that differs most; empty where none differs."""
         return _worst(self.state)
 
     @property
@@ -94,7 +94,7 @@ class Equality:
 
     @property
     def kept_name(self) -> str:
-        """What of it differs most; empty where nothing differs."""
+        """The part of an optimiser's state that differs most; empty where none differs."""
         return _worst(self.kept)
 
     @property
@@ -108,7 +108,7 @@ class Equality:
         return max(self.inputs, key=self.inputs.__getitem__, default=None)
 
     def within(self, tolerance: float) -> bool:
-        """Whether no difference exceeds it; 0 asks for equal numbers."""
+        """True if no difference exceeds the tolerance; 0 asks for equal numbers."""
         found = (
             self.loss_difference,
             self.parameter_difference,
@@ -265,7 +265,7 @@ def _state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def _kept(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """What an optimiser keeps of the parameters that it has updated."""
+    """The state that an optimiser keeps of the parameters that it has updated."""
     import torch
 
     kept = ((path, optimizer.state.get(p, {})) for path, p in model.named_parameters())
@@ -278,8 +278,8 @@ def _kept(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str,
 
 
 def _kept_difference(one: torch.Tensor | None, other: torch.Tensor | None) -> float:
-    """Of what optimisers keep, which is zero before there is something: as gradients, its small
-    numbers are what is left of large ones."""
+    """The difference of the states of two optimisers, zero before there is one. As of gradients,
+    small numbers are what is left of large ones."""
     import torch
 
     if one is None:

@@ -39,7 +39,7 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class Measured:
-    """What steps took, by the clock of the process that calls them.
+    """Times of steps, by the clock of the process that calls them.
 
     Attributes:
         first: seconds of the first step, which starts what runs the devices and fills caches.
@@ -112,7 +112,7 @@ def measure(
 
 
 def arguments(inputs: Any) -> tuple[Any, ...]:
-    """What a step is called with: inputs by name are one argument, and so is a lone tensor."""
+    """The arguments of a step: inputs by name are one argument, and so is a lone tensor."""
     return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
 
 

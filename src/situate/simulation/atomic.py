@@ -88,7 +88,7 @@ def _ready(problem: Problem, placement: Ints, op_end: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Transfers:
-    """What crosses, by tensor and then target, and the seconds it takes."""
+    """Transfers between devices, by tensor and then target, and the seconds that each takes."""
 
     tensor: Ints
     source: Ints
@@ -112,7 +112,7 @@ def _signalled(signalled: _Transfers, made: Floats) -> _Row:
 
 
 def _crossing(problem: Problem, placement: Ints) -> _Transfers:
-    """What devices receive, each tensor once."""
+    """The transfers of a placement (n,): a device receives each tensor once."""
     of_edge = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
     source, target = placement[problem.producer[of_edge]], placement[problem.consumers]
     pairs = (of_edge * problem.d + target)[source != target]

@@ -208,7 +208,7 @@ def _check(problem: Problem, subject: Subject) -> None:
 
 
 def _modules(name: str) -> tuple[str, ...]:
-    """What the model's function is imported from; it may define operators."""
+    """The module that the model's function is imported from; it may define operators."""
     module, colon, _ = name.partition(":")
     return (module,) if colon and module not in zoo.names() else ()
 

@@ -1,4 +1,4 @@
-"""How often a step is repeated: until its mean is known well enough."""
+"""Repetition of a step until its mean is known well enough."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ERROR = 0.03
 
 
 def enough(seconds: Sequence[float], left: float) -> bool:
-    """Whether to stop after steps that took so long.
+    """True if no more steps are needed after those that took so long.
 
     Args:
         left: seconds that there are for more. One step is run however few they are.
@@ -30,7 +30,7 @@ def enough(seconds: Sequence[float], left: float) -> bool:
 
 
 def standard_error(seconds: Sequence[float]) -> float:
-    """Of the mean, as a fraction of it; NaN of fewer than two."""
+    """The standard error of the mean, as a fraction of it; NaN of fewer than two."""
     if len(seconds) < 2:
         return math.nan
     return statistics.stdev(seconds) / math.sqrt(len(seconds)) / statistics.fmean(seconds)

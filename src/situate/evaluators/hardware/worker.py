@@ -13,7 +13,7 @@ from situate.runtime.processes.worker import serve, set_up
 from situate.torch_capture.function import current_directory
 
 FIRST_TO_GO = "1000"
-"""Of all processes, Linux ends this one first when memory is short; it writes so into the file."""
+"""The score that a worker gives itself, so that Linux ends it first when memory is short."""
 
 
 def main(connection: int, *modules: str) -> None:

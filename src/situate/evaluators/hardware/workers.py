@@ -27,7 +27,7 @@ KILLED = -signal.SIGKILL
 """Exit status of a process that was killed, also by Linux for want of memory."""
 
 VMSTAT = Path("/proc/vmstat")
-"""Where Linux counts the processes that it ended for want of memory."""
+"""The file in which Linux counts the processes that it ended for want of memory."""
 
 
 class TimedOut(StepFailed):

@@ -62,13 +62,13 @@ def _check_apart(state: Mapping[str, torch.Tensor], changed: Collection[str]) ->
 
 
 def span(tensor: torch.Tensor) -> tuple[int, int]:
-    """Where in memory it begins and ends."""
+    """The addresses at which a tensor begins and ends."""
     begin = tensor.data_ptr()
     return begin, begin + extent(tuple(tensor.shape), tensor.stride()) * tensor.itemsize
 
 
 def _held(model: torch.nn.Module, path: str) -> tuple[Mapping[str, object], str]:
-    """What holds a parameter or buffer, and its name there; a constant is held by nothing."""
+    """The dict that holds a parameter or buffer, and its name there; none holds a constant."""
     owner, _, name = path.rpartition(".")
     try:
         module = model.get_submodule(owner)
@@ -130,8 +130,8 @@ class Bindings:
         self.refresh()
 
     def changed(self) -> tuple[tuple[int, int], ...]:
-        """What somebody but the devices has written since the last call: the number of a tensor and
-        that of a part, see `Entry.all_parts`."""
+        """The state that somebody but the devices has written since the last call: the number of a
+        tensor and that of a part, see `Entry.all_parts`."""
         now = {
             (number, part): written._version
             for number, (tensor, _) in enumerate(self._tensors)
@@ -181,7 +181,7 @@ class Bindings:
 
 
 def _put(what: str, view: torch.Tensor, value: object) -> None:
-    """What an optimiser keeps; without it, it starts anew."""
+    """Copy what an optimiser keeps into a view; without a value, it starts anew."""
     import torch
 
     if value is None:

@@ -19,7 +19,7 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor lies in a block."""
+    """The place of a tensor in a block."""
 
     offset: int
     size: tuple[int, ...]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
 
 Hyperparameters = dict[str, Any]
-"""Of a group of parameters, by name; see `hyperparameters` and `as_given`."""
+"""The settings of a group of parameters, by name; see `hyperparameters` and `as_given`."""
 
 MOMENTS: dict[str, tuple[str, ...]] = {
     "sgd": (),
@@ -20,7 +20,7 @@ MOMENTS: dict[str, tuple[str, ...]] = {
     "adam": ("exp_avg", "exp_avg_sq"),
     "adamw": ("exp_avg", "exp_avg_sq"),
 }
-"""What an optimiser keeps of a parameter, as large as it; Adam's count their steps, too."""
+"""The moments that an optimiser keeps, each as large as its parameter; Adam's count steps, too."""
 
 _OFF = ("amsgrad", "capturable", "differentiable", "fused", "dampening")
 """Options that would keep other state, or compute otherwise, than what was captured."""
@@ -101,7 +101,7 @@ class Typed:
 
 
 def hyperparameters(optimizer: torch.optim.Optimizer) -> list[Hyperparameters]:
-    """What every group of parameters says now, for `as_given`.
+    """The settings of every group of parameters as they are now, for `as_given`.
 
     Raises:
         SituateError: a tensor of several numbers.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EntryPlaces:
-    """Where a tensor of the model lies, and what belongs to it.
+    """Places of a tensor of the model, and of what belongs to it.
 
     Attributes:
         parts: the tensor, and the moments that the optimiser keeps of it, by name.

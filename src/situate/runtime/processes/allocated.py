@@ -1,4 +1,4 @@
-"""What a step allocates, as PyTorch's allocator reports it."""
+"""Memory that a step allocates, as PyTorch's allocator reports it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _silent() -> Iterator[None]:
 
 
 def _of(kind: Any, device: torch.device) -> bool:
-    """Whether a kind of device, as the profiler has it, is this one's."""
+    """True if a kind of device, as the profiler has it, is this one's."""
     return bool(kind.name == device.type.upper())
 
 

@@ -15,7 +15,7 @@ from situate.runtime.processes.parent import PARENT
 from situate.runtime.processes.signals import Waiting
 
 WATCH = "from situate.runtime.processes.parent import die_with_parent; die_with_parent()\n"
-"""What a process executes first: it must not outlive this one, which may end at any time."""
+"""The first lines of a process: it must not outlive this one, which may end at any time."""
 
 LEAVE = "\nimport os; os._exit(0)"
 """Whoever has nothing more to do is gone at once: Python would walk all of PyTorch before."""
@@ -102,7 +102,7 @@ def launched(
 
 
 def _path() -> list[str]:
-    """Where this process looks for modules, and first for this package if it was found elsewhere.
+    """The folders where this process looks for modules, this package's first if it is elsewhere.
     Empty means the current directory, which is only looked through where this process does so."""
     package = str(Path(__file__).parents[3])
     found = [entry or os.getcwd() for entry in sys.path]

@@ -41,7 +41,7 @@ class Waiting:
             raise
 
     def _takes(self, handler: object) -> bool:
-        """Whether that handler is to wait."""
+        """True for a handler that is to wait."""
         return True
 
     def _handle(self, number: int, frame: FrameType | None) -> None:

@@ -165,7 +165,7 @@ def step_failure(name: str, failed: Failed, step: int, undone: bool) -> StepFail
 
 
 def _left(step: int, undone: bool) -> str:
-    """How a failing step leaves the model."""
+    """The state in which a failing step leaves the model."""
     if undone:
         return f"the model is as after step {max(step - 1, 0)}"
     return "the model may be updated in part, so load what was saved last"

@@ -142,7 +142,7 @@ class Work:
         return "stored"
 
     def run(self, order: Run | Store) -> Any:
-        """What the device says of a step, or why it failed."""
+        """Run or store as ordered; the answer is what the device says of it, or why it failed."""
         from situate.runtime.processes.channels import Aborted
 
         try:

@@ -1,4 +1,4 @@
-"""What a placed program holds in memory, told from its source before it runs."""
+"""Memory that a placed program holds, told from its source before it runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from situate.runtime.programs.placed import PlacedProgram
 
 
 class Memory(Protocol):
-    """Of local names, see `situate.runtime.programs.source.DeviceSource`."""
+    """The memory of local names, see `situate.runtime.programs.source.DeviceSource`."""
 
     memory: dict[str, str]
     nbytes: dict[str, int]
@@ -60,7 +60,7 @@ def largest(lines: Iterable[Executed], source: Memory, workspace: Mapping[int, i
 
 
 class _Rooms:
-    """What is in memory between two lines."""
+    """The storages that are in memory between two lines."""
 
     def __init__(self, source: Memory) -> None:
         self.nbytes = 0

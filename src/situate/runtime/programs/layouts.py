@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def is_dense(tensor: Tensor) -> bool:
-    """Whether the elements of a tensor lie side by side in some order, each once."""
+    """True if the elements of a tensor lie side by side in some order, each once."""
     size = 1
     for stride, length in sorted(_lengths(tensor)):
         if stride != size:

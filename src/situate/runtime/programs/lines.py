@@ -53,7 +53,7 @@ class Executed:
 
     @property
     def direct(self) -> bool:
-        """Whether its result is written into a channel."""
+        """True if its result is written into a channel."""
         return self.text == self.line.direct
 
     def texts(self, laid_out: bool) -> list[str]:

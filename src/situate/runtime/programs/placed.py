@@ -103,7 +103,7 @@ def _channels(
     placement: NDArray[np.int32],
     order: Sequence[int],
 ) -> tuple[tuple[Place, ...], list[int]]:
-    """Where every tensor that crosses lies, and the bytes of all by receiving device."""
+    """The places of all tensors that cross, and the bytes of those that each device receives."""
     received = [source.received() for source in sources]
     values = [_value(storage) for storage in names.channels]
     owners = [roles.owner[storage] for storage in names.channels]

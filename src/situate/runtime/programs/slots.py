@@ -58,7 +58,7 @@ def ran_before(
 def offsets(
     crossings: Sequence[Crossing], order: Sequence[int], clock: NDArray[np.int32]
 ) -> tuple[list[int], list[int]]:
-    """Where in a common block every tensor lies, and the bytes in it of each device."""
+    """The offset of every tensor in a common block, and the bytes in it of each device."""
     devices = clock.shape[1]
     blocks = [_Block(devices) for _ in range(devices)]
     rank = {op: i for i, op in enumerate(order)}

@@ -51,7 +51,7 @@ class Block:
 
 @dataclass
 class Names:
-    """What the worker binds; the values are the same for every device.
+    """The names that a worker binds to values; those are the same for every device.
 
     Attributes:
         kernels: qualified names of operators, such as `aten::add.Tensor`.
@@ -327,7 +327,7 @@ class DeviceSource:
         return f"{self._kernel(name_of(node))}({self._given(node)})"
 
     def _given(self, node: fx.Node) -> str:
-        """What it is called with."""
+        """The arguments of a call, as source."""
         given = [self._argument(argument) for argument in _arguments(node)]
         given += [f"{name}={self._argument(value)}" for name, value in node.kwargs.items()]
         return ", ".join(given)
@@ -363,7 +363,7 @@ def _name_in_place(node: fx.Node) -> str:
 
 
 def _is_itself(node: fx.Node, source: fx.Node) -> bool:
-    """Whether a view shows exactly what its source does, so that no call is needed."""
+    """True for a view that shows exactly what its source does, so that no call is needed."""
     import torch
 
     aten = torch.ops.aten
@@ -373,7 +373,7 @@ def _is_itself(node: fx.Node, source: fx.Node) -> bool:
 
 
 def _is_view(node: fx.Node) -> bool:
-    """Whether a node makes no copy, even where `base` sees none."""
+    """True for a node that makes no copy, even where `base` sees none."""
     return node.target is operator.getitem or getattr(node.target, "is_view", False)
 
 
