@@ -171,6 +171,7 @@ def compare(
     before = {} if made is None else _kept(copied, made)
     tensors, separate = unplaced.tensors, unplaced.separate
     left_out = tuple(reached.kept())
+    # All that the unplaced step holds goes before the placed one needs memory.
     del made, unplaced, reached
     apart = (*taken_apart(copied, optimizer is not None), *fused(ran.names), *heads)
     losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
@@ -213,7 +214,9 @@ def difference(one: torch.Tensor, other: torch.Tensor, whole: bool = False) -> f
     if torch.equal(one, other):
         return 0.0
     one, other = _doubles(one), _doubles(other)
+    # Equal infinities and two that are no numbers differ by nothing, where a subtraction gives NaN.
     same = (one == other) | (one.isnan() & other.isnan())
+    # A scalar for the whole tensor, or elementwise: both broadcast against `one`.
     size = one.abs().nan_to_num(0.0, 0.0).max() if whole else one.abs()
     off = (one - other).abs() / size.clamp(min=1.0)
     return float(off.nan_to_num(nan=math.inf, posinf=math.inf).masked_fill(same, 0.0).max())

@@ -140,6 +140,7 @@ def timeline(ran: Sequence[Ran], ops: int) -> tuple[NDArray[np.float64], NDArray
     Returns:
         (ops,) seconds since the first device began, each; NaN for an op that no device timed.
     """
+    # Clocks of all devices are one: they are processes of this machine.
     start, end = np.full(ops, np.nan), np.full(ops, np.nan)
     origin = min(device.start for device in ran)
     for device in ran:

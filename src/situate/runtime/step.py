@@ -78,7 +78,10 @@ class PlacedStep:
         tensors = state_values(placed.program, placed.names, model)
         self._keep = keep
         mirrored = any(device.mirrored for _, device in self._used)
+        # The state of such devices runs ahead of the model, which has it back only when it is read.
         self._ahead = mirrored and not keep
+        # One device in this process needs no copies to undo an update from: it computes all
+        # gradients first, and its updates are not interrupted.
         self._commits = keep and not mirrored and len(self._used) == 1 and start is None
         self._commit = Commit()
         self._share_memory(tensors)

@@ -137,6 +137,7 @@ class Bindings:
             for number, (tensor, _) in enumerate(self._tensors)
             for part, written in enumerate((tensor, *self._state[number].all_parts[1:]))
         }
+        # PyTorch counts the writes into a tensor; those of the devices go past this count.
         before, self._versions = self._versions, now
         return tuple(where for where, version in now.items() if before.get(where) != version)
 
@@ -159,6 +160,8 @@ class Bindings:
                     f"the model's {path!r} was replaced since the step was made: change it in "
                     "place, or compile the plan again"
                 )
+            # Whoever assigned `tensor.data` moved it out of the common memory: copy its numbers
+            # back in.
             if tensor.data_ptr() != address:
                 _check(path, tensor, view)
                 view.copy_(tensor.detach())

@@ -77,8 +77,10 @@ class Exchange:
         kind, or state of the model, which the step changes."""
         import torch
 
+        # Kernels read plain memory: a lazy conjugate or sign would be left out.
         if type(tensor) is not torch.Tensor or tensor.is_conj() or tensor.is_neg():
             return True
+        # An input in the common memory could be overwritten by the step before it is read.
         raw = self._common.raw
         within = 0 <= tensor.data_ptr() - raw.data_ptr() < raw.nbytes
         return within or tensor.stride() != place.stride()

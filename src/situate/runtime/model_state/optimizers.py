@@ -53,6 +53,7 @@ def kind_of(optimizer: torch.optim.Optimizer) -> str:
             f"--optimizer {', '.join(OPTIMIZERS)} and give one of those"
         )
     check_options(optimizer)
+    # With momentum every parameter keeps a buffer: the memory differs, so the kinds do.
     momenta = {bool(group.get("momentum")) for group in optimizer.param_groups}
     if len(momenta) > 1:
         raise SituateError(f"optimizer {name}: give all groups momentum, or none")
@@ -108,6 +109,7 @@ def hyperparameters(optimizer: torch.optim.Optimizer) -> list[Hyperparameters]:
     """
     return [
         {key: _number(key, value) for key, value in group.items() if key != "params"}
+        # A placed step updates one parameter at a time.
         | {"foreach": False}
         for group in optimizer.param_groups
     ]
@@ -119,6 +121,7 @@ def _number(name: str, value: Any) -> Any:
 
     if isinstance(value, (tuple, list)):
         return tuple(_number(name, each) for each in value)
+    # A number of NumPy, or of a tensor of one, takes part in type promotion, unlike a plain float.
     if isinstance(value, np.generic):
         return Typed(value.item(), type(value))
     if not isinstance(value, (torch.Tensor, np.ndarray)):

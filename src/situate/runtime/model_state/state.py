@@ -113,6 +113,8 @@ class Entry:
     def begin(self, step: int) -> None:
         """Nothing is copied yet in step number `step`."""
         self._count_copy.copy_(self.count)
+        # The number of the step is written last: were this process killed in between, the mark
+        # would still be that of an earlier step, which is not undone again.
         self._mark[1] = 0
         self._mark[0] = step
 
@@ -132,6 +134,7 @@ class Entry:
         if self._mark[0] != step or not self.copies:
             return
         elements = int(self._mark[1])
+        # Only what was copied can have changed: the rest of the copy is of an earlier step.
         for copy, part in zip(self.copies, self.parts, strict=True):
             flat(part)[:elements].copy_(flat(copy)[:elements])
         self.count.copy_(self._count_copy)

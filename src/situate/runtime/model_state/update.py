@@ -53,7 +53,9 @@ class Update:
         for k, (parts, copies, (part,)) in enumerate(pieces, start=1):
             for copy, old in zip(copies, parts, strict=False):
                 copy.copy_(old)
+            # Marked before the piece changes, so that an update which fails in it can be undone.
             entry.copied(k * self._size)
+            # PyTorch counts each call as a step: every piece begins with the count before this one.
             self._count.copy_(entry.count)
             self._apply(parts, part, self._count, self._hyperparameters)
         entry.count.copy_(self._count)
@@ -94,6 +96,7 @@ def _sgd(
 ) -> None:
     from torch.optim.sgd import sgd
 
+    # Without momentum PyTorch wants a list of None, one for each parameter.
     momenta: list[torch.Tensor | None] = [*parts[1:]] or [None]
     options = {
         name: hyperparameters[name] for name in ("lr", "momentum", "weight_decay", "maximize")

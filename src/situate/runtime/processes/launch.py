@@ -59,6 +59,7 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
         for process in processes:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+        # All are killed before one is waited for, so that they end at once.
         for process in processes:
             process.wait()
         processes.clear()
@@ -85,6 +86,7 @@ def launched(
     counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if threads is not None else ()
     printed = subprocess.DEVNULL if quiet else None
     return subprocess.Popen(
+        # -P keeps the current directory out of the path, where a file could hide a module.
         [sys.executable, "-P", "-c", WATCH + code + LEAVE, *arguments],
         pass_fds=descriptors,
         env={

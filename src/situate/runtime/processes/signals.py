@@ -26,6 +26,7 @@ class Waiting:
 
     def __enter__(self) -> Self:
         self._waits = True
+        # Python runs handlers in its main thread alone, and lets only that set them.
         if threading.current_thread() is threading.main_thread():
             self._take()
         return self
@@ -48,6 +49,7 @@ class Waiting:
         if self._waits:
             self._came.append((number, frame))
             return
+        # Another signal waits while a handler runs. If the handler raises, waiting goes on.
         self._waits = True
         self._handlers[number](number, frame)
         self._waits = False
@@ -74,6 +76,7 @@ class Waiting:
         while True:
             try:
                 for number, handler in self._handlers.items():
+                    # A handler that set another one meanwhile meant it: that one stays.
                     if signal.getsignal(number) == self._handle:
                         signal.signal(number, handler)
             except BaseException as reason:

@@ -109,6 +109,7 @@ class WorkerPool:
             name=name,
             quiet=self._quiet,
         )
+        # The worker alone must hold its end, or nobody would hear that it hung up.
         theirs.close()
         worker = Worker(name, process, ours)
         self.workers.append(worker)
@@ -143,6 +144,7 @@ class WorkerPool:
                 late = self._awaited[0].name
                 raise StepFailed(f"device {late!r}: its process did not answer within {limit:g} s")
             for worker in [w for w in self._awaited if w.connection in ready]:
+                # Before the answer is read: a worker that fails here is not waited for again.
                 self._awaited.remove(worker)
                 found[worker] = answer = worker.receive()
                 if isinstance(answer, Failed):

@@ -40,6 +40,7 @@ def _into(operator: OpOverload) -> Into | None:
     if draws or any(argument.name == "reduction" for argument in given):
         return None
     packet = operator.overloadpacket
+    # The form with `out=`: the same arguments, and one more that is written and given by name only.
     for overload in packet.overloads():
         other: OpOverload = getattr(packet, overload)
         arguments = other._schema.arguments

@@ -50,6 +50,8 @@ def largest(lines: Iterable[Executed], source: Memory, workspace: Mapping[int, i
     rooms = _Rooms(source)
     most = 0
     for executed in lines:
+        # Results are there while the op still reads its arguments, so they are made before others
+        # leave.
         for name in executed.line.made:
             rooms.make(name, executed)
         op = executed.line.op
@@ -74,6 +76,8 @@ class _Rooms:
             self._over[name] = self._room(executed.over)
         room = self._room(name)
         if room not in self._names:
+            # What is written into a channel lies in the room for received tensors, which is counted
+            # apart.
             self._held[room] = 0 if executed.direct else self._source.nbytes.get(room, 0)
             self.nbytes += self._held[room]
         self._names.setdefault(room, set()).add(name)
@@ -81,6 +85,7 @@ class _Rooms:
     def leave(self, name: str) -> None:
         room = self._room(name)
         self._names[room].discard(name)
+        # Views share a room, which is free when the last of them is gone.
         if not self._names[room]:
             del self._names[room]
             self.nbytes -= self._held.pop(room)

@@ -16,6 +16,7 @@ def in_place(node: fx.Node) -> Iterator[tuple[fx.Node, tuple[Any, ...]]]:
     """The arguments, in order, of every call that writes a node's result over the first of them."""
     from torch import fx
 
+    # An argument by name, such as `alpha`, is not passed on to the call in place.
     if not _has_twin(node) or node.kwargs:
         return
     first, *others = node.args

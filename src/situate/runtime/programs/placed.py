@@ -84,10 +84,12 @@ def place(
     names.seeds.update({node: k for k, node in enumerate(roles.random)})
     here = [frozenset(np.flatnonzero(placement == d).tolist()) for d in range(devices)]
     sources = [DeviceSource(roles, names, ops) for ops in here]
+    # Sources are written op by op in one order over all devices, so no two wait for each other.
     for op in order:
         sources[placement[op]].write(op)
     for source in sources:
         source.write_results()
+    # What crosses is known only now that all devices have said what they receive.
     for storage in names.channels:
         sources[placement[roles.owner[storage]]].send(storage)
     channels, nbytes = _channels(roles, names, sources, placement, order)
@@ -109,6 +111,8 @@ def _channels(
     owners = [roles.owner[storage] for storage in names.channels]
     senders: dict[int, list[int]] = {}
     for k, owner in enumerate(owners):
+        # By receiving op, the ops it waits for: the edges along which the vector clock is passed
+        # on.
         for op in (op for found in received for op in found.get(k, ([], 0))[0]):
             senders.setdefault(op, []).append(owner)
     clock = ran_before(placement, order, senders)

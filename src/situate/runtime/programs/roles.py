@@ -56,6 +56,7 @@ class Roles:
             elif role in ("state", "input", "tangent"):
                 found[node, 0] = op
             elif role == "sum":
+                # Output 0 of a parameter is its value: the sum of its gradients is numbered 1.
                 found[node, 1] = op
         return found
 
