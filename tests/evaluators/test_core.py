@@ -74,7 +74,7 @@ BAD = [
 
 @pytest.fixture
 def arrays(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What the core's problem is made of."""
+    """The arguments that the core's problem is made of."""
     kept: dict[str, Any] = {}
     with monkeypatch.context() as patch:
         patch.setattr(_core, "make_problem", lambda **arrays: kept.update(arrays))
@@ -287,7 +287,7 @@ _core.make_annealers(core, "time", 0, 1, np.zeros(problem.n, np.int32), order)
     reason="reads /proc; sanitizers take memory of their own",
 )
 def test_annealing_on_many_devices_takes_memory_for_what_is_sent_alone() -> None:
-    """Of 10,000 tensors one after the other."""
+    """A problem of 10,000 tensors one after the other."""
     subprocess.run([sys.executable, "-c", ROOM], timeout=60, check=True)
 
 

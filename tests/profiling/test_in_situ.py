@@ -1,4 +1,4 @@
-"""What workers measure of a whole step."""
+"""Measurements of a whole step by workers."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_long_step_is_measured_op_by_op_and_never_together(subject: Subject) -
 def test_an_op_that_cannot_run_alone_is_left_to_the_roofline(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a long step, of which made-up numbers may be none that an op takes."""
+    """A long step, of which made-up numbers may be none that an op takes."""
     monkeypatch.setattr(in_situ, "is_long", lambda graph, device: True)
     monkeypatch.setattr(in_situ, "seconds_alone", lambda program, real: {})
     with ProfilingWorkers([RealDevice("a", "cpu", 1)]) as workers:

@@ -54,7 +54,7 @@ class SimulatedMachine:
         self._threads = threads
 
     at_once: int | None = None
-    """It is given all placements that there are."""
+    """No limit: it is given all placements that there are."""
 
     @property
     def name(self) -> str:

@@ -34,7 +34,7 @@ def is_long(graph: Graph, device: Device) -> bool:
 
 
 def seconds_alone(program: Program, real: RealDevice) -> dict[str, Timing]:
-    """By signature, in this process, on as many threads as the device has."""
+    """Timings by signature, in this process, on as many threads as the device has."""
     import torch
 
     clock = texts.clock(real.threads)

@@ -64,7 +64,7 @@ class InSitu:
         self._trips = round_trips(len(devices))
         with closing(Bench(subject, reals, self._trips)) as bench:
             self._marks = bench.marks
-            workers.assign(bench.hellos, bench.block)
+            workers.assign(bench.assignments, bench.block)
         everyone, sorts = range(len(devices)), of_each_sort(devices)
         laps = [(workers.run(everyone, timed=False), workers.beside) for _ in range(LAPS)][1:]
         self._laps = [lap for lap, _ in laps]
@@ -88,11 +88,11 @@ class InSitu:
             self._together = _repeated(workers, everyone)
 
     def measured(self) -> list[MeasuredDevice]:
-        """One device of each sort."""
+        """The measured devices, one of each sort."""
         return [self._device(i) for i in self._alone]
 
     def links(self) -> tuple[list[MeasuredLink], float]:
-        """Between all devices, and the synchronisation."""
+        """The measured links between all devices, and the synchronisation."""
         seconds = [self._there_and_back(trip) for trip in self._trips]
         return links(self._trips, seconds, [device.name for device in self._devices])
 

@@ -23,7 +23,7 @@ FASTEST = 1e12
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """From `first` to `second` and back; the two channels are `2 * number` and one more."""
+    """A way from `first` to `second` and back; the two channels are `2 * number` and one more."""
 
     number: int
     first: int

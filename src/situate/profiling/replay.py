@@ -29,8 +29,8 @@ BUDGET = 0.1
 
 
 def replayed(program: Program, device: torch.device, stopwatch: Stopwatch) -> dict[str, Timing]:
-    """By signature, each distinct op of a program run on its own, after a call to warm up; without
-    those that cannot run on the device, such as what PyTorch has for CPUs only."""
+    """Timings by signature, each distinct op of a program run on its own, after a call to warm up;
+    without those that cannot run on the device, such as what PyTorch has for CPUs only."""
     import torch
 
     roles, found = Roles(program), dict[str, Timing]()

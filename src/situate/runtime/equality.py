@@ -186,7 +186,7 @@ def compare(
 
 
 def _on_cpu(named: NamedDevices | None) -> contextlib.AbstractContextManager[None]:
-    """Around a step that names devices, whose functions PyTorch calls otherwise within."""
+    """A block around a step that names devices, whose functions PyTorch calls otherwise within."""
     return devices_stand(named) if named else contextlib.nullcontext()
 
 
@@ -251,13 +251,13 @@ def _largest(ones: list[torch.Tensor], others: list[torch.Tensor]) -> float:
 
 
 def _differences(one: torch.nn.Module, other: torch.nn.Module) -> dict[str, float]:
-    """By name, of the parameters and buffers of two copies of a model."""
+    """The differences of the parameters and buffers of two copies of a model, by name."""
     ours, theirs = _state(one), _state(other)
     return {name: difference(ours[name], theirs[name]) for name in ours}
 
 
 def _left(ones: list[torch.Tensor], others: Iterable[torch.Tensor]) -> dict[int, float]:
-    """By number, of the inputs that steps wrote over; the first were new when they began."""
+    """The differences of the inputs that steps wrote over, by number; the first were new then."""
     pairs = enumerate(zip(ones, others, strict=True))
     found = {k: (one._version > 0, difference(one, other)) for k, (one, other) in pairs}
     return {k: size for k, (written, size) in found.items() if size or written}

@@ -70,12 +70,12 @@ class Measured:
 
     @property
     def busy(self) -> tuple[float, ...]:
-        """By device that is used, the mean seconds of a step in which it did not wait."""
+        """Mean seconds of a step in which a device did not wait, by device that is used."""
         return self._mean(lambda ran: ran.end - ran.start - ran.waited)
 
     @property
     def waited(self) -> tuple[float, ...]:
-        """By device that is used, the mean seconds of a step that it waited for other devices."""
+        """Mean seconds of a step that a device waited for others, by device that is used."""
         return self._mean(lambda ran: ran.waited)
 
     def _mean(self, of: Callable[[Ran], float]) -> tuple[float, ...]:
@@ -135,7 +135,7 @@ def finite_loss(returned: Any, number: int) -> list[float]:
 
 
 def timeline(ran: Sequence[Ran], ops: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """When each op of a timed step began and ended.
+    """Begin and end of each op of a timed step.
 
     Returns:
         (ops,) seconds since the first device began, each; NaN for an op that no device timed.

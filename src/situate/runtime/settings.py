@@ -32,7 +32,7 @@ FLAGS = (
 
 
 def settings() -> Settings:
-    """Those of this process, by name, in the order in which to set them."""
+    """The settings of this process, by name, in the order in which to set them."""
     said = {name: _said(name) for name in (*FUNCTIONS, *FLAGS)}
     return {name: value for name, value in said.items() if value is not None}
 

@@ -78,8 +78,8 @@ def schedule_calls(
 
 
 def _ready(problem: Problem, placement: Ints, op_end: Floats) -> Floats:
-    """(n,) when all that an op reads is there; what a call makes is made when the call ends, and a
-    signal takes its time to other devices."""
+    """(n,) times when all that an op reads is there; what a call makes is made when the call ends,
+    and a signal takes its time to other devices."""
     ready = np.zeros(problem.n)
     # (m,) -> (edges,): the tensor of each entry of `consumers`, which lists them in compressed
     # rows.
@@ -102,7 +102,7 @@ class _Transfers:
     seconds: Floats
 
     def of(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> _Transfers:
-        """Some of them."""
+        """The transfers at these indices, or where this is true."""
         return _Transfers(
             self.tensor[which], self.source[which], self.target[which], self.seconds[which]
         )

@@ -1,4 +1,4 @@
-"""How often a step is repeated."""
+"""Repetition of a step."""
 
 from __future__ import annotations
 

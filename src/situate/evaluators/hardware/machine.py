@@ -39,7 +39,7 @@ LIMIT = 60.0
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measurement.
+    """The measurement of one placement.
 
     Attributes:
         seconds: median time of a step; infinite where it failed.
@@ -97,7 +97,7 @@ class RealMachine:
     """Each takes seconds: every measurement is kept before the next begins."""
 
     finalists = FINALISTS
-    """As two measurements of a placement differ."""
+    """More than one, since two measurements of a placement differ."""
 
     @property
     def name(self) -> str:
@@ -177,7 +177,8 @@ class RealMachine:
         )
 
     def _optimizer(self) -> torch.optim.Optimizer | None:
-        """With a learning rate of zero: however often a step is repeated, its numbers stay."""
+        """An optimiser with a learning rate of zero: however often a step is repeated, its numbers
+        stay."""
         program = self._subject.program
         if not program.training:
             return None

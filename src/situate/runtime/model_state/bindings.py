@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def state_values(program: Program, names: Names, model: torch.nn.Module) -> list[torch.Tensor]:
-    """By number, the tensors of the model that a program names.
+    """The tensors of the model that a program names, by number.
 
     Raises:
         SituateError: the model has none of that name, or one of another shape, on another device

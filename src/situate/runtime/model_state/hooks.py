@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 Kinds = Mapping[str, str]
-"""By the attribute that holds hooks, what they are called."""
+"""Names of hooks, by the attribute that holds them."""
 
 _PARAMETER = {
     "_backward_hooks": "hook on its gradient",

@@ -38,7 +38,7 @@ def default(kind: str, parameters: list[torch.nn.Parameter]) -> torch.optim.Opti
 
 
 def kind_of(optimizer: torch.optim.Optimizer) -> str:
-    """One of `OPTIMIZERS`.
+    """The kind of an optimiser, one of `OPTIMIZERS`.
 
     Raises:
         SituateError: another optimiser, or one with options that a placed step does not have.

@@ -111,7 +111,7 @@ class Entry:
         return self.parts[0]
 
     def begin(self, step: int) -> None:
-        """Nothing is copied yet in step number `step`."""
+        """Note that nothing is copied yet in step number `step`."""
         self._count_copy.copy_(self.count)
         # The number of the step is written last: were this process killed in between, the mark
         # would still be that of an earlier step, which is not undone again.
@@ -119,7 +119,7 @@ class Entry:
         self._mark[0] = step
 
     def copied(self, elements: int) -> None:
-        """The first elements of every part are copied: they may be changed."""
+        """Note that the first elements of every part are copied: they may be changed."""
         self._mark[1] = elements
 
     def keep(self, step: int) -> None:

@@ -17,7 +17,8 @@ PIECE = 2**18
 
 Tensors = Sequence["torch.Tensor"]
 Apply = Callable[[Tensors, "torch.Tensor", "torch.Tensor", Hyperparameters], None]
-"""From a parameter and its moments, its gradient and the count of steps before, in place."""
+"""An update in place, of a parameter and its moments, its gradient and the count of steps
+before."""
 
 
 class Update:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Copies:
-    """One stream for what leaves a device and one for what comes, so that it computes meanwhile.
+    """Two streams, for what leaves a device and for what comes, so that it computes meanwhile.
 
     A device works behind what it is told. What it sends is there when its stream says so, which a
     thread waits for; what it receives, the stream it computes on waits for. A tensor may be let go

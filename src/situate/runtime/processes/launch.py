@@ -12,16 +12,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from situate.runtime.processes.parent import PARENT
-from situate.runtime.processes.signals import Waiting
+from situate.runtime.processes.signals import HeldSignals
 
 WATCH = "from situate.runtime.processes.parent import die_with_parent; die_with_parent()\n"
 """The first lines of a process: it must not outlive this one, which may end at any time."""
 
 LEAVE = "\nimport os; os._exit(0)"
-"""Whoever has nothing more to do is gone at once: Python would walk all of PyTorch before."""
+"""The last lines of a process: it is gone at once, where Python would walk all of PyTorch
+before."""
 
 
-class Started:
+class ChildProcesses:
     """Processes that are ended together: when that is said, when nobody refers to this any more, or
     when Python ends. Signals wait while one is started, so that none runs and is not known here,
     and while they are ended."""
@@ -40,22 +41,22 @@ class Started:
         name: str,
         quiet: bool = False,
     ) -> subprocess.Popen[bytes]:
-        """One more; see `launched`."""
-        with Waiting():
-            process = launched(
+        """Start one more; see `launch_process`."""
+        with HeldSignals():
+            process = launch_process(
                 code, arguments, descriptors, threads=threads, name=name, quiet=quiet
             )
             self._processes.append(process)
         return process
 
     def end(self) -> None:
-        """Have nothing left of them."""
+        """End all; nothing is left of them."""
         _end(self._processes)
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:
     """Kill them and all that they started, and wait until they are gone."""
-    with Waiting():
+    with HeldSignals():
         for process in processes:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -65,7 +66,7 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
         processes.clear()
 
 
-def launched(
+def launch_process(
     code: str,
     arguments: Sequence[str],
     descriptors: Sequence[int],
@@ -74,7 +75,7 @@ def launched(
     name: str,
     quiet: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """A process of its own session, so that Ctrl-C is for the caller, who ends it.
+    """Start a process in a session of its own, so that Ctrl-C is for the caller, who ends it.
 
     Args:
         code: what it executes, with these arguments behind it.

@@ -1,4 +1,4 @@
-"""Signals that come when what their handlers raise would leave something half done."""
+"""Signals held back where what their handlers raise would leave something half done."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Handler = Callable[[int, FrameType | None], Any]
 
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
 SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
-"""Those that programs handle; to ask for all sixty takes longer than a small step's ops."""
+"""The signals that programs handle; to ask for all sixty takes longer than a small step's ops."""
 
 
-class Waiting:
+class HeldSignals:
     """A block in which Python's signal handlers wait for its end, where they run in the order in
     which their signals came; the last that raises does. Beside the main thread no handler runs."""
 

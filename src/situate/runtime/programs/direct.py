@@ -57,7 +57,8 @@ def _kinds(arguments: list[torch.Argument]) -> list[tuple[Any, ...]]:
 
 
 def _runs_on_cpus(operator: OpOverload) -> bool:
-    """By a kernel of its own: one that PyTorch derives would compute elsewhere, and copy."""
+    """True for an operator with a kernel of its own for CPUs: one that PyTorch derives would
+    compute elsewhere, and copy."""
     import torch
 
     name = operator.name()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Strides: what a captured step counts on, and kernels of another device may give otherwise."""
+"""Strides of tensors, which a captured step counts on and other devices may give otherwise."""
 
 from __future__ import annotations
 

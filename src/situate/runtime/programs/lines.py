@@ -1,4 +1,4 @@
-"""Straight-line code: which local names are read last where, and what may be overwritten then."""
+"""Straight-line code: where each local name is read last, and what may be overwritten then."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Executed:
         return self.text == self.line.direct
 
     def texts(self, laid_out: bool) -> list[str]:
-        """It, what lays out its values as they were captured where that is asked for, and the
-        deletion of what it was the last to read."""
+        """The line, what lays out its values as they were captured where that is asked for, and
+        the deletion of what it was the last to read."""
         layouts = self.line.strides if laid_out else ()
         lines = [f"{name} = laid_out({name}, {strides})" for name, strides in layouts]
         return [self.text, *lines, *([f"del {', '.join(self.last)}"] if self.last else [])]

@@ -49,7 +49,7 @@ class PlacedProgram:
 
     @property
     def updated(self) -> dict[int, str]:
-        """By number of a parameter that the step updates, the kind of its optimiser."""
+        """The kind of optimiser of each parameter that the step updates, by its number."""
         program = self.program
         return {self.names.state[path]: program.optimizer for path in program.gradients}
 

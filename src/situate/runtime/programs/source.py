@@ -42,7 +42,7 @@ class Block:
     sends: list[Line] = field(default_factory=list)
 
     def lines(self, timed: bool) -> list[Line]:
-        """All of them; `timed` reads the clock before and after what it computes."""
+        """All lines; `timed` reads the clock before and after what it computes."""
         if not timed or self.op is None:
             return [*self.takes, *self.body, *self.sends]
         began, ended = Line(f"began[{self.op}] = now()"), Line(f"ended[{self.op}] = now()")
@@ -95,7 +95,7 @@ class DeviceSource:
         self._count = 0
 
     def write(self, op: int) -> None:
-        """The block of one op."""
+        """Write the block of one op."""
         self._block = Block(op)
         node = self._program.nodes[op]
         match self._roles.of(op):
@@ -112,7 +112,7 @@ class DeviceSource:
         self.blocks.append(self._block)
 
     def write_results(self) -> None:
-        """A last block, of the results that are made here."""
+        """Write a last block, of the results that are made here."""
         self._block = Block(None)
         for k, node in enumerate(self._program.results):
             if self._roles.owner[self._roles.storage[node]] in self.here:
@@ -187,8 +187,8 @@ class DeviceSource:
         return [*first, Block(None, body=[Line("commit()")]), *updates]
 
     def received(self) -> dict[int, tuple[list[int], int]]:
-        """By channel, the ops that wait for it, and how many blocks have run when it has been read
-        for the last time."""
+        """The ops that wait for each channel, and how many blocks have run when it has been read
+        for the last time, by channel."""
         waiting: dict[int, list[int]] = {}
         last: dict[int, int] = {}
         for i, block in enumerate(self.blocks, start=1):
@@ -333,7 +333,7 @@ class DeviceSource:
         return name
 
     def _text(self, node: fx.Node) -> str:
-        """A call."""
+        """The call of a node, as source."""
         if node.target is operator.getitem:
             return f"{self._value(node.args[0])}[{node.args[1]}]"  # type: ignore[arg-type]
         return f"{self._kernel(name_of(node))}({self._given(node)})"
@@ -370,7 +370,7 @@ def _operator(node: fx.Node) -> OpOverload:
 
 
 def _name_in_place(node: fx.Node) -> str:
-    """Such as `aten::add_.Tensor`."""
+    """The qualified name of the operator in place, such as `aten::add_.Tensor`."""
     packet, dot, overload = name_of(node).partition(".")
     return f"{packet}_{dot}{overload}"
 
