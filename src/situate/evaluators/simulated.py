@@ -12,7 +12,7 @@ from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements
 from situate.simulation.decoding import naming, priority_of, step_times
 from situate.simulation.simulator import Simulator
 
-NOISE = 1
+NOISE_STREAM = 1
 """Names the generators of noise: were they a learner's of the same seed and sample, it would depend
 on the placement."""
 
@@ -89,7 +89,7 @@ class SimulatedMachine:
             return np.ones(count)
         draws = [
             np.random.default_rng(
-                np.random.SeedSequence(self._seed, spawn_key=(NOISE, i))
+                np.random.SeedSequence(self._seed, spawn_key=(NOISE_STREAM, i))
             ).standard_normal()
             for i in range(first, first + count)
         ]

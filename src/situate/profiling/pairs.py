@@ -11,13 +11,13 @@ from situate.costs.measured import MeasuredLink
 SIZES = (64, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
 """Bytes of the tensors that go to and fro: from next to none to more than most caches hold."""
 
-MEETING = SIZES[0]
+MEETING_BYTES = SIZES[0]
 """Bytes of a first tensor that does not count: its sender waits until the other device is there."""
 
 ONES = "aten::ones"
 """The kernel that makes them."""
 
-FASTEST = 1e12
+FASTEST_LINK = 1e12
 """Bytes/s, where the larger tensors were no slower than the smallest."""
 
 
@@ -34,7 +34,7 @@ class RoundTrip:
 def round_trips(devices: int) -> list[RoundTrip]:
     """The round trips of all pairs and sizes, in the order in which they run."""
     pairs = itertools.combinations(range(devices), 2)
-    trips = [(a, b, size) for a, b in pairs for size in (MEETING, *SIZES)]
+    trips = [(a, b, size) for a, b in pairs for size in (MEETING_BYTES, *SIZES)]
     return [RoundTrip(number, *trip) for number, trip in enumerate(trips)]
 
 
@@ -81,4 +81,4 @@ def link_of(seconds: Sequence[float]) -> tuple[float, float]:
     since in a step no cache holds what is sent."""
     latency, *others = seconds
     beside = sum(s - latency for s in others)
-    return latency, min(FASTEST, sum(SIZES[1:]) / beside) if beside > 0 else FASTEST
+    return latency, min(FASTEST_LINK, sum(SIZES[1:]) / beside) if beside > 0 else FASTEST_LINK

@@ -21,10 +21,10 @@ Call = Callable[[], object]
 Stopwatch = Callable[[Call, int], list[float]]
 """Seconds of each of so many calls."""
 
-RUNS = 9
+CALLS = 9
 """Calls of an op that are timed."""
 
-BUDGET = 0.1
+SECONDS_AN_OP = 0.1
 """Seconds that an op is timed for, and at least once."""
 
 
@@ -44,7 +44,7 @@ def replayed(program: Program, device: torch.device, stopwatch: Stopwatch) -> di
 
 def _timing(call: Call, stopwatch: Stopwatch) -> Timing:
     (first,) = stopwatch(call, 1)
-    count = max(1, min(RUNS, int(BUDGET / max(first, 1e-9))))
+    count = max(1, min(CALLS, int(SECONDS_AN_OP / max(first, 1e-9))))
     seconds = sorted(stopwatch(call, count))
     quartile = len(seconds) // 4
     return Timing(

@@ -10,13 +10,13 @@ import threading
 import pytest
 
 from situate.runtime.processes.launch import launch_process
-from situate.runtime.processes.parent import LOOK
+from situate.runtime.processes.parent import POLL_SECONDS
 from tests.processes import left_of
 
 WORKER = f"""
 import os, sys, time
 os.write(int(sys.argv[1]), b"ready")
-time.sleep({3 * LOOK})
+time.sleep({3 * POLL_SECONDS})
 os.write(int(sys.argv[1]), b"alive")
 """
 

@@ -14,7 +14,13 @@ from situate import zoo
 from situate.data.placements import rows
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.evaluators.hardware.repetition import ERROR, LEAST, MOST, enough, standard_error
+from situate.evaluators.hardware.repetition import (
+    FEWEST_STEPS,
+    MOST_STEPS,
+    TARGET_ERROR,
+    enough,
+    standard_error,
+)
 from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
 from situate.host.machine import cpu_name
@@ -108,7 +114,7 @@ class RealMachine:
         devices = ", ".join(f"{d.name} = {d.torch} x {d.threads or threads}" for d in self._devices)
         return (
             f"hardware {cpu_name()}; torch {torch.__version__}; {devices}; "
-            f"{LEAST} to {MOST} steps, error {ERROR}, limit {self._limit!r}"
+            f"{FEWEST_STEPS} to {MOST_STEPS} steps, error {TARGET_ERROR}, limit {self._limit!r}"
         )
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:

@@ -6,13 +6,13 @@ import math
 import statistics
 from collections.abc import Sequence
 
-LEAST, MOST = 3, 10
+FEWEST_STEPS, MOST_STEPS = 3, 10
 """Steps of a measurement."""
 
-SHORT = 0.2
-"""Seconds within which more than `MOST` steps are no trouble."""
+SHORT_SECONDS = 0.2
+"""Seconds within which more than `MOST_STEPS` steps are no trouble."""
 
-ERROR = 0.03
+TARGET_ERROR = 0.03
 """Standard error, as a fraction of the mean, that is small enough to stop at."""
 
 
@@ -24,8 +24,8 @@ def enough(seconds: Sequence[float], left: float) -> bool:
     """
     if not seconds:
         return False
-    exact = len(seconds) >= LEAST and standard_error(seconds) <= ERROR
-    long = len(seconds) >= MOST and sum(seconds) >= SHORT
+    exact = len(seconds) >= FEWEST_STEPS and standard_error(seconds) <= TARGET_ERROR
+    long = len(seconds) >= MOST_STEPS and sum(seconds) >= SHORT_SECONDS
     return exact or long or max(seconds) > left
 
 

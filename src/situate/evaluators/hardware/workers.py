@@ -23,7 +23,7 @@ MEASURING_WORKER = (
 )
 """The program of a worker that runs one placement after the other."""
 
-KILLED = -signal.SIGKILL
+KILLED_STATUS = -signal.SIGKILL
 """Exit status of a process that was killed, also by Linux for want of memory."""
 
 VMSTAT = Path("/proc/vmstat")
@@ -138,7 +138,7 @@ class HardwareWorkers:
         """The error that tells what lies behind a failure."""
         if self._expired:
             return TimedOut(self._reproach)
-        killed = isinstance(failure, WorkerEnded) and failure.status == KILLED
+        killed = isinstance(failure, WorkerEnded) and failure.status == KILLED_STATUS
         return OutOfMemory(str(failure)) if killed and memory_kills() > self._kills else failure
 
 

@@ -12,7 +12,7 @@ from situate.runtime.model_state.state import Entry, flat
 if TYPE_CHECKING:
     import torch
 
-PIECE = 2**18
+PIECE_ELEMENTS = 2**18
 """Elements: fewer cost Python's time for each piece, more no longer lie in a CPU's caches."""
 
 Tensors = Sequence["torch.Tensor"]
@@ -83,7 +83,7 @@ def rehearse(kind: str, hyperparameters: Hyperparameters, dtype: torch.dtype) ->
 
 def _size(parameter: torch.Tensor) -> int:
     """Elements of a piece. On a GPU, where a call costs more than the caches save, all are one."""
-    return PIECE if parameter.device.type == "cpu" else max(1, parameter.numel())
+    return PIECE_ELEMENTS if parameter.device.type == "cpu" else max(1, parameter.numel())
 
 
 def _cut(tensors: Tensors, size: int) -> list[tuple[torch.Tensor, ...]]:

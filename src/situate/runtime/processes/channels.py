@@ -15,7 +15,7 @@ from situate.runtime.processes.copies import Copies
 if TYPE_CHECKING:
     import torch
 
-LOOK = 0.1
+POLL_SECONDS = 0.1
 """Seconds between two looks whether the step was given up."""
 
 ABORT = 0
@@ -75,7 +75,7 @@ class Channels:
 
         def take() -> torch.Tensor:
             began = time.perf_counter()
-            while not wait(channel + 1, self.step, LOOK):
+            while not wait(channel + 1, self.step, POLL_SECONDS):
                 if wait(ABORT, self.step, 0.0):
                     raise Aborted
                 if copies is not None:

@@ -11,13 +11,13 @@ import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
-from situate.runtime.processes.parent import PARENT
+from situate.runtime.processes.parent import PARENT_VARIABLE
 from situate.runtime.processes.signals import HeldSignals
 
-WATCH = "from situate.runtime.processes.parent import die_with_parent; die_with_parent()\n"
+PROLOGUE = "from situate.runtime.processes.parent import die_with_parent; die_with_parent()\n"
 """The first lines of a process: it must not outlive this one, which may end at any time."""
 
-LEAVE = "\nimport os; os._exit(0)"
+EPILOGUE = "\nimport os; os._exit(0)"
 """The last lines of a process: it is gone at once, where Python would walk all of PyTorch
 before."""
 
@@ -88,14 +88,14 @@ def launch_process(
     printed = subprocess.DEVNULL if quiet else None
     return subprocess.Popen(
         # -P keeps the current directory out of the path, where a file could hide a module.
-        [sys.executable, "-P", "-c", WATCH + code + LEAVE, *arguments],
+        [sys.executable, "-P", "-c", PROLOGUE + code + EPILOGUE, *arguments],
         pass_fds=descriptors,
         env={
             **os.environ,
             **dict.fromkeys(counts, str(threads)),
             "PYTHONPATH": os.pathsep.join(_path()),
             "SITUATE_DEVICE": name,
-            PARENT: str(os.getpid()),
+            PARENT_VARIABLE: str(os.getpid()),
         },
         stdin=subprocess.DEVNULL,
         stdout=printed,
