@@ -45,10 +45,10 @@ COMMAND = """
 import atexit, os, signal, sys
 import situate.cli
 from situate.__main__ import run
-from situate.runtime.processes.signals import Waiting
+from situate.runtime.processes.signals import HeldSignals
 
 def waiting(work):
-    with Waiting():
+    with HeldSignals():
         work()
 
 def interrupted(*_):

@@ -307,7 +307,7 @@ _core.make_annealers(core, "time", 0, 1, np.zeros(problem.n, np.int32), order)
     reason="reads /proc; sanitizers take memory of their own",
 )
 def test_annealing_on_many_devices_takes_memory_for_what_is_sent_alone() -> None:
-    """Of 10,000 tensors one after the other."""
+    """A problem of 10,000 tensors one after the other."""
     subprocess.run([sys.executable, "-c", ROOM], timeout=60, check=True)
 
 

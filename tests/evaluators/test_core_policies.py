@@ -1,4 +1,4 @@
-"""What of the learned policies is in the core: any number of threads gives the same numbers, and
+"""Learned policies in the core: any number of threads gives the same numbers, and
 arrays that do not belong together are refused."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an evaluator says of placements."""
+"""Measurements of placements."""
 
 from __future__ import annotations
 

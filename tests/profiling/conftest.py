@@ -1,4 +1,4 @@
-"""What the tests share: a small model, captured once."""
+"""Fixtures of the tests: a small model, captured once."""
 
 from __future__ import annotations
 

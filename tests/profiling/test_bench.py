@@ -1,4 +1,4 @@
-"""What every process is given."""
+"""The assignments of all workers."""
 
 from __future__ import annotations
 
@@ -28,35 +28,42 @@ def test_every_device_has_the_model_and_the_inputs_in_memory_of_its_own(
 ) -> None:
     raw = mapped(bench.block)
     starts = set()
-    for hello in bench.hellos:
-        values = [Entry.at(places, raw).value for places in hello.places.state]
+    for assignment in bench.assignments:
+        values = [Entry.at(places, raw).value for places in assignment.places.state]
         for parameter in subject.model.parameters():
             assert any(torch.equal(parameter, v) for v in values if v.shape == parameter.shape)
-        for place, given in zip(hello.places.inputs, subject.inputs, strict=True):
+        for place, given in zip(assignment.places.inputs, subject.inputs, strict=True):
             assert torch.equal(place.view(raw), given)
-        starts.add(hello.places.inputs[0].offset)
+        starts.add(assignment.places.inputs[0].offset)
     assert len(starts) == len(DEVICES)
 
 
 def test_channels_and_flags_are_common(bench: Bench) -> None:
-    first, second = (hello.places for hello in bench.hellos)
+    first, second = (assignment.places for assignment in bench.assignments)
     assert first.slots == second.slots
     assert first.flags == second.flags
     assert len(first.slots) == 2 * (1 + len(SIZES))
 
 
 def test_threads_and_clocks_follow_the_device(bench: Bench) -> None:
-    assert [hello.threads for hello in bench.hellos] == [1, 2]
-    assert [hello.share.clock for hello in bench.hellos] == ["thread_time", "perf_counter"]
+    assert [assignment.threads for assignment in bench.assignments] == [1, 2]
+    assert [assignment.share.clock for assignment in bench.assignments] == [
+        "thread_time",
+        "perf_counter",
+    ]
 
 
 def test_operators_of_a_users_own_come_with_their_modules() -> None:
     bench = Bench(find_subject("tests.runtime.misbehaving:built"), DEVICES, [])
-    assert [hello.modules for hello in bench.hellos] == [("tests.runtime.misbehaving",)] * 2
+    assert [assignment.modules for assignment in bench.assignments] == [
+        ("tests.runtime.misbehaving",)
+    ] * 2
 
 
 def test_measuring_does_not_train(bench: Bench) -> None:
-    assert [group["lr"] for hello in bench.hellos for group in hello.hyperparameters] == [0.0, 0.0]
+    assert [
+        group["lr"] for assignment in bench.assignments for group in assignment.hyperparameters
+    ] == [0.0, 0.0]
 
 
 def test_the_block_goes_with_the_bench(subject: Subject) -> None:

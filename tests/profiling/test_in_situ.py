@@ -1,4 +1,4 @@
-"""What workers measure of a whole step."""
+"""Measurements of a whole step by workers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def found(subject: Subject) -> InSitu:
     devices = [CPU, Device("b", "cpu", "Xeon", threads=1)]
     reals = [RealDevice(device.name, "cpu", 1) for device in devices]
     with pytest.MonkeyPatch.context() as patch, ProfilingWorkers(reals) as workers:
-        patch.setattr(in_situ, "BUDGET", 0.05)
+        patch.setattr(in_situ, "SECONDS_A_KIND", 0.05)
         return InSitu(workers, subject, devices, reals)
 
 
@@ -82,7 +82,7 @@ def test_both_directions_are_links(found: InSitu) -> None:
 def test_a_step_is_repeated_an_odd_number_of_times_and_thrice_at_least(
     budget: float, subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(in_situ, "BUDGET", budget)
+    monkeypatch.setattr(in_situ, "SECONDS_A_KIND", budget)
     with ProfilingWorkers([RealDevice("a", "cpu", 1)]) as workers:
         (device,) = InSitu(workers, subject, [CPU], [RealDevice("a", "cpu", 1)]).measured()
     ops = Counter(op.signature for op in subject.program.graph.ops)
@@ -111,8 +111,8 @@ def _later(ran: Ran) -> dict[int, float]:
 def test_what_devices_cost_one_another_is_measured_warm_however_long_a_step_takes(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(in_situ, "LONG", 0.0)
-    monkeypatch.setattr(in_situ, "BUDGET", 0.0)
+    monkeypatch.setattr(in_situ, "LONG_STEP_SECONDS", 0.0)
+    monkeypatch.setattr(in_situ, "SECONDS_A_KIND", 0.0)
     reals = [RealDevice("a", "cpu", 1), RealDevice("b", "cpu", 1)]
     devices = [CPU, Device("b", "cpu", "Xeon", threads=1)]
     with ColdAtFirst(reals) as workers:
@@ -134,7 +134,7 @@ def test_a_long_step_is_measured_op_by_op_and_never_together(subject: Subject) -
 def test_an_op_that_cannot_run_alone_is_left_to_the_roofline(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a long step, of which made-up numbers may be none that an op takes."""
+    """A long step, of which made-up numbers may be none that an op takes."""
     monkeypatch.setattr(in_situ, "is_long", lambda graph, device: True)
     monkeypatch.setattr(in_situ, "seconds_alone", lambda program, real: {})
     with ProfilingWorkers([RealDevice("a", "cpu", 1)]) as workers:

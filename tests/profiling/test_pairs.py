@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from situate.profiling.pairs import FASTEST, MEETING, SIZES, lines, link_of, links, round_trips
+from situate.profiling.pairs import (
+    FASTEST_LINK,
+    MEETING_BYTES,
+    SIZES,
+    lines,
+    link_of,
+    links,
+    round_trips,
+)
 
 
 def test_every_pair_sends_every_size_over_channels_of_its_own() -> None:
     trips = round_trips(3)
     assert {(trip.first, trip.second) for trip in trips} == {(0, 1), (0, 2), (1, 2)}
     assert [trip.number for trip in trips] == list(range(3 * (1 + len(SIZES))))
-    assert [trip.size for trip in trips] == [MEETING, *SIZES] * 3
+    assert [trip.size for trip in trips] == [MEETING_BYTES, *SIZES] * 3
 
 
 def test_what_one_sends_the_other_takes() -> None:
@@ -29,7 +37,7 @@ def test_a_link_is_found_again() -> None:
 
 
 def test_a_link_that_takes_no_longer_for_more_is_finite() -> None:
-    assert link_of([2e-5] + [1e-5] * (len(SIZES) - 1)) == (2e-5, FASTEST)
+    assert link_of([2e-5] + [1e-5] * (len(SIZES) - 1)) == (2e-5, FASTEST_LINK)
 
 
 def test_the_fastest_pair_pays_for_synchronisation_alone() -> None:

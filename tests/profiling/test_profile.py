@@ -23,7 +23,7 @@ PAIR = Cluster("here", tuple(Device(f"cpu:{i}", "cpu", "Xeon", threads=1) for i 
 @pytest.fixture(scope="module")
 def measured() -> Profile:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(in_situ, "BUDGET", 0.05)
+        patch.setattr(in_situ, "SECONDS_A_KIND", 0.05)
         return profile("tests.profiling.models:tied", PAIR, "momentum")
 
 

@@ -1,4 +1,4 @@
-"""What ops take, from when they began and ended."""
+"""Seconds of ops, from when they began and ended."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ DEVICES = [RealDevice("cpu:0", "cpu", 1), RealDevice("cpu:1", "cpu", 1)]
 def workers(subject: Subject) -> Iterator[ProfilingWorkers]:
     with ProfilingWorkers(DEVICES) as workers:
         bench = Bench(subject, DEVICES, round_trips(2))
-        workers.assign(bench.hellos, bench.block)
+        workers.assign(bench.assignments, bench.block)
         yield workers
 
 
@@ -65,8 +65,8 @@ def test_one_core_is_left_to_who_starts_them(
 
 def test_what_fails_on_a_device_names_it(subject: Subject) -> None:
     bench = Bench(subject, DEVICES[:1], [])
-    (hello,) = bench.hellos
-    wrong = replace(hello, share=replace(hello.share, text="def step():\n    1 / 0\n"))
+    (assignment,) = bench.assignments
+    wrong = replace(assignment, share=replace(assignment.share, text="def step():\n    1 / 0\n"))
     with ProfilingWorkers(DEVICES[:1]) as workers:
         workers.assign([wrong], bench.block)
         with pytest.raises(SituateError, match="device 'cpu:0': ZeroDivisionError"):
@@ -75,10 +75,10 @@ def test_what_fails_on_a_device_names_it(subject: Subject) -> None:
 
 @pytest.mark.parametrize("waited", [True, False])
 def test_a_process_that_was_killed_before_a_step_is_named(subject: Subject, waited: bool) -> None:
-    """Whether or not it is gone when it is told to run."""
+    """Gone or not when it is told to run."""
     bench = Bench(subject, DEVICES[:1], [])
     with ProfilingWorkers(DEVICES[:1]) as workers:
-        workers.assign(bench.hellos, bench.block)
+        workers.assign(bench.assignments, bench.block)
         os.kill(workers.pids[0], signal.SIGKILL)
         if waited:
             os.waitid(os.P_PID, workers.pids[0], os.WEXITED | os.WNOWAIT)
@@ -90,7 +90,7 @@ def test_a_process_that_is_killed_on_the_way_leaves_nobody_waiting(subject: Subj
     """The first device waits for a tensor of the second, which cannot send it any more."""
     bench = Bench(subject, DEVICES, round_trips(2))
     with ProfilingWorkers(DEVICES) as workers:
-        workers.assign(bench.hellos, bench.block)
+        workers.assign(bench.assignments, bench.block)
         pids = workers.pids
         os.kill(pids[1], signal.SIGSTOP)
         threading.Timer(0.5, os.kill, (pids[1], signal.SIGKILL)).start()
@@ -101,12 +101,14 @@ def test_a_process_that_is_killed_on_the_way_leaves_nobody_waiting(subject: Subj
 
 def test_a_device_that_cannot_have_its_share_says_why(subject: Subject) -> None:
     bench = Bench(subject, DEVICES, round_trips(2))
-    hellos = [replace(hello, modules=("no_such_module",)) for hello in bench.hellos]
+    assignments = [
+        replace(assignment, modules=("no_such_module",)) for assignment in bench.assignments
+    ]
     with ProfilingWorkers(DEVICES) as workers:
         workers.start_others()
         pids = workers.pids
         with pytest.raises(SituateError, match=r"'cpu:[01]': .*No module .*no_such_module"):
-            workers.assign(hellos, bench.block)
+            workers.assign(assignments, bench.block)
         assert left_of(pids) == []
 
 

@@ -12,7 +12,7 @@ from tests.runtime.apart_compiler import library
 
 
 def _module() -> ModuleType:
-    """What PyTorch asks of a device's module."""
+    """The functions that PyTorch asks of a device's module."""
     module = ModuleType("torch.apart")
     said = {
         "is_available": lambda: True,

@@ -1,4 +1,4 @@
-"""What the tests share: processes for three devices, started once."""
+"""Fixtures of the tests: workers for three devices, started once."""
 
 from __future__ import annotations
 

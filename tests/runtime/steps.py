@@ -1,4 +1,4 @@
-"""What the tests of placed steps share: placements, placed steps, and what PyTorch does without
+"""Tools of the tests of placed steps: placements, placed steps, and what PyTorch does without
 a placement."""
 
 from __future__ import annotations

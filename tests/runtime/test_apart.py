@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("apart")
 
 CPU, APART = RealDevice("cpu", "cpu", 1), RealDevice("apart", "apart:0", 1, mirrored=True)
 TOLERANCE = 1e-5
-"""Where a kernel for CPUs alone is replaced, which rounds otherwise."""
+"""Models in which a kernel for CPUs alone is replaced, which rounds otherwise."""
 
 
 class Recurrent(nn.Module):

@@ -41,7 +41,7 @@ def plan() -> Plan:
 
 
 def changed(**how: Any) -> tuple[Any, ...]:
-    """What is given to `compile`, some of it otherwise than it was planned."""
+    """The arguments of `compile`, some of it otherwise than it was planned."""
     model, inputs, loss = MODELS["towers"]()
     return how.get("model", model), how.get("inputs", inputs), how.get("loss", loss)
 

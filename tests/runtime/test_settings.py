@@ -65,7 +65,7 @@ def test_what_was_chosen_is_adopted(choose: Callable[[], None]) -> None:
 
 
 class OfIntegers(nn.Module):
-    """What it makes of integers is of the default type."""
+    """The product of integers and a float is of the default type."""
 
     def __init__(self) -> None:
         super().__init__()

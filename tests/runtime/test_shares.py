@@ -1,4 +1,4 @@
-"""What each device has to do: together all of it, and nothing twice."""
+"""The shares of the devices: together all of it, and nothing twice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.runtime.steps import DEVICES, cut, program  # noqa: E402
 
 
 def shares(name: str) -> tuple[PlacedProgram, list[Share]]:
-    """Of two devices; the parameters are in groups 0 and 1 by turns."""
+    """The shares of two devices; the parameters are in groups 0 and 1 by turns."""
     found = program(name)
     placed = cut(found, 2)
     groups = {number: number % 2 for number in placed.updated}

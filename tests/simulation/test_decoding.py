@@ -9,7 +9,16 @@ import pytest
 
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.simulation.decoding import decode, order_of, priority_of, rising
+from situate.simulation.decoding import (
+    decode,
+    decoders_for,
+    naming,
+    order_of,
+    priority_of,
+    rising,
+    step_times,
+)
+from situate.simulation.simulator import Simulator
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
 from tests.solvers.families import apart, chain, devices
@@ -111,3 +120,37 @@ def test_an_order_that_is_not_topological_is_a_priority_all_the_same() -> None:
     problem = Problem(chain(3), devices(1))
     schedule = decode(problem, np.zeros(3, np.int32), np.array([2, 1, 0], np.int32), "serial")
     assert schedule.start.tolist() == [0, 1, 2]
+
+
+def test_calls_tell_the_time_under_atomic_rules_and_nothing_else() -> None:
+    atomic = Problem(chain(2), devices(1, 1), "time", "dnn-partitioning")
+    assert decoders_for(atomic, "time") == ("calls",)
+    assert decoders_for(atomic, "throughput") == ("eager", "serial")
+    assert decoders_for(Problem(chain(2), devices(1, 1)), "time") == ("eager", "serial")
+
+
+@pytest.mark.parametrize("rules", ["situate", "dnn-partitioning"])
+@pytest.mark.parametrize("seed", range(5))
+def test_step_times_are_those_of_the_schedules(seed: int, rules: Any) -> None:
+    drawn = random_problem(seed)
+    problem = Problem(drawn.graph, drawn.cluster, "time", rules)
+    order = np.array(problem.graph.order, np.int32)
+    placements = np.array([random_decision(problem, seed + k).placement for k in range(3)])
+    seconds, peak = step_times(Simulator(problem), placements, priority_of(order))
+    (decoder, *_) = decoders_for(problem, "time")
+    schedules = [decode(problem, placement, order, decoder) for placement in placements]
+    assert seconds.tolist() == [schedule.makespan for schedule in schedules]
+    assert peak.tolist() == [schedule.peak.tolist() for schedule in schedules]
+
+
+@pytest.mark.parametrize("rules", ["situate", "dnn-partitioning"])
+def test_the_core_refuses_an_unknown_device_and_its_op_is_named(rules: Any) -> None:
+    problem = Problem(chain(2), devices(1, 1), "time", rules)
+    placements = np.array([[0, 1], [0, 2]], np.int32)
+    priority = priority_of(np.arange(2, dtype=np.int32))
+    message = "row 1: op '.*' is placed on device 2; there are devices 0 to 1"
+    with (
+        pytest.raises(SituateError, match=message),
+        naming(problem, placements, lambda row: f"row {row}: "),
+    ):
+        step_times(Simulator(problem), placements, priority)

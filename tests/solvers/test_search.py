@@ -203,7 +203,7 @@ def test_a_placement_that_may_not_be_is_refused(rules: Any) -> None:
     with pytest.raises(SituateError, match="op 'a' is placed on 'd1', where it may not run"):
         search.offer(*_on(1))
     with pytest.raises(SituateError, match="op 'a' is placed on 'd1', where it may not run"):
-        search.adopt(*_on(1), 1.0)
+        search.prefer([_on(1)[0]], _on(1)[1], 1.0)
     assert search.best is None
 
 

@@ -1,4 +1,4 @@
-"""What an evaluator says of placements: how long their steps took, or how they failed."""
+"""Measurements of placements: step times and failures; and the evaluators that take them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OUTCOMES: tuple[Outcome, ...] = ("ok", "out_of_memory", "crash", "timeout", "nan
 
 @dataclass(frozen=True, eq=False)
 class Measurements:
-    """What was measured of k placements, in their order.
+    """Measured step times and outcomes of k placements, in their order.
 
     Attributes:
         seconds: (k,) time of a step, of several the mean or median; infinite if none ended.
@@ -29,7 +29,7 @@ class Measurements:
 
     @property
     def ok(self) -> NDArray[np.bool_]:
-        """(k,) whether the step ran to its end within memory."""
+        """(k,) true where the step ran to its end within memory."""
         return np.asarray(self.outcome == 0)
 
     def then(self, other: Measurements) -> Measurements:
@@ -45,7 +45,7 @@ class Measurements:
 
 
 FINALISTS = 16
-"""Of a machine whose times vary: placements that differ by less than the noise, as a rule."""
+"""Finalists of a machine whose times vary: as a rule so many differ by less than the noise."""
 
 
 class Evaluator(Protocol):
@@ -53,19 +53,20 @@ class Evaluator(Protocol):
 
     @property
     def name(self) -> str:
-        """What measures, with all settings that change a measurement; a study keeps it."""
+        """The name of what measures, with all settings that change a measurement; a study keeps
+        it."""
         ...
 
     @property
     def at_once(self) -> int | None:
-        """How many placements a call of `measure` is given at most, what is measured in one being
-        kept before the next; None for as many as there are."""
+        """Most placements that a call of `measure` is given, what is measured in one being kept
+        before the next; None for as many as there are."""
         ...
 
     @property
     def finalists(self) -> int:
-        """How many at most of the placements that took least are measured again before one is
-        chosen: the smallest of many noisy times is a lucky one. None where 0."""
+        """Most placements, of those that took least, that are measured again before one is chosen:
+        the smallest of many noisy times is a lucky one. None where 0."""
         ...
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.data.placements import check_devices, rows
+from situate.data.placements import rows
 from situate.data.problem import LONGEST, Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements
-from situate.simulation.atomic import schedule_calls
-from situate.simulation.decoding import priority_of
+from situate.simulation.decoding import naming, priority_of, step_times
 from situate.simulation.simulator import Simulator
 
-NOISE = 1
+NOISE_STREAM = 1
 """Names the generators of noise: were they a learner's of the same seed and sample, it would depend
 on the placement."""
 
@@ -55,7 +54,7 @@ class SimulatedMachine:
         self._threads = threads
 
     at_once: int | None = None
-    """It is given all placements that there are."""
+    """No limit: it is given all placements that there are."""
 
     @property
     def name(self) -> str:
@@ -74,33 +73,23 @@ class SimulatedMachine:
         times out.
 
         Raises:
-            SituateError: not integers of that shape, or no devices of the problem.
+            SituateError: not integers of that shape, or an unknown device.
         """
         given = rows(placements, self._problem.n, "placements")
-        placements = check_devices(self._problem, given, lambda row: f"sample {first + row}: ")
-        seconds, peak = self._simulate(placements)
+        with naming(self._problem, given, lambda row: f"sample {first + row}: "):
+            seconds, peak = step_times(self._simulator, given, self._priority, self._threads)
         fits, ends = (peak <= self._problem.capacity).all(axis=1), np.isfinite(seconds)
         outcome = np.where(fits, np.where(ends, 0, TIMEOUT), OUT_OF_MEMORY).astype(np.uint8)
         with np.errstate(over="ignore"):
             noisy = np.minimum(seconds * self._factors(first, len(seconds)), LONGEST)
         return Measurements(np.where(outcome == 0, noisy, np.inf), outcome)
 
-    def _simulate(
-        self, placements: NDArray[np.int32]
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        if self._problem.transfers == "atomic":
-            core = self._simulator.core
-            schedules = [schedule_calls(self._problem, p, core) for p in placements]
-            return np.array([s.makespan for s in schedules]), np.array([s.peak for s in schedules])
-        priorities = np.broadcast_to(self._priority, placements.shape)
-        return self._simulator.evaluate(placements, priorities, threads=self._threads)
-
     def _factors(self, first: int, count: int) -> NDArray[np.float64]:
         if not self._noise:
             return np.ones(count)
         draws = [
             np.random.default_rng(
-                np.random.SeedSequence(self._seed, spawn_key=(NOISE, i))
+                np.random.SeedSequence(self._seed, spawn_key=(NOISE_STREAM, i))
             ).standard_normal()
             for i in range(first, first + count)
         ]

@@ -15,26 +15,26 @@ from situate.runtime.hardware import RealDevice
 from situate.runtime.processes.threads import threads
 from situate.runtime.programs.program import Program
 
-LONG = 60.0
+LONG_STEP_SECONDS = 60.0
 """Seconds of a step above which ops are run alone, if that is quicker."""
 
-QUICKER = 0.4
+DISTINCT_OPS_SHARE = 0.4
 """Fraction of a step that its distinct ops take at most for that."""
 
 
 def is_long(graph: Graph, device: Device) -> bool:
-    """Whether to run the distinct ops of a step alone, by the roofline's estimates."""
+    """True if the distinct ops of a step are to run alone, by the roofline's estimates."""
     try:
         seconds = op_seconds(graph, Cluster("here", (device,)))[:, 0].tolist()
     except SituateError:
         return False
     distinct = {op.signature: s for op, s in zip(graph.ops, seconds, strict=True)}
     step = float(sum(seconds))
-    return step > LONG and sum(distinct.values()) < QUICKER * step
+    return step > LONG_STEP_SECONDS and sum(distinct.values()) < DISTINCT_OPS_SHARE * step
 
 
 def seconds_alone(program: Program, real: RealDevice) -> dict[str, Timing]:
-    """By signature, in this process, on as many threads as the device has."""
+    """Timings by signature, in this process, on as many threads as the device has."""
     import torch
 
     clock = texts.clock(real.threads)

@@ -17,7 +17,7 @@ from situate.runtime.model_state import optimizers
 from situate.runtime.model_state.bindings import state_values
 from situate.runtime.model_state.common import Common, Places
 from situate.runtime.model_state.state import lay_out
-from situate.runtime.processes.messages import Hello
+from situate.runtime.processes.messages import Assignment
 from situate.runtime.programs.custom_ops import defining_modules
 from situate.runtime.programs.placed import place
 from situate.runtime.settings import settings
@@ -29,7 +29,7 @@ class Bench:
 
     Attributes:
         block: its descriptor.
-        hellos: what to tell every device. Its timed step runs all ops of the program; its plain
+        assignments: of every device. Its timed step runs all ops of the program; its plain
             step what `texts.plain` says.
         marks: the numbers under which that is timed.
     """
@@ -47,8 +47,8 @@ class Bench:
         every = self._places(layout, len(devices))
         self.block = anonymous_file(layout.nbytes)
         self._fill(every)
-        self.hellos = [
-            self._hello(i, places, device)
+        self.assignments = [
+            self._assignment(i, places, device)
             for i, (places, device) in enumerate(zip(every, devices, strict=True))
         ]
 
@@ -86,8 +86,8 @@ class Bench:
             for given, value in zip(common.inputs, self._subject.inputs, strict=True):
                 given.copy_(value)
 
-    def _hello(self, number: int, places: Places, device: RealDevice) -> Hello:
-        return Hello(
+    def _assignment(self, number: int, places: Places, device: RealDevice) -> Assignment:
+        return Assignment(
             places,
             self._share(number, device),
             device.torch,
@@ -117,7 +117,8 @@ class Bench:
         )
 
     def _hyperparameters(self) -> list[optimizers.Hyperparameters]:
-        """Of a learning rate of zero: however often a step is measured, its numbers stay."""
+        """Settings with a learning rate of zero: however often a step is measured, its numbers
+        stay."""
         program = self._subject.program
         if not program.training:
             return []

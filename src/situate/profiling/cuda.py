@@ -19,11 +19,11 @@ from situate.runtime.processes.clock import clock
 from situate.runtime.programs.program import Program
 
 COPIES = 7
-"""How often a tensor of each size is copied, after a first time."""
+"""Number of times that a tensor of each size is copied, after a first time."""
 
 
 def measured(program: Program, device: Device, real: RealDevice) -> MeasuredDevice:
-    """What the ops of a program take on a CUDA device, each for itself: the time between two
+    """Measure the ops of a program on a CUDA device, each for itself: the time between two
     events on its stream, so that launches which the device waits for count and others do not."""
     import torch
 
@@ -58,7 +58,7 @@ def between_events(call: Call, count: int) -> list[float]:
 
 
 def links(devices: Sequence[RealDevice]) -> Iterator[MeasuredLink]:
-    """Of every ordered pair of devices of which one is a CUDA device."""
+    """The measured links of all ordered pairs of devices of which one is a CUDA device."""
     for source in devices:
         for target in devices:
             if source.torch != target.torch and "cuda" in source.torch + target.torch:

@@ -24,20 +24,20 @@ from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
 from situate.runtime.subject import Subject
 
-BUDGET = 1.0
+SECONDS_A_KIND = 1.0
 """Seconds that steps of one kind, alone or together, are repeated for."""
 
-LEAST, MOST = 3, 21
+FEWEST_STEPS, MOST_STEPS = 3, 21
 """Steps of one kind: an odd number, for of two an op's median would be the faster one."""
 
-LONG = 4.0
+LONG_STEP_SECONDS = 4.0
 """Seconds of a step above which one of a kind is enough."""
 
 LAPS = 13
-"""How often the round trips are run; the first time is to warm up."""
+"""Number of times that the round trips are run; the first is to warm up."""
 
 Step = Mapping[int, Ran]
-"""What every device that took part says of a step."""
+"""The report of every device that took part in a step."""
 
 
 class InSitu:
@@ -64,7 +64,7 @@ class InSitu:
         self._trips = round_trips(len(devices))
         with closing(Bench(subject, reals, self._trips)) as bench:
             self._marks = bench.marks
-            workers.assign(bench.hellos, bench.block)
+            workers.assign(bench.assignments, bench.block)
         everyone, sorts = range(len(devices)), of_each_sort(devices)
         laps = [(workers.run(everyone, timed=False), workers.beside) for _ in range(LAPS)][1:]
         self._laps = [lap for lap, _ in laps]
@@ -88,11 +88,11 @@ class InSitu:
             self._together = _repeated(workers, everyone)
 
     def measured(self) -> list[MeasuredDevice]:
-        """One device of each sort."""
+        """The measured devices, one of each sort."""
         return [self._device(i) for i in self._alone]
 
     def links(self) -> tuple[list[MeasuredLink], float]:
-        """Between all devices, and the synchronisation."""
+        """The measured links between all devices, and the synchronisation."""
         seconds = [self._there_and_back(trip) for trip in self._trips]
         return links(self._trips, seconds, [device.name for device in self._devices])
 
@@ -154,10 +154,16 @@ def of_each_sort(devices: Sequence[Device]) -> list[int]:
 
 
 def _repeated(workers: ProfilingWorkers, members: Sequence[int]) -> list[Step]:
-    """Steps of these devices for `BUDGET` seconds, and at least `LEAST` unless they are long."""
+    """Steps of these devices for `SECONDS_A_KIND`, and at least `FEWEST_STEPS` unless they are
+    long."""
     steps: list[Step] = [workers.run(members, timed=True)]
     taken = _longest(steps[0])
-    count = min(MOST, max(LEAST if taken < LONG else 1, int(BUDGET / max(taken, 1e-9))))
+    count = min(
+        MOST_STEPS,
+        max(
+            FEWEST_STEPS if taken < LONG_STEP_SECONDS else 1, int(SECONDS_A_KIND / max(taken, 1e-9))
+        ),
+    )
     return steps + [workers.run(members, timed=True) for _ in range(2 * (count // 2))]
 
 

@@ -1,4 +1,4 @@
-"""Between two devices: a tensor of every size goes there and back."""
+"""Round trips between two devices: a tensor of every size goes there and back."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from situate.data.costs import MeasuredLink
 SIZES = (64, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
 """Bytes of the tensors that go to and fro: from next to none to more than most caches hold."""
 
-MEETING = SIZES[0]
+MEETING_BYTES = SIZES[0]
 """Bytes of a first tensor that does not count: its sender waits until the other device is there."""
 
 ONES = "aten::ones"
 """The kernel that makes them."""
 
-FASTEST = 1e12
+FASTEST_LINK = 1e12
 """Bytes/s, where the larger tensors were no slower than the smallest."""
 
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """From `first` to `second` and back; the two channels are `2 * number` and one more."""
+    """A way from `first` to `second` and back; the two channels are `2 * number` and one more."""
 
     number: int
     first: int
@@ -32,14 +32,14 @@ class RoundTrip:
 
 
 def round_trips(devices: int) -> list[RoundTrip]:
-    """Of all pairs and sizes, in the order in which they run."""
+    """The round trips of all pairs and sizes, in the order in which they run."""
     pairs = itertools.combinations(range(devices), 2)
-    trips = [(a, b, size) for a, b in pairs for size in (MEETING, *SIZES)]
+    trips = [(a, b, size) for a, b in pairs for size in (MEETING_BYTES, *SIZES)]
     return [RoundTrip(number, *trip) for number, trip in enumerate(trips)]
 
 
 def lines(trip: RoundTrip, device: int, kernel: int, op: int) -> Iterator[str]:
-    """What a device executes of a round trip, as source of a placed step.
+    """The lines of a device in a round trip, as source of a placed step.
 
     Args:
         kernel: number of the kernel `ONES`.
@@ -81,4 +81,4 @@ def link_of(seconds: Sequence[float]) -> tuple[float, float]:
     since in a step no cache holds what is sent."""
     latency, *others = seconds
     beside = sum(s - latency for s in others)
-    return latency, min(FASTEST, sum(SIZES[1:]) / beside) if beside > 0 else FASTEST
+    return latency, min(FASTEST_LINK, sum(SIZES[1:]) / beside) if beside > 0 else FASTEST_LINK

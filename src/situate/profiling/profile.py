@@ -1,4 +1,4 @@
-"""Measure a model's ops on the devices of this machine, and tensors between them."""
+"""Measurement of a model's ops on the devices of this machine, and of tensors between them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MOST_PROCESSES = 32
 
 @dataclass(frozen=True)
 class Profile:
-    """What was measured, and the graph of the step that it was measured of."""
+    """Measured costs, and the graph of the step that they were measured of."""
 
     costs: Costs
     graph: Graph
 
 
 def profile(model: str, cluster: Cluster, optimizer: str | None = None) -> Profile:
-    """What the ops of a model take on the devices of this machine, and tensors between them.
+    """Measure the ops of a model on the devices of this machine, and tensors between them.
 
     A process for each CPU device runs the whole step, op by op: all of them together, which shows
     how much they slow one another down, and one device of each sort alone. On a CUDA device each

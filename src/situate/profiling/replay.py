@@ -21,16 +21,16 @@ Call = Callable[[], object]
 Stopwatch = Callable[[Call, int], list[float]]
 """Seconds of each of so many calls."""
 
-RUNS = 9
+CALLS = 9
 """Calls of an op that are timed."""
 
-BUDGET = 0.1
+SECONDS_AN_OP = 0.1
 """Seconds that an op is timed for, and at least once."""
 
 
 def replayed(program: Program, device: torch.device, stopwatch: Stopwatch) -> dict[str, Timing]:
-    """By signature, each distinct op of a program run on its own, after a call to warm up; without
-    those that cannot run on the device, such as what PyTorch has for CPUs only."""
+    """Timings by signature, each distinct op of a program run on its own, after a call to warm up;
+    without those that cannot run on the device, such as what PyTorch has for CPUs only."""
     import torch
 
     roles, found = Roles(program), dict[str, Timing]()
@@ -44,7 +44,7 @@ def replayed(program: Program, device: torch.device, stopwatch: Stopwatch) -> di
 
 def _timing(call: Call, stopwatch: Stopwatch) -> Timing:
     (first,) = stopwatch(call, 1)
-    count = max(1, min(RUNS, int(BUDGET / max(first, 1e-9))))
+    count = max(1, min(CALLS, int(SECONDS_AN_OP / max(first, 1e-9))))
     seconds = sorted(stopwatch(call, count))
     quartile = len(seconds) // 4
     return Timing(
@@ -53,7 +53,7 @@ def _timing(call: Call, stopwatch: Stopwatch) -> Timing:
 
 
 def _call(program: Program, roles: Roles, op: int, device: torch.device) -> Call:
-    """What an op does, on made-up tensors."""
+    """The function that runs an op on made-up tensors."""
     import torch
 
     node = program.nodes[op]

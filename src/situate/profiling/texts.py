@@ -1,4 +1,4 @@
-"""What the processes execute: source in the manner of `situate.runtime.programs.source`."""
+"""Source that workers execute to measure, in the manner of `situate.runtime.programs.source`."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ class Marks:
     trips: int
 
     def trip(self, number: int) -> int:
-        """Of a round trip."""
+        """The number of a round trip."""
         return self.ops + number
 
     @property
     def launches(self) -> int:
-        """Of `MANY` launches."""
+        """The number of `MANY` launches."""
         return self.ops + self.trips
 
     @property
     def looks(self) -> int:
-        """Of `MANY` looks at the clock."""
+        """The number of `MANY` looks at the clock."""
         return self.launches + 1
 
 
 def clock(threads: int | None) -> str:
-    """Of module `time`: where one thread does all the work, its own time, which whatever else this
-    machine does leaves alone; else that on the wall."""
+    """A clock of module `time`: where one thread does all the work, its own time, which whatever
+    else this machine does leaves alone; else that on the wall."""
     return "thread_time" if threads == 1 else "perf_counter"
 
 
@@ -59,5 +59,5 @@ def plain(
 
 
 def seconds_of_many(laps: Sequence[Mapping[int, Ran]], device: int, op: int) -> float:
-    """Of one of the `MANY` things that were timed as op number `op`: the median of the laps."""
+    """Seconds of one of the `MANY` things that were timed as op number `op`, median of the laps."""
     return median_low([lap[device].ended[op] - lap[device].began[op] for lap in laps]) / MANY

@@ -1,4 +1,4 @@
-"""From when ops began and ended to what they take."""
+"""Seconds that ops take, from when they began and ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from situate.runtime.device import Ran
 
 
 def timings(graph: Graph, steps: Sequence[Ran], look: float) -> dict[str, Timing]:
-    """By signature, from several runs of a whole step; `look` is what a look at the clock takes.
+    """Timings by signature, from several runs of a whole step; `look` is what a look at the clock
+    takes.
 
     An op takes its median over the steps (of an even number the lower one), a signature the mean of
     its ops: what disturbs a step now and then is left out, and the sum over all ops is that of the
@@ -40,8 +41,8 @@ def _timing(ops: Sequence[list[float]]) -> Timing:
 def contention(
     graph: Graph, alone: Mapping[str, Timing], together: Mapping[str, Timing]
 ) -> dict[str, float]:
-    """By op class, how many times longer a step's ops take together than alone; never below 1,
-    which only noise goes."""
+    """Factors by op class: how many times longer a step's ops take together than alone; never below
+    1, which only noise goes."""
     sums: dict[str, list[float]] = {}
     for op in graph.ops:
         if op.signature in alone and op.signature in together:

@@ -10,7 +10,7 @@ from situate.errors import SituateError
 from situate.host.machine import usable_cpus
 from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
-from situate.runtime.processes.messages import Hello, Run
+from situate.runtime.processes.messages import Assignment, Run
 from situate.runtime.processes.worker_pool import START_WORKER, Worker, WorkerPool
 
 
@@ -57,7 +57,7 @@ class ProfilingWorkers:
         """The processes, by device."""
         return [worker.process.pid for worker in self._pool.workers]
 
-    def assign(self, hellos: Sequence[Hello], block: int) -> None:
+    def assign(self, assignments: Sequence[Assignment], block: int) -> None:
         """Tell every worker what it can run.
 
         Args:
@@ -67,7 +67,7 @@ class ProfilingWorkers:
             SituateError: a worker ended, or cannot run it; all have ended then.
         """
         self.start_others()
-        self._pool.assign(self._pool.workers, hellos, block)
+        self._pool.assign(self._pool.workers, assignments, block)
         self._answers(self._pool.workers)
 
     def run(self, members: Iterable[int], timed: bool, memory: bool = False) -> dict[int, Ran]:
@@ -88,7 +88,7 @@ class ProfilingWorkers:
         return dict(zip(chosen, found, strict=True))
 
     def _answers(self, workers: Sequence[Worker]) -> list[Any]:
-        """One answer of each; where one fails, all are ended."""
+        """The answers of these workers; where one fails, all are ended."""
         try:
             return self._pool.answers(workers)
         except SituateError:

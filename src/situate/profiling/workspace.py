@@ -7,7 +7,7 @@ from situate.runtime.device import Ran
 
 
 def workspace(graph: Graph, ran: Ran) -> dict[str, int]:
-    """By signature, bytes that ops had allocated beyond what they hand on; those with any."""
+    """Bytes by signature that ops had allocated beyond what they hand on; those with any."""
     written = [0] * len(graph.ops)
     for tensor in graph.tensors:
         written[tensor.producer] += tensor.size

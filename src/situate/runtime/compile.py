@@ -159,5 +159,5 @@ def cluster_of(plan: Plan) -> Cluster:
 
 
 def trains(plan: Plan) -> bool:
-    """Whether a plan places updates."""
+    """True for a plan that places updates."""
     return not plan.graph.endswith(INFERENCE) and plan.update_rule is not None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Share:
-    """What one device has to do; it can be sent to another process.
+    """The share of one device in a placed step; it can be sent to another process.
 
     Attributes:
         text: the step as a Python function, see `situate.runtime.programs.source`.
@@ -56,7 +56,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a device says of a step; times are of the machine's monotonic clock.
+    """The report of a device about a step; times are of the machine's monotonic clock.
 
     Attributes:
         start, end: when it began and ended.
@@ -133,6 +133,8 @@ class Device:
             Exception: what an update with them raises; nothing has changed.
         """
         updates = self._share.updates.items()
+        # Once for each group and type, on a single number: all are checked before any update is
+        # told.
         for group, dtype in {(group, self._state[k].value.dtype) for k, group in updates}:
             rehearse(self._share.optimizer, hyperparameters[group], dtype)
         for number, update in self._updates.items():
@@ -155,11 +157,13 @@ class Device:
         if timed:
             self._timed = function = self._timed or _compiled(self._share.timed, self._names)
         given = {f"x{k}": tensor for k, tensor in enumerate(inputs)}
+        # Only inputs that the text reads are moved to the device, and let go of after the step.
         read = given.keys() & set(function.__code__.co_names)
         self._names |= {name: given[name].to(self._device) for name in read}
         self._names["now"] = clock_of(clock or self._share.clock, self._device)
         wall = clock_of("perf_counter", self._device)
         try:
+            # The captured step holds its casts and its gradients as ops: PyTorch must add none.
             with torch.inference_mode(), torch._C._DisableAutocast(), _current(self._device):
                 start = wall()
                 function()
@@ -218,6 +222,7 @@ def _on(value: object, device: torch.device) -> object:
 
 
 def _compiled(text: str, names: dict[str, Any]) -> FunctionType:
+    # The text defines `step`, whose globals are these names: they are looked up in every run.
     exec(compile(text, "<placed step>", "exec"), names)
     step: FunctionType = names["step"]
     return step

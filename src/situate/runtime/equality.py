@@ -1,4 +1,4 @@
-"""Whether a placed step computes what the unplaced one does."""
+"""Comparison of the numbers of a placed step with those of the unplaced one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MakeStep = Callable[["torch.nn.Module", "torch.optim.Optimizer | None"], "Placed
 
 @dataclass(frozen=True)
 class Equality:
-    """How far a placed step is from the unplaced one.
+    """Differences between a placed step and the unplaced one.
 
     A difference is the largest |a - b| / max(1, |a|) of the numbers of a tensor, a being the
     unplaced step's; infinite where only one of both is a number.
@@ -84,7 +84,7 @@ class Equality:
 
     @property
     def name(self) -> str:
-        """Of the parameter or buffer that differs most; empty where none differs."""
+        """The parameter or buffer that differs most; empty where none differs."""
         return _worst(self.state)
 
     @property
@@ -94,7 +94,7 @@ class Equality:
 
     @property
     def kept_name(self) -> str:
-        """What of it differs most; empty where nothing differs."""
+        """The part of an optimiser's state that differs most; empty where none differs."""
         return _worst(self.kept)
 
     @property
@@ -108,7 +108,7 @@ class Equality:
         return max(self.inputs, key=self.inputs.__getitem__, default=None)
 
     def within(self, tolerance: float) -> bool:
-        """Whether no difference exceeds it; 0 asks for equal numbers."""
+        """True if no difference exceeds the tolerance; 0 asks for equal numbers."""
         found = (
             self.loss_difference,
             self.parameter_difference,
@@ -171,6 +171,7 @@ def compare(
     before = {} if made is None else _kept(copied, made)
     tensors, separate = unplaced.tensors, unplaced.separate
     left_out = tuple(reached.kept())
+    # All that the unplaced step holds goes before the placed one needs memory.
     del made, unplaced, reached
     apart = (*taken_apart(copied, optimizer is not None), *fused(ran.names), *heads)
     losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
@@ -185,7 +186,7 @@ def compare(
 
 
 def _on_cpu(named: NamedDevices | None) -> contextlib.AbstractContextManager[None]:
-    """Around a step that names devices, whose functions PyTorch calls otherwise within."""
+    """A block around a step that names devices, whose functions PyTorch calls otherwise within."""
     return devices_stand(named) if named else contextlib.nullcontext()
 
 
@@ -213,7 +214,9 @@ def difference(one: torch.Tensor, other: torch.Tensor, whole: bool = False) -> f
     if torch.equal(one, other):
         return 0.0
     one, other = _doubles(one), _doubles(other)
+    # Equal infinities and two that are no numbers differ by nothing, where a subtraction gives NaN.
     same = (one == other) | (one.isnan() & other.isnan())
+    # A scalar for the whole tensor, or elementwise: both broadcast against `one`.
     size = one.abs().nan_to_num(0.0, 0.0).max() if whole else one.abs()
     off = (one - other).abs() / size.clamp(min=1.0)
     return float(off.nan_to_num(nan=math.inf, posinf=math.inf).masked_fill(same, 0.0).max())
@@ -248,13 +251,13 @@ def _largest(ones: list[torch.Tensor], others: list[torch.Tensor]) -> float:
 
 
 def _differences(one: torch.nn.Module, other: torch.nn.Module) -> dict[str, float]:
-    """By name, of the parameters and buffers of two copies of a model."""
+    """The differences of the parameters and buffers of two copies of a model, by name."""
     ours, theirs = _state(one), _state(other)
     return {name: difference(ours[name], theirs[name]) for name in ours}
 
 
 def _left(ones: list[torch.Tensor], others: Iterable[torch.Tensor]) -> dict[int, float]:
-    """By number, of the inputs that steps wrote over; the first were new when they began."""
+    """The differences of the inputs that steps wrote over, by number; the first were new then."""
     pairs = enumerate(zip(ones, others, strict=True))
     found = {k: (one._version > 0, difference(one, other)) for k, (one, other) in pairs}
     return {k: size for k, (written, size) in found.items() if size or written}
@@ -265,7 +268,7 @@ def _state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def _kept(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """What an optimiser keeps of the parameters that it has updated."""
+    """The state that an optimiser keeps of the parameters that it has updated."""
     import torch
 
     kept = ((path, optimizer.state.get(p, {})) for path, p in model.named_parameters())
@@ -278,8 +281,8 @@ def _kept(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str,
 
 
 def _kept_difference(one: torch.Tensor | None, other: torch.Tensor | None) -> float:
-    """Of what optimisers keep, which is zero before there is something: as gradients, its small
-    numbers are what is left of large ones."""
+    """The difference of the states of two optimisers, zero before there is one. As of gradients,
+    small numbers are what is left of large ones."""
     import torch
 
     if one is None:

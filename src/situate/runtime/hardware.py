@@ -1,4 +1,4 @@
-"""Which real device stands for a device of a cluster."""
+"""Real devices that stand for the devices of a cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from situate.host.machine import usable_cpus
 
 @dataclass(frozen=True)
 class RealDevice:
-    """What runs a device's share.
+    """A device of this machine, which runs the share of a device of a cluster.
 
     Attributes:
         name: the cluster's word for it.
@@ -30,7 +30,7 @@ class RealDevice:
 
 
 def real_devices(cluster: Cluster) -> list[RealDevice]:
-    """Of every device of a cluster: CPU devices share the cores, GPU number i is `cuda:i`."""
+    """The real devices of a cluster: CPU devices share the cores, GPU number i is `cuda:i`."""
     cpus = sum(device.kind == "cpu" for device in cluster.devices)
     even = max(1, usable_cpus() // cpus) if cpus > 1 else None
     found, gpus = [], 0
@@ -44,7 +44,7 @@ def real_devices(cluster: Cluster) -> list[RealDevice]:
 
 
 def own_cores(devices: Sequence[RealDevice]) -> bool:
-    """Whether there is a core for every thread of these devices."""
+    """True if there is a core for every thread of these devices."""
     return sum(device.threads or 1 for device in devices) <= usable_cpus()
 
 

@@ -39,7 +39,7 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class Measured:
-    """What steps took, by the clock of the process that calls them.
+    """Times of steps, by the clock of the process that calls them.
 
     Attributes:
         first: seconds of the first step, which starts what runs the devices and fills caches.
@@ -70,12 +70,12 @@ class Measured:
 
     @property
     def busy(self) -> tuple[float, ...]:
-        """By device that is used, the mean seconds of a step in which it did not wait."""
+        """Mean seconds of a step in which a device did not wait, by device that is used."""
         return self._mean(lambda ran: ran.end - ran.start - ran.waited)
 
     @property
     def waited(self) -> tuple[float, ...]:
-        """By device that is used, the mean seconds of a step that it waited for other devices."""
+        """Mean seconds of a step that a device waited for others, by device that is used."""
         return self._mean(lambda ran: ran.waited)
 
     def _mean(self, of: Callable[[Ran], float]) -> tuple[float, ...]:
@@ -112,7 +112,7 @@ def measure(
 
 
 def arguments(inputs: Any) -> tuple[Any, ...]:
-    """What a step is called with: inputs by name are one argument, and so is a lone tensor."""
+    """The arguments of a step: inputs by name are one argument, and so is a lone tensor."""
     return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
 
 
@@ -135,11 +135,12 @@ def finite_loss(returned: Any, number: int) -> list[float]:
 
 
 def timeline(ran: Sequence[Ran], ops: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """When each op of a timed step began and ended.
+    """Begin and end of each op of a timed step.
 
     Returns:
         (ops,) seconds since the first device began, each; NaN for an op that no device timed.
     """
+    # Clocks of all devices are one: they are processes of this machine.
     start, end = np.full(ops, np.nan), np.full(ops, np.nan)
     origin = min(device.start for device in ran)
     for device in ran:

@@ -19,7 +19,7 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor lies in a block."""
+    """The place of a tensor in a block."""
 
     offset: int
     size: tuple[int, ...]
@@ -80,8 +80,8 @@ def _pages(nbytes: int) -> int:
 
 
 def strides(tensor: torch.Tensor) -> tuple[int, ...]:
-    """Those of a tensor; of one whose elements lie on top of one another, as an expanded one's do,
-    and which no kernel writes to, those of a contiguous one."""
+    """The strides of a tensor; of one whose elements lie on top of one another, as an expanded
+    one's do, and which no kernel writes to, those of a contiguous one."""
     import torch
 
     found = tuple(zip(tensor.shape, tensor.stride(), strict=True))

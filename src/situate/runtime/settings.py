@@ -1,4 +1,4 @@
-"""What the caller has set PyTorch to, and kernels ask for: processes of devices are set alike."""
+"""Settings of PyTorch that kernels ask for: workers are set as the caller is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 Settings = dict[str, Any]
 
 FUNCTIONS = ("default_dtype", "deterministic_debug_mode", "float32_matmul_precision")
-"""What `torch.get_...` says and `torch.set_...` sets."""
+"""Settings that `torch.get_...` says and `torch.set_...` sets."""
 
 FLAGS = (
     "cudnn.allow_tf32",
@@ -28,11 +28,11 @@ FLAGS = (
     "mkldnn.conv.fp32_precision",
     "mkldnn.rnn.fp32_precision",
 )
-"""Of `torch.backends`, the older of two ways to set the same first, for it sets the newer too."""
+"""Flags of `torch.backends`, the older of two ways first, for it sets the newer too."""
 
 
 def settings() -> Settings:
-    """Those of this process, by name, in the order in which to set them."""
+    """The settings of this process, by name, in the order in which to set them."""
     said = {name: _said(name) for name in (*FUNCTIONS, *FLAGS)}
     return {name: value for name, value in said.items() if value is not None}
 
@@ -53,8 +53,8 @@ def adopt(wanted: Settings) -> None:
 
 
 def _said(name: str) -> Any:
-    """What holds; None where PyTorch does not say, as of the older of two ways once the newer one
-    was taken."""
+    """The setting that holds; None where PyTorch does not say, as of the older of two ways once
+    the newer one was taken."""
     import torch
 
     try:
@@ -64,7 +64,7 @@ def _said(name: str) -> Any:
 
 
 def _flag(name: str) -> tuple[Any, str]:
-    """What holds a flag, and its name there."""
+    """The object that holds a flag, and its name there."""
     import torch
 
     *owners, flag = name.split(".")

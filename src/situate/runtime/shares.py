@@ -1,4 +1,4 @@
-"""What each device of a placed step has to do."""
+"""The share of each device in a placed step."""
 
 from __future__ import annotations
 

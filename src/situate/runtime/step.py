@@ -20,8 +20,8 @@ from situate.runtime.model_state.common import Common, shared_places
 from situate.runtime.model_state.exchange import Exchange
 from situate.runtime.model_state.optimizers import Hyperparameters, hyperparameters
 from situate.runtime.processes.commit import Commit
-from situate.runtime.processes.messages import SPIN, Hello, Run, Store
-from situate.runtime.processes.signals import Waiting
+from situate.runtime.processes.messages import SPIN, Assignment, Run, Store
+from situate.runtime.processes.signals import HeldSignals
 from situate.runtime.processes.step_devices import DeviceWorkers, LocalDevice, StepDevices
 from situate.runtime.programs.custom_ops import defining_modules
 from situate.runtime.programs.placed import PlacedProgram
@@ -31,7 +31,7 @@ from situate.runtime.shares import share_of
 if TYPE_CHECKING:
     import torch
 
-StartDevices = Callable[[Sequence[str], Sequence[Hello], int, _core.Flags], StepDevices]
+StartDevices = Callable[[Sequence[str], Sequence[Assignment], int, _core.Flags], StepDevices]
 """Starts a process for every device, see `DeviceWorkers`."""
 
 
@@ -78,7 +78,10 @@ class PlacedStep:
         tensors = state_values(placed.program, placed.names, model)
         self._keep = keep
         mirrored = any(device.mirrored for _, device in self._used)
+        # The state of such devices runs ahead of the model, which has it back only when it is read.
         self._ahead = mirrored and not keep
+        # One device in this process needs no copies to undo an update from: it computes all
+        # gradients first, and its updates are not interrupted.
         self._commits = keep and not mirrored and len(self._used) == 1 and start is None
         self._commit = Commit()
         self._share_memory(tensors)
@@ -215,7 +218,7 @@ class PlacedStep:
                 self._end()
 
     def _end(self) -> None:
-        with Waiting():
+        with HeldSignals():
             devices, self._devices = self._devices, None
             if devices is not None:
                 devices.close()
@@ -258,20 +261,20 @@ class PlacedStep:
         self._exchange = Exchange(placed.program, self._common, apart)
 
     def _started(self, now: list[Hyperparameters]) -> StepDevices:
-        hellos = [self._hello(d, device, now) for d, device in self._used]
+        assignments = [self._assignment(d, device, now) for d, device in self._used]
         if self._block is None:
             (_, device), *_ = self._used
             return LocalDevice(
-                device.name, hellos[0], self._common.raw, device.threads, self._commit
+                device.name, assignments[0], self._common.raw, device.threads, self._commit
             )
         names = [device.name for _, device in self._used]
         flags = _core.make_flags(self._common.flags)
-        return (self._start or DeviceWorkers)(names, hellos, self._block, flags)
+        return (self._start or DeviceWorkers)(names, assignments, self._block, flags)
 
-    def _hello(self, d: int, device: RealDevice, now: list[Hyperparameters]) -> Hello:
+    def _assignment(self, d: int, device: RealDevice, now: list[Hyperparameters]) -> Assignment:
         import torch
 
-        return Hello(
+        return Assignment(
             self._places,
             share_of(
                 self._placed,

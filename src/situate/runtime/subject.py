@@ -43,8 +43,8 @@ class Subject:
 
 
 def find_subject(text: str, optimizer: str | None = None) -> Subject:
-    """What a network of the zoo or `package.module:function` builds, `:inference` behind it for
-    the forward pass alone. Its graph is kept, for who plans it next.
+    """Build and capture a network of the zoo or `package.module:function`, with `:inference`
+    behind it for the forward pass alone. Its graph is kept, for who plans it next.
 
     Raises:
         MissingExtra: PyTorch is not installed.

@@ -70,7 +70,7 @@ class Unplaced:
         return [loss.detach().clone()]
 
     def _infer(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """What the model returns, of which the call may make a loss."""
+        """The results of the model, of which the call may make a loss."""
         import torch
 
         returned: list[Any] = []

@@ -49,6 +49,8 @@ def schedule_calls(
     for device in np.flatnonzero(problem.accelerators):
         ops = order[placement[order] == device]
         entering, leaving = received.of(received.target == device), sent.of(sent.source == device)
+        # A call is one run of receives, ops and sends: their times are the partial sums of all
+        # durations from its begin on, one more than there are items.
         turn = (entering.seconds, problem.seconds[ops, device], leaving.seconds)
         times = np.cumsum(np.concatenate(([begin[device]], *turn)))
         first, last = len(entering.seconds), len(entering.seconds) + len(ops)
@@ -58,6 +60,7 @@ def schedule_calls(
             (leaving, times[last:-1], times[last + 1 :]),
         ]
     peak = np.zeros(problem.d, np.int64)
+    # (n,) -> (d,): unlike `peak[placement] += ...`, which counts one op a device, this adds up all.
     np.add.at(peak, placement, problem.persistent)
     tensor, source, target, starts, ends = _table(rows)
     return Schedule(
@@ -76,20 +79,22 @@ def schedule_calls(
 
 
 def _ready(problem: Problem, placement: Ints, op_end: Floats) -> Floats:
-    """(n,) when all that an op reads is there; what a call makes is made when the call ends, and a
-    signal takes its time to other devices."""
+    """(n,) times when all that an op reads is there; what a call makes is made when the call ends,
+    and a signal takes its time to other devices."""
     ready = np.zeros(problem.n)
+    # (m,) -> (edges,): the tensor of each entry of `consumers`.
     tensor = edge_tensors(problem)
     producer = problem.producer[tensor]
     crosses = placement[producer] != placement[problem.consumers]
     delay = np.where(signals(problem)[tensor] & crosses, problem.cluster.synchronisation, 0.0)
+    # (edges,) -> (n,): the latest of all that an op reads.
     np.maximum.at(ready, problem.consumers, op_end[producer] + delay)
     return ready
 
 
 @dataclass(frozen=True, eq=False)
 class _Transfers:
-    """What crosses, by tensor and then target, and the seconds it takes."""
+    """Transfers between devices, by tensor and then target, and the seconds that each takes."""
 
     tensor: Ints
     source: Ints
@@ -97,13 +102,14 @@ class _Transfers:
     seconds: Floats
 
     def of(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> _Transfers:
-        """Some of them."""
+        """The transfers at these indices, or where this is true."""
         return _Transfers(
             self.tensor[which], self.source[which], self.target[which], self.seconds[which]
         )
 
     def slowest_of_each_tensor(self) -> _Transfers:
         """A tensor leaves once, at the cost of its slowest receiver; of equal ones the first."""
+        # By tensor, then from the slowest to the fastest, then by target: `unique` keeps the first.
         falling = self.of(np.lexsort((self.target, -self.seconds, self.tensor)))
         return falling.of(np.unique(falling.tensor, return_index=True)[1])
 
@@ -113,14 +119,17 @@ def _signalled(signalled: _Transfers, made: Floats) -> _Row:
 
 
 def _crossing(problem: Problem, placement: Ints) -> _Transfers:
-    """What devices receive, each tensor once."""
+    """The transfers of a placement (n,): a device receives each tensor once."""
     of_edge = edge_tensors(problem)
     source, target = placement[problem.producer[of_edge]], placement[problem.consumers]
+    # A tensor and a target as one number, so that `unique` leaves one transfer for all consumers of
+    # a tensor on a device: (edges,) -> (transfers,).
     pairs = (of_edge * problem.d + target)[source != target]
     tensor, target = (a.astype(np.int32) for a in np.divmod(np.unique(pairs), problem.d))
     source = placement[problem.producer[tensor]]
     own, size = problem.transfer_seconds[tensor], problem.size[tensor].astype(np.float64)
     link = problem.latency[source, target] + size / problem.bandwidth[source, target]
+    # NaN stands for a tensor without seconds of its own, which takes its link; a signal is empty.
     seconds = np.where(np.isnan(own), np.where(size > 0, link, 0.0), own)
     return _Transfers(tensor, source, target, seconds + problem.cluster.synchronisation)
 
@@ -132,5 +141,6 @@ def _table(rows: list[_Row]) -> _Table:
     target = np.concatenate([t.target for t, _, _ in rows])
     start = np.concatenate([start for _, start, _ in rows])
     end = np.concatenate([end for _, _, end in rows])
+    # The last key counts first.
     turn = np.lexsort((tensor, end, start))
     return tensor[turn], source[turn], target[turn], start[turn], end[turn]

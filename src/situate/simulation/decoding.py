@@ -1,19 +1,31 @@
-"""From decisions to schedules: a placement and an order of ops, by a named decoder."""
+"""Schedules and step times of decisions: the one place that chooses between the decoders."""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.data.placements import check_devices, check_order, integers
+from situate.data.placements import Where, check_devices, check_order, integers
 from situate.data.problem import Problem
 from situate.data.topology import places
 from situate.errors import SituateError, nearest
 from situate.schedule.schedule import Schedule
+from situate.simulation.atomic import schedule_calls
+from situate.simulation.simulator import Simulator
 
 DecoderName = Literal["eager", "serial", "calls"]
+
+
+def decoders_for(problem: Problem, objective: str) -> tuple[DecoderName, ...]:
+    """The decoders that may make a schedule for an objective: under atomic rules calls alone tell
+    the time of a step, and all else is the simulator's."""
+    if problem.transfers == "atomic" and objective == "time":
+        return ("calls",)
+    return ("eager", "serial")
 
 
 def decode(
@@ -27,8 +39,8 @@ def decode(
     `calls` is the decoder of the atomic rules, where the order plays no part.
 
     Raises:
-        SituateError: arrays of another shape or not of integers, a device that there is not, an
-            order in which not every op is once, an unknown decoder.
+        SituateError: arrays of another shape or not of integers, an unknown device, an order in
+            which not every op is once, an unknown decoder.
     """
     if decoder not in get_args(DecoderName):
         raise SituateError(
@@ -36,14 +48,62 @@ def decode(
         )
     given = integers(placement, (problem.n,), "placement")
     placement = check_devices(problem, given[None], lambda _: "placement: ")[0]
-    order = check_order(problem, order)
+    return scheduled(Simulator(problem), placement, check_order(problem, order), decoder)
+
+
+def scheduled(
+    simulator: Simulator,
+    placement: NDArray[np.int32],
+    order: NDArray[np.int32],
+    decoder: DecoderName,
+) -> Schedule:
+    """The schedule of a decision, as by `decode`, that was checked where it entered.
+
+    Raises:
+        ValueError: a placement of another shape or on an unknown device; see `naming`.
+    """
     if decoder == "calls":
-        from situate.simulation.atomic import schedule_calls
+        return schedule_calls(simulator.problem, placement, simulator.core)
+    return simulator.schedule(placement, priority_of(order), decoder=decoder)
 
-        return schedule_calls(problem, placement)
-    from situate.simulation.simulator import Simulator
 
-    return Simulator(problem).schedule(placement, priority_of(order), decoder=decoder)
+def step_times(
+    simulator: Simulator,
+    placements: NDArray[np.int32],
+    priority: NDArray[np.float32],
+    threads: int | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Makespans (k,) and peaks (k, d) of placements (k, n) by the first decoder for time.
+
+    Args:
+        priority: (n,) of the ops, the same under every placement.
+
+    Raises:
+        ValueError: as `scheduled`.
+    """
+    if "calls" in decoders_for(simulator.problem, "time"):
+        devices = simulator.as_devices(placements)
+        found = [schedule_calls(simulator.problem, row, simulator.core) for row in devices]
+        return np.array([s.makespan for s in found]), np.array([s.peak for s in found])
+    # (n,) -> (k, n): one row, seen k times without a copy.
+    return simulator.evaluate(
+        placements, np.broadcast_to(priority, (len(placements), len(priority))), threads=threads
+    )
+
+
+@contextlib.contextmanager
+def naming(problem: Problem, placements: NDArray[Any], where: Where) -> Iterator[None]:
+    """A block whose error names the row and the op of placements (k, n) on an unknown device: the
+    core refuses those and names neither, so placements that are right are looked at once.
+
+    Raises:
+        SituateError: in place of the core's error.
+    """
+    try:
+        yield
+    except ValueError:
+        check_devices(problem, placements, where)
+        raise
 
 
 def priority_of(order: NDArray[np.int32]) -> NDArray[np.float32]:

@@ -90,7 +90,7 @@ class Simulator:
         """
         return _core.evaluate(
             self.core,
-            self._devices(placements),
+            self.as_devices(placements),
             np.ascontiguousarray(priorities, np.float32),
             None
             if transfer_priorities is None
@@ -107,7 +107,7 @@ class Simulator:
         decoder: Decoder = "eager",
     ) -> Schedule:
         """The one schedule that a placement (n,) and priorities (n,), (m, d) decode to."""
-        [placement] = self._devices([placement])
+        [placement] = self.as_devices([placement])
         priority = np.ascontiguousarray(priority, np.float32)
         if transfer_priority is not None:
             transfer_priority = np.ascontiguousarray(transfer_priority, np.float32)[None]
@@ -118,8 +118,9 @@ class Simulator:
             placement, start, end, tensor, source, target, begins, ends, makespan, peak, decoder
         )
 
-    def _devices(self, placements: object) -> NDArray[np.int32]:
-        """Placements (k, n) of 32-bit integers, the devices of which the core checks."""
+    def as_devices(self, placements: object) -> NDArray[np.int32]:
+        """Placements (k, n) as 32-bit integers. The core checks the devices of those that are, so
+        only others are looked at here, which a cast could turn into devices."""
         given = rows(placements, self.problem.n, "placements")
         if given.dtype == np.int32:
             return np.ascontiguousarray(given)

@@ -19,8 +19,7 @@ from situate.evaluators.measurements import Measurements
 from situate.host.machine import usable_cpus
 from situate.results.result import Progress
 from situate.schedule.schedule import Schedule
-from situate.simulation.atomic import schedule_calls
-from situate.simulation.decoding import DecoderName, priority_of
+from situate.simulation.decoding import DecoderName, decoders_for, priority_of, scheduled
 from situate.simulation.simulator import Simulator
 from situate.solvers.late import Lateness
 from situate.solvers.learned.learner import Learning
@@ -175,9 +174,7 @@ class Search:
     @property
     def decoders(self) -> tuple[DecoderName, ...]:
         """The decoders that may make a schedule of this problem."""
-        if self.problem.transfers == "atomic" and self.problem.objective == "time":
-            return ("calls",)
-        return ("eager", "serial")
+        return decoders_for(self.problem, self.problem.objective)
 
     def left(self) -> float:
         """The fraction of the budget that is left, between 0 and 1."""
@@ -229,6 +226,7 @@ class Search:
         than all before it, or with `ties` as good. Where memory counts it is heard in other ways
         too, see `_decoded`."""
         begin = self.seconds
+        placement = self._checked(placement)
         best = self._decoded(placement, order, decoders or self.decoders)
         self.took(self.seconds - begin)
         if self.best is None or best.score < self.best.score:
@@ -265,7 +263,8 @@ class Search:
     def prefer(self, placements: Sequence[Placement], order: Order, margin: float) -> None:
         """Take the best of these if it fits and is worse than what is known by `margin` at most."""
         first = self.decoders[:1]
-        found = [self._decoded(placement, order, first, margin) for placement in placements]
+        checked = map(self._checked, placements)
+        found = [self._decoded(placement, order, first, margin) for placement in checked]
         best = min(found, key=lambda f: f.score, default=None)
         if best and self.best and best.feasible and best.value <= self.best.value + margin:
             self.best = best
@@ -277,9 +276,10 @@ class Search:
         self.measurements.append(Measurements(seconds, outcome))
 
     def adopt(self, placement: Placement, order: Order, seconds: float) -> None:
-        """Make a decision the best, for it was measured to take so long; uncounted."""
+        """Make a decision the best, for it was measured to take so long; uncounted. Its placement
+        was checked as the learner answered it."""
         self.measured_best = seconds
-        self.best = self._decode(placement, order, self.decoders[0])
+        self.best = self._decode(placement.copy(), order, self.decoders[0])
         self.history.append((self.seconds, self.evaluations, self.best.value))
 
     def report(self) -> None:
@@ -341,12 +341,14 @@ class Search:
     def _lateness(self) -> Lateness:
         return Lateness(self.problem)
 
+    def _checked(self, placement: Placement) -> Placement:
+        """A copy of a placement that runs where it may."""
+        checked: Placement
+        [checked] = self._restrictions.check(placement[None], lambda _: "")
+        return checked
+
     def _decode(self, placement: Placement, order: Order, decoder: DecoderName) -> Found:
-        [placement] = self._restrictions.check(placement[None], lambda _: "")
-        if decoder == "calls":
-            schedule = schedule_calls(self.problem, placement, self.simulator.core)
-        else:
-            schedule = self.simulator.schedule(placement, priority_of(order), decoder=decoder)
+        schedule = scheduled(self.simulator, placement, order, decoder)
         excess = schedule.excess(self.problem)
         return Found(placement, order, decoder, schedule, self._value(schedule), excess)
 

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 @pytest.fixture(scope="module", autouse=True)
 def _at_the_root() -> Iterator[None]:
-    """Where the tests' modules are found, also by the devices' processes."""
+    """The folder in which the tests' modules are found, also by the devices' processes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         yield

@@ -1,4 +1,4 @@
-"""How often a step is repeated."""
+"""Repetition of a step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import math
 
 import pytest
 
-from situate.evaluators.hardware.repetition import ERROR, LEAST, MOST, enough, standard_error
+from situate.evaluators.hardware.repetition import (
+    FEWEST_STEPS,
+    MOST_STEPS,
+    TARGET_ERROR,
+    enough,
+    standard_error,
+)
 
 NOISY = [1.0, 2.0]
 
@@ -17,17 +23,17 @@ def test_one_step_is_run_however_little_time_is_left() -> None:
 
 
 def test_steps_that_agree_are_repeated_least() -> None:
-    assert not enough([1.0] * (LEAST - 1), math.inf)
-    assert enough([1.0] * LEAST, math.inf)
+    assert not enough([1.0] * (FEWEST_STEPS - 1), math.inf)
+    assert enough([1.0] * FEWEST_STEPS, math.inf)
 
 
 def test_steps_that_do_not_agree_are_repeated_most() -> None:
-    assert not enough((NOISY * MOST)[: MOST - 1], math.inf)
-    assert enough((NOISY * MOST)[:MOST], math.inf)
+    assert not enough((NOISY * MOST_STEPS)[: MOST_STEPS - 1], math.inf)
+    assert enough((NOISY * MOST_STEPS)[:MOST_STEPS], math.inf)
 
 
 def test_short_steps_are_repeated_more() -> None:
-    assert not enough([1e-4, 2e-4] * MOST, math.inf)
+    assert not enough([1e-4, 2e-4] * MOST_STEPS, math.inf)
 
 
 def test_no_step_is_begun_that_would_not_end_in_time() -> None:
@@ -38,4 +44,4 @@ def test_no_step_is_begun_that_would_not_end_in_time() -> None:
 def test_the_standard_error_is_that_of_the_mean_over_the_mean() -> None:
     assert standard_error([1.0, 2.0, 3.0]) == pytest.approx(1 / math.sqrt(3) / 2)
     assert math.isnan(standard_error([1.0]))
-    assert standard_error([1.0] * LEAST) <= ERROR
+    assert standard_error([1.0] * FEWEST_STEPS) <= TARGET_ERROR

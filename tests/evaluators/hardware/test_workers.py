@@ -31,8 +31,8 @@ def started(monkeypatch):
         )
         monkeypatch.setattr(workers, "MEASURING_WORKER", heard + text)
         every.append(made := HardwareWorkers(limit))
-        hello = SimpleNamespace(threads=1)
-        return made, made.start(["cpu:0", "cpu:1"], [hello, hello], block, None)
+        assignment = SimpleNamespace(threads=1)
+        return made, made.start(["cpu:0", "cpu:1"], [assignment, assignment], block, None)
 
     yield start
     for made in every:

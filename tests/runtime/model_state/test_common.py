@@ -1,4 +1,4 @@
-"""What devices share lies side by side in one block."""
+"""The tensors that devices share lie side by side in one block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.runtime.steps import cut, program  # noqa: E402
 
 
 def common(*, undone: bool) -> Common:
-    """Of a training step on two devices."""
+    """The places of a training step on two devices."""
     found, (model, *_) = program("towers", "adam"), MODELS["towers"]()
     placed = cut(found, 2)
     tensors = state_values(found, placed.names, model)

@@ -33,7 +33,7 @@ Made = tuple[Exchange, Common, list[torch.Tensor]]
 
 
 def exchange(*, apart: bool) -> Made:
-    """That of a training step, what it is over, and inputs for it."""
+    """The exchange of a training step, what it is over, and inputs for it."""
     found, (model, inputs, _) = program("towers"), MODELS["towers"]()
     placed = cut(found, 1)
     tensors = state_values(found, placed.names, model)

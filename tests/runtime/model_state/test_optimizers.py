@@ -44,7 +44,7 @@ def test_what_it_keeps_is_what_pytorch_keeps(kind: str) -> None:
 
 
 class Mine(optim.SGD):
-    """Of a user's own."""
+    """An optimiser of a user's own."""
 
 
 def coupled() -> Any:

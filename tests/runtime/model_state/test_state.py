@@ -1,4 +1,4 @@
-"""What a step changes can be undone."""
+"""The changes of a step can be undone."""
 
 from __future__ import annotations
 

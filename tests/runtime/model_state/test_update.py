@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from situate.data.update_rule import OPTIMIZERS  # noqa: E402
 from situate.runtime.model_state import update as updates  # noqa: E402
 from situate.runtime.model_state.optimizers import hyperparameters, kind_of  # noqa: E402
-from situate.runtime.model_state.update import PIECE, Update  # noqa: E402
+from situate.runtime.model_state.update import PIECE_ELEMENTS, Update  # noqa: E402
 from tests.runtime.entries import contents, entry, same  # noqa: E402
 
 SGD, Adam, AdamW = torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW
@@ -31,7 +31,7 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
     (AdamW, {"lr": torch.tensor([0.01]), "weight_decay": torch.tensor(0.1)}),
     (AdamW, {"lr": np.float32(0.01), "weight_decay": 0.1}),
 ]
-SHAPES = [(3, 5), (), (0, 3), (PIECE // 100, 250)]
+SHAPES = [(3, 5), (), (0, 3), (PIECE_ELEMENTS // 100, 250)]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -70,7 +70,7 @@ def test_a_gradient_may_lie_in_memory_as_it_likes() -> None:
 def test_an_update_that_breaks_off_can_be_undone(
     monkeypatch: pytest.MonkeyPatch, kind: str, pieces: int
 ) -> None:
-    found = entry(torch.randn(3 * PIECE - 7), kind)
+    found = entry(torch.randn(3 * PIECE_ELEMENTS - 7), kind)
     said = {**hyperparameters(SGD([torch.zeros(1)], momentum=0.5))[0]}
     said |= hyperparameters(Adam([torch.zeros(1)]))[0]
     before = contents(found)
@@ -85,7 +85,7 @@ def test_an_update_that_breaks_off_can_be_undone(
 
     monkeypatch.setitem(updates._APPLY, kind, breaking)
     with pytest.raises(MemoryError):
-        Update(kind, found, said)(torch.ones(3 * PIECE - 7), 1)
+        Update(kind, found, said)(torch.ones(3 * PIECE_ELEMENTS - 7), 1)
     assert not torch.equal(found.value, before[0])
     found.undo(1)
     assert same(contents(found), before)
@@ -100,6 +100,6 @@ def test_without_copies_it_is_the_same_update() -> None:
 
 
 def test_pieces_are_for_the_caches_of_cpus() -> None:
-    assert updates._size(torch.empty(2 * PIECE)) == PIECE
-    assert updates._size(torch.empty(2 * PIECE, device="meta")) == 2 * PIECE
+    assert updates._size(torch.empty(2 * PIECE_ELEMENTS)) == PIECE_ELEMENTS
+    assert updates._size(torch.empty(2 * PIECE_ELEMENTS, device="meta")) == 2 * PIECE_ELEMENTS
     assert updates._size(torch.empty(0, device="meta")) == 1

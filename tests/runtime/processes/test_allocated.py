@@ -1,4 +1,4 @@
-"""What a step allocates."""
+"""Memory that a step allocates."""
 
 from __future__ import annotations
 

@@ -9,14 +9,14 @@ import sys
 
 import pytest
 
-from situate.runtime.processes.launch import Started, launched
+from situate.runtime.processes.launch import ChildProcesses, launch_process
 from tests.processes import gone, interrupt_starts, left_of
 
 
 def said(code: str, threads: int | None = None) -> str:
     reading, writing = os.pipe()
     text = f"import os, sys; os.write(int(sys.argv[1]), str({code}).encode())"
-    process = launched(text, (str(writing),), (writing,), threads=threads, name="cpu:1")
+    process = launch_process(text, (str(writing),), (writing,), threads=threads, name="cpu:1")
     os.close(writing)
     with os.fdopen(reading) as pipe:
         found = pipe.read()
@@ -59,13 +59,13 @@ def test_it_has_a_session_of_its_own() -> None:
 SLEEP = "import time; time.sleep(600)"
 
 
-def start(started: Started) -> int:
+def start(started: ChildProcesses) -> int:
     return started.start(SLEEP, (), (), threads=1, name="cpu:0").pid
 
 
 @pytest.mark.parametrize("times", [1, 3])
 def test_one_that_starts_when_ctrl_c_comes_is_known(monkeypatch, times) -> None:
-    started, numbers = Started(), interrupt_starts(monkeypatch, times)
+    started, numbers = ChildProcesses(), interrupt_starts(monkeypatch, times)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             start(started)
@@ -76,7 +76,7 @@ def test_one_that_starts_when_ctrl_c_comes_is_known(monkeypatch, times) -> None:
 
 
 def test_those_that_nobody_can_end_any_more_end(monkeypatch) -> None:
-    started = Started()
+    started = ChildProcesses()
     number = start(started)
     del started
     gc.collect()
@@ -87,7 +87,7 @@ def test_one_ends_with_all_that_it_started(tmp_path) -> None:
     reading, writing = os.pipe()
     code = "import os, subprocess, sys; child = subprocess.Popen(['sleep', '600']); "
     code += f"os.write(int(sys.argv[1]), str(child.pid).encode() + b'\\n'); {SLEEP}"
-    started = Started()
+    started = ChildProcesses()
     started.start(code, (str(writing),), (writing,), threads=1, name="cpu:0")
     os.close(writing)
     with os.fdopen(reading) as pipe:

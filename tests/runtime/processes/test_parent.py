@@ -9,14 +9,14 @@ import threading
 
 import pytest
 
-from situate.runtime.processes.launch import launched
-from situate.runtime.processes.parent import LOOK
+from situate.runtime.processes.launch import launch_process
+from situate.runtime.processes.parent import POLL_SECONDS
 from tests.processes import left_of
 
 WORKER = f"""
 import os, sys, time
 os.write(int(sys.argv[1]), b"ready")
-time.sleep({3 * LOOK})
+time.sleep({3 * POLL_SECONDS})
 os.write(int(sys.argv[1]), b"alive")
 """
 
@@ -28,8 +28,8 @@ while True: pass
 
 PARENT = f"""
 import time
-from situate.runtime.processes.launch import launched
-launched({BUSY!r}, (), (), threads=1, name="cpu:0")
+from situate.runtime.processes.launch import launch_process
+launch_process({BUSY!r}, (), (), threads=1, name="cpu:0")
 time.sleep(600)
 """
 
@@ -39,7 +39,7 @@ def test_it_outlives_the_thread_that_started_it() -> None:
     said = []
 
     def start() -> None:
-        said.append(launched(WORKER, (str(writing),), (writing,), threads=1, name="cpu:0"))
+        said.append(launch_process(WORKER, (str(writing),), (writing,), threads=1, name="cpu:0"))
         os.close(writing)
         said.append(os.read(reading, 5))
 
@@ -64,5 +64,5 @@ def test_it_ends_with_a_parent_that_is_killed_whatever_it_does() -> None:
 
 def test_one_that_starts_when_its_parent_is_gone_does_nothing(monkeypatch) -> None:
     monkeypatch.setattr(os, "getpid", lambda: 1)
-    process = launched("print('hello')", (), (), threads=1, name="cpu:0")
+    process = launch_process("print('hello')", (), (), threads=1, name="cpu:0")
     assert process.wait() == 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from situate.runtime.processes.commit import Commit
-from situate.runtime.processes.signals import Waiting
+from situate.runtime.processes.signals import HeldSignals
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def handled() -> Any:
 
 
 def test_all_that_came_are_handled_at_the_end(handled: list[int]) -> None:
-    with Waiting():
+    with HeldSignals():
         signal.raise_signal(signal.SIGUSR1)
         signal.raise_signal(signal.SIGUSR1)
         assert handled == []
@@ -33,7 +33,7 @@ def test_ctrl_c_is_raised_at_the_end() -> None:
     reached: list[str] = []
 
     def interrupted() -> None:
-        with Waiting():
+        with HeldSignals():
             signal.raise_signal(signal.SIGINT)
             reached.append("end")
 
@@ -43,19 +43,19 @@ def test_ctrl_c_is_raised_at_the_end() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.parametrize("outer", [Waiting, Commit])
-def test_one_inside_another_keeps_both(outer: type[Waiting], handled: list[int]) -> None:
+@pytest.mark.parametrize("outer", [HeldSignals, Commit])
+def test_one_inside_another_keeps_both(outer: type[HeldSignals], handled: list[int]) -> None:
     with outer():
-        with Waiting():
+        with HeldSignals():
             signal.raise_signal(signal.SIGUSR1)
             assert handled == []
-        assert handled == ([] if outer is Waiting else [signal.SIGUSR1])
+        assert handled == ([] if outer is HeldSignals else [signal.SIGUSR1])
     assert handled == [signal.SIGUSR1]
 
 
 def test_other_threads_change_no_handler(handled: list[int]) -> None:
     def wait() -> None:
-        with Waiting():
+        with HeldSignals():
             signal.raise_signal(signal.SIGUSR1)
 
     thread = threading.Thread(target=wait)

@@ -22,7 +22,7 @@ from situate.evaluators.measurements import OUTCOMES  # noqa: E402
 from situate.runtime.memory import anonymous_file  # noqa: E402
 from situate.runtime.processes import step_devices  # noqa: E402
 from situate.runtime.processes.failures import OutOfMemory, StepFailed  # noqa: E402
-from situate.runtime.processes.messages import Failed, Hello  # noqa: E402
+from situate.runtime.processes.messages import Assignment, Failed  # noqa: E402
 from situate.runtime.processes.step_devices import DeviceWorkers, step_failure  # noqa: E402
 from situate.runtime.processes.worker_pool import WorkerPool  # noqa: E402
 from tests.processes import gone, interrupt_starts, left_of, runs  # noqa: E402
@@ -174,10 +174,10 @@ def test_a_worker_that_ends_while_it_is_told_much_is_one_line(
 ) -> None:
     """More than a socket takes at once."""
     monkeypatch.setattr(step_devices, "START_WORKER", "raise SystemExit(7)")
-    hello = Hello(None, "much" * 10**6, "cpu", 1, [])  # type: ignore[arg-type]
+    assignment = Assignment(None, "much" * 10**6, "cpu", 1, [])  # type: ignore[arg-type]
     flags, block = _core.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
     with pytest.raises(StepFailed, match=r"ended with exit status 7 before it was ready"):
-        DeviceWorkers(["cpu:0"], [hello], block, flags)
+        DeviceWorkers(["cpu:0"], [assignment], block, flags)
     os.close(block)
 
 
@@ -187,22 +187,22 @@ def test_nothing_is_left_of_workers_that_start_when_ctrl_c_comes(
     monkeypatch.setattr(step_devices, "START_WORKER", "import time; time.sleep(600)")
     numbers = interrupt_starts(monkeypatch, times=2)
     flags, block = _core.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
-    hello = Hello(None, None, "cpu", 1, [])  # type: ignore[arg-type]
+    assignment = Assignment(None, None, "cpu", 1, [])  # type: ignore[arg-type]
     with pytest.raises(KeyboardInterrupt):
-        DeviceWorkers(["cpu:0", "cpu:1"], [hello] * 2, block, flags)
+        DeviceWorkers(["cpu:0", "cpu:1"], [assignment] * 2, block, flags)
     os.close(block)
     assert len(numbers) == 1
     assert all(map(gone, numbers))
 
 
 def test_all_workers_start_before_one_is_told_anything(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What they are told may be more than a socket takes before they listen."""
+    """Their assignments may be more than a socket takes before they listen."""
     said: list[str] = []
     monkeypatch.setattr(WorkerPool, "start", lambda *given: said.append("started"))
     monkeypatch.setattr(WorkerPool, "assign", lambda *given: said.append("told"))
     monkeypatch.setattr(WorkerPool, "answers", lambda *given: [])
-    hello = Hello(None, None, "cpu", 1, [])  # type: ignore[arg-type]
-    DeviceWorkers(["cpu:0", "cpu:1"], [hello] * 2, 0, _core.make_flags(np.zeros(1, np.uint32)))
+    assignment = Assignment(None, None, "cpu", 1, [])  # type: ignore[arg-type]
+    DeviceWorkers(["cpu:0", "cpu:1"], [assignment] * 2, 0, _core.make_flags(np.zeros(1, np.uint32)))
     assert said == ["started", "started", "told"]
 
 

@@ -1,4 +1,4 @@
-"""What a worker says of a step that fails, and that it ends with its parent."""
+"""A worker says why a step failed, and ends with its parent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.memory import anonymous_file  # noqa: E402
 from situate.runtime.processes.channels import Aborted  # noqa: E402
-from situate.runtime.processes.messages import Failed, Hello, Run  # noqa: E402
+from situate.runtime.processes.messages import Assignment, Failed, Run  # noqa: E402
 from situate.runtime.processes.step_devices import LocalDevice  # noqa: E402
 from situate.runtime.processes.worker import Work  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
@@ -103,9 +103,9 @@ def test_an_update_that_fails_in_this_process_is_not_undone_and_says_so(
 
 
 def test_what_a_worker_is_told_is_plain_data(step: PlacedStep) -> None:
-    hello: Hello = step._hello(*step._used[0], [{"lr": 0.1}])
-    again = pickle.loads(pickle.dumps(hello))  # noqa: S301 - made in this line
-    assert again == hello
+    assignment: Assignment = step._assignment(*step._used[0], [{"lr": 0.1}])
+    again = pickle.loads(pickle.dumps(assignment))  # noqa: S301 - made in this line
+    assert again == assignment
 
 
 def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("situate.runtime.memory.mapped", lambda block: None)
     monkeypatch.setattr(worker, "Work", Echo)
     send_block(ours)
-    ours.send(Hello(None, None, "cpu", torch.get_num_threads(), []))  # type: ignore[arg-type]
+    ours.send(Assignment(None, None, "cpu", torch.get_num_threads(), []))  # type: ignore[arg-type]
     for order in (1, 2):
         ours.send(order)
     answers = []
@@ -146,7 +146,7 @@ def test_a_worker_whose_parent_is_gone_before_it_is_ready_ends(
     ours, theirs = multiprocessing.Pipe()
     if told:
         send_block(ours)
-        ours.send(Hello(None, None, "cpu", torch.get_num_threads(), []))  # type: ignore[arg-type]
+        ours.send(Assignment(None, None, "cpu", torch.get_num_threads(), []))  # type: ignore[arg-type]
     ours.close()
     worker.main(os.dup(theirs.fileno()))
 

@@ -1,4 +1,5 @@
-"""What PyTorch has for CPUs only comes out the same, layouts included, from ops of every device."""
+"""Operators that PyTorch has for CPUs only give the same, layouts included, by ops of every
+device."""
 
 from __future__ import annotations
 

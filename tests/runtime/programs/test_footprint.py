@@ -1,5 +1,5 @@
-"""What a placed program is told to hold is what PyTorch's allocator, asked in the end, says it
-held."""
+"""The memory that a placed program is told to hold is what PyTorch's allocator, asked in the end,
+says it held."""
 
 from __future__ import annotations
 

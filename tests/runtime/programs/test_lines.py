@@ -1,4 +1,4 @@
-"""What is overwritten is read by nobody later, and names are gone after their last use."""
+"""A value that is overwritten is read by nobody later, and names are gone after their last use."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def program(calls: list[Call]) -> tuple[list[Line], dict[str, str]]:
 
 
 def run(lines: list[str]) -> tuple[list[Array], list[Array], set[str]]:
-    """What the lines return, what they must not overwrite, and the names they leave."""
+    """Whatever the lines return, what they must not overwrite, and the names they leave."""
     done: list[Array] = []
     outside = [np.arange(3.0), np.ones(3)]
     names = {**NAMES, "p0": outside[0], "x0": outside[1], "done": lambda x: done.append(x.copy())}

@@ -1,4 +1,4 @@
-"""What is captured of a real model, which is left as it is."""
+"""The program that is captured of a real model, which is left as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What crosses between devices shares memory only with what everybody has surely read before."""
+"""A tensor that crosses devices shares memory only with what everybody has surely read before."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Case:
         return [reader for reader, senders in self.senders.items() if op in senders]
 
     def position(self, op: int) -> int:
-        """How many ops of its device have run when it has."""
+        """The number of ops of its device that have run when it has."""
         device = self.placement[op]
         same = [o for o in self.order if self.placement[o] == device]
         return same.index(op) + 1

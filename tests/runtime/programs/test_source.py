@@ -197,7 +197,7 @@ def test_what_only_others_read_is_computed_where_they_read_it() -> None:
 
 
 class Sent(nn.Module):
-    """What both devices read, and one writes over."""
+    """A tensor that both devices read, and one writes over."""
 
     def forward(self, x: Tensor) -> Tensor:
         both = x + 1.0

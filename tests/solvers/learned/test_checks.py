@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from situate.data import placements
 from situate.data.graph import Graph, Op
+from situate.data.placements import Where, check_devices
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.results.result import Result
+from situate.simulation import decoding, simulator
 from situate.solvers import solve
 from situate.solvers.learned.learner import Learning
 from situate.study import Study
@@ -171,3 +174,20 @@ def test_the_parts_of_an_evaluator_are_checked_before_it_measures(
     with pytest.raises(SituateError, match=message):
         solved(climbing(), tmp_path / "study", machine)
     assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize("rules", ["situate", "dnn-partitioning"])
+def test_a_placement_is_looked_at_once_as_the_learner_answers(
+    rules: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+
+    def counted(problem: Problem, given: NDArray[Any], where: Where) -> NDArray[np.int32]:
+        looked.append(len(given))
+        return check_devices(problem, given, where)
+
+    for module in (placements, decoding, simulator):
+        monkeypatch.setattr(module, "check_devices", counted)
+    problem = Problem(PROBLEM.graph, PROBLEM.cluster, "time", rules)
+    solve(problem, climbing(), evaluations=12)
+    assert sum(looked) == 12

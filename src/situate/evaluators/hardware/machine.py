@@ -11,9 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import zoo
+from situate.data.placements import rows
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.evaluators.hardware.repetition import ERROR, LEAST, MOST, enough, standard_error
+from situate.evaluators.hardware.repetition import (
+    FEWEST_STEPS,
+    MOST_STEPS,
+    TARGET_ERROR,
+    enough,
+    standard_error,
+)
 from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
 from situate.host.machine import cpu_name
@@ -24,7 +31,8 @@ from situate.runtime.processes.failures import StepFailed
 from situate.runtime.programs.placed import place
 from situate.runtime.step import PlacedStep
 from situate.schedule.schedule import Schedule
-from situate.simulation.decoding import decode, order_of
+from situate.simulation.decoding import naming, order_of, scheduled
+from situate.simulation.simulator import Simulator
 
 if TYPE_CHECKING:
     import torch
@@ -37,7 +45,7 @@ LIMIT = 60.0
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measurement.
+    """The measurement of one placement.
 
     Attributes:
         seconds: median time of a step; infinite where it failed.
@@ -86,6 +94,7 @@ class RealMachine:
         cpus = all(device.torch == "cpu" for device in self._devices)
         self._fresh = not cpus if fresh is None else fresh
         self._workers = HardwareWorkers(limit, _modules(problem.graph.name))
+        self._simulator = Simulator(problem)
         self._order = np.array(problem.graph.order, np.int32)
         self._state = [(tensor, tensor.detach().clone()) for tensor in _tensors(subject.model)]
         self.log: list[Measurement] = []
@@ -94,7 +103,7 @@ class RealMachine:
     """Each takes seconds: every measurement is kept before the next begins."""
 
     finalists = FINALISTS
-    """As two measurements of a placement differ."""
+    """More than one, since two measurements of a placement differ."""
 
     @property
     def name(self) -> str:
@@ -105,15 +114,15 @@ class RealMachine:
         devices = ", ".join(f"{d.name} = {d.torch} x {d.threads or threads}" for d in self._devices)
         return (
             f"hardware {cpu_name()}; torch {torch.__version__}; {devices}; "
-            f"{LEAST} to {MOST} steps, error {ERROR}, limit {self._limit!r}"
+            f"{FEWEST_STEPS} to {MOST_STEPS} steps, error {TARGET_ERROR}, limit {self._limit!r}"
         )
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`; a device runs its ops in the order in which the graph lists them."""
-        said = [
-            self.run(decode(self.problem, placement, self._order, "eager"))
-            for placement in placements
-        ]
+        given = rows(placements, self.problem.n, "placements")
+        with naming(self.problem, given, lambda row: f"sample {first + row}: "):
+            schedules = [scheduled(self._simulator, row, self._order, "eager") for row in given]
+        said = [self.run(schedule) for schedule in schedules]
         return Measurements(
             np.array([one.seconds for one in said], np.float64),
             np.array([OUTCOMES.index(one.outcome) for one in said], np.uint8),
@@ -174,7 +183,8 @@ class RealMachine:
         )
 
     def _optimizer(self) -> torch.optim.Optimizer | None:
-        """With a learning rate of zero: however often a step is repeated, its numbers stay."""
+        """An optimiser with a learning rate of zero: however often a step is repeated, its numbers
+        stay."""
         program = self._subject.program
         if not program.training:
             return None
@@ -205,7 +215,7 @@ def _check(problem: Problem, subject: Subject) -> None:
 
 
 def _modules(name: str) -> tuple[str, ...]:
-    """What the model's function is imported from; it may define operators."""
+    """The module that the model's function is imported from; it may define operators."""
     module, colon, _ = name.partition(":")
     return (module,) if colon and module not in zoo.names() else ()
 

@@ -1,4 +1,4 @@
-"""How often a step is repeated: until its mean is known well enough."""
+"""Repetition of a step until its mean is known well enough."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import math
 import statistics
 from collections.abc import Sequence
 
-LEAST, MOST = 3, 10
+FEWEST_STEPS, MOST_STEPS = 3, 10
 """Steps of a measurement."""
 
-SHORT = 0.2
-"""Seconds within which more than `MOST` steps are no trouble."""
+SHORT_SECONDS = 0.2
+"""Seconds within which more than `MOST_STEPS` steps are no trouble."""
 
-ERROR = 0.03
+TARGET_ERROR = 0.03
 """Standard error, as a fraction of the mean, that is small enough to stop at."""
 
 
 def enough(seconds: Sequence[float], left: float) -> bool:
-    """Whether to stop after steps that took so long.
+    """True if no more steps are needed after those that took so long.
 
     Args:
         left: seconds that there are for more. One step is run however few they are.
     """
     if not seconds:
         return False
-    exact = len(seconds) >= LEAST and standard_error(seconds) <= ERROR
-    long = len(seconds) >= MOST and sum(seconds) >= SHORT
+    exact = len(seconds) >= FEWEST_STEPS and standard_error(seconds) <= TARGET_ERROR
+    long = len(seconds) >= MOST_STEPS and sum(seconds) >= SHORT_SECONDS
     return exact or long or max(seconds) > left
 
 
 def standard_error(seconds: Sequence[float]) -> float:
-    """Of the mean, as a fraction of it; NaN of fewer than two."""
+    """The standard error of the mean, as a fraction of it; NaN of fewer than two."""
     if len(seconds) < 2:
         return math.nan
     return statistics.stdev(seconds) / math.sqrt(len(seconds)) / statistics.fmean(seconds)

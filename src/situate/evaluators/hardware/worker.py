@@ -12,8 +12,8 @@ from pathlib import Path
 from situate.runtime.processes.worker import serve, set_up
 from situate.torch_capture.function import current_directory
 
-FIRST_TO_GO = "1000"
-"""Of all processes, Linux ends this one first when memory is short; it writes so into the file."""
+OOM_SCORE = "1000"
+"""The score that a worker gives itself, so that Linux ends it first when memory is short."""
 
 
 def main(connection: int, *modules: str) -> None:
@@ -24,7 +24,7 @@ def main(connection: int, *modules: str) -> None:
         modules: what to import: they may define operators.
     """
     with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO)
+        Path("/proc/self/oom_score_adj").write_text(OOM_SCORE)
     set_up()
     with current_directory():
         for module in modules:

@@ -13,8 +13,8 @@ from typing import Any
 from situate import _core
 from situate.runtime.device import Ran
 from situate.runtime.processes.failures import OutOfMemory, StepFailed, WorkerEnded
-from situate.runtime.processes.messages import END, Hello, Run, Store
-from situate.runtime.processes.signals import Waiting
+from situate.runtime.processes.messages import END, Assignment, Run, Store
+from situate.runtime.processes.signals import HeldSignals
 from situate.runtime.processes.worker_pool import START_LIMIT, Worker, WorkerPool
 
 MEASURING_WORKER = (
@@ -23,11 +23,11 @@ MEASURING_WORKER = (
 )
 """The program of a worker that runs one placement after the other."""
 
-KILLED = -signal.SIGKILL
+KILLED_STATUS = -signal.SIGKILL
 """Exit status of a process that was killed, also by Linux for want of memory."""
 
 VMSTAT = Path("/proc/vmstat")
-"""Where Linux counts the processes that it ended for want of memory."""
+"""The file in which Linux counts the processes that it ended for want of memory."""
 
 
 class TimedOut(StepFailed):
@@ -53,7 +53,11 @@ class HardwareWorkers:
         self._kills = 0
 
     def start(
-        self, names: Sequence[str], hellos: Sequence[Hello], block: int, flags: _core.Flags
+        self,
+        names: Sequence[str],
+        assignments: Sequence[Assignment],
+        block: int,
+        flags: _core.Flags,
     ) -> AssignedWorkers:
         """Let devices run a placement; a worker that is not there is started.
 
@@ -65,15 +69,16 @@ class HardwareWorkers:
         self._kills = memory_kills()
         self._allow(START_LIMIT, "its devices were not ready")
         workers = [
-            self._worker(name, hello.threads) for name, hello in zip(names, hellos, strict=True)
+            self._worker(name, assignment.threads)
+            for name, assignment in zip(names, assignments, strict=True)
         ]
-        self._pool.assign(workers, hellos, block)
+        self._pool.assign(workers, assignments, block)
         self.answers(workers)
         self._allow(self._limit, "not measured")
         return AssignedWorkers(self, workers)
 
     def answers(self, workers: Sequence[Worker]) -> list[Any]:
-        """One answer of each; where one fails, all are ended.
+        """The answers of these workers; where one fails, all are ended.
 
         Raises:
             StepFailed: a device failed, for want of memory, or the time was up.
@@ -99,7 +104,7 @@ class HardwareWorkers:
 
     def close(self) -> None:
         """End all workers."""
-        with Waiting():
+        with HeldSignals():
             self._stop()
             self._pool.end()
 
@@ -111,7 +116,7 @@ class HardwareWorkers:
 
     def _allow(self, seconds: float, reproach: str) -> None:
         """Kill all workers so many seconds from now, which unblocks whoever waits for them."""
-        with Waiting():  # a timer that was made and not started cannot be joined
+        with HeldSignals():  # a timer that was made and not started cannot be joined
             self._stop()
             self._expired, self._reproach = False, f"{reproach} within {seconds:g} s"
             self._deadline = perf_counter() + seconds
@@ -133,7 +138,7 @@ class HardwareWorkers:
         """The error that tells what lies behind a failure."""
         if self._expired:
             return TimedOut(self._reproach)
-        killed = isinstance(failure, WorkerEnded) and failure.status == KILLED
+        killed = isinstance(failure, WorkerEnded) and failure.status == KILLED_STATUS
         return OutOfMemory(str(failure)) if killed and memory_kills() > self._kills else failure
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def state_values(program: Program, names: Names, model: torch.nn.Module) -> list[torch.Tensor]:
-    """By number, the tensors of the model that a program names.
+    """The tensors of the model that a program names, by number.
 
     Raises:
         SituateError: the model has none of that name, or one of another shape, on another device
@@ -62,13 +62,13 @@ def _check_apart(state: Mapping[str, torch.Tensor], changed: Collection[str]) ->
 
 
 def span(tensor: torch.Tensor) -> tuple[int, int]:
-    """Where in memory it begins and ends."""
+    """The addresses at which a tensor begins and ends."""
     begin = tensor.data_ptr()
     return begin, begin + extent(tuple(tensor.shape), tensor.stride()) * tensor.itemsize
 
 
 def _held(model: torch.nn.Module, path: str) -> tuple[Mapping[str, object], str]:
-    """What holds a parameter or buffer, and its name there; a constant is held by nothing."""
+    """The dict that holds a parameter or buffer, and its name there; none holds a constant."""
     owner, _, name = path.rpartition(".")
     try:
         module = model.get_submodule(owner)
@@ -130,13 +130,14 @@ class Bindings:
         self.refresh()
 
     def changed(self) -> tuple[tuple[int, int], ...]:
-        """What somebody but the devices has written since the last call: the number of a tensor and
-        that of a part, see `Entry.all_parts`."""
+        """The state that somebody but the devices has written since the last call: the number of a
+        tensor and that of a part, see `Entry.all_parts`."""
         now = {
             (number, part): written._version
             for number, (tensor, _) in enumerate(self._tensors)
             for part, written in enumerate((tensor, *self._state[number].all_parts[1:]))
         }
+        # PyTorch counts the writes into a tensor; those of the devices go past this count.
         before, self._versions = self._versions, now
         return tuple(where for where, version in now.items() if before.get(where) != version)
 
@@ -159,6 +160,8 @@ class Bindings:
                     f"the model's {path!r} was replaced since the step was made: change it in "
                     "place, or compile the plan again"
                 )
+            # Whoever assigned `tensor.data` moved it out of the common memory: copy its numbers
+            # back in.
             if tensor.data_ptr() != address:
                 _check(path, tensor, view)
                 view.copy_(tensor.detach())
@@ -181,7 +184,7 @@ class Bindings:
 
 
 def _put(what: str, view: torch.Tensor, value: object) -> None:
-    """What an optimiser keeps; without it, it starts anew."""
+    """Copy what an optimiser keeps into a view; without a value, it starts anew."""
     import torch
 
     if value is None:

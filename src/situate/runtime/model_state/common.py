@@ -1,4 +1,4 @@
-"""What the devices of a placed step share, in one block of memory that each of them maps."""
+"""The memory that the devices of a placed step share: one block, which each of them maps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Places:
-    """Where it lies; that can be sent to another process.
+    """Places of all that is shared; they can be sent to another process.
 
     Attributes:
         state: by number, a tensor of the model and what belongs to it.
@@ -33,7 +33,7 @@ class Places:
 
 
 class Common:
-    """What lies at these places of a block of bytes, see `Places`.
+    """The tensors at these places of a block of bytes, see `Places`.
 
     Attributes:
         raw: the block.

@@ -1,4 +1,4 @@
-"""How tensors get into a placed step, and out of it."""
+"""The way of tensors into a placed step, and out of it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Exchange:
                 )
 
     def read(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-        """What the step reads as its inputs; None for those in the common memory."""
+        """The tensors that the step reads as its inputs; None for those in the common memory."""
         places = self._common.inputs
         given = list(map(self._read, tensors, places))
         return None if self._apart else given
@@ -73,18 +73,20 @@ class Exchange:
         return tensor
 
     def _must_copy(self, tensor: torch.Tensor, place: torch.Tensor) -> bool:
-        """Whether an input is laid out otherwise than it was captured, or a tensor of another kind,
-        or state of the model, which the step changes."""
+        """True for an input that is laid out otherwise than it was captured, a tensor of another
+        kind, or state of the model, which the step changes."""
         import torch
 
+        # Kernels read plain memory: a lazy conjugate or sign would be left out.
         if type(tensor) is not torch.Tensor or tensor.is_conj() or tensor.is_neg():
             return True
+        # An input in the common memory could be overwritten by the step before it is read.
         raw = self._common.raw
         within = 0 <= tensor.data_ptr() - raw.data_ptr() < raw.nbytes
         return within or tensor.stride() != place.stride()
 
     def written(self) -> list[torch.Tensor] | None:
-        """What the step writes as its results; None for those in the common memory."""
+        """The tensors that the step writes as its results; None for those in the common memory."""
         import torch
 
         return None if self._apart else [torch.empty_like(r) for r in self._common.results]
@@ -102,7 +104,7 @@ class Exchange:
                 given[number].copy_(result)
 
     def returned(self, written: Sequence[torch.Tensor] | None) -> Any:
-        """What the step that is replaced returns."""
+        """The results, in the structure that the step which is replaced returns."""
         if written is None:
             written = [result.clone() for result in self._common.results]
         return self._program.restore([*written])

@@ -1,4 +1,4 @@
-"""What a placed step takes of an optimiser once, when it is made."""
+"""Parameter groups of an optimiser, as a placed step takes them once, when it is made."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 Kinds = Mapping[str, str]
-"""By the attribute that holds hooks, what they are called."""
+"""Names of hooks, by the attribute that holds them."""
 
 _PARAMETER = {
     "_backward_hooks": "hook on its gradient",
@@ -35,7 +35,7 @@ _ALL_MODULES = {
 
 
 class Hooks:
-    """Where there may be hooks that a placed step would leave out.
+    """The hooks that there may be, and that a placed step would leave out.
 
     Args:
         trained: by name, the parameters that the step updates.
@@ -86,5 +86,5 @@ def _of_any(owners: Mapping[str, object], kinds: Kinds) -> Iterable[tuple[str, s
 
 
 def _of_pytorch(hook: object) -> bool:
-    """Whether it is PyTorch's own, such as its profiler's, which changes nothing."""
+    """True for PyTorch's own hooks, such as its profiler's, which change nothing."""
     return str(getattr(hook, "__module__", "")).startswith("torch.")

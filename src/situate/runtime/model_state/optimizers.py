@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
 
 Hyperparameters = dict[str, Any]
-"""Of a group of parameters, by name; see `hyperparameters` and `as_given`."""
+"""The settings of a group of parameters, by name; see `hyperparameters` and `as_given`."""
 
 MOMENTS: dict[str, tuple[str, ...]] = {
     "sgd": (),
@@ -20,7 +20,7 @@ MOMENTS: dict[str, tuple[str, ...]] = {
     "adam": ("exp_avg", "exp_avg_sq"),
     "adamw": ("exp_avg", "exp_avg_sq"),
 }
-"""What an optimiser keeps of a parameter, as large as it; Adam's count their steps, too."""
+"""The moments that an optimiser keeps, each as large as its parameter; Adam's count steps, too."""
 
 _OFF = ("amsgrad", "capturable", "differentiable", "fused", "dampening")
 """Options that would keep other state, or compute otherwise, than what was captured."""
@@ -38,7 +38,7 @@ def default(kind: str, parameters: list[torch.nn.Parameter]) -> torch.optim.Opti
 
 
 def kind_of(optimizer: torch.optim.Optimizer) -> str:
-    """One of `OPTIMIZERS`.
+    """The kind of an optimiser, one of `OPTIMIZERS`.
 
     Raises:
         SituateError: another optimiser, or one with options that a placed step does not have.
@@ -53,6 +53,7 @@ def kind_of(optimizer: torch.optim.Optimizer) -> str:
             f"--optimizer {', '.join(OPTIMIZERS)} and give one of those"
         )
     check_options(optimizer)
+    # With momentum every parameter keeps a buffer: the memory differs, so the kinds do.
     momenta = {bool(group.get("momentum")) for group in optimizer.param_groups}
     if len(momenta) > 1:
         raise SituateError(f"optimizer {name}: give all groups momentum, or none")
@@ -101,13 +102,14 @@ class Typed:
 
 
 def hyperparameters(optimizer: torch.optim.Optimizer) -> list[Hyperparameters]:
-    """What every group of parameters says now, for `as_given`.
+    """The settings of every group of parameters as they are now, for `as_given`.
 
     Raises:
         SituateError: a tensor of several numbers.
     """
     return [
         {key: _number(key, value) for key, value in group.items() if key != "params"}
+        # A placed step updates one parameter at a time.
         | {"foreach": False}
         for group in optimizer.param_groups
     ]
@@ -119,6 +121,7 @@ def _number(name: str, value: Any) -> Any:
 
     if isinstance(value, (tuple, list)):
         return tuple(_number(name, each) for each in value)
+    # A number of NumPy, or of a tensor of one, takes part in type promotion, unlike a plain float.
     if isinstance(value, np.generic):
         return Typed(value.item(), type(value))
     if not isinstance(value, (torch.Tensor, np.ndarray)):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EntryPlaces:
-    """Where a tensor of the model lies, and what belongs to it.
+    """Places of a tensor of the model, and of what belongs to it.
 
     Attributes:
         parts: the tensor, and the moments that the optimiser keeps of it, by name.
@@ -111,13 +111,15 @@ class Entry:
         return self.parts[0]
 
     def begin(self, step: int) -> None:
-        """Nothing is copied yet in step number `step`."""
+        """Note that nothing is copied yet in step number `step`."""
         self._count_copy.copy_(self.count)
+        # The number of the step is written last: were this process killed in between, the mark
+        # would still be that of an earlier step, which is not undone again.
         self._mark[1] = 0
         self._mark[0] = step
 
     def copied(self, elements: int) -> None:
-        """The first elements of every part are copied: they may be changed."""
+        """Note that the first elements of every part are copied: they may be changed."""
         self._mark[1] = elements
 
     def keep(self, step: int) -> None:
@@ -132,6 +134,7 @@ class Entry:
         if self._mark[0] != step or not self.copies:
             return
         elements = int(self._mark[1])
+        # Only what was copied can have changed: the rest of the copy is of an earlier step.
         for copy, part in zip(self.copies, self.parts, strict=True):
             flat(part)[:elements].copy_(flat(copy)[:elements])
         self.count.copy_(self._count_copy)

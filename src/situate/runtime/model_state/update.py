@@ -12,12 +12,13 @@ from situate.runtime.model_state.state import Entry, flat
 if TYPE_CHECKING:
     import torch
 
-PIECE = 2**18
+PIECE_ELEMENTS = 2**18
 """Elements: fewer cost Python's time for each piece, more no longer lie in a CPU's caches."""
 
 Tensors = Sequence["torch.Tensor"]
 Apply = Callable[[Tensors, "torch.Tensor", "torch.Tensor", Hyperparameters], None]
-"""From a parameter and its moments, its gradient and the count of steps before, in place."""
+"""An update in place, of a parameter and its moments, its gradient and the count of steps
+before."""
 
 
 class Update:
@@ -53,7 +54,9 @@ class Update:
         for k, (parts, copies, (part,)) in enumerate(pieces, start=1):
             for copy, old in zip(copies, parts, strict=False):
                 copy.copy_(old)
+            # Marked before the piece changes, so that an update which fails in it can be undone.
             entry.copied(k * self._size)
+            # PyTorch counts each call as a step: every piece begins with the count before this one.
             self._count.copy_(entry.count)
             self._apply(parts, part, self._count, self._hyperparameters)
         entry.count.copy_(self._count)
@@ -80,7 +83,7 @@ def rehearse(kind: str, hyperparameters: Hyperparameters, dtype: torch.dtype) ->
 
 def _size(parameter: torch.Tensor) -> int:
     """Elements of a piece. On a GPU, where a call costs more than the caches save, all are one."""
-    return PIECE if parameter.device.type == "cpu" else max(1, parameter.numel())
+    return PIECE_ELEMENTS if parameter.device.type == "cpu" else max(1, parameter.numel())
 
 
 def _cut(tensors: Tensors, size: int) -> list[tuple[torch.Tensor, ...]]:
@@ -94,6 +97,7 @@ def _sgd(
 ) -> None:
     from torch.optim.sgd import sgd
 
+    # Without momentum PyTorch wants a list of None, one for each parameter.
     momenta: list[torch.Tensor | None] = [*parts[1:]] or [None]
     options = {
         name: hyperparameters[name] for name in ("lr", "momentum", "weight_decay", "maximize")

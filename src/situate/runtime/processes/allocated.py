@@ -1,4 +1,4 @@
-"""What a step allocates, as PyTorch's allocator reports it."""
+"""Memory that a step allocates, as PyTorch's allocator reports it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from situate.runtime.device import Ran
 if TYPE_CHECKING:
     import torch
 
-LEVEL = "KINETO_LOG_LEVEL"
+LOG_LEVEL_VARIABLE = "KINETO_LOG_LEVEL"
 """The environment variable that says what the profiler tells."""
 
 Change = tuple[float, int]
@@ -39,17 +39,17 @@ def with_memory(run: Callable[[], Ran], device: torch.device) -> Ran:
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
     """The profiler would write two lines to stderr."""
-    given = LEVEL in os.environ
-    os.environ.setdefault(LEVEL, "99")
+    given = LOG_LEVEL_VARIABLE in os.environ
+    os.environ.setdefault(LOG_LEVEL_VARIABLE, "99")
     try:
         yield
     finally:
         if not given:
-            del os.environ[LEVEL]
+            del os.environ[LOG_LEVEL_VARIABLE]
 
 
 def _of(kind: Any, device: torch.device) -> bool:
-    """Whether a kind of device, as the profiler has it, is this one's."""
+    """True if a kind of device, as the profiler has it, is this one's."""
     return bool(kind.name == device.type.upper())
 
 

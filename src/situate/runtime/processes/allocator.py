@@ -36,6 +36,6 @@ def _set(mapped: int, trimmed: int) -> None:
 
 
 def _call(name: str, *arguments: int) -> None:
-    """Nothing where there is no such function."""
+    """Call a function of the library, if there is one of this name."""
     if function := getattr(LIBRARY, name, None):
         function(*arguments)

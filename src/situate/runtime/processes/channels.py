@@ -1,6 +1,6 @@
-"""How tensors get from one device to another: the sender writes into memory that all of them map
-and raises a flag; whoever receives waits for the flag and reads there. A device with memory of its
-own copies from and to it."""
+"""Channels by which tensors get from one device to another: the sender writes into memory that all
+of them map and raises a flag; whoever receives waits for the flag and reads there. A device with
+memory of its own copies from and to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from situate.runtime.processes.copies import Copies
 if TYPE_CHECKING:
     import torch
 
-LOOK = 0.1
+POLL_SECONDS = 0.1
 """Seconds between two looks whether the step was given up."""
 
 ABORT = 0
@@ -48,7 +48,7 @@ class Channels:
         self._copies = Copies(device, slots) if slots and device.type != "cpu" else None
 
     def sender(self, channel: int) -> Callable[[torch.Tensor], None]:
-        """What writes a tensor into a channel."""
+        """The function that writes a tensor into a channel."""
         slot, post, copies = self._slots[channel], self._flags.post, self._copies
 
         def send(tensor: torch.Tensor) -> None:
@@ -61,21 +61,21 @@ class Channels:
         return send
 
     def memory(self, channel: int) -> torch.Tensor:
-        """Where a channel's tensor is written."""
+        """The memory that a channel's tensor is written to."""
         return self._slots[channel]
 
     def poster(self, channel: int) -> Callable[[], None]:
-        """What says that the tensor of a channel is written."""
+        """The function that says that the tensor of a channel is written."""
         post = self._flags.post
         return lambda: post(channel + 1, self.step)
 
     def taker(self, channel: int) -> Callable[[], torch.Tensor]:
-        """What reads a tensor from a channel once it is there."""
+        """The function that reads a tensor from a channel once it is there."""
         slot, wait, copies = self._slots[channel], self._flags.wait, self._copies
 
         def take() -> torch.Tensor:
             began = time.perf_counter()
-            while not wait(channel + 1, self.step, LOOK):
+            while not wait(channel + 1, self.step, POLL_SECONDS):
                 if wait(ABORT, self.step, 0.0):
                     raise Aborted
                 if copies is not None:

@@ -13,8 +13,8 @@ Clock = Callable[[], float]
 
 
 def clock(name: str, device: torch.device) -> Clock:
-    """That of this name in module `time`. A GPU works behind what it is told, so there it is read
-    when all of that is done."""
+    """The clock of this name in module `time`. A GPU works behind what it is told, so there it is
+    read when all of that is done."""
     import torch
 
     read: Clock = getattr(time, name)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Self
 
-from situate.runtime.processes.signals import Waiting
+from situate.runtime.processes.signals import HeldSignals
 
 
-class Commit(Waiting):
-    """Around a step. Python's signal handlers run at once until parameters begin to change, the
-    step has ended, or one that failed begins to be undone; what comes then waits for the end. Once
-    a handler has raised, the step has failed. Beside the main thread no handler runs.
+class Commit(HeldSignals):
+    """A block around a step. Python's signal handlers run at once until parameters begin to change,
+    the step has ended, or one that failed begins to be undone; what comes then waits for the end.
+    Once a handler has raised, the step has failed. Beside the main thread no handler runs.
 
     Attributes:
         begun: parameters have changed.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Copies:
-    """One stream for what leaves a device and one for what comes, so that it computes meanwhile.
+    """Two streams, for what leaves a device and for what comes, so that it computes meanwhile.
 
     A device works behind what it is told. What it sends is there when its stream says so, which a
     thread waits for; what it receives, the stream it computes on waits for. A tensor may be let go
@@ -40,11 +40,14 @@ class Copies:
 
     def write(self, slot: torch.Tensor, tensor: torch.Tensor, written: Callable[[], None]) -> None:
         """Copy what is computed of a tensor by now into a slot, and then call `written`."""
+        # The copy starts when all that computes the tensor, which is queued before, has ended.
         self._leaving.wait_stream(self._computing)
         with self._streams.stream(self._leaving):
             alike = is_dense(slot) and tensor.stride() == slot.stride()
             slot.copy_(tensor, non_blocking=alike)
+        # The allocator gives the memory to nobody else before this stream has read it.
         tensor.record_stream(self._leaving)
+        # Blocking: the thread sleeps until the event, rather than keep a core awake.
         left = self._leaving.record_event(self._streams.Event(blocking=True))
         self._left[_address(tensor)] = left
         self._sent.append(self._thread.submit(_when_done, left, written))
@@ -53,6 +56,7 @@ class Copies:
         """The tensor in a slot, on the device."""
         with self._streams.stream(self._coming):
             tensor = slot.to(self._device, non_blocking=is_dense(slot))
+        # Ops that read the tensor are queued behind its copy; the host goes on at once.
         self._computing.wait_stream(self._coming)
         tensor.record_stream(self._computing)
         return tensor
@@ -100,6 +104,7 @@ def _lock(device: torch.device, slots: Sequence[torch.Tensor]) -> Callable[[], N
     memory = [slot.untyped_storage() for slot in slots if slot.numel()]
     if not memory:
         return lambda: None
+    # All slots lie in one mapped block, so one range from the first to the last covers them.
     begin = min(m.data_ptr() for m in memory)
     nbytes = max(m.data_ptr() + m.nbytes() for m in memory) - begin
     cuda = torch.cuda.cudart()  # type: ignore[no-untyped-call]

@@ -11,17 +11,18 @@ import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
-from situate.runtime.processes.parent import PARENT
-from situate.runtime.processes.signals import Waiting
+from situate.runtime.processes.parent import PARENT_VARIABLE
+from situate.runtime.processes.signals import HeldSignals
 
-WATCH = "from situate.runtime.processes.parent import die_with_parent; die_with_parent()\n"
-"""What a process executes first: it must not outlive this one, which may end at any time."""
+PROLOGUE = "from situate.runtime.processes.parent import die_with_parent; die_with_parent()\n"
+"""The first lines of a process: it must not outlive this one, which may end at any time."""
 
-LEAVE = "\nimport os; os._exit(0)"
-"""Whoever has nothing more to do is gone at once: Python would walk all of PyTorch before."""
+EPILOGUE = "\nimport os; os._exit(0)"
+"""The last lines of a process: it is gone at once, where Python would walk all of PyTorch
+before."""
 
 
-class Started:
+class ChildProcesses:
     """Processes that are ended together: when that is said, when nobody refers to this any more, or
     when Python ends. Signals wait while one is started, so that none runs and is not known here,
     and while they are ended."""
@@ -40,31 +41,32 @@ class Started:
         name: str,
         quiet: bool = False,
     ) -> subprocess.Popen[bytes]:
-        """One more; see `launched`."""
-        with Waiting():
-            process = launched(
+        """Start one more; see `launch_process`."""
+        with HeldSignals():
+            process = launch_process(
                 code, arguments, descriptors, threads=threads, name=name, quiet=quiet
             )
             self._processes.append(process)
         return process
 
     def end(self) -> None:
-        """Have nothing left of them."""
+        """End all; nothing is left of them."""
         _end(self._processes)
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:
     """Kill them and all that they started, and wait until they are gone."""
-    with Waiting():
+    with HeldSignals():
         for process in processes:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+        # All are killed before one is waited for, so that they end at once.
         for process in processes:
             process.wait()
         processes.clear()
 
 
-def launched(
+def launch_process(
     code: str,
     arguments: Sequence[str],
     descriptors: Sequence[int],
@@ -73,7 +75,7 @@ def launched(
     name: str,
     quiet: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """A process of its own session, so that Ctrl-C is for the caller, who ends it.
+    """Start a process in a session of its own, so that Ctrl-C is for the caller, who ends it.
 
     Args:
         code: what it executes, with these arguments behind it.
@@ -85,14 +87,15 @@ def launched(
     counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if threads is not None else ()
     printed = subprocess.DEVNULL if quiet else None
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", WATCH + code + LEAVE, *arguments],
+        # -P keeps the current directory out of the path, where a file could hide a module.
+        [sys.executable, "-P", "-c", PROLOGUE + code + EPILOGUE, *arguments],
         pass_fds=descriptors,
         env={
             **os.environ,
             **dict.fromkeys(counts, str(threads)),
             "PYTHONPATH": os.pathsep.join(_path()),
             "SITUATE_DEVICE": name,
-            PARENT: str(os.getpid()),
+            PARENT_VARIABLE: str(os.getpid()),
         },
         stdin=subprocess.DEVNULL,
         stdout=printed,
@@ -102,7 +105,7 @@ def launched(
 
 
 def _path() -> list[str]:
-    """Where this process looks for modules, and first for this package if it was found elsewhere.
+    """The folders where this process looks for modules, this package's first if it is elsewhere.
     Empty means the current directory, which is only looked through where this process does so."""
     package = str(Path(__file__).parents[3])
     found = [entry or os.getcwd() for entry in sys.path]

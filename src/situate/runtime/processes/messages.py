@@ -19,7 +19,7 @@ SPIN = 1e-3
 
 
 @dataclass(frozen=True)
-class Hello:
+class Assignment:
     """The first message to a worker: its share of a placed step, and what it needs to run that.
 
     Attributes:
@@ -53,7 +53,7 @@ class Hello:
 
 @dataclass(frozen=True)
 class Run:
-    """One step.
+    """The order to run one step.
 
     Attributes:
         timed: say when each op began and ended.
@@ -78,8 +78,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Store:
-    """Bring back the state of devices that have memory of their own, after that step, with what
-    was changed from outside since. Where it fails, some of the state is old."""
+    """The order to bring back the state of devices that have memory of their own, as after that
+    step, with what was changed from outside since. Where it fails, some of the state is old."""
 
     step: int
     changed: tuple[tuple[int, int], ...] = ()

@@ -6,10 +6,10 @@ import os
 import threading
 import time
 
-LOOK = 0.1
+POLL_SECONDS = 0.1
 """Seconds between two looks whether the parent is there."""
 
-PARENT = "SITUATE_PARENT"
+PARENT_VARIABLE = "SITUATE_PARENT"
 """Variable of the environment that holds the number of the process that started this one."""
 
 
@@ -17,7 +17,7 @@ def die_with_parent() -> None:
     """End this process soon after its parent, also in the middle of a step, and at once where the
     parent is gone already. The kernel could see to it (PR_SET_PDEATHSIG), but takes the thread that
     started a process for its parent."""
-    parent = int(os.environ[PARENT])
+    parent = int(os.environ[PARENT_VARIABLE])
     if os.getppid() != parent:
         os._exit(1)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
@@ -25,5 +25,5 @@ def die_with_parent() -> None:
 
 def _watch(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(LOOK)
+        time.sleep(POLL_SECONDS)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Signals that come when what their handlers raise would leave something half done."""
+"""Signals held back where what their handlers raise would leave something half done."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Handler = Callable[[int, FrameType | None], Any]
 
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
 SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
-"""Those that programs handle; to ask for all sixty takes longer than a small step's ops."""
+"""The signals that programs handle; to ask for all sixty takes longer than a small step's ops."""
 
 
-class Waiting:
+class HeldSignals:
     """A block in which Python's signal handlers wait for its end, where they run in the order in
     which their signals came; the last that raises does. Beside the main thread no handler runs."""
 
@@ -26,6 +26,7 @@ class Waiting:
 
     def __enter__(self) -> Self:
         self._waits = True
+        # Python runs handlers in its main thread alone, and lets only that set them.
         if threading.current_thread() is threading.main_thread():
             self._take()
         return self
@@ -41,13 +42,14 @@ class Waiting:
             raise
 
     def _takes(self, handler: object) -> bool:
-        """Whether that handler is to wait."""
+        """True for a handler that is to wait."""
         return True
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._waits:
             self._came.append((number, frame))
             return
+        # Another signal waits while a handler runs. If the handler raises, waiting goes on.
         self._waits = True
         self._handlers[number](number, frame)
         self._waits = False
@@ -74,6 +76,7 @@ class Waiting:
         while True:
             try:
                 for number, handler in self._handlers.items():
+                    # A handler that set another one meanwhile meant it: that one stays.
                     if signal.getsignal(number) == self._handle:
                         signal.signal(number, handler)
             except BaseException as reason:

@@ -13,7 +13,7 @@ from situate.runtime.processes.allocator import keep_freed_memory, return_freed_
 from situate.runtime.processes.channels import ABORT
 from situate.runtime.processes.commit import Commit
 from situate.runtime.processes.failures import OutOfMemory, StepFailed, WorkerEnded, first_line
-from situate.runtime.processes.messages import Failed, Hello, Run, Store, failed_with
+from situate.runtime.processes.messages import Assignment, Failed, Run, Store, failed_with
 from situate.runtime.processes.threads import threads
 from situate.runtime.processes.worker import Work
 from situate.runtime.processes.worker_pool import START_LIMIT, START_WORKER, WorkerPool
@@ -51,17 +51,22 @@ class LocalDevice:
     """The one device of a step, in this process, which keeps freed memory until this is closed.
 
     Args:
-        hello, raw: as for a worker.
+        assignment, raw: as for a worker.
         count: threads that its kernels may use.
         commit: of the step.
     """
 
     def __init__(
-        self, name: str, hello: Hello, raw: torch.Tensor, count: int | None, commit: Commit
+        self,
+        name: str,
+        assignment: Assignment,
+        raw: torch.Tensor,
+        count: int | None,
+        commit: Commit,
     ) -> None:
         self._name, self._threads, self._commit = name, count, commit
-        self._kept = kept_generator if hello.share.seeds else contextlib.nullcontext
-        self._work = Work(hello, raw, commit.begin)
+        self._kept = kept_generator if assignment.share.seeds else contextlib.nullcontext
+        self._work = Work(assignment, raw, commit.begin)
 
     def run(self, order: Run) -> list[Ran]:
         keep_freed_memory()  # another step that was closed may have let it go
@@ -86,20 +91,24 @@ class DeviceWorkers:
 
     Args:
         names: of the devices.
-        hellos: what each is told first.
+        assignments: what each is told first.
         block: descriptor of the common memory.
         flags: in it.
     """
 
     def __init__(
-        self, names: Sequence[str], hellos: Sequence[Hello], block: int, flags: _core.Flags
+        self,
+        names: Sequence[str],
+        assignments: Sequence[Assignment],
+        block: int,
+        flags: _core.Flags,
     ) -> None:
         self._flags = flags
         self._pool = WorkerPool(START_WORKER)
         try:
-            for name, hello in zip(names, hellos, strict=True):
-                self._pool.start(name, hello.threads)
-            self._pool.assign(self._pool.workers, hellos, block)
+            for name, assignment in zip(names, assignments, strict=True):
+                self._pool.start(name, assignment.threads)
+            self._pool.assign(self._pool.workers, assignments, block)
             self._answers(0, undone=True, limit=START_LIMIT)
         except BaseException:
             self.close()
@@ -132,7 +141,7 @@ class DeviceWorkers:
             raise
 
     def _answers(self, step: int, undone: bool, limit: float | None = None) -> list[Any]:
-        """One answer of every device; see `step_failure`."""
+        """The answers of all devices; see `step_failure`."""
         failure = partial(step_failure, step=step, undone=undone)
         try:
             return self._pool.answers(self._pool.workers, failure, limit)
@@ -165,7 +174,7 @@ def step_failure(name: str, failed: Failed, step: int, undone: bool) -> StepFail
 
 
 def _left(step: int, undone: bool) -> str:
-    """How a failing step leaves the model."""
+    """The state in which a failing step leaves the model."""
     if undone:
         return f"the model is as after step {max(step - 1, 0)}"
     return "the model may be updated in part, so load what was saved last"

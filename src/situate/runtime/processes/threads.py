@@ -1,4 +1,4 @@
-"""How many threads PyTorch's kernels use."""
+"""The number of threads that PyTorch's kernels use."""
 
 from __future__ import annotations
 

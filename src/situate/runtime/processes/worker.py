@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.runtime.processes.allocated import with_memory
 from situate.runtime.processes.allocator import keep_freed_memory
-from situate.runtime.processes.messages import END, Failed, Hello, Run, Store, failed_with
+from situate.runtime.processes.messages import END, Assignment, Failed, Run, Store, failed_with
 
 if TYPE_CHECKING:
     import torch
@@ -64,9 +64,9 @@ def _work(parent: Connection) -> Work | Failed:
 
     block = reduction.recv_handle(parent)
     try:
-        hello: Hello = parent.recv()
-        hello.set_process()
-        return Work(hello, mapped(block))
+        assignment: Assignment = parent.recv()
+        assignment.set_process()
+        return Work(assignment, mapped(block))
     except Exception as error:
         return failed_with(error)
     finally:
@@ -82,7 +82,7 @@ class Work:
     """
 
     def __init__(
-        self, hello: Hello, raw: torch.Tensor, commit: Callable[[], None] | None = None
+        self, assignment: Assignment, raw: torch.Tensor, commit: Callable[[], None] | None = None
     ) -> None:
         import torch
 
@@ -92,16 +92,16 @@ class Work:
         from situate.runtime.processes.channels import Channels
         from situate.runtime.programs.custom_ops import load
 
-        load(hello.modules)
-        self._where = device = torch.device(hello.device)
-        self._common = common = Common(hello.places, raw)
+        load(assignment.modules)
+        self._where = device = torch.device(assignment.device)
+        self._common = common = Common(assignment.places, raw)
         self._written: Sequence[torch.Tensor] = common.results
         results = [self._writer(k) for k in range(len(common.results))]
-        channels = Channels(_core.make_flags(common.flags, hello.spin), common.slots, device)
-        self._mirror = _mirror(hello, common.state, device) if hello.mirrored else None
+        channels = Channels(_core.make_flags(common.flags, assignment.spin), common.slots, device)
+        self._mirror = _mirror(assignment, common.state, device) if assignment.mirrored else None
         state = self._mirror.state if self._mirror else common.state
         self._device = Device(
-            hello.share, state, channels, hello.hyperparameters, results, device, commit
+            assignment.share, state, channels, assignment.hyperparameters, results, device, commit
         )
 
     def ran(self, order: Run) -> Ran:
@@ -142,7 +142,7 @@ class Work:
         return "stored"
 
     def run(self, order: Run | Store) -> Any:
-        """What the device says of a step, or why it failed."""
+        """Run or store as ordered; the answer is what the device says of it, or why it failed."""
         from situate.runtime.processes.channels import Aborted
 
         try:
@@ -155,8 +155,8 @@ class Work:
             return failed_with(error)
 
 
-def _mirror(hello: Hello, host: list[Entry], device: torch.device) -> Mirror:
+def _mirror(assignment: Assignment, host: list[Entry], device: torch.device) -> Mirror:
     from situate.runtime.model_state.mirror import Mirror
 
-    changed = [*hello.share.updates, *hello.share.copied]
-    return Mirror(host, hello.share.here, changed, device)
+    changed = [*assignment.share.updates, *assignment.share.copied]
+    return Mirror(host, assignment.share.here, changed, device)

@@ -13,9 +13,9 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from situate.runtime.processes.failures import StepFailed, WorkerEnded, device_failure
-from situate.runtime.processes.launch import Started
-from situate.runtime.processes.messages import Failed, Hello
-from situate.runtime.processes.signals import Waiting
+from situate.runtime.processes.launch import ChildProcesses
+from situate.runtime.processes.messages import Assignment, Failed
+from situate.runtime.processes.signals import HeldSignals
 
 START_WORKER = (
     "import sys; from situate.runtime.processes.worker import main; main(int(sys.argv[1]))"
@@ -42,11 +42,11 @@ class Worker:
         with contextlib.suppress(OSError):
             self.connection.send(message)
 
-    def assign(self, hello: Hello, block: int) -> None:
+    def assign(self, assignment: Assignment, block: int) -> None:
         """Send a share of a placed step, and the memory of this descriptor that it works in."""
         with contextlib.suppress(OSError):
             reduction.send_handle(self.connection, block, self.process.pid)
-        self.send(hello)
+        self.send(assignment)
 
     def receive(self) -> Any:
         """The next answer.
@@ -88,7 +88,7 @@ class WorkerPool:
 
     def __init__(self, program: str, *, quiet: bool = False) -> None:
         self._program, self._quiet = program, quiet
-        self._started = Started()
+        self._processes = ChildProcesses()
         self._awaited: list[Worker] = []
         self.workers: list[Worker] = []
 
@@ -101,7 +101,7 @@ class WorkerPool:
             arguments: of its program, behind the descriptor.
         """
         ours, theirs = Pipe()
-        process = self._started.start(
+        process = self._processes.start(
             self._program,
             (str(theirs.fileno()), *arguments),
             (theirs.fileno(),),
@@ -109,16 +109,19 @@ class WorkerPool:
             name=name,
             quiet=self._quiet,
         )
+        # The worker alone must hold its end, or nobody would hear that it hung up.
         theirs.close()
         worker = Worker(name, process, ours)
         self.workers.append(worker)
         return worker
 
-    def assign(self, workers: Sequence[Worker], hellos: Sequence[Hello], block: int) -> None:
+    def assign(
+        self, workers: Sequence[Worker], assignments: Sequence[Assignment], block: int
+    ) -> None:
         """Send each of these workers its share of a placed step, and the memory they share. All
         have to be started before: a share may be more than a socket holds until they listen."""
-        for worker, hello in zip(workers, hellos, strict=True):
-            worker.assign(hello, block)
+        for worker, assignment in zip(workers, assignments, strict=True):
+            worker.assign(assignment, block)
 
     def answers(
         self,
@@ -126,7 +129,7 @@ class WorkerPool:
         failure: Callable[[str, Failed], StepFailed] = device_failure,
         limit: float | None = None,
     ) -> list[Any]:
-        """One answer of each of these workers, in their order, whoever is first.
+        """The answers of these workers, one each, in their order, whoever is first.
 
         Args:
             failure: the error for a device of this name that answers that it failed.
@@ -143,6 +146,7 @@ class WorkerPool:
                 late = self._awaited[0].name
                 raise StepFailed(f"device {late!r}: its process did not answer within {limit:g} s")
             for worker in [w for w in self._awaited if w.connection in ready]:
+                # Before the answer is read: a worker that fails here is not waited for again.
                 self._awaited.remove(worker)
                 found[worker] = answer = worker.receive()
                 if isinstance(answer, Failed):
@@ -164,8 +168,8 @@ class WorkerPool:
 
     def end(self) -> None:
         """End all workers and all that they started; nothing is left of them. Signals wait."""
-        with Waiting():
-            self._started.end()
+        with HeldSignals():
+            self._processes.end()
             for worker in self.workers:
                 worker.connection.close()
             self.workers, self._awaited = [], []

@@ -28,6 +28,7 @@ def attention(
 
     scores = _scores(query, key, is_causal, attn_mask, scale)
     sums = torch.logsumexp(scores, 3)
+    # A query that may see no key has weights of 0, as by the kernel for CPUs, and not 0 / 0.
     sums = torch.where(sums == -torch.inf, 0.0, sums)
     weights = torch.exp(scores - sums.unsqueeze(3))
     given = weights @ _of_heads(value.to(scores.dtype), query)
@@ -54,8 +55,12 @@ def attention_backward(
     gradient, factor = grad_out.to(scores.dtype), _factor(query, scale)
     keys, values = (_of_heads(each.to(scores.dtype), query) for each in (key, value))
     weights = torch.exp(scores - logsumexp.unsqueeze(3))
+    # (b, h, l, s): back through the softmax, which takes from the gradient of each weight their
+    # mean under the weights, and that is the product of output and gradient, summed over e.
     of_weights = gradient @ values.mT - (gradient * out).sum(3, keepdim=True)
     of_scores = weights * of_weights * factor
+    # (b, h, l, s) @ (b, h, s, e) -> queries (b, h, l, e); transposed @ (b, h, l, e) -> keys (b, h,
+    # s, e).
     found = (of_scores @ keys, query), (of_scores.mT @ query.to(scores.dtype), key)
     of_query, of_key, of_value = (
         _by_row(_of_groups(each, like).to(like.dtype))
@@ -80,13 +85,14 @@ def lstm(
     import torch
     from torch.nn.functional import linear
 
+    # (t, b, f) -> (t, b, 4 h) at once: what the gates take of the inputs waits for no step before.
     read = linear(inputs, of_inputs, bias_of_inputs + bias_of_hidden)
     h, c = hidden.reshape(-1, hidden.shape[-1]), cell.reshape(-1, cell.shape[-1])
     outputs = torch.empty_like(read[..., : h.shape[1]])
     for t in reversed(range(len(read))) if reverse else range(len(read)):
-        enter, keep, candidate, show = (read[t] + h @ of_hidden.t()).chunk(4, 1)
-        c = keep.sigmoid() * c + enter.sigmoid() * candidate.tanh()
-        h = outputs[t] = show.sigmoid() * c.tanh()
+        input_gate, forget_gate, cell_gate, output_gate = (read[t] + h @ of_hidden.t()).chunk(4, 1)
+        c = forget_gate.sigmoid() * c + input_gate.sigmoid() * cell_gate.tanh()
+        h = outputs[t] = output_gate.sigmoid() * c.tanh()
     return outputs, h.view(hidden.shape), c.view(cell.shape), inputs.new_empty(0)
 
 
@@ -102,6 +108,7 @@ def _scores(
         scores = scores + mask
     if is_causal:
         ahead = torch.ones(scores.shape[2:], dtype=torch.bool, device=scores.device).triu(1)
+        # exp(-inf) is 0: a query gives no weight to keys that come after it.
         scores = scores.masked_fill(ahead, -torch.inf)
     return scores
 
@@ -118,11 +125,13 @@ def _of_heads(groups: Tensor, query: Tensor) -> Tensor:
 def _of_groups(heads: Tensor, like: Tensor) -> Tensor:
     """(b, g, s, e), the sums over heads (b, h, s, e) that share what they are the gradients of."""
     b, h, s, e = heads.shape
+    # (b, h, s, e) -> (b, g, h / g, s, e) -> (b, g, s, e).
     return heads.reshape(b, like.shape[1], h // like.shape[1], s, e).sum(2)
 
 
 def _by_row(tensor: Tensor) -> Tensor:
     """Laid out with the second dimension inside the third."""
+    # Copied as (b, l, h, ...) and shown as (b, h, l, ...): the values stay, their strides change.
     return tensor.transpose(1, 2).contiguous().transpose(1, 2)
 
 

@@ -40,6 +40,7 @@ def _into(operator: OpOverload) -> Into | None:
     if draws or any(argument.name == "reduction" for argument in given):
         return None
     packet = operator.overloadpacket
+    # The form with `out=`: the same arguments, and one more that is written and given by name only.
     for overload in packet.overloads():
         other: OpOverload = getattr(packet, overload)
         arguments = other._schema.arguments
@@ -56,7 +57,8 @@ def _kinds(arguments: list[torch.Argument]) -> list[tuple[Any, ...]]:
 
 
 def _runs_on_cpus(operator: OpOverload) -> bool:
-    """By a kernel of its own: one that PyTorch derives would compute elsewhere, and copy."""
+    """True for an operator with a kernel of its own for CPUs: one that PyTorch derives would
+    compute elsewhere, and copy."""
     import torch
 
     name = operator.name()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""What a placed program holds in memory, told from its source before it runs."""
+"""Memory that a placed program holds, told from its source before it runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from situate.runtime.programs.placed import PlacedProgram
 
 
 class Memory(Protocol):
-    """Of local names, see `situate.runtime.programs.source.DeviceSource`."""
+    """The memory of local names, see `situate.runtime.programs.source.DeviceSource`."""
 
     memory: dict[str, str]
     nbytes: dict[str, int]
@@ -50,6 +50,8 @@ def largest(lines: Iterable[Executed], source: Memory, workspace: Mapping[int, i
     rooms = _Rooms(source)
     most = 0
     for executed in lines:
+        # Results are there while the op still reads its arguments, so they are made before others
+        # leave.
         for name in executed.line.made:
             rooms.make(name, executed)
         op = executed.line.op
@@ -60,7 +62,7 @@ def largest(lines: Iterable[Executed], source: Memory, workspace: Mapping[int, i
 
 
 class _Rooms:
-    """What is in memory between two lines."""
+    """The storages that are in memory between two lines."""
 
     def __init__(self, source: Memory) -> None:
         self.nbytes = 0
@@ -74,6 +76,8 @@ class _Rooms:
             self._over[name] = self._room(executed.over)
         room = self._room(name)
         if room not in self._names:
+            # What is written into a channel lies in the room for received tensors, which is counted
+            # apart.
             self._held[room] = 0 if executed.direct else self._source.nbytes.get(room, 0)
             self.nbytes += self._held[room]
         self._names.setdefault(room, set()).add(name)
@@ -81,6 +85,7 @@ class _Rooms:
     def leave(self, name: str) -> None:
         room = self._room(name)
         self._names[room].discard(name)
+        # Views share a room, which is free when the last of them is gone.
         if not self._names[room]:
             del self._names[room]
             self.nbytes -= self._held.pop(room)

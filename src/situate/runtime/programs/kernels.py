@@ -24,7 +24,7 @@ def name_of(node: fx.Node) -> str:
 
 
 def kernel(name: str, device: torch.device) -> Callable[..., Any]:
-    """What a device calls: PyTorch's operator, or where that is for CPUs only, one like it."""
+    """The kernel of this name: PyTorch's operator, or one like it where that is for CPUs only."""
     import torch
 
     if device.type != "cpu" and name in ANYWHERE:
@@ -40,8 +40,8 @@ def kernel(name: str, device: torch.device) -> Callable[..., Any]:
 
 @cache
 def view() -> Callable[[torch.Tensor, list[int]], torch.Tensor]:
-    """What gives a tensor another shape. Some kernels lay their results out otherwise than PyTorch
-    tells capture that they do; then it gives the copy that eager autograd makes there."""
+    """A function that gives a tensor another shape. Some kernels lay their results out otherwise
+    than PyTorch tells capture that they do; then it gives the copy that eager autograd makes."""
     import torch
 
     operator = torch.ops.aten.view.default._op

@@ -1,4 +1,4 @@
-"""Strides: what a captured step counts on, and kernels of another device may give otherwise."""
+"""Strides of tensors, which a captured step counts on and other devices may give otherwise."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ if TYPE_CHECKING:
 
 
 def is_dense(tensor: Tensor) -> bool:
-    """Whether the elements of a tensor lie side by side in some order, each once."""
+    """True if the elements of a tensor lie side by side in some order, each once."""
     size = 1
+    # From the innermost dimension out, each stride must be the number of elements within.
     for stride, length in sorted(_lengths(tensor)):
         if stride != size:
             return False
@@ -22,6 +23,7 @@ def laid_out(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
     """The tensor if it has these strides, else a copy that does."""
     if tensor.stride() == strides:
         return tensor
+    # Strides that differ only where a dimension has one element show the same: no copy is needed.
     made = tensor.new_empty_strided(tensor.shape, strides)
     return tensor if _lengths(tensor) == _lengths(made) else made.copy_(tensor)
 

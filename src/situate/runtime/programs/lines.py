@@ -1,4 +1,4 @@
-"""Straight-line code: which local names are read last where, and what may be overwritten then."""
+"""Straight-line code: where each local name is read last, and what may be overwritten then."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Executed:
 
     @property
     def direct(self) -> bool:
-        """Whether its result is written into a channel."""
+        """True if its result is written into a channel."""
         return self.text == self.line.direct
 
     def texts(self, laid_out: bool) -> list[str]:
-        """It, what lays out its values as they were captured where that is asked for, and the
-        deletion of what it was the last to read."""
+        """The line, what lays out its values as they were captured where that is asked for, and
+        the deletion of what it was the last to read."""
         layouts = self.line.strides if laid_out else ()
         lines = [f"{name} = laid_out({name}, {strides})" for name, strides in layouts]
         return [self.text, *lines, *([f"del {', '.join(self.last)}"] if self.last else [])]
@@ -83,6 +83,7 @@ def straightened(
         direct: write into channels where lines know how.
     """
     found: list[Executed] = []
+    # From the last line to the first: a name met for the first time is read there for the last.
     later: set[str] = set()
     taken = set(outside)
     for line in reversed(lines):
@@ -93,6 +94,7 @@ def straightened(
             text = dict(line.over)[over]
         last = set(local_names(text)) - later
         later |= last
+        # A view that is read later keeps the memory of its source from being overwritten here.
         taken |= {memory[name] for name in last}
         found.append(Executed(line, text, over, tuple(sorted(last))))
     return found[::-1]
@@ -103,6 +105,8 @@ def _overwritten(line: Line, taken: set[str], memory: Mapping[str, str]) -> str 
     which the line reads no other view: a kernel would read there what it has just written."""
     for name, text in line.over:
         here = memory.get(name, OUTSIDE)
+        # An elementwise kernel reads each element before it writes it, but not those of other
+        # views.
         others = {memory[other] for other in local_names(text) if other not in (name, *line.made)}
         if here not in taken and here not in others:
             return name

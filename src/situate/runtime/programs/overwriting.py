@@ -16,6 +16,7 @@ def in_place(node: fx.Node) -> Iterator[tuple[fx.Node, tuple[Any, ...]]]:
     """The arguments, in order, of every call that writes a node's result over the first of them."""
     from torch import fx
 
+    # An argument by name, such as `alpha`, is not passed on to the call in place.
     if not _has_twin(node) or node.kwargs:
         return
     first, *others = node.args
@@ -26,7 +27,7 @@ def in_place(node: fx.Node) -> Iterator[tuple[fx.Node, tuple[Any, ...]]]:
 
 
 def _has_twin(node: fx.Node) -> bool:
-    """Whether the op is elementwise and there is one of the same arguments that works in place."""
+    """True for an elementwise op of which there is one with the same arguments in place."""
     import torch
 
     target: Any = node.target
@@ -38,7 +39,7 @@ def _has_twin(node: fx.Node) -> bool:
 
 
 def _commutes(node: fx.Node) -> bool:
-    """Whether it rounds in either order alike; a product of complex numbers does not."""
+    """True for an op that rounds alike in either order; a product of complex numbers does not."""
     import torch
 
     aten = torch.ops.aten
@@ -48,6 +49,6 @@ def _commutes(node: fx.Node) -> bool:
 
 
 def _same(source: fx.Node, node: fx.Node) -> bool:
-    """Whether a value is laid out just as the result."""
+    """True if a value is laid out just as the result."""
     old, new = source.meta["val"], node.meta["val"]
     return bool(layout(old) == layout(new) and old.dtype == new.dtype)

@@ -49,7 +49,7 @@ class PlacedProgram:
 
     @property
     def updated(self) -> dict[int, str]:
-        """By number of a parameter that the step updates, the kind of its optimiser."""
+        """The kind of optimiser of each parameter that the step updates, by its number."""
         program = self.program
         return {self.names.state[path]: program.optimizer for path in program.gradients}
 
@@ -84,10 +84,12 @@ def place(
     names.seeds.update({node: k for k, node in enumerate(roles.random)})
     here = [frozenset(np.flatnonzero(placement == d).tolist()) for d in range(devices)]
     sources = [DeviceSource(roles, names, ops) for ops in here]
+    # Sources are written op by op in one order over all devices, so no two wait for each other.
     for op in order:
         sources[placement[op]].write(op)
     for source in sources:
         source.write_results()
+    # What crosses is known only now that all devices have said what they receive.
     for storage in names.channels:
         sources[placement[roles.owner[storage]]].send(storage)
     channels, nbytes = _channels(roles, names, sources, placement, order)
@@ -103,12 +105,14 @@ def _channels(
     placement: NDArray[np.int32],
     order: Sequence[int],
 ) -> tuple[tuple[Place, ...], list[int]]:
-    """Where every tensor that crosses lies, and the bytes of all by receiving device."""
+    """The places of all tensors that cross, and the bytes of those that each device receives."""
     received = [source.received() for source in sources]
     values = [_value(storage) for storage in names.channels]
     owners = [roles.owner[storage] for storage in names.channels]
     senders: dict[int, list[int]] = {}
     for k, owner in enumerate(owners):
+        # By receiving op, the ops it waits for: the edges along which the vector clock is passed
+        # on.
         for op in (op for found in received for op in found.get(k, ([], 0))[0]):
             senders.setdefault(op, []).append(owner)
     clock = ran_before(placement, order, senders)

@@ -1,4 +1,4 @@
-"""What the ops of a program do, and which of them owns a storage."""
+"""Roles of the ops of a program: computation, state, input or update; and who owns a storage."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _OF_KIND: dict[str, Role] = {
 
 
 class Roles:
-    """Of the ops of a program."""
+    """The roles of the ops of a program."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
 
     def of(self, op: int) -> Role:
-        """What op number `op` does; `tangent` is the gradient of the loss by itself, 1."""
+        """The role of op number `op`; `tangent` is the gradient of the loss by itself, 1."""
         if self.program.nodes[op].op == "call_function":
             return "compute"
         return _OF_KIND.get(self.program.graph.ops[op].kind, "update")
@@ -56,6 +56,7 @@ class Roles:
             elif role in ("state", "input", "tangent"):
                 found[node, 0] = op
             elif role == "sum":
+                # Output 0 of a parameter is its value: the sum of its gradients is numbered 1.
                 found[node, 1] = op
         return found
 

@@ -42,14 +42,17 @@ def ran_before(
         senders: by op, the ops whose tensors it receives.
     """
     devices = int(placement.max(initial=0)) + 1
+    # Row d of `now` is what device d knows: how many ops of each device, its own too, have ended.
     clock = np.zeros((len(placement), devices), np.int32)
     now = np.zeros((devices, devices), np.int32)
     for op in order:
         device = placement[op]
         for sender in senders.get(op, ()):
+            # Who sends a tensor has ended the op that made it, and all that this op knew of.
             known = clock[sender].copy()
             known[placement[sender]] += 1
             np.maximum(now[device], known, out=now[device])
+        # The clock is read before the op counts: it has not ended while it computes.
         clock[op] = now[device]
         now[device, device] += 1
     return clock
@@ -58,15 +61,17 @@ def ran_before(
 def offsets(
     crossings: Sequence[Crossing], order: Sequence[int], clock: NDArray[np.int32]
 ) -> tuple[list[int], list[int]]:
-    """Where in a common block every tensor lies, and the bytes in it of each device."""
+    """The offset of every tensor in a common block, and the bytes in it of each device."""
     devices = clock.shape[1]
     blocks = [_Block(devices) for _ in range(devices)]
     rank = {op: i for i, op in enumerate(order)}
     found = [0] * len(crossings)
+    # In the order of sending, so that a place is given on only to tensors that are sent later.
     for k in sorted(range(len(crossings)), key=lambda k: rank[crossings[k].sender]):
         crossing = crossings[k]
         found[k] = blocks[crossing.home].put(crossing, clock[crossing.sender])
     sizes = [block.nbytes for block in blocks]
+    # The blocks of the devices lie one behind the other in the common block.
     begin = [sum(sizes[:d]) for d in range(len(sizes))]
     return [begin[c.home] + offset for c, offset in zip(crossings, found, strict=True)], sizes
 
@@ -82,6 +87,7 @@ class _Block:
 
     def put(self, crossing: Crossing, ended: NDArray[np.int32]) -> int:
         """The lowest offset at which all is surely read when `ended` ops of each device are."""
+        # Rounded up, so that the next tensor begins aligned, too.
         size = -(-crossing.nbytes // ALIGNMENT) * ALIGNMENT
         offset = self._room(size, ended)
         place = np.searchsorted(self._begin, offset)
@@ -94,8 +100,12 @@ class _Block:
 
     def _room(self, size: int, ended: NDArray[np.int32]) -> int:
         """The lowest offset of so many bytes of which none may still be read."""
+        # (tensors, devices) -> (tensors,): one device that may still read keeps a place taken.
         unread = (self._readers > ended).any(axis=1)
         begin, end = self._begin[unread], self._end[unread]
+        # Places that are taken may overlap places given on before them, so what ends a gap on the
+        # left is the largest end so far: (taken,) -> (taken + 1,) starts of gaps, the last without
+        # an end.
         free = np.concatenate(([0], np.maximum.accumulate(end)))
         wide = np.flatnonzero(free[:-1] + size <= begin)
         return int(free[wide[0]] if len(wide) else free[-1])

@@ -42,7 +42,7 @@ class Block:
     sends: list[Line] = field(default_factory=list)
 
     def lines(self, timed: bool) -> list[Line]:
-        """All of them; `timed` reads the clock before and after what it computes."""
+        """All lines; `timed` reads the clock before and after what it computes."""
         if not timed or self.op is None:
             return [*self.takes, *self.body, *self.sends]
         began, ended = Line(f"began[{self.op}] = now()"), Line(f"ended[{self.op}] = now()")
@@ -51,7 +51,7 @@ class Block:
 
 @dataclass
 class Names:
-    """What the worker binds; the values are the same for every device.
+    """The names that a worker binds to values; those are the same for every device.
 
     Attributes:
         kernels: qualified names of operators, such as `aten::add.Tensor`.
@@ -95,7 +95,7 @@ class DeviceSource:
         self._count = 0
 
     def write(self, op: int) -> None:
-        """The block of one op."""
+        """Write the block of one op."""
         self._block = Block(op)
         node = self._program.nodes[op]
         match self._roles.of(op):
@@ -112,7 +112,7 @@ class DeviceSource:
         self.blocks.append(self._block)
 
     def write_results(self) -> None:
-        """A last block, of the results that are made here."""
+        """Write a last block, of the results that are made here."""
         self._block = Block(None)
         for k, node in enumerate(self._program.results):
             if self._roles.owner[self._roles.storage[node]] in self.here:
@@ -127,6 +127,8 @@ class DeviceSource:
         self._sent.add(self.memory.get(name, OUTSIDE))
         sends = Line(f"send{channel}({name})")
         if name not in self._read and (kernel := into(node)):
+            # The line that makes the tensor gets a second form, which writes it into the channel
+            # itself.
             made = next(i for i, line in enumerate(block.body) if line.made == [name])
             given = f"{self._given(node)}, {kernel.argument}=s{channel}"
             text = f"{name} = {self._kernel(kernel.name)}({given})"
@@ -137,6 +139,7 @@ class DeviceSource:
     @cached_property
     def _read(self) -> frozenset[str]:
         """The names of memory that is read here."""
+        # A name counts as read through any view of its memory, but not in the line that makes it.
         lines = (line for block in self.blocks for line in block.lines(timed=False))
         read = (name for line in lines for name in {*local_names(line.text)} - {*line.made})
         return frozenset(self.memory[name] for name in read)
@@ -170,6 +173,8 @@ class DeviceSource:
         """The lines of the step, in order."""
         blocks = self._committed() if commits else self.blocks
         lines = [line for block in blocks for line in block.lines(timed)]
+        # A copy that leaves while the device goes on reads a tensor after its line: nobody may
+        # write there.
         outside = self._outside if direct else self._outside | self._sent
         return straightened(lines, self.memory, outside, direct)
 
@@ -182,8 +187,8 @@ class DeviceSource:
         return [*first, Block(None, body=[Line("commit()")]), *updates]
 
     def received(self) -> dict[int, tuple[list[int], int]]:
-        """By channel, the ops that wait for it, and how many blocks have run when it has been read
-        for the last time."""
+        """The ops that wait for each channel, and how many blocks have run when it has been read
+        for the last time, by channel."""
         waiting: dict[int, list[int]] = {}
         last: dict[int, int] = {}
         for i, block in enumerate(self.blocks, start=1):
@@ -217,6 +222,7 @@ class DeviceSource:
         if isinstance(values, (list, tuple)):
             call = self._text(node)
             wanted = self._roles.wanted
+            # An output that nobody reads is `_`, and deleted at once: a name would keep its memory.
             made = [
                 self._made((node, k)) if (node, k) in wanted else "_" for k in range(len(values))
             ]
@@ -232,6 +238,7 @@ class DeviceSource:
             return
         call, over = self._text(node), tuple(self._in_place(node))
         name = self._made((node, 0))
+        # Which of these may be used shows only when all lines are there: see `straightened`.
         instead = tuple((old, f"{name} = {text}") for old, text in over)
         strides = ((name, values.stride()),) if is_dense(values) else ()
         text = f"{name} = {call}"
@@ -271,12 +278,16 @@ class DeviceSource:
         if _is_itself(node, source):
             return self._value(source)
         seen = self._value(source)
+        # Views of state, and views of those, are valid in every step, since state stays where it
+        # is.
         if seen[0] in "pw" and _is_view(node):
             name = self._locals[node] = f"w{len(self._views)}"
             self._views.append(f"{name} = {self._text(node)}")
             return name
         text = self._text(node)
         name = self._new(node)
+        # A view is in the memory of its source; of state and inputs, which no name stands for,
+        # outside.
         self.memory[name] = self.memory.get(seen, OUTSIDE)
         self._add(f"{name} = {text}")
         return name
@@ -294,6 +305,7 @@ class DeviceSource:
             return "one"
         if op in self.here and node.op != "call_function" and not storage[1]:
             return f"p{self._state(node)}"
+        # Made elsewhere: all devices number the channels alike, since they share the names.
         channel = self._names.channels.setdefault(storage, len(self._names.channels))
         name = self._new(storage)
         self._outside.add(name)
@@ -321,13 +333,13 @@ class DeviceSource:
         return name
 
     def _text(self, node: fx.Node) -> str:
-        """A call."""
+        """The call of a node, as source."""
         if node.target is operator.getitem:
             return f"{self._value(node.args[0])}[{node.args[1]}]"  # type: ignore[arg-type]
         return f"{self._kernel(name_of(node))}({self._given(node)})"
 
     def _given(self, node: fx.Node) -> str:
-        """What it is called with."""
+        """The arguments of a call, as source."""
         given = [self._argument(argument) for argument in _arguments(node)]
         given += [f"{name}={self._argument(value)}" for name, value in node.kwargs.items()]
         return ", ".join(given)
@@ -343,6 +355,7 @@ class DeviceSource:
             return self._value(value)
         if isinstance(value, (list, tuple)):
             return f"[{', '.join(self._argument(entry) for entry in value)}]"
+        # Literals whose text is exactly the value; all else is bound as a constant.
         if value is None or type(value) in (bool, int, str):
             return repr(value)
         if type(value) is float and math.isfinite(value):
@@ -357,13 +370,13 @@ def _operator(node: fx.Node) -> OpOverload:
 
 
 def _name_in_place(node: fx.Node) -> str:
-    """Such as `aten::add_.Tensor`."""
+    """The qualified name of the operator in place, such as `aten::add_.Tensor`."""
     packet, dot, overload = name_of(node).partition(".")
     return f"{packet}_{dot}{overload}"
 
 
 def _is_itself(node: fx.Node, source: fx.Node) -> bool:
-    """Whether a view shows exactly what its source does, so that no call is needed."""
+    """True for a view that shows exactly what its source does, so that no call is needed."""
     import torch
 
     aten = torch.ops.aten
@@ -373,7 +386,7 @@ def _is_itself(node: fx.Node, source: fx.Node) -> bool:
 
 
 def _is_view(node: fx.Node) -> bool:
-    """Whether a node makes no copy, even where `base` sees none."""
+    """True for a node that makes no copy, even where `base` sees none."""
     return node.target is operator.getitem or getattr(node.target, "is_view", False)
 
 
