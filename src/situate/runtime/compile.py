@@ -133,5 +133,5 @@ def cluster_of(plan: Plan) -> Cluster:
 
 
 def trains(plan: Plan) -> bool:
-    """Whether a plan places updates."""
-    return not plan.graph.endswith(INFERENCE) and plan.update_rule is not None
+    """Whether a plan places updates; one that does not say is one of training."""
+    return not plan.graph.endswith(INFERENCE) and plan.optimizer != ""
