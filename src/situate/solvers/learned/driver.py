@@ -152,7 +152,7 @@ class _Run:
         """Measurements of these samples: those that the study holds, the rest from the machine."""
         known = self.study.known(first, placements, of)
         while len(known) < len(placements):
-            # Recorded before the next begins, so that a search that is killed loses one measurement.
+            # Recorded before the next begins, so that a search that is killed loses one at most.
             number = first + len(known)
             left = placements[len(known) :][: self.machine.at_once]
             new = measure(self.machine, left, number + (self.done if of == "finals" else 0))
