@@ -53,6 +53,13 @@ def test_every_method_has_a_page_that_the_index_names(method):
     assert f"[{method}]({method}.md)" in (ROOT / "docs" / "methods" / "README.md").read_text()
 
 
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_the_page_of_a_method_names_the_file_that_holds_it(method):
+    module = method.module.partition(":")[0].replace(".", "/")
+    text = (ROOT / "docs" / "methods" / f"{method.name}.md").read_text()
+    assert f"solvers/{module}.py" in text or f"solvers/{module}/" in text
+
+
 @pytest.mark.parametrize("name", situate.__all__)
 def test_every_public_name_is_on_the_page_on_python(name):
     text = (ROOT / "docs" / "python.md").read_text()
