@@ -60,6 +60,13 @@ def test_every_methods_page_leads_to_the_file_that_holds_it(method):
     assert re.search(r"^Code: \[.+\]\(\.\./\.\./src/situate/solvers/.+\.py\)", text, re.MULTILINE)
 
 
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_the_page_of_a_method_names_the_file_that_holds_it(method):
+    module = method.module.partition(":")[0].replace(".", "/")
+    text = (ROOT / "docs" / "methods" / f"{method.name}.md").read_text()
+    assert f"solvers/{module}.py" in text or f"solvers/{module}/" in text
+
+
 def bold(page: Path) -> list[str]:
     """Bold words of a page that begin in lower case: its terms. Headings, names and code do not."""
     code = r"```.*?```|`[^`\n]*`"

@@ -51,8 +51,10 @@ METHOD_CASE = ("cifar_cnn", "k80-4")
 WITHOUT_SECONDS = ("situate", "onnx", "execution-trace")
 """Formats whose samples hold FLOPs and bytes, so that devices must have speeds."""
 
-VARYING = ("seconds", "made_by")
-"""Fields of a plan that say how long it took and which version made it."""
+VARYING = ("seconds", "made_by", "optimizer")
+"""Fields of a plan that say how long it took, which version made it, and how the graph's parameters
+are updated: its ops, which are hashed, say so too, and plans of versions without that field still
+compare."""
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -204,3 +204,8 @@ def test_a_graph_cannot_be_changed():
         graph.name = "h"
     with pytest.raises(AttributeError):
         graph.ops[0].flops = 3
+
+
+def test_an_unknown_optimizer_is_refused():
+    with pytest.raises(GraphError, match="graph 'g': unknown optimizer 'adamv'"):
+        Graph("g", (Op("a"),), optimizer="adamv")

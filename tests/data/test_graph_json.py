@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 
 import pytest
@@ -28,6 +29,13 @@ def test_every_graph_comes_back_as_it_was(graph):
 def test_a_file_comes_back_as_it_was(tmp_path, name):
     write(PAIR, tmp_path / name)
     assert read(tmp_path / name) == PAIR
+
+
+@pytest.mark.parametrize("optimizer", ["", "adamw:clip=1.0"])
+def test_the_optimizer_is_written_where_it_is_known(optimizer):
+    graph = dataclasses.replace(PAIR, optimizer=optimizer)
+    assert situate_json.read(encode(graph), "").optimizer == optimizer
+    assert b'"optimizer"' not in encode(PAIR)
 
 
 def test_the_suffix_gz_packs_and_the_same_graph_gives_the_same_bytes(tmp_path):

@@ -15,6 +15,7 @@ from situate.data.cluster import Cluster
 from situate.data.costs import Costs, MeasuredDevice, Timing
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
+from situate.data.update_rule import UpdateRule
 from situate.errors import PlanError, SituateError
 from situate.results.plan import Plan
 from situate.solvers import solve
@@ -116,10 +117,32 @@ def test_a_plan_with_other_costs_is_refused() -> None:
     _rejected("with no measured costs: leave them out", lambda: _plan().schedule(problem))
 
 
-def test_a_file_from_before_there_were_costs_reads_as_one_without(tmp_path: Path) -> None:
+def test_the_optimizer_is_that_of_the_graph(tmp_path: Path) -> None:
+    graph = replace(layered(3, 3, 1), optimizer="adamw:clip=0.5")
+    plan = solve(Problem(graph, devices(1, 2)), "heft").plan
+    plan.write(tmp_path / "plan.json")
+    read = Plan.read(tmp_path / "plan.json")
+    assert read.optimizer == "adamw:clip=0.5"
+    assert read.update_rule == UpdateRule("adamw", 0.5)
+
+
+@pytest.mark.parametrize("optimizer", [None, ""])
+def test_without_an_optimizer_there_is_no_update_rule(optimizer: str | None) -> None:
+    graph = replace(layered(3, 3, 1), optimizer=optimizer)
+    plan = solve(Problem(graph, devices(1, 2)), "heft").plan
+    assert plan.optimizer == optimizer
+    assert plan.update_rule is None
+
+
+def test_an_unknown_optimizer_is_refused() -> None:
+    fields = msgspec.structs.asdict(_plan()) | {"optimizer": "adamv"}
+    _rejected("optimizer: unknown optimizer 'adamv'; did you mean", lambda: Plan(**fields))
+
+
+def test_a_file_without_costs_and_optimizer_reads_as_one_that_has_none(tmp_path: Path) -> None:
     plan = _plan()
     content = json.loads(msgspec.json.encode(plan))
-    del content["costs_hash"]
+    del content["costs_hash"], content["optimizer"]
     (tmp_path / "plan.json").write_text(json.dumps(content))
     assert Plan.read(tmp_path / "plan.json") == plan
 

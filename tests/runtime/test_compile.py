@@ -74,7 +74,12 @@ def test_the_planned_optimizer_is_the_default() -> None:
     with compile(plan, *changed(), cluster=TWO) as step:
         assert type(step.optimizer) is torch.optim.AdamW
     assert plan.update_rule == UpdateRule("adamw")
-    assert planned(training=False).update_rule is None
+    assert planned(training=False).optimizer == ""
+
+
+def test_a_plan_that_does_not_say_its_optimizer_is_trained_by_gradient_descent(plan: Plan) -> None:
+    with replace(plan, optimizer=None).compile(*changed(), cluster=TWO) as step:
+        assert type(step.optimizer) is torch.optim.SGD
 
 
 def test_the_plan_says_how_gradients_are_clipped() -> None:

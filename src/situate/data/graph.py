@@ -13,7 +13,8 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from situate.errors import GraphError
+from situate.data.update_rule import update_rule
+from situate.errors import GraphError, SituateError
 from situate.files.scalars import plain
 from situate.validation import check, check_items, check_parts
 
@@ -102,6 +103,8 @@ class Graph:
         rules: the rules of execution the source format is scored by, one of `situate.RULES`.
         machine: the devices the source file brings, if any.
         source: the format the graph was read from.
+        optimizer: the update of the parameters, as `situate.capture` takes it (`adamw:clip=1.0`);
+            empty where the step updates none, None where the format does not say.
         warnings: what to know about the file, a line each.
 
     Raises:
@@ -117,6 +120,7 @@ class Graph:
     machine: tuple[MachineDevice, ...] = ()
     source: str = "situate"
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    optimizer: str | None = None
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -185,6 +189,7 @@ def _check_types(graph: Graph) -> None:
     check_items([graph], Graph, lambda _: "graph", GraphError)
     if graph.unit not in get_args(Unit):
         raise GraphError(f"graph {graph.name!r}: unit: must be 's' or empty, got {graph.unit!r}")
+    _check_optimizer(graph)
     ops, tensors, control = graph.ops, graph.tensors, graph.control
     check_items(ops, Op, lambda i: _called("op", ops[i], i), GraphError, but=SIZES)
     check_items(tensors, Tensor, lambda i: _called("tensor", tensors[i], i), GraphError, ["size"])
@@ -196,6 +201,14 @@ def _check_types(graph: Graph) -> None:
         if len(pair) != 2:
             raise GraphError(f"control[{i}]: must be a pair of op indices, got {pair!r:.80}")
     check_parts(control, int, lambda i: f"control[{i}]", GraphError)
+
+
+def _check_optimizer(graph: Graph) -> None:
+    try:
+        if graph.optimizer:
+            update_rule(graph.optimizer)
+    except SituateError as error:
+        raise GraphError(f"graph {graph.name!r}: {error}") from None
 
 
 def _called(what: str, item: Op | Tensor, index: int) -> str:

@@ -56,6 +56,8 @@ def encode(graph: Graph) -> bytes:
         "control": _lines((names[before], names[after]) for before, after in graph.control),
         "warnings": _lines(graph.warnings),
     }
+    if graph.optimizer is not None:
+        parts["optimizer"] = _json(graph.optimizer)
     lines = (_json(key) + b": " + value for key, value in parts.items())
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 

@@ -26,7 +26,7 @@ def edge_producers(problem: Problem) -> Order:
 
 
 def inputs_of_ops(problem: Problem) -> list[list[int]]:
-    """Of every op the tensors that it reads, rising."""
+    """(n,) lists of the tensors that each op reads, rising."""
     found: list[list[int]] = [[] for _ in range(problem.n)]
     edges = zip(edge_tensors(problem).tolist(), problem.consumers.tolist(), strict=True)
     for tensor, reader in edges:

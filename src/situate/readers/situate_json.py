@@ -35,6 +35,7 @@ class File(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     source: str = "situate"
     machine: list[MachineDevice] = []
     warnings: list[str] = []
+    optimizer: str | None = None
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
@@ -64,6 +65,7 @@ def read(data: bytes, name: str) -> Graph:
         machine=tuple(file.machine),
         source=file.source,
         warnings=tuple(file.warnings),
+        optimizer=file.optimizer,
     )
 
 

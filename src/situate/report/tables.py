@@ -246,6 +246,7 @@ def _facts(graph: Graph) -> list[tuple[str, str]]:
     facts = [
         ("source", printable(graph.source)),
         ("rules", printable(graph.rules)),
+        *[("optimizer", graph.optimizer or "none")] * (graph.optimizer is not None),
         ("ops", f"{len(graph.ops):,}"),
         ("tensors", f"{len(graph.tensors):,}, {size} beside what is held"),
         ("control edges", f"{len(graph.control):,}"),

@@ -11,7 +11,7 @@ import numpy as np
 from situate.data.costs import Costs
 from situate.data.placements import Restrictions
 from situate.data.problem import Objective, Problem
-from situate.data.update_rule import CLIP, OPTIMIZERS, UpdateRule, update_rule
+from situate.data.update_rule import UpdateRule, update_rule
 from situate.errors import PlanError, ReadError, SituateError, nearest
 from situate.files.scalars import plain
 from situate.schedule.schedule import Schedule
@@ -37,11 +37,13 @@ class Plan(
     `placement` maps op names to device names, the most urgent op first: its order is the priority
     that `decoder` turns into a schedule. Times are in the graph's `unit`, sizes in bytes. The
     hashes name the graph, the cluster and the measured costs that the plan was made for; that of
-    the costs is empty where there were none. A plan that does not fit has no lower bound.
+    the costs is empty where there were none. `optimizer` is that of the graph: empty where the step
+    updates no parameters, None where that is not known. A plan that does not fit has no lower
+    bound.
 
     Raises:
-        PlanError: a lower bound that is negative or above the value, one of a plan that does not
-            fit, or none of a plan that does.
+        PlanError: an unknown optimizer; a lower bound that is negative or above the value, one of a
+            plan that does not fit, or none of a plan that does.
     """
 
     graph: str
@@ -63,10 +65,12 @@ class Plan(
     peak_memory: dict[str, Annotated[int, NOT_NEGATIVE]]
     placement: dict[str, str]
     costs_hash: str = ""
+    optimizer: str | None = None
     version: int = 1
     made_by: str = f"situate {VERSION}"
 
     def __post_init__(self) -> None:
+        self._check_optimizer()
         bound, value = self.lower_bound, self.value
         if not self.feasible:
             if bound is not None:
@@ -77,6 +81,14 @@ class Plan(
             raise PlanError(
                 f"lower_bound: must be between 0 and the plan's value, {value}, got {bound}"
             )
+
+    def _check_optimizer(self) -> None:
+        if not self.optimizer:
+            return
+        try:
+            update_rule(self.optimizer)
+        except SituateError as error:
+            raise PlanError(f"optimizer: {error}") from None
 
     def __repr__(self) -> str:
         about = f"{self.graph} on {self.cluster}, {self.method}"
@@ -115,13 +127,9 @@ class Plan(
 
     @property
     def update_rule(self) -> UpdateRule | None:
-        """How the step that was planned updates its parameters, told from the names of its ops;
-        None where it updates none."""
-        kinds = {op.rpartition("/")[2] for op in self.placement}
-        kind = next((kind for kind in OPTIMIZERS if kind in kinds), None)
-        places = {op.partition("/")[0] for op in self.placement}
-        clips = next((f":{place}" for place in places if place.startswith(CLIP)), "")
-        return None if kind is None else update_rule(kind + clips)
+        """The update of the parameters in the step that was planned; None where it updates none or
+        that is not known."""
+        return update_rule(self.optimizer) if self.optimizer else None
 
     def schedule(self, problem: Problem) -> Schedule:
         """The schedule this plan stands for.

@@ -158,6 +158,7 @@ class Result:
             makespan=self.makespan if isfinite(self.makespan) else None,
             peak_memory=self.peak_memory,
             costs_hash=self.problem.costs.hash if self.problem.costs else "",
+            optimizer=self.problem.graph.optimizer,
             placement={names[op]: devices[self.placement[op]] for op in self.order},
         )
 

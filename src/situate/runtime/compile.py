@@ -159,5 +159,5 @@ def cluster_of(plan: Plan) -> Cluster:
 
 
 def trains(plan: Plan) -> bool:
-    """True for a plan that places updates."""
-    return not plan.graph.endswith(INFERENCE) and plan.update_rule is not None
+    """True for a plan that places updates; one that does not say is one of training."""
+    return not plan.graph.endswith(INFERENCE) and plan.optimizer != ""

@@ -48,7 +48,7 @@ def solve(
         method: a name of `METHODS`; or a function that makes a `Learner` from the problem, the
             `Learning`, the number of samples to come and the seed. It is known by its name.
         time_limit: wall seconds until the result is there, the lower bound among them; nothing is
-            begun that there is no time for but `auto`'s rules, which are all heard. None for
+            begun that there is no time for but `auto`'s rules, which are all run. None for
             `DEFAULT_SECONDS`, or where `evaluations` are given or the method learns for as long as
             they take.
         evaluations: decisions to look at; None for as many as the time allows, and for 2,400 in

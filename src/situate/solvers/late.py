@@ -24,9 +24,11 @@ class Lateness:
 
     def __init__(self, problem: Problem) -> None:
         producer = edge_producers(problem)
+        # (edges,) producer and reader of every edge, by producer: the edges of an op are a run.
         rising = np.argsort(producer, kind="stable")
         self._producer, self._reader = producer[rising], problem.consumers[rising]
         self.without_data = self._without_data(problem)
+        # (tensors,) which of them are computed from weights, and are not weights themselves.
         made = self.without_data[problem.producer] & (problem.resident == 0)
         self.size = int(problem.size[made].sum())
         between = self.without_data[self._producer]
@@ -41,6 +43,7 @@ class Lateness:
         """
         place = places(order).astype(np.float64)
         first_use = self.first_use(place)
+        # By first use, then data before weights, then place: behind the first reader, not before.
         return np.lexsort((place, self.without_data, first_use)).astype(np.int32)
 
     def first_use(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -48,6 +51,8 @@ class Lateness:
         reaches at the place of the first that it does reach and that waits for them, if there is
         one, all others at their own."""
         found = place.copy()
+        # Ops that read nothing of data have no place of their own: theirs is the first of their
+        # readers', which may itself wait for a reader, so places fall until none changes.
         found[self._producer] = np.inf
         while True:
             before = found.copy()
@@ -57,6 +62,7 @@ class Lateness:
 
     def _without_data(self, problem: Problem) -> NDArray[np.bool_]:
         """(n,) whether all that an op reads, if anything, comes of ops that no data reaches."""
+        # (n + 1,) the first edge of every op: Kahn's algorithm over ops that no data reaches.
         begins = np.searchsorted(self._producer, np.arange(problem.n + 1))
         missing = np.bincount(self._reader, minlength=problem.n)
         found = (missing == 0) & ~_data(problem, missing == 0)

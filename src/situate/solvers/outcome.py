@@ -1,4 +1,4 @@
-"""What a search has found, as a `Result`."""
+"""The result of a search."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def result_of(search: Search, method: str) -> Result:
     best = search.best
     if best is None:
         raise SituateError(f"method {method!r} found no plan")
+    # One batch an array; a method that does not learn has none.
     samples = np.concatenate([m.seconds for m in search.measurements] or [np.empty(0)])
     return Result(
         problem=search.problem,

@@ -48,7 +48,7 @@ class Method:
 
     @property
     def learns(self) -> bool:
-        """Whether it asks for measurements and learns from them."""
+        """True where it asks for measurements and learns from them."""
         return self.kind == "learner"
 
     def run(self, search: Search) -> None:

@@ -25,13 +25,13 @@ from situate.solvers.late import Lateness
 from situate.solvers.learned.learner import Learning
 
 OFFERS_REMEMBERED = 9
-"""Of so many offers the median is what the next one is expected to take."""
+"""Offers whose median time is what the next one is expected to take."""
 
 NEAR_BEST_PEAK = 1.25
-"""A plan whose peak is so many times that of the best is no better by another decoder."""
+"""Factor over the best peak above which no other decoder makes a plan the better one."""
 
 NEGLIGIBLE_PEAK_SHARE = 1e-3
-"""Part of the largest peak that is not worth another order."""
+"""Share of the largest peak below which bytes saved are not worth another order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +47,12 @@ class Found:
 
     @property
     def feasible(self) -> bool:
-        """Whether it fits in memory and ends."""
+        """True where it fits in memory and the step ends."""
         return self.excess == 0 and bool(np.isfinite(self.value))
 
     @property
     def score(self) -> tuple[int, float]:
-        """What is smaller is better."""
+        """The smaller, the better."""
         return self.excess, self.value
 
 
@@ -127,6 +127,7 @@ class Search:
         seconds, evaluations = self.time_limit, self.evaluation_limit
         if seconds is not None:
             now = self.seconds
+            # The other search has the clock of this one: its limit counts from the same beginning.
             seconds = now + share * max(0.0, seconds * (1 - self.reserve) - now)
         if evaluations is not None:
             left = evaluations * (1 - self.reserve) - self.evaluations
@@ -180,6 +181,7 @@ class Search:
         """The fraction of the budget that is left, between 0 and 1."""
         fractions = [1.0]
         if self.time_limit is not None:
+            # What is reserved counts as spent.
             limit = self.time_limit * (1 - self.reserve)
             fractions.append(1 - self.seconds / limit if limit > 0 else 0.0)
         if self.evaluation_limit is not None:
@@ -188,8 +190,8 @@ class Search:
         return max(0.0, min(fractions))
 
     def finished(self) -> bool:
-        """Whether the budget is spent, what is left of the time is not enough for another offer, or
-        the bound is met."""
+        """True where the budget is spent, what is left of the time is not enough for another offer,
+        or the bound is met."""
         return self.left() <= 0 or not self.affords(1) or self.proved()
 
     def took(self, seconds: float) -> None:
@@ -197,19 +199,23 @@ class Search:
         self._took.append(seconds)
 
     def affords(self, offers: float) -> bool:
-        """Whether what is left of the time is enough for what takes as long as so many offers: the
-        unit of what cannot be ended halfway, so that a limit holds on any machine and any graph."""
+        """True where the time left is enough for work that takes as long as so many offers.
+
+        Offers are the unit of work that cannot be ended halfway, so that a time limit holds on any
+        machine and any graph.
+        """
         if self.time_limit is None or not self._took:
             return True
+        # A median, for one offer of many is held up by whatever else the machine does.
         expected = sorted(self._took)[len(self._took) // 2]
         return self.seconds + offers * expected <= self.time_limit * (1 - self.reserve)
 
     def evaluated(self) -> bool:
-        """Whether a limit of evaluations is spent."""
+        """True where a limit of evaluations is spent."""
         return self.evaluation_limit is not None and self.evaluations >= self.evaluation_limit
 
     def proved(self) -> bool:
-        """Whether the best decision is feasible and as good as the bound."""
+        """True where the best decision is feasible and as good as the bound."""
         best = self.best
         if best is None or not best.feasible:
             return False
@@ -223,8 +229,8 @@ class Search:
         ties: bool = False,
     ) -> Found:
         """Decode a decision by each decoder and return the best of them; keep it if it is better
-        than all before it, or with `ties` as good. Where memory counts it is heard in other ways
-        too, see `_decoded`."""
+        than all before it, or with `ties` as good. Where memory counts it is decoded in other
+        ways too, see `_decoded`."""
         begin = self.seconds
         placement = self._checked(placement)
         best = self._decoded(placement, order, decoders or self.decoders)
@@ -241,6 +247,7 @@ class Search:
 
     def consider(self, placement: Placement, order: Order, decoder: DecoderName) -> None:
         """Offer a decision if it is better than the best: a worse one costs little."""
+        # The simulator scores times and peaks without a schedule; periods and calls need one.
         known = self.problem.objective != "throughput" and decoder != "calls"
         if known and self.best is not None:
             estimated = self.estimate(placement, order, decoder)
@@ -272,6 +279,7 @@ class Search:
     def measured(self, measurements: Measurements) -> None:
         """Count placements that an evaluator measured, and keep what nobody else may write into."""
         self.evaluations += len(measurements)
+        # Copies: learners and evaluators of the user's own may write into their arrays later.
         seconds, outcome = measurements.times(np.inf), measurements.outcome.copy()
         self.measurements.append(Measurements(seconds, outcome))
 
@@ -307,6 +315,7 @@ class Search:
         found = [self._decode(placement, order, by) for by in decoders]
         if self._memory_counts(found, margin):
             others = [by for by in self.decoders if by not in decoders]
+            # Memory in use differs between decoders, and only one of them may fit.
             found += [self._decode(placement, order, by) for by in others]
         if self._memory_counts(found, margin) and self._lateness_helps(found):
             late = self._lateness.order(order)
@@ -315,7 +324,7 @@ class Search:
         return min(found, key=lambda f: f.score)
 
     def _memory_counts(self, found: list[Found], margin: float) -> bool:
-        """Whether these may be wanted if they held less."""
+        """True where a decision like these may become the best if it holds fewer bytes."""
         by_memory = self.problem.objective == "memory"
         if self.problem.rules.memory == "persistent" or "calls" in self.decoders:
             return False
@@ -327,8 +336,8 @@ class Search:
         return least.value < self.best.value * (NEAR_BEST_PEAK if by_memory else 1.0) + margin
 
     def _lateness_helps(self, found: list[Found]) -> bool:
-        """Whether these may be better than the best if ops that depend on weights alone are late,
-        which takes at most the bytes off that those make."""
+        """True where late ops may make these better than the best: they save at most the bytes that
+        ops which depend on weights alone make."""
         saved, least = self._lateness.size, min(found, key=lambda f: f.score)
         if saved <= NEGLIGIBLE_PEAK_SHARE * least.schedule.peak.max():
             return False

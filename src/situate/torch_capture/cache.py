@@ -25,7 +25,7 @@ T = TypeVar("T")
 Key = Mapping[str, str]
 """What a graph was captured of, by name."""
 
-CAPTURES = "products of groups and of 8 bits, buffers in order, caches, warnings of FLOPs"
+CAPTURES = "products of groups and of 8 bits, buffers in order, caches, FLOPs warned of, optimizer"
 """Another word whenever the same model is captured as another graph."""
 
 

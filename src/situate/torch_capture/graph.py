@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from situate.data.graph import Graph, Tensor
-from situate.data.update_rule import update_rule
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.update_rule import UpdateRule, update_rule
 from situate.readers.names import unique
 from situate.torch_capture import buffers
 from situate.torch_capture import custom_ops as brought
@@ -23,7 +23,7 @@ from situate.torch_capture.updates import buffer_updates, updates
 def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:
     """The graph of a step; one without gradients has no updates."""
     step = to_step(trace, optimizer)
-    return assemble(name, drafts(step), step.flow)
+    return assemble(name, drafts(step), step.flow, optimizer)
 
 
 def to_step(trace: Trace, optimizer: str) -> Step:
@@ -43,7 +43,7 @@ def drafts(step: Step) -> list[Draft]:
     return sorted(found, key=lambda draft: draft.place)
 
 
-def assemble(name: str, drafts: list[Draft], step: Flow) -> Graph:
+def assemble(name: str, drafts: list[Draft], step: Flow, optimizer: str) -> Graph:
     """The graph whose ops are the drafts, each joined to those that read what it writes."""
     op_names = unique([draft.op.name for draft in drafts])
     consumers: dict[Storage, list[int]] = {}
@@ -66,7 +66,20 @@ def assemble(name: str, drafts: list[Draft], step: Flow) -> Graph:
             tensors.append(tensor)
     control = tuple(_control(drafts, consumers))
     warnings = brought.warnings(step.ops)
-    return Graph(name, tuple(ops), tuple(tensors), control, source="pytorch", warnings=warnings)
+    return Graph(
+        name,
+        tuple(ops),
+        tuple(tensors),
+        control,
+        source="pytorch",
+        warnings=warnings,
+        optimizer=_applied(update_rule(optimizer), ops),
+    )
+
+
+def _applied(rule: UpdateRule, ops: list[Op]) -> str:
+    """The rule by which the ops update parameters; empty where none of them does."""
+    return str(rule) if any(op.kind == f"update.{rule.kind}" for op in ops) else ""
 
 
 def _control(drafts: list[Draft], consumers: dict[Storage, list[int]]) -> Iterator[tuple[int, int]]:

@@ -7,35 +7,14 @@ import pytest
 from msgspec.structs import replace
 
 from situate.data.cluster import Cluster, Device, Link
-from situate.data.graph import Graph, Op, Tensor
+from situate.data.graph import Graph, Op
 from situate.data.problem import RULES, Problem
 from situate.data.topology import folded_order
 from situate.solvers.auto.memory_fit import offer_memory_fits, repair
 from situate.solvers.auto.pipeline import live_bytes
 from situate.solvers.auto.proportional_cut import cut
 from situate.solvers.search import Search
-
-LAYERS = 8
-
-
-def training(cluster: Cluster, kept: int = 10, **op: int) -> Problem:
-    """A forward op a layer, whose output its backward op reads as well."""
-    seconds = {"gpu": 1.0, "cpu": 50.0}
-    forward = [Op(f"f{j}", phase="forward", seconds=seconds, **op) for j in range(LAYERS)]
-    backward = [
-        Op(f"b{j}", phase="backward", seconds=seconds, **op) for j in reversed(range(LAYERS))
-    ]
-    last = 2 * LAYERS - 1
-    tensors = [Tensor(f"t{j}", j, kept, (j + 1, last - j)) for j in range(LAYERS - 1)]
-    tensors.append(Tensor("t", LAYERS - 1, kept, (LAYERS,)))
-    tensors += [Tensor(f"g{j}", j, 1, (j + 1,)) for j in range(LAYERS, last)]
-    return Problem(Graph("training", (*forward, *backward), tuple(tensors)), cluster)
-
-
-def gpus(*memory: int, cpu: bool = False) -> Cluster:
-    devices = [Device(f"gpu{i}", memory=bytes_) for i, bytes_ in enumerate(memory)]
-    devices += [Device("cpu", kind="cpu")] * cpu
-    return Cluster("gpus", tuple(devices), (Link("*", "*", 1e9),))
+from tests.solvers.training import LAYERS, gpus, training
 
 
 def offered(problem: Problem, first: np.ndarray) -> Search:
@@ -44,13 +23,6 @@ def offered(problem: Problem, first: np.ndarray) -> Search:
     search.offer(first.astype(np.int32), np.array(problem.graph.order, np.int32))
     offer_memory_fits(search)
     return search
-
-
-def test_a_backward_op_stands_with_what_is_kept_for_it() -> None:
-    line = folded_order(training(gpus(1000, 1000))).tolist()
-    place = {op: line.index(op) for op in range(2 * LAYERS)}
-    for layer in range(LAYERS):
-        assert abs(place[layer] - place[2 * LAYERS - 1 - layer]) <= 2
 
 
 @pytest.mark.parametrize("memory", [(60, 40), (40, 60), (40, 40, 40)])
@@ -83,15 +55,6 @@ def test_what_no_cut_makes_fit_is_mended() -> None:
     search = offered(problem, np.zeros(problem.n))
     assert search.best is not None
     assert search.best.feasible
-
-
-def test_what_a_backward_op_reads_last_in_the_forward_pass_it_stands_beside() -> None:
-    ops = [Op(f"f{j}", phase="forward", seconds={"*": 1.0}) for j in range(4)]
-    ops.append(Op("b", phase="backward", seconds={"*": 1.0}))
-    tensors = [Tensor(f"t{j}", j, 1, (j + 1,)) for j in range(2)]
-    tensors += [Tensor("t2", 2, 1, (3, 4)), Tensor("seed", 3, 1, ())]
-    graph = Graph("g", tuple(ops), (Tensor("t", 0, 1, (1, 4)), *tensors[1:]))
-    assert folded_order(Problem(graph, gpus(9, 9))).tolist() in ([0, 1, 2, 4, 3], [0, 1, 4, 2, 3])
 
 
 def test_a_cpu_that_holds_nothing_up_is_left_working() -> None:

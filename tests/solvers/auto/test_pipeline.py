@@ -7,9 +7,8 @@ import pytest
 
 from situate import _core
 from situate.data.cluster import Cluster, Device, Link
-from situate.data.graph import Graph, Op, Tensor
+from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
-from situate.data.topology import pipeline_order
 from situate.simulation.simulator import Simulator
 from situate.solvers.auto.pipeline import _step, fill, offer_pipelines, turns
 from situate.solvers.search import Search
@@ -18,16 +17,6 @@ from tests.solvers.families import apart, chain, devices
 
 def _search(problem: Problem) -> Search:
     return Search(problem, evaluations=100, threads=1)
-
-
-def test_the_backward_pass_is_folded_onto_the_forward_pass() -> None:
-    phases = ["forward"] * 3 + ["backward"] * 3
-    ops = tuple(Op(f"op{j}", phase=phase, seconds={"*": 1.0}) for j, phase in enumerate(phases))
-    tensors = tuple(Tensor(f"t{j}", j, 1, (j + 1,)) for j in range(5))
-    line = pipeline_order(Problem(Graph("folded", ops, tensors), devices(1, 1)))
-    place = np.argsort(line)
-    assert abs(place[0] - place[5]) == 1
-    assert abs(place[2] - place[3]) == 1
 
 
 def test_a_cpu_takes_every_place_of_the_turn() -> None:

@@ -18,8 +18,8 @@ from situate.solvers.auto.proportional_cut import (
     spill,
 )
 from situate.solvers.search import Found, Search
-from tests.solvers.auto.test_fitted import gpus, training
 from tests.solvers.families import chain, devices
+from tests.solvers.training import gpus, training
 
 LINKS = (Link("*", "*", 1.0),)
 

@@ -10,8 +10,8 @@ from situate.data.graph import Graph
 from situate.data.problem import Problem
 from situate.data.topology import folded_order
 from situate.solvers import solve
-from tests.solvers.auto.test_fitted import LAYERS, gpus, training
 from tests.solvers.families import chain, devices
+from tests.solvers.training import LAYERS, gpus, training
 
 
 @pytest.mark.parametrize("memory", [(60, 40), (40, 60), (40, 40, 40), (1000,)])

@@ -37,6 +37,7 @@ def graph_figures(graph: Graph) -> dict[str, Any]:
         "hash": graph.hash,
         "unit": graph.unit,
         "rules": graph.rules,
+        "optimizer": graph.optimizer,
         "ops": len(ops),
         "tensors": len(tensors),
         "edges": sum(len(t.consumers) for t in tensors),

@@ -59,8 +59,8 @@ EVALUATIONS_AN_OP_TO_RECOVER = 100
 """Evaluations an op from which on annealing begins hot."""
 
 OFFERS_TO_SET_UP, OFFERS_FOR_LINES = 15, 10
-"""What annealing does before its first slice takes no longer than so many offers, and the lines of
-critical moves."""
+"""Offers that take longer than the work of annealing before its first interval, and than the lines
+of critical moves."""
 
 BLOCKS_AT_LEAST, BLOCKS_AT_MOST = 20, 2
 """One move in so many concerns a whole block: seldom in a long search, often in a short one."""
@@ -149,7 +149,7 @@ def _offer_shortest_step(search: Search) -> None:
 
 
 def _ordered(problem: Problem) -> bool:
-    """Whether it is time that is sought, and the order of ops that decides it."""
+    """True where the time of a step is sought and the order of ops decides it."""
     return problem.objective == "time" and problem.transfers != "atomic"
 
 
@@ -173,7 +173,7 @@ def _make_fit(search: Search) -> None:
 
 def _anneal(search: Search, full: bool = False) -> None:
     """Simulated annealing over placement and order (Kirkpatrick et al., Science 220, 1983), where
-    there is time for what comes before its first slice."""
+    there is time for the work before its first interval."""
     if not search.affords(OFFERS_TO_SET_UP + OFFERS_FOR_LINES * full):
         return
     found = search.incumbent
@@ -198,6 +198,7 @@ def _anneal(search: Search, full: bool = False) -> None:
                 move_critical(search, lines)
             found = search.incumbent
             order = order_of(search.problem, found.schedule)
+            # Every round goes on from the best plan of all chains.
             for chain in range(chains):
                 annealers.restart(chain, found.placement, order)
         before = annealers.evaluations
@@ -216,7 +217,7 @@ def _anneal(search: Search, full: bool = False) -> None:
 def _offer_best(
     search: Search, annealers: _core.Annealers, known: list[tuple[bool, float]]
 ) -> None:
-    """What each chain has found that is better than what is `known` of it."""
+    """Offer the best of every chain that is better than what is `known` of it."""
     for chain, before in enumerate(known):
         feasible, cost, placement, order = annealers.best(chain)
         if (not feasible, cost) < before:
@@ -241,5 +242,6 @@ def _heat(search: Search, annealers: _core.Annealers) -> float:
         evaluations = max(1, evaluations_of(search, search.threads) // 10)
         annealers.run(0.0, evaluations, INTERVAL, search.threads)
         rate = (annealers.evaluations - before) / max(search.seconds - begin, 1e-6)
+        # Evaluations that the rest of the time allows at the rate of the trial.
         expected = rate * (search.time_limit - search.seconds)
     return min(1.0, max(0.0, expected) / (EVALUATIONS_AN_OP_TO_RECOVER * search.problem.n))

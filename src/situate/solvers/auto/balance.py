@@ -57,7 +57,7 @@ class _Chains:
             self._weigh(chain, self._search.incumbent)
 
     def run(self, temperature: float, evaluations: int) -> None:
-        """One slice."""
+        """One interval of the cooling."""
         search, before = self._search, self._balancers.evaluations
         try:
             self._balancers.run(temperature, evaluations, interval_seconds(search), search.threads)
@@ -65,7 +65,7 @@ class _Chains:
             search.evaluations += self._balancers.evaluations - before
 
     def offer(self) -> None:
-        """What each chain has found since."""
+        """Offer the placements that chains have found since."""
         for chain in range(self.count):
             fits, period, placement = self._balancers.best(chain)
             if (not fits, period) < self._known[chain]:
@@ -76,6 +76,7 @@ class _Chains:
         """In the order of the graph and, where orders count, in that of the best plan: as its ops
         start and, where it does not fit so, as they were ranked."""
         search, known = self._search, self._search.incumbent
+        # The order changes no period, but what is live at once.
         orders = [np.array(search.problem.graph.order, np.int32)]
         if self._weighs:
             orders += [order_of(search.problem, known.schedule)]

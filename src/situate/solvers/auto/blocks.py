@@ -13,7 +13,7 @@ from situate.grouping import heavy_edge
 from situate.grouping.labels import members
 
 GROUPS = (48, 12)
-"""How many groups of what exchanges most bytes, fine and coarse, there are."""
+"""Numbers of groups of units that exchange most bytes, fine and coarse."""
 
 Block = tuple[int, ...]
 """Units, each once."""
@@ -34,11 +34,14 @@ class Blocks(NamedTuple):
 
 
 def blocks(problem: Problem) -> Blocks:
-    """All of a problem."""
-    parts, stretches = modules(problem), groups(problem)
-    repeats = max(1, round(len(parts) / max(1, len(stretches))))
-    found = [*parts, *stretches]
-    turns = [*range(len(parts)), *list(range(len(parts), len(found))) * repeats]
+    """All blocks of a problem."""
+    of_modules, of_groups = modules(problem), groups(problem)
+    repeats = max(1, round(len(of_modules) / max(1, len(of_groups))))
+    found = [*of_modules, *of_groups]
+    # Groups are fewer than modules: each is listed so often that both are drawn about as often.
+    grouped = list(range(len(of_modules), len(found)))
+    turns = [*range(len(of_modules)), *grouped * repeats]
+    # Compressed rows: block b holds units[start[b] : start[b + 1]].
     start, units = np.cumsum([0, *map(len, found)]), [unit for block in found for unit in block]
     return Blocks(*(np.array(each, np.int32) for each in (start, units, turns)))
 
@@ -50,6 +53,7 @@ def modules(problem: Problem) -> list[Block]:
     for op, unit in zip(problem.graph.ops, problem.unit.tolist(), strict=True):
         path = 0
         for part in op.module.split(".") if op.module else ():
+            # A path is numbered by its parent's number and its own part, for text grows with depth.
             path = paths.setdefault((path, part), len(paths) + 1)
             for phase in dict.fromkeys(("", op.phase)):
                 members.setdefault((path, phase), {})[unit] = None
@@ -57,7 +61,7 @@ def modules(problem: Problem) -> list[Block]:
 
 
 def groups(problem: Problem) -> list[Block]:
-    """Units of the groups that contraction of heavy edges makes: of an unrolled network stretches
+    """Units of the groups that contraction of heavy edges makes: of an unrolled network segments
     of some steps, which modules are not."""
     found: list[Block] = []
     for labels in heavy_edge.partitions(problem, GROUPS):

@@ -1,4 +1,4 @@
-"""Tidying: what a plan sends for no gain goes where it is needed."""
+"""Cleanup: parameters and inputs that a plan sends for no gain go to the device that reads them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from situate.data.topology import edge_producers, op_devices, unit_devices
 from situate.solvers.search import Search
 
 MOST_DECODINGS = 500
-"""Most plans that tidying may decode."""
+"""Plans that the cleanup may decode at most."""
 
 OFFERS_TO_LOOK = 2
-"""Looking for what is stray takes less than so many offers."""
+"""Offers that take longer than looking for stray units."""
 
 Moves = Ints
 """Rows of (unit, device)."""
@@ -25,7 +25,7 @@ def clean_up(search: Search, keep: int = 0) -> None:
     A transfer over an idle channel is free in the model, and a nuisance in life.
 
     Args:
-        search: whose best plan is tidied.
+        search: whose best plan is cleaned up.
         keep: offers that must have time afterwards.
     """
     if (
@@ -42,17 +42,21 @@ def clean_up(search: Search, keep: int = 0) -> None:
         moves = todo.pop()
         half = len(moves) // 2
         if len(moves) and not _accepts(search, moves) and half:
+            # Halves of what was refused: a few bad moves do not keep the good ones from being made.
             todo += [moves[:half], moves[half:]]
 
 
 def stray(problem: Problem, placement: Placement) -> Moves:
     """Units whose source ops are read by other units on one other device only, and that device."""
     readers = edge_producers(problem)
+    # (n,) ops that read nothing.
     source = np.ones(problem.n, bool)
     source[problem.consumers] = False
     units = problem.unit[readers]
     reads = source[readers] & (units != problem.unit[problem.consumers])
     devices = placement[problem.consumers[reads]]
+    # (units,) the least and the greatest device that reads a unit's sources: equal where all of
+    # its readers are on one device.
     lowest = np.full(problem.units, problem.d)
     highest = np.full(problem.units, -1)
     np.minimum.at(lowest, units[reads], devices)
@@ -64,9 +68,9 @@ def stray(problem: Problem, placement: Placement) -> Moves:
 
 
 def _accepts(search: Search, moves: Moves) -> bool:
-    """Whether the best plan is as good with all the moves made; then they are."""
+    """Make the moves if the best plan is as good with all of them, and return whether it is."""
     best = search.best
-    assert best is not None, "only a plan can be tidied"
+    assert best is not None, "only a plan can be cleaned up"
     devices = unit_devices(search.problem, best.placement)
     devices[moves[:, 0]] = moves[:, 1]
     placement = op_devices(search.problem, devices)

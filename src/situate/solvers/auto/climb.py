@@ -1,4 +1,4 @@
-"""Climbing: what `auto` does with the best plan of its rules before it looks at single ops."""
+"""Climbing: the best plan of the rules is improved by blocks of units before single units move."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from situate.solvers.local_search.hill_climbing import GROUPS, HillClimber
 from situate.solvers.search import Found, Search
 
 CLIMB_SHARE = 0.4
-"""Part of what is left of the budget that climbing takes at most."""
+"""Share of what is left of the budget that climbing takes at most."""
 
 TRIAL_SHARE = 0.1
-"""Part of it after which climbing ends if it is still behind the plan that it began with, of which
+"""Share of it after which climbing ends if it is still behind the plan that it began with, of which
 it has put groups of several devices on one."""
 
 TRIAL_EVALUATIONS = 60
@@ -36,10 +36,10 @@ SEED_RANGE = 2**32
 """So many seeds a search may have; the second ascent's is that much further."""
 
 OFFERS_TO_SET_UP = 20
-"""What comes before the first step takes no longer than so many offers."""
+"""Offers that take longer than the work before the first step."""
 
 EVALUATIONS_BETWEEN_OFFERS = 50
-"""Evaluations until the search, and with it the user, hears again of what is better."""
+"""Evaluations after which the search, and with it the user, is told of a better plan."""
 
 
 def climb(search: Search) -> None:
@@ -68,7 +68,7 @@ def climb(search: Search) -> None:
 
 
 def _partitions(problem: Problem) -> NDArray[np.int64]:
-    """Labels (c, units) of all scales, of single groups first, and of a part an accelerator."""
+    """Labels (c, units) of all levels, of single groups first, and of a part an accelerator."""
     counts = [GROUPS, *coarser(GROUPS), len(accelerators(problem))]
     return heavy_edge.partitions(problem, counts)
 
@@ -79,14 +79,16 @@ def _ascents(
     """Two that begin with a plan."""
     problem, order = search.problem, _order(search, found)
     groups = make_groups(problem, partitions[0])
-    scales = levels_of(problem, groups, partitions[1:])
+    levels = levels_of(problem, groups, partitions[1:])
+    # (n,) seconds of each op where the plan runs it: a group begins where most of its seconds are.
     seconds = problem.seconds[np.arange(problem.n), found.placement]
     begun = InitialPlacements(groups, lambda: groups.majority(found.placement, seconds))
-    neighbours = sum(map(len, scales)) * problem.d
+    # Each block on each device.
+    neighbours = sum(map(len, levels)) * problem.d
 
     def ascent(seed: int) -> _Ascent:
-        climber = HillClimber(groups, scales, begun, seed, alone=0.0)
-        return _Ascent(search, climber, order, neighbours)
+        learner = HillClimber(groups, levels, begun, seed, alone=0.0)
+        return _Ascent(search, learner, order, neighbours)
 
     return ascent(search.seed), ascent(search.seed + SEED_RANGE)
 
@@ -96,27 +98,28 @@ def _order(search: Search, found: Found) -> Order:
     own; the former where there is no difference, which suit other placements as well."""
     problem = search.problem
     own = order_of(problem, found.schedule)
+    # The first of equally good ones is taken, so the most general stands first.
     orders = [np.array(problem.graph.order, np.int32), by_rank(search), own]
     return min(orders, key=lambda order: search.estimate(found.placement, order, "eager"))
 
 
 class _Ascent:
-    """A climber on the simulator, with an order of ops for all placements.
+    """Hill climbing on the simulator, with an order of ops for all placements.
 
     Attributes:
         evaluations: so far.
         seconds: of the best placement that ran.
     """
 
-    def __init__(self, search: Search, climber: HillClimber, order: Order, neighbours: int) -> None:
-        self._search, self._climber, self._order = search, climber, order
+    def __init__(self, search: Search, learner: HillClimber, order: Order, neighbours: int) -> None:
+        self._search, self._learner, self._order = search, learner, order
         self._machine = SimulatedMachine(
             search.problem, threads=search.threads, order=order, simulator=search.simulator
         )
         self._neighbours = neighbours
         self._placement: Placement | None = None
         self.evaluations, self.seconds = 0, np.inf
-        self._bettered = self._heard = 0
+        self._bettered = self._offered = 0
 
     def go(self, trial: float, end: float) -> None:
         """Climb until as little of the budget is left as `trial`, after `TRIAL_EVALUATIONS` at
@@ -135,9 +138,9 @@ class _Ascent:
 
     def _step(self) -> None:
         """One batch."""
-        placements = self._climber.ask(self._batch())
+        placements = self._learner.ask(self._batch())
         measured = self._machine.measure(placements, 0)
-        self._climber.tell(placements, measured)
+        self._learner.tell(placements, measured)
         self.evaluations += len(placements)
         self._search.evaluations += len(placements)
         seconds = measured.times(np.inf)
@@ -145,17 +148,17 @@ class _Ascent:
         if seconds[fastest] < self.seconds:
             self._placement, self.seconds = placements[fastest], float(seconds[fastest])
             self._bettered = self.evaluations
-        if self.evaluations >= self._heard + EVALUATIONS_BETWEEN_OFFERS:
+        if self.evaluations >= self._offered + EVALUATIONS_BETWEEN_OFFERS:
             self.offer()
         self._search.report()
 
     def offer(self) -> None:
-        """Let the search hear of the best placement, if that is better than what it knows."""
-        known, self._heard = self._search.incumbent, self.evaluations
+        """Offer the best placement to the search, if that is better than what it knows."""
+        known, self._offered = self._search.incumbent, self.evaluations
         if self._placement is not None and not (known.feasible and known.value <= self.seconds):
             self._search.offer(self._placement, self._order)
 
     def _batch(self) -> int:
         limit = self._search.evaluation_limit
-        left = self._climber.batch if limit is None else limit - self._search.evaluations
-        return max(1, min(self._climber.batch, left))
+        left = self._learner.batch if limit is None else limit - self._search.evaluations
+        return max(1, min(self._learner.batch, left))

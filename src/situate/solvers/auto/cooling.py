@@ -1,4 +1,5 @@
-"""Slices: what annealing does between two looks at the clock, and at which temperature."""
+"""The cooling schedule of annealing: intervals between two looks at the clock, each with its
+temperature and its evaluations."""
 
 from __future__ import annotations
 
@@ -11,16 +12,16 @@ INTERVAL = 0.05
 """Wall seconds between two looks at the clock, the best plan and the user's Ctrl-C."""
 
 INTERVALS = 200
-"""Slices of a search that is limited by evaluations alone."""
+"""Intervals of a search that is limited by evaluations alone."""
 
 MOST_EVALUATIONS = 2**31
-"""Evaluations of a chain in a slice that nothing else limits: the core counts in 64 bits."""
+"""Evaluations of a chain in an interval that nothing else limits: the core counts in 64 bits."""
 
 CHAINS = 2
 """Chains of a search that is limited by evaluations alone: as many at any number of threads."""
 
 OFFERS_AN_INTERVAL = 4
-"""Offers of what its chains have found that a slice is expected to end with, at most."""
+"""Offers of its chains' plans that an interval is expected to end with, at most."""
 
 ROUND_ENDS = (0.2, 0.5, 1.0)
 """Ends of the cooling rounds, as fractions of the budget; each round starts from the best plan."""
@@ -35,8 +36,11 @@ def chains_of(search: Search) -> int:
 
 
 def cooling(search: Search, chains: int) -> Iterator[tuple[float, int, bool]]:
-    """Temperature (relative), evaluations a chain and whether a round begins, until the budget ends
-    but for the time that what a slice finds is offered in, or a slice evaluates nothing."""
+    """Temperature (relative), evaluations a chain and whether a round begins, for each interval.
+
+    Ends with the budget, but for the time in which the plans of an interval are offered; or where
+    an interval evaluated nothing.
+    """
     begin, current, before = 1 - search.left(), -1, -1
     offers = min(chains, OFFERS_AN_INTERVAL)
     while not search.finished() and search.affords(offers) and search.evaluations > before:
@@ -44,6 +48,7 @@ def cooling(search: Search, chains: int) -> Iterator[tuple[float, int, bool]]:
         done = (1 - search.left() - begin) / max(1 - begin, 1e-9)
         now = next((r for r, end in enumerate(ROUND_ENDS) if done < end), len(ROUND_ENDS) - 1)
         first = ROUND_ENDS[now - 1] if now else 0.0
+        # Geometric from the hottest to the coldest over each round.
         within = (done - first) / (ROUND_ENDS[now] - first)
         temperature = HOTTEST * (COLDEST / HOTTEST) ** within
         yield temperature, evaluations_of(search, chains), now > current
@@ -58,10 +63,11 @@ def interval_seconds(search: Search) -> float:
 
 
 def evaluations_of(search: Search, chains: int) -> int:
-    """What one chain may spend in a slice."""
+    """Evaluations that one chain may spend in an interval."""
     if search.evaluation_limit is None:
         return MOST_EVALUATIONS
     left = search.evaluation_limit - search.evaluations
     if search.time_limit is None:
+        # The clock must not decide, so intervals are equal shares of the evaluations.
         left = min(left, search.evaluation_limit // INTERVALS)
     return min(MOST_EVALUATIONS, max(1, left // chains))

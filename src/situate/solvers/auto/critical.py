@@ -16,7 +16,7 @@ from situate.schedule.schedule import Schedule
 from situate.solvers.search import Found, Search
 
 CRITICAL_SHARE = 0.1
-"""Part of what is left of the budget that critical moves take at most."""
+"""Share of what is left of the budget that critical moves take at most."""
 
 MOST_UNITS = 256
 """Units that move at once, at most; the lengths tried are powers of two."""
@@ -38,8 +38,8 @@ def move_critical(search: Search, lines: list[Units]) -> None:
     """Shift the border between devices at the transfers that the end of the best plan waits for,
     the longest first, as long as the plan gets better.
 
-    A search that draws its moves finds one that spares a long transfer late, where a piece of a
-    certain length has to move, such as the forward pass of a few ops without the backward pass.
+    A search that draws its moves finds one that spares a long transfer late, where a segment of
+    a certain length has to move, such as the forward pass of a few ops without the backward pass.
 
     Args:
         search: of the shortest step.
@@ -56,6 +56,7 @@ def phase_lines(problem: Problem) -> list[Units]:
     """Units along the folded line: all, then those of each phase."""
     line, first = folded_order(problem).astype(np.int64), np.zeros(problem.units, np.int64)
     phases = {phase: i for i, phase in enumerate(dict.fromkeys(o.phase for o in problem.graph.ops))}
+    # Backwards, so that the first op of a unit is the one that decides its phase.
     first[problem.unit[::-1]] = [phases[op.phase] for op in reversed(problem.graph.ops)]
     return [line, *(line[first[line] == phase] for phase in phases.values())]
 
@@ -88,6 +89,7 @@ def _moves(
         source, target = int(schedule.source[transfer]), int(schedule.target[transfer])
         first, last = problem.consumer_start[tensor : tensor + 2]
         readers = np.unique(problem.unit[problem.consumers[first:last]])
+        # The units on the receiving device that read the tensor.
         readers = readers[of_unit[readers] == target].astype(np.int64)
         for units in _around(lines, of_unit, int(problem.unit[problem.producer[tensor]])):
             yield Move(units, target)
@@ -97,7 +99,7 @@ def _moves(
 
 
 def _around(lines: list[Units], of_unit: NDArray[np.int32], unit: int) -> Iterator[Units]:
-    """Of every line that a unit is in, the units on its device that end or begin with it."""
+    """Units on the device of `unit` that end or begin with it, along every line that it is in."""
     for line in lines:
         here = line[of_unit[line] == of_unit[unit]]
         for place in np.flatnonzero(here == unit).tolist():
@@ -113,6 +115,7 @@ def critical_transfers(problem: Problem, schedule: Schedule) -> list[int]:
     input, or its device or channel. The longest first."""
     ends = np.concatenate((schedule.end, schedule.transfer_end))
     waited = _waited(problem, schedule, ends)
+    # The walk ends at an item that waited for nothing.
     found, item = [], int(ends.argmax())
     while item >= 0:
         if item >= problem.n:
@@ -129,6 +132,8 @@ def _waited(problem: Problem, schedule: Schedule, ends: NDArray[np.float64]) -> 
     pairs = [*(_turns(*taken, order) for taken in by_turns), _inputs(problem, schedule)]
     before, after = np.concatenate(pairs, axis=1)
     rising = np.lexsort((ends[before], after))
+    # (n + k,) from pairs (p,): sorted by end, so that the latest of an item's predecessors is the
+    # last that is written.
     waited = np.full(len(ends), -1)
     waited[after[rising]] = before[rising]
     return waited
@@ -153,6 +158,7 @@ def _inputs(problem: Problem, schedule: Schedule) -> Units:
     edge = edge_tensors(problem)
     moved = problem.n + np.arange(len(schedule.tensor))
     to = zip(schedule.tensor.tolist(), schedule.target.tolist(), strict=True)
+    # The transfer that brings a tensor to a device, by both; without one the producer is there.
     brought = dict(zip(to, moved.tolist(), strict=True))
     places = schedule.placement[problem.consumers].tolist()
     made = problem.producer[edge].tolist()
@@ -160,5 +166,6 @@ def _inputs(problem: Problem, schedule: Schedule) -> Units:
         brought.get((tensor, place), producer)
         for tensor, place, producer in zip(edge.tolist(), places, made, strict=True)
     ]
+    # (2, k) each transfer waits for the op that makes its tensor.
     sent = np.stack((problem.producer[schedule.tensor], moved))
     return np.hstack((np.stack((np.array(before, np.int64), problem.consumers)), sent))

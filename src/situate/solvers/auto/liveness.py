@@ -1,4 +1,4 @@
-"""Live tensors: whether they are in the way, and which ops keep them when memory is fullest."""
+"""Live tensors: where they decide what fits, and the ops that hold them when memory is fullest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from situate.schedule.schedule import Schedule
 
 
 def orders_count(problem: Problem) -> bool:
-    """Whether the order of ops decides what fits: live tensors count, and not every device could
+    """True where the order of ops decides what fits: live tensors count, and not every device could
     hold everything at once."""
     if problem.rules.memory == "persistent":
         return False
@@ -27,8 +27,11 @@ def weights(problem: Problem, schedule: Schedule) -> tuple[Ints, Ints]:
     clock = steps(schedule, problem) if by_step else seconds(schedule)
     lived = lives(schedule, problem, clock)
     at = _fullest(problem, lived)[lived.device]
+    # (lives,) bytes that are there when the device of each life is fullest.
     alive = np.where((lived.birth <= at) & (at < lived.death), lived.size, 0)
     held = problem.persistent.copy()
+    # Lives are workspaces (n,), then tensors where they are made, then where they were sent:
+    # only the middle ones are their op's own.
     np.add.at(held, problem.producer, alive[problem.n :][: len(problem.size)])
     on_device = np.zeros(problem.d, np.int64)
     np.add.at(on_device, schedule.placement, held)
@@ -39,6 +42,7 @@ def _fullest(problem: Problem, lived: Lives) -> NDArray[np.float64]:
     """When memory in use is largest (d,); before all time where a device holds no tensor."""
     changes = sweep(lived)
     time = np.full(problem.d, -1.0)
+    # The last write of a device is that of its largest use.
     rising = np.argsort(changes.use, kind="stable")
     time[changes.device[rising]] = changes.time[rising]
     return time

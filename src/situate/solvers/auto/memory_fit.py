@@ -1,4 +1,4 @@
-"""Pieces of the network, one an accelerator, as large as what is live in them lets them be."""
+"""Segments of the network, one an accelerator, as long as the bytes live in them allow."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from situate.solvers.auto.proportional_cut import cut
 from situate.solvers.search import Found, Search
 
 CUT_ROUNDS = 12
-"""Of cuts, each after the peaks of the one before."""
+"""Cuts at most, each after the peaks of the one before."""
 
 REPAIR_SHARE = 0.1
-"""Part of what is left of the budget that goes to moving what lies at a cut, at most."""
+"""Share of what is left of the budget that goes to moving units at a cut, at most."""
 
 CPU_BUSY_SHARE = 0.5
-"""Part of the step that a CPU works at least where it holds the accelerators up."""
+"""Share of the step that a CPU works at least where it holds the accelerators up."""
 
 
 def offer_memory_fits(search: Search) -> None:
-    """Where nothing fits yet, or only what keeps a CPU working, offer pieces of the folded line, of
-    the accelerators in both orders unless they are alike, mended until they fit.
+    """Offer segments of the folded line, with the accelerators in both orders unless these are
+    alike, repaired until they fit; where nothing fits yet, or only a plan that keeps a CPU working.
 
-    Cuts by what ops hold for the whole step, as shares are, say nothing of activations.
+    Proportional cuts count bytes that ops hold for the whole step, and so say nothing of
+    activations.
     """
     problem = search.problem
     devices = accelerators(problem)
@@ -51,25 +52,27 @@ def _wanted(search: Search, devices: list[int]) -> bool:
     problem, found = search.problem, search.incumbent
     if problem.persistent.sum() > sum(problem.capacity[devices].tolist()):  # beyond 64 bits
         return False
+    # (CPUs,) busy seconds: a plan that keeps a CPU working holds the accelerators up.
     others = np.delete(found.schedule.busy(problem), devices)
     return not found.feasible or bool((others > CPU_BUSY_SHARE * found.schedule.makespan).any())
 
 
 def _alike(problem: Problem, devices: list[int]) -> bool:
-    """Whether the devices are as fast and as large as one another."""
+    """True where the devices are as fast and as large as one another."""
     seconds, capacity = problem.seconds[:, devices], problem.capacity[devices]
     return bool((seconds == seconds[:, :1]).all() and (capacity == capacity[0]).all())
 
 
 def _fit(search: Search, line: NDArray[np.int32], turn: list[int]) -> Found:
-    """Offer cuts until one fits, and return the one that fits best: a piece shrinks by as much as
-    its device is fuller than others."""
+    """Offer cuts until one fits, and return the one that fits best: a segment shrinks by as much
+    as its device is fuller than others."""
     problem = search.problem
     weight, order = live_bytes(problem), np.array(problem.graph.order, np.int32)
     capacity = problem.capacity[turn].astype(np.float64)
     share, found = capacity, list[Found]()
     while not found or (len(found) < CUT_ROUNDS and not (found[-1].feasible or search.finished())):
         found.append(search.offer(cut(problem, turn, line, weight, share), order))
+        # (devices,) at least a tenth, so that a device that is almost empty does not take it all.
         share = share / np.maximum(found[-1].schedule.peak[turn] / capacity, 0.1)
     return min(found, key=lambda each: each.score)
 
@@ -98,7 +101,10 @@ def _across(problem: Problem, of_unit: NDArray[np.int32]) -> list[tuple[int, int
     source = problem.unit[edge_producers(problem)]
     reader = problem.unit[problem.consumers]
     apart = np.flatnonzero(of_unit[source] != of_unit[reader])
+    # (edges across,) those of the largest tensors first; each gives both of its ends a move to the
+    # other's device.
     apart = apart[np.argsort(-problem.size[edge_tensors(problem)[apart]], kind="stable")]
+    # (2 * edges across,) alternating: the producer's unit, the reader's unit, ...
     ends = np.column_stack((source[apart], reader[apart])).ravel()
     there = of_unit[np.column_stack((reader[apart], source[apart])).ravel()]
     pairs = dict.fromkeys(zip(ends.tolist(), there.tolist(), strict=True))

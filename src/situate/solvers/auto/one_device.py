@@ -1,4 +1,5 @@
-"""Whether one device does as well as several, once what the execution model leaves out counts."""
+"""A plan on one device in place of one on several, where devices that work at once cost one another
+as much as the several gain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts: as many pieces of the network as accelerators, with what exchanges most together."""
+"""As many parts of the network as accelerators, each of units that exchange most bytes."""
 
 from __future__ import annotations
 
@@ -29,4 +29,5 @@ def one_part_each(problem: Problem, label: NDArray[np.int64]) -> Placement:
     a unit that may not go there is on the first device that it may run on."""
     _, first, part = np.unique(label, return_index=True, return_inverse=True)
     devices = np.array(accelerators(problem))
+    # (parts,) rank of each part by its first unit -> (units,) the device of its part.
     return on_devices(problem, devices[first.argsort().argsort()[part] % len(devices)])

@@ -1,4 +1,4 @@
-"""Optimistic scores: what no order of the ops and no decoder can make better of a placement."""
+"""Optimistic scores: a placement scores no better by any order of the ops and any decoder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from situate.solvers.search import Search
 
 
 def least_scores(search: Search, placements: Placements) -> list[tuple[int, float]]:
-    """Of every placement the bytes that it exceeds capacities by at least, and its least value."""
+    """Least score of every placement: the bytes that it exceeds capacities by, and its value."""
     problem = search.problem
     peak = _least_peaks(problem, placements)
     excess = [sum(row) for row in np.maximum(0, peak - problem.capacity).tolist()]
@@ -36,6 +36,7 @@ def least_scores(search: Search, placements: Placements) -> list[tuple[int, floa
 
 def _periods(problem: Problem, placements: Placements) -> Floats:
     """(k,) seconds between steps, which no order changes: as `Schedule.period`, of many at once."""
+    # Row by row of (k, d + channels): which entry an op adds to differs between placements.
     every = np.arange(len(placements))
     load = np.zeros((len(placements), problem.d + len(problem.cluster.channels)))
     for op in range(problem.n):
@@ -53,6 +54,7 @@ def _add_transfers(problem: Problem, tensor: int, placements: Placements, load: 
     for target in range(problem.d):
         sent = _read_on(problem, tensor, target, placements) & (source != target)
         seconds = np.where(sent, moves[source, target], 0.0)
+        # (k,) a tensor leaves an accelerator once, at the cost of its slowest receiver.
         leaving = np.maximum(leaving, seconds)
         if problem.transfers == "blocking":
             load[every, source] += seconds
@@ -75,6 +77,7 @@ def _read_on(
 def _least_makespans(problem: Problem, placements: Placements) -> Floats:
     """(k,) the longest path, transfers that nothing delays included, or the busiest device."""
     every = np.arange(len(placements))
+    # (k, n) earliest ends, with every device free and every channel idle, and (k, d) loads.
     end, load = np.zeros(placements.shape), np.zeros((len(placements), problem.d))
     for op in problem.graph.order:
         here, start = placements[:, op], np.zeros(len(placements))
@@ -103,6 +106,7 @@ def _least_peaks(problem: Problem, placements: Placements) -> NDArray[np.int64]:
         need = held[every, here] + problem.workspace[op]
         for tensor in range(len(problem.size)):
             need += _live(problem, tensor, op, placements, before)
+        # Of the ops on a device the one that needs most; each runs alone there.
         peak[every, here] = np.maximum(peak[every, here], need)
     return peak
 
@@ -132,6 +136,7 @@ def _before(problem: Problem) -> NDArray[np.bool_]:
     for op in problem.graph.order:
         for tensor in _inputs(problem, op):
             producer = problem.producer[tensor]
+            # Ancestors of a producer are ancestors of its reader; ops come in topological order.
             before[:, op] |= before[:, producer]
             before[producer, op] = True
     return before

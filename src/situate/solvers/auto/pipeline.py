@@ -1,4 +1,4 @@
-"""Pipelines: contiguous pieces of the network, one a device."""
+"""Pipelines: contiguous segments of the network, one a device."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from situate.data.topology import accelerators, op_devices, pipeline_order
 from situate.solvers.search import Search
 
 SPLIT_MOVES = 4_000_000
-"""About as many units are moved to weigh all pieces: the longer the line, the fewer places where a
-piece may begin."""
+"""Moves of a unit that weighing all segments takes, about: the longer the line, the fewer places
+where a segment may begin."""
 
 
 def offer_pipelines(search: Search) -> None:
@@ -40,7 +40,7 @@ def offer_pipelines(search: Search) -> None:
 
 
 def _step(problem: Problem) -> int:
-    """Units between two places where a piece may begin: 1 up to about a thousand units."""
+    """Units between two places where a segment may begin: 1 up to about a thousand units."""
     begins = SPLIT_MOVES * problem.d / (2 * problem.units)
     return max(1, round(problem.units / min(1000, max(50, begins))))
 
@@ -65,6 +65,7 @@ def fill(problem: Problem) -> Placement:
     if problem.rules.memory != "persistent":
         weight = live_bytes(problem)
     fast = accelerators(problem)
+    # CPUs take what is left over.
     turn = fast + [d for d in range(problem.d) if d not in fast]
     room, needed = problem.capacity.astype(np.float64).tolist(), weight.tolist()
     allowed, of_unit = problem.allowed, problem.allowed.argmax(axis=1)
@@ -78,6 +79,7 @@ def fill(problem: Problem) -> Placement:
 def live_bytes(problem: Problem) -> NDArray[np.float64]:
     """(units,) what a unit holds for the whole step and what its ops hand on."""
     weight = problem.unit_persistent.astype(np.float64)
+    # (tensors,) bytes; a resident tensor is among the persistent bytes already.
     live = np.where(problem.resident == 1, 0, problem.size).astype(np.float64)
     np.add.at(weight, problem.unit[problem.producer], live)
     return weight

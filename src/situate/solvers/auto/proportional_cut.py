@@ -1,4 +1,5 @@
-"""Shares: the network cut into a piece a device, by work or by bytes; what does not fit spills."""
+"""Proportional cuts: the network in a segment a device, each with its share of the work or of the
+bytes; units that do not fit spill to other devices."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def offer_proportional_cuts(search: Search) -> None:
 
 
 def by_seconds(problem: Problem) -> Placement:
-    """Placement (n,) along the pipeline's order, each accelerator's piece as long as it is fast."""
+    """Placement (n,) along the pipeline, accelerators' segments as long as they are fast."""
     devices = accelerators(problem)
     seconds = np.where(np.isfinite(problem.seconds), problem.seconds, 0)[:, devices]
     weight = np.zeros(problem.units)
@@ -46,8 +47,9 @@ def by_seconds(problem: Problem) -> Placement:
 
 
 def by_bytes(problem: Problem) -> Placement:
-    """Placement (n,) in topological order, each accelerator's piece as heavy as it has memory."""
+    """Placement (n,) in topological order, accelerators' segments as heavy as their memory."""
     units = problem.unit[list(problem.graph.order)]
+    # (n,) units of the ops in order -> (units,) each where its first op stands.
     _, first = np.unique(units, return_index=True)
     line = units[np.sort(first)]
     return _cut_by_bytes(problem, line)
@@ -70,17 +72,18 @@ def cut(
     weight: NDArray[np.float64],
     share: NDArray[np.float64],
 ) -> Placement:
-    """Placement (n,) of units along a line (units,) in as many pieces as there are devices, of
+    """Placement (n,) of units along a line (units,) in as many segments as there are devices, of
     which each has its share (devices,) of their weight (units,)."""
     of_unit = np.empty(problem.units, np.int64)
-    of_unit[line] = np.array(devices)[pieces(line, weight, share)]
+    of_unit[line] = np.array(devices)[segment_of_places(line, weight, share)]
     return on_devices(problem, of_unit)
 
 
-def pieces(
+def segment_of_places(
     line: NDArray[np.int32], weight: NDArray[np.float64], share: NDArray[np.float64]
 ) -> NDArray[np.intp]:
-    """(units,) the piece that every place of the line is in."""
+    """(units,) the segment, of as many as there are shares, that every place of the line is in."""
+    # (units,) weight up to the middle of each unit, and (shares,) up to the end of each segment.
     middle = np.cumsum(weight[line]) - weight[line] / 2
     ends = np.cumsum(share) / share.sum() * weight.sum()
     return np.minimum(np.searchsorted(ends, middle, side="right"), len(share) - 1)
@@ -120,8 +123,10 @@ def spill(problem: Problem, found: Found) -> Placement:
         if room[target] <= 0:
             break
         units = np.flatnonzero((of_unit == device) & (held > 0) & problem.allowed[:, target])
+        # (candidates,) seconds lost for each byte that leaves the device.
         loss = (seconds[units, target] - seconds[units, device]) / held[units]
         units = units[np.argsort(loss, kind="stable")]
+        # (candidates,) bytes given up with every unit so far; enough of them are moved, no more.
         given = np.cumsum(held[units])
         enough = np.searchsorted(given, min(over[device] * SPILL_MARGIN, room[target])) + 1
         of_unit[units[:enough]] = target

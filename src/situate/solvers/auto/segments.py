@@ -1,4 +1,4 @@
-"""Stretches of the network on other devices, where the fastest one cannot hold all of it."""
+"""Segments of the network on other devices, where the fastest one cannot hold all of it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from situate.solvers.auto.proportional_cut import cut, on_devices
 from situate.solvers.search import Search
 
 PLACES, LONGEST = 20, 8
-"""A stretch begins and ends at a multiple of one part in so many; it is at most so many of them,
-unless nothing fits."""
+"""Places of the line where a segment may begin and end, and places that it spans at most unless
+nothing fits."""
 
 SEGMENT_SHARE, SEGMENT_SHARE_TO_FIT = 0.1, 0.3
-"""Parts of what is left of the budget that cuts and stretches may take, the latter while nothing
+"""Shares of what is left of the budget that cuts and segments may take, the latter while nothing
 fits."""
 
 
 def outgrown(search: Search) -> bool:
-    """Whether it is the shortest step that is sought, and the fastest of several accelerators
-    cannot hold the network alone."""
+    """True where the shortest step is sought, and the fastest of several accelerators cannot hold
+    the network alone."""
     problem = search.problem
     by_time = problem.objective == "time" and problem.rules.memory != "persistent"
     if len(accelerators(problem)) < 2 or not by_time or problem.transfers == "atomic":
@@ -37,8 +37,8 @@ def outgrown(search: Search) -> bool:
 
 def offer_segments(search: Search) -> None:
     """Where a network has outgrown the fastest accelerator, offer cuts of the folded line into a
-    piece an accelerator, and all on the fastest one but a stretch of the line on another; mended,
-    what would be faster than the best plan and comes nearest to fitting.
+    segment an accelerator, and all on the fastest one but a segment of the line on another; the
+    plan that would be faster than the best one and comes nearest to fitting is repaired.
 
     Where the fastest device is full, a search that moves a little at a time has nowhere to go
     from a plan that gives slower ones the wrong part.
@@ -80,7 +80,7 @@ def _nearest(search: Search, order: Order, placements: Iterator[Placement]) -> P
 
 
 def _placements(search: Search) -> Iterator[Placement]:
-    """Cuts by seconds and by bytes, then stretches by both, while nothing fits also long ones on
+    """Cuts by seconds and by bytes, then segments by both, while nothing fits also long ones on
     devices that can hold the rest."""
     problem, line = search.problem, folded_order(search.problem)
     devices, fast, seconds = accelerators(problem), _fastest(problem), _seconds(problem)
@@ -90,6 +90,7 @@ def _placements(search: Search) -> Iterator[Placement]:
         for way in (slice(None), slice(None, None, -1)):
             for share in (problem.capacity[devices].astype(np.float64), speed):
                 yield cut(problem, devices[way], line, weight, share[way])
+    # One device of each size and speed: the others of its kind give the same plans.
     kinds = {(problem.capacity[d], work[d]): d for d in reversed(devices) if d != fast}
     lines = [(weight, device) for weight in weights for device in kinds.values()]
     for weight, device in lines:
@@ -109,6 +110,7 @@ def _segments(
     lengths: range,
 ) -> Iterator[Placement]:
     """All on the fast device but what lies between two places of the line."""
+    # (units,) the middle of each unit along the line, in `PLACES` of the whole weight.
     place = (np.cumsum(weight[line]) - weight[line] / 2) / max(weight.sum(), 1e-300) * PLACES
     for begin in range(PLACES):
         for end in range(begin + lengths.start, min(PLACES + 1, begin + lengths.stop)):

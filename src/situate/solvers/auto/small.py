@@ -1,4 +1,4 @@
-"""Small problems: every decision that may be better than the best is looked at."""
+"""Small problems: every decision that may be better than the best is evaluated."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from situate.solvers.auto.optimistic import least_scores
 from situate.solvers.search import Search
 
 MOST_OPS, MOST_PLACEMENTS = 8, 10_000
-"""Problems of more are not small."""
+"""Ops, and placements, that a small problem has at most."""
 
 ENUMERATION_SHARE = 0.7
-"""Part of what is left of the budget that goes to looking at all, at most."""
+"""Share of what is left of the budget that enumeration takes at most."""
 
 Orders = NDArray[np.int32]
 """(k, n) ops, the most urgent first."""
@@ -53,7 +53,7 @@ def look_at_all(search: Search) -> bool:
 
 
 def _promises(search: Search, least: tuple[int, float]) -> bool:
-    """Whether a score is better than the best by more than rounding."""
+    """True where a score is better than the best by more than rounding."""
     excess, value = search.incumbent.score
     return least < (excess, value * (1 - 2 * rounding(search.problem)))
 
@@ -65,6 +65,7 @@ def _affordable(search: Search, evaluations: int) -> bool:
 
 def _placements(problem: Problem) -> Placements:
     """(k, n) all that respect pins and groups."""
+    # (k, units) -> (k, n): all combinations of devices, one a unit.
     choices = [np.flatnonzero(may) for may in problem.allowed]
     return np.array(list(product(*choices)), np.int32)[:, problem.unit]
 
@@ -90,6 +91,7 @@ def _offer_best_order(
         search.offer(placement, orders[0])
         return
     problem = search.problem
+    # (orders, n) the placement, and priorities in every order: the first op's is n.
     everywhere = np.tile(placement, (len(orders), 1))
     priority = (problem.n - orders.argsort(axis=1)).astype(np.float32)
     makespan, peak = search.simulator.evaluate(
@@ -99,6 +101,7 @@ def _offer_best_order(
     excess = np.maximum(0, peak - problem.capacity).astype(np.float64).sum(axis=1)
     values = {"time": makespan, "memory": peak.max(axis=1).astype(np.float64)}
     value = values.get(problem.objective, np.full(len(orders), period))
+    # The last key counts first: excess bytes, then the value.
     first = int(np.lexsort((value, excess))[0])
     if (excess[first], value[first]) < search.incumbent.score:
         search.offer(placement, orders[first], [decoder])

@@ -1,4 +1,5 @@
-"""Stages: what holds bytes for the whole step is cut into pieces, and all other ops follow it."""
+"""Stages by bytes: units that hold bytes for the whole step are cut into segments of a line, and
+all other ops follow them."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ def follow(problem: Problem, placement: Placement) -> Placement:
     """The placement (n,) of units that hold bytes; each other unit goes, along the graph, where a
     parameter that it reads is, or else where the last of its inputs is, as far as it may.
 
-    A cut by bytes says nothing of ops that hold none, and would send them all to its last piece.
+    A cut by bytes says nothing of ops that hold none, and would send them all to its last segment.
     """
     of_unit = unit_devices(problem, placement)
     settled = problem.unit_persistent > 0
@@ -27,10 +28,11 @@ def follow(problem: Problem, placement: Placement) -> Placement:
 
 
 def _inputs(problem: Problem) -> list[tuple[list[int], list[int]]]:
-    """Of every op in the graph's order, the units whose parameters and whose other tensors it
-    reads, in that order too."""
+    """Units whose parameters, and units whose other tensors, each op of the graph's order reads, in
+    that order too."""
     place = places(problem.graph.order)
     found: list[tuple[list[int], list[int]]] = [([], []) for _ in range(problem.n)]
+    # (tensors,) in the order in which they are made, so that the last input of an op comes last.
     by_place = np.argsort(place[problem.producer], kind="stable")
     for tensor in by_place.tolist():
         unit = int(problem.unit[problem.producer[tensor]])

@@ -8,7 +8,8 @@ from situate.solvers.search import Search
 
 
 def run(search: Search) -> None:
-    """Of all ready ops and devices the pair that can start first; ties go to the higher rank.
+    """Place the ready op on the device where, of all such pairs, it can start first; ties go to the
+    higher rank.
 
     One heap a device holds the ops on their way to it, another those that wait for it.
     """

@@ -27,6 +27,7 @@ def expert_placement(problem: Problem) -> Placement:
     stage = np.array(expert(problem.graph, len(devices)))
     wanted = np.array(devices)[stage]
     of_unit = problem.allowed.argmax(axis=1)
+    # Backwards, so that a unit goes where the first of its ops is wanted.
     for op in reversed(problem.graph.order):
         if problem.allowed[problem.unit[op], wanted[op]]:
             of_unit[problem.unit[op]] = wanted[op]

@@ -9,7 +9,7 @@ from situate.data.arrays import Ints
 from situate.data.problem import Problem
 from situate.data.topology import accelerators, folded_order
 from situate.solvers.auto.pipeline import live_bytes
-from situate.solvers.auto.proportional_cut import cut, pieces
+from situate.solvers.auto.proportional_cut import cut, segment_of_places
 from situate.solvers.search import Found, Search
 
 Lengths = Ints
@@ -22,8 +22,9 @@ def run(search: Search) -> None:
     problem = search.problem
     line, devices = folded_order(problem), accelerators(problem)
     for turn in (devices, devices[::-1])[: len(devices)]:
-        cuts = [pieces(line, *by) for by in _cuts(problem, turn)]
-        starts = [np.bincount(piece, minlength=len(turn)) for piece in cuts]
+        # One array (units,) of stages a cut, and the lengths (stages,) that it stands for.
+        cuts = [segment_of_places(line, *by) for by in _cuts(problem, turn)]
+        starts = [np.bincount(stage, minlength=len(turn)) for stage in cuts]
         offered = [(_offer(search, line, turn, lengths), lengths) for lengths in starts]
         found, lengths = min(offered, key=lambda each: each[0].score)
         _move(search, line, turn, found, lengths)
@@ -31,6 +32,7 @@ def run(search: Search) -> None:
 
 def _cuts(problem: Problem, turn: list[int]) -> list[tuple[NDArray[np.float64], ...]]:
     """Weights of units and the devices' shares of them: work and speed, bytes and memory."""
+    # (units, stages) seconds on the device of each stage; none where a unit cannot run.
     seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)[:, turn]
     speed = 1 / np.maximum(seconds.sum(axis=0), 1e-300)
     return [
@@ -55,6 +57,7 @@ def _move(
         for stage in range(len(lengths) - 1):
             for change in (step, -step):
                 tried = lengths.copy()
+                # What one stage gives up its neighbour takes, so that stages stay contiguous.
                 tried[stage : stage + 2] += (change, -change)
                 if tried.min() < 0 or search.finished():
                     continue

@@ -26,6 +26,8 @@ def draw(search: Search, samples: int) -> Iterator[Found]:
     problem = search.problem
     generator = np.random.default_rng(search.seed)
     choices = problem.allowed.sum(axis=1)
+    # (units, d) devices of each unit, those it may run on first; an index below its number of
+    # choices is then one of these.
     ranked = np.argsort(~problem.allowed, axis=1, kind="stable")
     for _ in range(samples):
         pick = generator.integers(choices)

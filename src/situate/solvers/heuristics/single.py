@@ -38,6 +38,7 @@ def _signature(problem: Problem, device: int) -> bytes:
         problem.seconds[:, device],
         problem.allowed[:, device],
         problem.capacity[device : device + 1],
+        # Sorted: devices that differ in the order of their neighbours alone are of one kind.
         np.sort(problem.latency[device]),
         np.sort(problem.latency[:, device]),
         np.sort(problem.bandwidth[device]),

@@ -36,8 +36,10 @@ def fill(problem: Problem, by_capacity: bool = False) -> Placement:
     weight = _bytes_of_units(problem)
     devices = accelerators(problem)
     room = problem.capacity.astype(np.float64)
+    # (accelerators,) or one number: the share of the bytes that each may take.
     part = room[devices] / room[devices].sum() if by_capacity else 1 / len(devices)
     share = np.broadcast_to(weight.sum() * part + weight.max(), len(devices))[:-1]
+    # The last accelerator has no share: it takes what the others leave, up to its capacity.
     room[devices[:-1]] = np.minimum(room[devices[:-1]], share)
     rest = [d for d in range(problem.d) if d not in devices]
     of_unit = np.full(problem.units, -1)
@@ -74,10 +76,13 @@ def _order_of_use(problem: Problem) -> list[int]:
     before its first reader."""
     place, late = places(problem.graph.order).astype(np.float64), Lateness(problem)
     own_use = late.first_use(place)
+    # (n,) the first place at which an op's output is read; infinite where nothing reads it.
     first_use = np.full(problem.n, np.inf)
     readers = edge_producers(problem)
     np.minimum.at(first_use, readers, own_use[problem.consumers])
     early = late.without_data.copy()
+    # Ops that read nothing: parameters and inputs.
     early[np.setdiff1d(np.arange(problem.n), problem.consumers)] = True
+    # Half a place before the reader, so that it stands directly before it and behind all else.
     key = np.where(early & np.isfinite(first_use), first_use - 0.5, place)
     return [int(op) for op in np.argsort(key, kind="stable")]

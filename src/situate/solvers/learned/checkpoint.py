@@ -1,4 +1,4 @@
-"""What a learner checks before it becomes what a checkpoint says."""
+"""Checks of a checkpoint before a learner takes its state from there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What learners and evaluators answer, checked as it comes in: both may be the user's own."""
+"""Checks of what learners and evaluators return: both may be the user's own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Asking:
         self._restrictions = Restrictions(problem)
 
     def batch(self) -> int:
-        """How many placements the learner wants.
+        """Number of placements that the learner wants.
 
         Raises:
             SituateError: not an integer of at least one.
@@ -63,7 +63,7 @@ class Asking:
         return self._restrictions.check(given, lambda row: f"{self._who}: sample {first + row}: ")
 
     def state(self) -> State:
-        """What the learner has learnt.
+        """The learner's state.
 
         Raises:
             SituateError: not a mapping from names to arrays of numbers.
@@ -98,7 +98,7 @@ def check_evaluator(machine: Evaluator) -> None:
 
 
 def measure(machine: Evaluator, placements: NDArray[np.int32], first: int) -> Measurements:
-    """What a machine measures of placements (k, n), the samples number `first` and on.
+    """Measurements of placements (k, n), the samples number `first` and on.
 
     Raises:
         SituateError: not one finite time or failure for each.

@@ -39,7 +39,7 @@ REMEDIES = {
     "timeout": "give a measurement more time",
     "nan": "run a plan of one device first, to see where its loss ceases to be a number",
 }
-"""How to go on where no placement ran, by outcome."""
+"""Advice where no placement ran, by outcome."""
 
 
 def learn(search: Search, method: str, make: MakeLearner) -> None:
@@ -72,8 +72,9 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
 
 
 def _start(search: Search, study: StudyFile | InMemoryStudy) -> Placement:
-    """What a machine other than the simulated one measures first where costs were measured: what
-    `auto` plans, and if it was interrupted what it planned then, for its time may be limited."""
+    """The placement that a machine other than the simulated one measures first where costs were
+    measured: the plan of `auto`, and if the search was interrupted the plan of then, for its time
+    may be limited."""
     held = study.first()
     if held is not None:
         return held
@@ -114,8 +115,8 @@ class _Run:
             self._settle()
 
     def _finished(self) -> bool:
-        """Whether the budget is spent or the bound met, which says nothing of another machine than
-        the simulated one."""
+        """True where the budget is spent or the bound met, which says nothing of another machine
+        than the simulated one."""
         simulated = self.search.learning.evaluator is None
         return self.search.finished() if simulated else self.search.left() <= 0
 
@@ -148,9 +149,10 @@ class _Run:
         self.search.took(self.search.seconds - begin)
 
     def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
-        """What the study already holds of these samples, and the rest from the machine."""
+        """Measurements of these samples: those that the study holds, the rest from the machine."""
         known = self.study.known(first, placements, of)
         while len(known) < len(placements):
+            # Recorded before the next begins, so that a search that is killed loses one at most.
             number = first + len(known)
             left = placements[len(known) :][: self.machine.at_once]
             new = measure(self.machine, left, number + (self.done if of == "finals" else 0))
@@ -184,7 +186,9 @@ class _Run:
             for _ in range(most // len(left)):
                 found = self._measure(measured, left, "finals").times(np.inf)
                 measured += len(left)
+                # (left, rounds) grows by a column a round.
                 seconds = np.column_stack((seconds, found))
+            # Half of them go on to twice as many rounds, so that every round costs about the same.
             ranked = np.argsort(_paces(seconds), kind="stable")
             if len(left) <= 2:
                 break
@@ -201,6 +205,7 @@ class _Run:
         chosen = ranked[: min(self.machine.finalists, -(-self.done // SAMPLES_EACH))]
         simple = [placement for placement in self.times if _on_one_device(placement)]
         known = [*list(self.times)[: int(self.planned)], *simple]
+        # A placement that is here for two reasons is measured once.
         all_of_them = dict.fromkeys([*chosen, *known])
         return np.array([np.frombuffer(placement, np.int32) for placement in all_of_them])
 
@@ -208,6 +213,7 @@ class _Run:
 def _paces(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """(k,) of placements measured in rounds (k, rounds): the median of what each took over what all
     took in its round, for a machine may be slow for a while; infinite if it ever failed."""
+    # Finite, for an infinite time over an infinite median is no number.
     taken = np.minimum(seconds, FAILED_SECONDS)
     rounds = np.maximum(np.median(taken, axis=0), LEAST_ROUND_SECONDS)
     paces = np.median(taken / rounds, axis=1)
@@ -220,7 +226,7 @@ def _on_one_device(placement: bytes) -> bool:
 
 
 def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) -> dict[str, str]:
-    """What a study is of: everything that decides the samples to come."""
+    """Everything that decides the samples to come, by which a study knows its search."""
     problem, learning = search.problem, search.learning
     costs = {"costs": problem.costs.hash} if problem.costs else {}
     named = {} if asking.name is None else {"learner": asking.name}

@@ -26,8 +26,10 @@ def coarser_groups(
     """About so many groups each, rising: unions of the next ones, and the last ones of `groups`. A
     group is in the union that holds most of its seconds where the rule makes so many groups."""
     seconds = problem.seconds.min(axis=1)
+    # (units,) an op of each unit: any, for all of them are in one group.
     op_of_unit = np.unique(problem.unit, return_index=True)[1]
     levels: list[Groups] = []
+    # Finest first: each level is made of unions of the level that it refines into.
     for count in reversed(counts):
         few = group(problem, rule, count).of_op.astype(np.int64)
         union = block_of(groups, few, seconds)

@@ -36,7 +36,9 @@ class InitialPlacements:
         wanted = [] if self._start is None else [self._start()]
         g, d = self._groups.allowed.shape
         wanted += [np.full(g, device, np.int32) for device in range(d)]
+        # A batch may be smaller than the list of placements: those that come first are kept.
         for devices, row in zip(wanted, drawn, strict=False):
+            # (g,) whether each group may run on its wanted device; the others keep what was drawn.
             allowed = self._groups.allowed[np.arange(g), devices]
             row[allowed] = devices[allowed]
 

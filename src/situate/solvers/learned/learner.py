@@ -26,7 +26,7 @@ MOST_GROUPS = 10**6
 """More than a network has ops."""
 
 State = Mapping[str, NDArray[np.generic]]
-"""What a learner knows, as named arrays."""
+"""The state of a learner, as named arrays."""
 
 
 class Learner(Protocol):
@@ -42,7 +42,7 @@ class Learner(Protocol):
 
     @property
     def batch(self) -> int:
-        """How many samples it wants next before it is told of them, at least one."""
+        """Samples that it wants next before it is told of them, at least one."""
         ...
 
     def ask(self, k: int) -> NDArray[np.int32]:
@@ -55,7 +55,7 @@ class Learner(Protocol):
         ...
 
     def state(self) -> State:
-        """What it has learnt, between a `tell` and the next `ask`."""
+        """The state between a `tell` and the next `ask`."""
         ...
 
     def restore(self, state: State) -> None:
@@ -69,7 +69,7 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class Learning:
-    """How a method that learns from measurements goes about it.
+    """Options of a method that learns from measurements.
 
     Attributes:
         settings: `paper`, what the paper says, or `tuned`, see the method's page.

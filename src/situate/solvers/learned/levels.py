@@ -1,4 +1,4 @@
-"""Scales: blocks of groups that a search moves as one, from a few large ones to single groups."""
+"""Levels: blocks of groups that a search moves as one, from a few large ones to single groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from situate.grouping import Groups, heavy_edge
 from situate.grouping.labels import members
 
 COARSEST_BLOCKS = 12
-"""Blocks of the coarsest scale; every other has twice as many as the one before."""
+"""Blocks of the coarsest level; every other has twice as many as the one before."""
 
 Level = list[NDArray[np.int64]]
 """Blocks of groups; every group is in one of them."""
@@ -24,7 +24,7 @@ def levels(problem: Problem, groups: Groups) -> list[Level]:
 
 
 def coarser(count: int) -> list[int]:
-    """Blocks of every scale that has fewer than `count`, the finest first."""
+    """Blocks of every level that has fewer than `count`, the finest first."""
     counts = [COARSEST_BLOCKS]
     while counts[0] < count:
         counts.insert(0, 2 * counts[0])
@@ -46,8 +46,10 @@ def block_of(
 ) -> NDArray[np.int64]:
     """(g,) the label (n,) that most of a group's seconds (n,) have."""
     labels = int(label.max()) + 1
+    # Each pair of a group and a label as one number; (pairs,) and of every op (n,) its pair.
     pairs, pair = np.unique(groups.of_op * labels + label, return_inverse=True)
     group, of_pair = np.divmod(pairs, labels)
+    # (pairs,) by group, then by seconds: the last pair of a group has most of its seconds.
     rising = np.lexsort((np.bincount(pair, seconds), group))
     last = np.append(np.diff(group[rising]) > 0, True)
     return np.asarray(of_pair[rising[last]], np.int64)

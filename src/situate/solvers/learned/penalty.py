@@ -1,4 +1,4 @@
-"""What a placement that fails counts as."""
+"""The seconds that a placement which fails counts as."""
 
 from __future__ import annotations
 

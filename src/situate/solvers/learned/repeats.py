@@ -26,5 +26,6 @@ def least_averages(times: NDArray[np.float64], repeats: int) -> NDArray[np.float
 
 def _least(times: NDArray[np.float64]) -> float:
     window = min(WINDOW, len(times))
+    # (repeats - window + 1,) sums over every run of `window` measurements.
     sums = np.convolve(times, np.ones(window), "valid")
     return float(sums.min()) / window

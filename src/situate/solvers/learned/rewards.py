@@ -26,6 +26,7 @@ def normalised(rewards: Floats, baseline: float | None = None, least: float = SP
             policy that is sure of a failure would otherwise never leave it. None for zeros there.
         least: divisor at least.
     """
+    # (k,) either way; the root mean square of differences from the mean is their deviation.
     relative = rewards - rewards.mean()
     if baseline is not None and np.ptp(rewards) < EQUAL:
         relative = rewards - baseline

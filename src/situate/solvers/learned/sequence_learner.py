@@ -1,4 +1,4 @@
-"""What the learners with a sequence-to-sequence policy share: sampling, failures, checkpoints."""
+"""The learner of a sequence-to-sequence policy: samples, failures and checkpoints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from situate.solvers.learned.repeats import least_averages
 
 
 class Update(Protocol):
-    """How a policy changes after a batch of placements.
+    """The change of a policy after a batch of placements.
 
     Attributes:
         numbers: all that it keeps from one update to the next.
@@ -87,6 +87,7 @@ class SequenceLearner:
         """Placements (k, n) drawn from the policy, each `repeats` times."""
         with arithmetic():
             drawn = self.policy.sample(-(-k // self._repeats), generator(self._seed, 1, self._n))
+        # (placements, g) -> (k, g): each placement in a row as often as it is measured.
         devices = drawn.numpy().astype(np.int32).repeat(self._repeats, axis=0)[:k]
         return self.groups.expand(devices)
 
@@ -95,6 +96,7 @@ class SequenceLearner:
         self._n += len(measurements)
         times = np.minimum(measurements.times(self._failure), self._failure)
         times = least_averages(times, self._repeats)
+        # (k,) -> (placements,): one time and one outcome for the repeats of a placement.
         ok = np.logical_and.reduceat(measurements.ok, np.arange(0, len(placements), self._repeats))
         devices = self.groups.devices(placements[:: self._repeats]).astype(np.int64)
         with arithmetic():

@@ -105,6 +105,7 @@ class SoftmaxSettings:
     def within(self, samples: int) -> SoftmaxSettings:
         """The same with the N of a search of so many samples, which leaves an ascent before each
         minimisation."""
+        # N is a multiple of K, and an ascent every K samples leaves the N-th to the minimisation.
         often = samples // (self.minimisations * self.K) if self.minimisations else self.N
         least = 2 if self.gradient else 1
         return replace(self, N=min(self.N, self.K * max(least, often)), minimisations=0)
@@ -200,6 +201,7 @@ class SoftmaxLearner:
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
         """Update as Algorithm 1 does, lines 5 to 13."""
         times = np.minimum(measurements.times(self._failure), self._failure)
+        # (k, n) ops -> (k, g) groups, as the distributions are over groups.
         devices = self.groups.devices(placements)
         self._n += len(times)
         self._sum += float(times.sum())
@@ -221,6 +223,7 @@ class SoftmaxLearner:
         """Where it is time for finer groups, each goes where the one did that it is a part of."""
         coarse, self.groups = self.groups, self._groups_now()
         if self.groups is not coarse:
+            # (finer groups,) the coarser group that each was a part of.
             whole = coarse.of_op[self.groups.first]
             self.policy = self.policy.split(whole, self.groups.allowed)
             self._devices = self._devices.take(whole, axis=1)
@@ -229,9 +232,11 @@ class SoftmaxLearner:
         """Line 10 and 12: the promising placements' frequencies, and exploration. What failed is
         not promising, however little ran."""
         chosen = max(1, round(self.settings.elite * min(self.settings.N, len(self._times))))
+        # Candidates (m,): all samples since the last minimisations, at most `memory` times N.
         best = np.argsort(self._times, kind="stable")[:chosen]
         best = best[self._times[best] < self._failure]
         if len(best):
+            # Line 12: exploration falls linearly with the samples that are left.
             epsilon = self.settings.epsilon * max(0.0, 1 - self._n / self._samples)
             self.policy.estimate(self._devices[best], epsilon)
         old = max(0, len(self._times) - self.settings.N * (self.settings.memory - 1))
@@ -239,9 +244,11 @@ class SoftmaxLearner:
 
     def _ascend(self, devices: NDArray[np.int32], times: NDArray[np.float64]) -> None:
         """Line 6: ascent on Eq. 11, or one step along the policy gradient."""
+        # (k,) b - T(d): the baseline b is the mean of all times so far.
         advantage = self._sum / self._n - times
         if self.settings.normalise:
             advantage = normalised(-times, least=LEAST_SPREAD)
+        # (d, g) advantages by device and group: samples enter the gradient through these alone.
         weighted = counts(devices, advantage / len(times), len(self.policy.allowed))
         if self.settings.gradient == "plain":
             p = self.policy.probabilities
@@ -251,6 +258,7 @@ class SoftmaxLearner:
             self._proximal(weighted)
 
     def _proximal(self, weighted: Array) -> None:
+        # Eq. 11: ratios are relative to the distribution that the samples were drawn from.
         p = old = self.policy.probabilities
         surrogate, logits = Surrogate(old, weighted, self._beta), self.policy.logits.copy()
         for _ in range(self.settings.steps):
@@ -280,6 +288,7 @@ class SoftmaxLearner:
     def restore(self, state: State) -> None:
         """Become what `state` says."""
         with suppress(KeyError, IndexError, TypeError):  # what it lacks is said next
+            # The number of samples decides the level, and so the shapes that are compared next.
             self._n = int(state["numbers"][0])
         self._refine()
         values = restored(state, self.state(), free=("devices", "times"))

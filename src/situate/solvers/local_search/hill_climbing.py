@@ -37,23 +37,23 @@ class HillClimber:
 
     Args:
         groups: what is placed as one.
-        scales: their blocks, first of single groups.
-        first: what is measured first, and then a draw of each scale.
+        levels: their blocks, first of single groups.
+        first: what is measured first, and then a draw of each level.
         seed: of the draws.
         alone: part of the neighbours that move a single group; the others move a block of any
-            scale.
+            level.
     """
 
     def __init__(
         self,
         groups: Groups,
-        scales: list[Level],
+        levels: list[Level],
         first: InitialPlacements,
         seed: int,
         alone: float = 0.5,
     ) -> None:
         self.groups = groups
-        self._scales = [_movable(scale, groups) for scale in scales]
+        self._levels = [_movable(level, groups) for level in levels]
         self._first = first
         self._seed = seed
         self._alone = alone
@@ -64,7 +64,7 @@ class HillClimber:
     @property
     def batch(self) -> int:
         """All that is measured first, then `BATCH`."""
-        return BATCH if self._n else len(self._first) + len(self._scales)
+        return BATCH if self._n else len(self._first) + len(self._levels)
 
     def ask(self, k: int) -> NDArray[np.int32]:
         """Placements (k, n)."""
@@ -72,39 +72,41 @@ class HillClimber:
         if self._n == 0:
             devices = self._begin(k, generator)
         elif np.isinf(self._seconds):
-            devices = np.stack([self._drawn(self._scale(generator), generator) for _ in range(k)])
+            devices = np.stack([self._drawn(self._level(generator), generator) for _ in range(k)])
         else:
             devices = np.stack([self._neighbour(generator) for _ in range(k)])
             devices[: self._again()] = self._best
         return self.groups.expand(devices)
 
     def _begin(self, k: int, generator: Generator) -> NDArray[np.int32]:
-        drawn = [self._drawn(scale, generator) for scale in reversed(self._scales)]
+        # The first batch (k, g): the initial placements, then a random draw of each level, coarsest
+        # first.
+        drawn = [self._drawn(level, generator) for level in reversed(self._levels)]
         devices = np.stack([self._best] * len(self._first) + drawn)
         self._first.put(devices)
         return devices[:k]
 
     def _again(self) -> int:
-        """How many of the next placements are the one it is at: of noisy times the least is a lucky
-        one, which nothing would be below."""
+        """Copies of the current placement among the next ones: 1 while its time is uncertain, for
+        the least of noisy times is a lucky one, which nothing would be below."""
         return int(self._noisy and 0 < self._measured < MEASUREMENTS)
 
     def _neighbour(self, generator: Generator) -> NDArray[np.int32]:
         near = self._best.copy()
-        while any(self._scales) and (near == self._best).all():
+        while any(self._levels) and (near == self._best).all():
             alone = generator.random() < self._alone
-            scale = self._scales[0] if alone else self._scale(generator)
-            self._put(scale[generator.integers(len(scale))], near, generator)
+            level = self._levels[0] if alone else self._level(generator)
+            self._put(level[generator.integers(len(level))], near, generator)
         return near
 
-    def _drawn(self, scale: Level, generator: Generator) -> NDArray[np.int32]:
+    def _drawn(self, level: Level, generator: Generator) -> NDArray[np.int32]:
         drawn = self._best.copy()
-        for block in scale:
+        for block in level:
             self._put(block, drawn, generator)
         return drawn
 
-    def _scale(self, generator: Generator) -> Level:
-        return self._scales[generator.integers(len(self._scales))]
+    def _level(self, generator: Generator) -> Level:
+        return self._levels[generator.integers(len(self._levels))]
 
     def _put(
         self, block: NDArray[np.int64], devices: NDArray[np.int32], generator: Generator
@@ -112,6 +114,7 @@ class HillClimber:
         """A block on a device, as far as its groups may go there."""
         allowed = self.groups.allowed
         device = generator.integers(allowed.shape[1])
+        # Of the block's groups (b,), those that may run on the device.
         devices[block[allowed[block, device]]] = device
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
@@ -120,6 +123,7 @@ class HillClimber:
         seconds, again = measurements.times(np.inf), self._again()
         for more in seconds[:again].tolist():
             self._add(more)
+        # The first `again` rows were measured at the placement it is at, not at neighbours.
         seconds, placements = seconds[again:], placements[again:]
         if len(seconds) and seconds.min() <= self._seconds:
             fastest = int(seconds.argmin())
@@ -131,6 +135,7 @@ class HillClimber:
         """Another measurement of where it is; one that failed says nothing of its time."""
         self._noisy = seconds != self._seconds
         if np.isfinite(seconds):
+            # The running mean of the times at one placement.
             self._seconds += (seconds - self._seconds) / (self._measured + 1)
         self._measured += 1
 
@@ -147,10 +152,10 @@ class HillClimber:
         self._n, self._measured, self._noisy = int(n), int(measured), bool(noisy)
 
 
-def _movable(scale: Level, groups: Groups) -> Level:
+def _movable(level: Level, groups: Groups) -> Level:
     """The blocks of which a group has a choice."""
     choice = groups.allowed.sum(axis=1) > 1
-    return [block for block in scale if choice[block].any()]
+    return [block for block in level if choice[block].any()]
 
 
 def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> HillClimber:

@@ -1,4 +1,4 @@
-"""What the graph partitioners share: what they are told of a problem, and what they may not do."""
+"""A problem as a graph to partition, and the placement that a partition stands for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from situate.data.topology import may_run, op_devices
 from situate.grouping.unit_graph import UnitGraph, unit_graph
 
 LEAST_SPEED = 1e-3
-"""The least speed of a device, of that of the fastest."""
+"""Least speed of a device, as a share of the fastest one's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +51,7 @@ class Mapping:
     def speed(self) -> NDArray[np.float64]:
         """(k,) how fast a device is: the load of what it can run over the seconds it takes."""
         seconds = self.problem.unit_seconds[:, self.devices]
+        # (units, k) -> (k,): over units that a device can run, their load over its own seconds.
         can = np.isfinite(seconds)
         load = np.where(can, self.load[:, None], 0.0).sum(axis=0)
         taken = np.where(can, seconds, 0.0).sum(axis=0)
@@ -68,9 +69,11 @@ class Mapping:
         allowed = self.problem.allowed
         for unit in np.flatnonzero(~may_run(self.problem, device)).tolist():
             arcs = slice(self.graph.start[unit], self.graph.start[unit + 1])
+            # (d,) bytes that the unit exchanges with units on each device.
             shared = np.bincount(
                 device[self.graph.neighbour[arcs]], self.graph.bytes[arcs], self.problem.d
             )
             may = np.flatnonzero(allowed[unit])
+            # The last key counts first: most bytes shared, then fewest seconds.
             device[unit] = may[np.lexsort((self.problem.unit_seconds[unit, may], -shared[may]))[0]]
         return op_devices(self.problem, device)
