@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from torch import Tensor  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
-from situate.torch_capture.side_effects.numbering import Run, Values, numbered  # noqa: E402
+from situate.torch_capture.side_effects.value_numbering import Run, Values, numbered  # noqa: E402
 
 Step = Callable[[Tensor, Tensor], Tensor]
 
