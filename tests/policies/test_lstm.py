@@ -43,8 +43,8 @@ def ours(lstm, inputs, state, activations=()):
     return run(lstm, read(lstm, 0, inputs), state, activations)
 
 
-def slopes(found, lstm, inputs, state):
-    """Of a sum with weights of all that was found."""
+def gradients(found, lstm, inputs, state):
+    """Gradients of a weighted sum of all that was found."""
     outputs, (hidden, cell) = found
     draw = draws(9)
     total = sum(
@@ -62,7 +62,9 @@ def test_states_and_gradients_are_those_of_pytorchs_lstm(layers, hidden, k, dtyp
     given = case(layers, hidden, k, dtype)
     found, expected = ours(*given), given[0](given[1], given[2])
     torch.testing.assert_close(found, expected, **CLOSE[dtype])
-    torch.testing.assert_close(slopes(found, *given), slopes(expected, *given), **CLOSE[dtype])
+    torch.testing.assert_close(
+        gradients(found, *given), gradients(expected, *given), **CLOSE[dtype]
+    )
 
 
 def test_steps_that_were_taken_before_are_not_taken_again():

@@ -1,4 +1,4 @@
-"""What capture would lose is refused by name."""
+"""A step that capture would get wrong is refused by name."""
 
 from __future__ import annotations
 

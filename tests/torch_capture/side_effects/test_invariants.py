@@ -1,4 +1,4 @@
-"""What a step is to leave as it was is looked at after it."""
+"""Parts that a step is to leave as they were are looked at after it."""
 
 from __future__ import annotations
 

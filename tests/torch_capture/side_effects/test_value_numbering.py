@@ -26,7 +26,7 @@ class Steps:
             self.buffer = torch.zeros(3)
 
     def number(self, step: Step, changed: tuple[str, ...] = ()) -> str:
-        """Of what a step makes in another run."""
+        """The value number of a step's output in another run."""
         with self.mode:
             x = torch.empty(4, 3)
         self.values.begin([x], {"buffer": self.buffer}, changed, Run())
