@@ -81,5 +81,5 @@ class Recurrent(nn.Module):
 
 
 def recurrent() -> Any:
-    """What is captured op by op where PyTorch has a kernel."""
+    """Layers that are captured op by op where PyTorch has a kernel."""
     return Recurrent(), (torch.randn(5, 16, 8), torch.randn(5, 16, 4)), loss

@@ -1,4 +1,4 @@
-"""What every test shares: the same examples in every run, and no verdict by the clock."""
+"""Settings of every test: the same examples in every run, and no verdict by the clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of some processes still runs."""
+"""Processes of a test that still run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def left_of(processes: Iterable[int]) -> list[int]:
 
 
 def runs(process: int) -> bool:
-    """Whether a process does; one that ended and was not yet waited for does not."""
+    """True if a process runs; one that ended and was not yet waited for does not."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text()
     except OSError:
@@ -52,5 +52,5 @@ def interrupt_starts(patch: pytest.MonkeyPatch, times: int = 1) -> list[int]:
 
 
 def gone(process: int) -> bool:
-    """Whether nothing is left of a process of this one, nor a zombie."""
+    """True if nothing is left of a process of this one, nor a zombie."""
     return not Path(f"/proc/{process}").exists()

@@ -27,7 +27,7 @@ def test_links_lead_to_files(page):
 
 
 def anchors(page: Path) -> set[str]:
-    """What GitHub calls the headings of a page, and the anchors that it sets itself."""
+    """Anchors of a page: GitHub's for its headings, and those that it sets itself."""
     text = page.read_text()
     headings = re.findall(
         r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE

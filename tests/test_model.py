@@ -1,4 +1,4 @@
-"""What people call a model."""
+"""Names that people give to models."""
 
 from __future__ import annotations
 

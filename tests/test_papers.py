@@ -73,9 +73,9 @@ def results(**best: float) -> Results:
 
 
 def met(**best: float) -> list[bool]:
-    """What is met of: as good as one GPU, faster as in the paper, below the policy gradient in
-    the same and in the paper's settings, the order of the curves. (That 9 of 11 cases are won, one
-    case cannot show.)"""
+    """The targets that are met: as good as one GPU, faster as in the paper, below the policy
+    gradient in the same and in the paper's settings, the order of the curves. (That 9 of 11 cases
+    are won, one case cannot show.)"""
     return [target.met for target in checks.targets(results(**best))[1:]]
 
 

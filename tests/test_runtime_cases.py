@@ -1,4 +1,4 @@
-"""What the benchmarks of the runtime share: placements at random, and calls timed in turn."""
+"""Cases of the runtime's benchmarks: placements at random, and calls timed in turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is given in another's place is named in one line, wherever it comes in."""
+"""A value given in another's place is named in one line, wherever it comes in."""
 
 from __future__ import annotations
 

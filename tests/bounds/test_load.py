@@ -1,4 +1,4 @@
-"""What the busiest device must work, and at which prices."""
+"""The work of the busiest device, and the prices that prove it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _problem(seconds: list[list[float]], held: list[int], room: list[int]) -> Pr
 
 
 def test_a_byte_costs_something_on_the_full_device_alone() -> None:
-    """Of six ops of 4 bytes the fast device holds two, so four take 8 seconds on the slow one."""
+    """The fast device holds two of six ops of 4 bytes, so four take 8 seconds on the slow one."""
     machine = devices(1, 2, memory=8).devices[0], devices(1, 2).devices[1]
     cluster = dataclasses.replace(devices(1, 2), devices=machine)
     load = least_load(Problem(apart(6, persistent=4), cluster))

@@ -1,4 +1,4 @@
-"""What the fullest device holds at least."""
+"""The least bytes that the fullest device holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is between a value and a bound that rounding cannot explain is a gap."""
+"""A difference of value and bound that rounding cannot explain is a gap."""
 
 from __future__ import annotations
 

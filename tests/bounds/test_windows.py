@@ -50,7 +50,7 @@ def test_what_comes_late_is_shared_by_what_is_left() -> None:
 
 
 def test_the_fast_device_takes_more_of_it() -> None:
-    """Of nine ops of a second or two, six and three: six seconds."""
+    """Nine ops of a second or two: six and three, six seconds."""
     found = window(Problem(fork(11), devices(1, 2)))
     assert found == pytest.approx(8, rel=1e-2)
     assert found <= 8

@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a way to run it, and small models on disk."""
+"""Fixtures of the command line's tests: a way to run it, and small models on disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from situate.data.graph import Graph, Op, Tensor
 
 @dataclass(frozen=True)
 class Run:
-    """How a command ended and what it said."""
+    """The status of a command that ended, and what it printed."""
 
     status: int
     out: str

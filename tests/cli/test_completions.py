@@ -1,4 +1,4 @@
-"""What a shell is told to propose."""
+"""Completions that a shell is told to propose."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from situate.cli import main
 
 
 def asked(*words: str) -> dict[str, str]:
-    """What bash sets to be told the last of the words."""
+    """The variables that bash sets to be told the last of the words."""
     return {
         "_SITUATE_COMPLETE": "complete_bash",
         "COMP_WORDS": " ".join(("situate", *words)),

@@ -1,4 +1,4 @@
-"""What a picture of learning is drawn of."""
+"""The contents of a picture of learning."""
 
 from __future__ import annotations
 

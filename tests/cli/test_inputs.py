@@ -99,7 +99,9 @@ def test_a_plan_of_a_cluster_file_asks_for_that_file(situate, model, pair):
     for command in (["explain"], ["export", "--to", "dot", "--out", "p.dot"]):
         name, *options = command
         run = situate(name, model, "p.json", *options)
-        asked = "error: the plan was made for cluster 'pair', which is a file: give it: --cluster\n"
+        asked = (
+            "error: the plan was made for cluster 'pair', which is a file: give it with --cluster\n"
+        )
         assert (run.status, run.err) == (2, asked)
 
 

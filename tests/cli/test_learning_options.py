@@ -78,8 +78,11 @@ def test_a_time_limit_holds_unless_samples_are_what_is_compared():
     ("options", "words"),
     [
         ({"evaluator": "hardwear"}, "unknown evaluator.*'hardware'"),
-        ({"evaluator": "hardware", "noise": 0.1}, "--noise: is of simulated measurements"),
-        ({"timeout": 5.0}, "--timeout: is of measurements with --evaluator hardware"),
+        (
+            {"evaluator": "hardware", "noise": 0.1},
+            "--noise: applies to simulated measure",
+        ),
+        ({"timeout": 5.0}, "--timeout: applies with --evaluator hardware only"),
     ],
 )
 def test_the_options_of_an_evaluator_are_its_own(options, words):

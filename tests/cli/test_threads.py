@@ -1,4 +1,4 @@
-"""What threads of libraries raise while a command runs."""
+"""Errors that threads of libraries raise while a command runs."""
 
 from __future__ import annotations
 

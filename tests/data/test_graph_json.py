@@ -1,4 +1,4 @@
-"""What is written is read back as it was."""
+"""A graph is read back as it was written."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def test_expand_and_devices_are_inverse():
 
 @pytest.mark.parametrize("of", ["groups", "ops"])
 def test_devices_of_another_shape_or_in_fractions_are_refused(of):
-    """Of too many columns the first few were taken, of 0.9 the integer part."""
+    """Too many columns or fractions would be cut off in silence."""
     problem = families.problem("layered")
     groups = make_groups(problem, np.arange(problem.units) // 3)
     turn, width = (groups.expand, len(groups)) if of == "groups" else (groups.devices, problem.n)

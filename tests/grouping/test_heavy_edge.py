@@ -16,7 +16,7 @@ CASES = problems()
 
 
 def seconds(problem: Problem, count: int) -> np.ndarray:
-    """Of each group."""
+    """Seconds of each group."""
     labels = np.unique(heavy_edge.labels(problem, count), return_inverse=True)[1]
     return np.bincount(labels, unit_graph(problem).seconds)
 

@@ -1,4 +1,4 @@
-"""What a process may use, of machines whose limits are files of the tests."""
+"""The resources that a process may use, on machines whose limits are files of the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy reads of groups, on a graph small enough to write down."""
+"""Features of groups, on a graph small enough to write down."""
 
 from __future__ import annotations
 

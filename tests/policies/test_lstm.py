@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.policies.arithmetic import arithmetic  # noqa: E402
-from situate.policies.lstm import Passed, read, run  # noqa: E402
+from situate.policies.lstm import Activations, read, run  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -39,12 +39,12 @@ def case(layers, hidden, k, dtype=torch.float64):
     return lstm, inputs, state
 
 
-def ours(lstm, inputs, state, passed=()):
-    return run(lstm, read(lstm, 0, inputs), state, passed)
+def ours(lstm, inputs, state, activations=()):
+    return run(lstm, read(lstm, 0, inputs), state, activations)
 
 
-def slopes(found, lstm, inputs, state):
-    """Of a sum with weights of all that was found."""
+def gradients(found, lstm, inputs, state):
+    """Gradients of a weighted sum of all that was found."""
     outputs, (hidden, cell) = found
     draw = draws(9)
     total = sum(
@@ -62,12 +62,17 @@ def test_states_and_gradients_are_those_of_pytorchs_lstm(layers, hidden, k, dtyp
     given = case(layers, hidden, k, dtype)
     found, expected = ours(*given), given[0](given[1], given[2])
     torch.testing.assert_close(found, expected, **CLOSE[dtype])
-    torch.testing.assert_close(slopes(found, *given), slopes(expected, *given), **CLOSE[dtype])
+    torch.testing.assert_close(
+        gradients(found, *given), gradients(expected, *given), **CLOSE[dtype]
+    )
 
 
 def test_steps_that_were_taken_before_are_not_taken_again():
     lstm, inputs, state = case(1, 3, 2)
-    expected, kept = ours(lstm, inputs, state), Passed(*torch.full((3, STEPS, 2, 3), 0.5).double())
+    expected, kept = (
+        ours(lstm, inputs, state),
+        Activations(*torch.full((3, STEPS, 2, 3), 0.5).double()),
+    )
     kept = kept._replace(gates=torch.full((STEPS, 2, 12), 0.5).double())
     again, _ = ours(lstm, inputs, state, [kept])
     assert torch.equal(again, kept.hidden)

@@ -1,4 +1,4 @@
-"""What is read of ops and of units, on graphs small enough to say it by hand."""
+"""Features of ops and of units, on graphs small enough to say them by hand."""
 
 from __future__ import annotations
 

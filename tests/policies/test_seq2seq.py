@@ -95,9 +95,9 @@ def test_samples_are_as_frequent_as_their_log_probabilities_say(options):
 def test_what_passed_when_devices_were_drawn_is_what_passes_again(options):
     policy, allowed, k = placer(**options), OPEN.clone(), 5
     memory = policy.encode(groups())
-    devices, passed = policy.draw(memory, allowed, k, draws(3), noise=0.5)
+    devices, activations = policy.draw(memory, allowed, k, draws(3), noise=0.5)
     slopes = []
-    for known in (passed, ()):
+    for known in (activations, ()):
         memory = policy.encode(groups())
         log_probs = policy.log_probs(memory, devices, allowed, known)
         slopes.append(torch.autograd.grad(log_probs.square().sum(), list(policy.parameters())))

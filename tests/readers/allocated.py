@@ -1,4 +1,4 @@
-"""How much memory a reader takes beside the content that it is given."""
+"""Memory that a reader takes beside the content that it is given."""
 
 from __future__ import annotations
 

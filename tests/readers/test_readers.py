@@ -77,7 +77,7 @@ def mangled(data: bytes, seed: int) -> bytes:
 
 
 def complaint(path: Path, format: str | None) -> str:
-    """What is wrong with the file, empty if nothing is."""
+    """The complaint about the file, empty if there is none."""
     try:
         read(path, format)
     except SituateError as error:

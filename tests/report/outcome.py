@@ -13,7 +13,7 @@ from tests.report.handmade import schedule
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a report reads of a `situate.Result`."""
+    """The part of a `situate.Result` that a report reads."""
 
     problem: Problem
     schedule: Schedule
@@ -43,7 +43,7 @@ class Outcome:
 
     @property
     def expected(self) -> float:
-        """What is expected of it: what was planned."""
+        """The expected time: the planned one."""
         return self.makespan
 
     @property

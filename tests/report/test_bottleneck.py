@@ -1,4 +1,4 @@
-"""What a step keeps busy in steady operation."""
+"""Devices and channels that a step keeps busy in pipelined operation."""
 
 from __future__ import annotations
 

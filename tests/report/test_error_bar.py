@@ -1,4 +1,4 @@
-"""How far a step may be from its prediction."""
+"""The likely error of a predicted step."""
 
 from __future__ import annotations
 

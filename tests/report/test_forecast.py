@@ -1,4 +1,4 @@
-"""What lies in memory at the peak, by what it is for."""
+"""The contents of memory at the peak, by what they are for."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_what_a_graph_does_not_tell_is_held():
 @pytest.mark.parametrize("rules", ["situate", "regal", "dnn-partitioning"])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_parts_add_up_to_the_schedules_peak(rules: str, seed: int):
-    """Of a whole training step, whatever the rule of memory."""
+    """The whole training step adds up, whatever the rule of memory."""
     from situate.data.problem import find_rules
 
     graph = zoo.load("cifar_cnn")

@@ -1,4 +1,4 @@
-"""How a method learnt, in numbers."""
+"""Learning curves in numbers."""
 
 from __future__ import annotations
 

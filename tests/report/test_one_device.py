@@ -1,4 +1,4 @@
-"""What one device alone would give."""
+"""The step on one device alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What captured ops read and write, against figures worked out by hand."""
+"""Bytes that captured ops read and write, against figures worked out by hand."""
 
 from __future__ import annotations
 

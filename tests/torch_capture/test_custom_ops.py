@@ -1,4 +1,5 @@
-"""What is not known of operators that PyTorch does not have itself is said, by their names."""
+"""Operators that PyTorch does not have itself: what is not known of them is said, by their
+names."""
 
 from __future__ import annotations
 

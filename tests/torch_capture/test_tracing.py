@@ -1,4 +1,4 @@
-"""What is traced: the modes of modules, and ops of every kind."""
+"""Traced steps: the modes of modules, and ops of every kind."""
 
 from __future__ import annotations
 

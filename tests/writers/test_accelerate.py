@@ -279,7 +279,7 @@ def test_what_is_masked_runs_too() -> None:
 
 
 def test_a_map_that_splits_a_residual_block_does_not_run() -> None:
-    """What the test above relies on."""
+    """The test above relies on this."""
     pytest.importorskip("accelerate")
     model, tokens = network()
     split = {"body": 0, "body.layers.1.down": 1, "drop": 0, "head": 0}
@@ -317,7 +317,7 @@ def test_the_dispatched_model_computes_the_same(captured: Graph, tmp_path: Path)
 
 
 def test_accelerate_refuses_a_map_that_misses_a_module() -> None:
-    """What the test above relies on."""
+    """The test above relies on this."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("accelerate")
     from accelerate.utils import check_device_map

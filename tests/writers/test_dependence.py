@@ -1,4 +1,4 @@
-"""What depends on what in a forward pass."""
+"""Dependences in a forward pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other tools call devices."""
+"""Other tools' names of devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file comes to, beside its plan."""
+"""The plan that a file holds, beside the plan it was made of."""
 
 from __future__ import annotations
 

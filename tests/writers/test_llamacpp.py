@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.writers.llamacpp import CPU, ending, in_order, overrides, pieces, shares, write
+from situate.writers.llamacpp import CPU, contiguous, ending, in_order, overrides, shares, write
 from tests.report.handmade import schedule
 from tests.writers.layered import network, placed
 
@@ -63,7 +63,7 @@ def test_the_output_alone_on_a_gpu(tmp_path: Path):
 
 def test_layers_on_the_cpu_behind_others_go_by_name():
     layer_devices = [CPU, 0, CPU, 1, CPU]
-    base = pieces(layer_devices, 2)
+    base = contiguous(layer_devices, 2)
     assert taken(shares(base, 2), 5) == [CPU, 0, 0, 1, 1, 1]
     assert overrides(layer_devices, base, {}) == ["-ot", r"blk\.(2|4)\.=CPU"]
 
@@ -80,8 +80,8 @@ def test_layers_on_the_cpu_behind_others_go_by_name():
 def test_layers_that_come_back_to_a_gpu_go_by_name(
     layer_devices: list[int], base: list[int], named: list[str]
 ):
-    """As few as can be; the others are in one piece on each GPU."""
-    assert pieces(layer_devices, 2) == base
+    """As few as can be; the others are contiguous on each GPU."""
+    assert contiguous(layer_devices, 2) == base
     assert taken(shares(base, 2), len(layer_devices))[:-1] == base
     assert overrides(layer_devices, base, {})[1::2] == named
 
@@ -100,7 +100,7 @@ def placement_of(options: Sequence[str], layers: int) -> list[int]:
 @pytest.mark.parametrize("seed", range(20))
 def test_any_layers_are_where_the_plan_has_them(seed: int):
     layer_devices = random.Random(seed).choices([CPU, 0, 1, 2], k=9)
-    base = pieces(layer_devices, 3)
+    base = contiguous(layer_devices, 3)
     options = [*shares(base, 3), *overrides(layer_devices, base, {})]
     assert placement_of(options, 9) == layer_devices
 
@@ -113,7 +113,7 @@ def test_gpus_are_in_the_order_that_leaves_most_layers_in_one_piece():
 
 def test_experts_go_by_name_before_layers():
     layer_devices = [0, 0, CPU, 0]
-    found = overrides(layer_devices, pieces(layer_devices, 1), {0: CPU, 1: 0, 2: 1, 3: CPU})
+    found = overrides(layer_devices, contiguous(layer_devices, 1), {0: CPU, 1: 0, 2: 1, 3: CPU})
     assert found == [
         *("-ot", r"blk\.(0|3)\.ffn_.*_exps=CPU"),
         *("-ot", r"blk\.(2)\.ffn_.*_exps=CUDA1"),
@@ -142,7 +142,7 @@ def test_patterns_match_their_layers_tensors_alone():
 def test_an_output_that_is_not_with_the_last_gpus_layers_goes_by_name(
     layer_devices: list[int], output: list[int], options: list[str]
 ):
-    assert ending(pieces(layer_devices, 2), output) == options
+    assert ending(contiguous(layer_devices, 2), output) == options
 
 
 @pytest.mark.parametrize("held", [(9, 8), (8, 9)])

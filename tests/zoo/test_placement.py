@@ -70,7 +70,7 @@ def test_blocks_of_a_transformer_are_cut_into_equal_runs(name: str):
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_only_borders_between_runs_are_crossed(name: str):
-    """What crosses is the hidden state, forward and back, three times."""
+    """The hidden state crosses, forward and back, three times."""
     graph = zoo.load(name)
     stages = zoo.expert(graph, 4)
     crossing = [

@@ -1,4 +1,4 @@
-"""From what the user typed to a problem, with what the user should know on stderr."""
+"""Problems from what the user typed, with what the user should know on stderr."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def model_and_plan(model: str, plan: str | None) -> tuple[str, str | None]:
 def cluster_missing(plan: Plan) -> PlanError:
     """The error for a plan whose cluster is needed and not found by its name alone."""
     return PlanError(
-        f"the plan was made for cluster {plan.cluster!r}, which is a file: give it: --cluster"
+        f"the plan was made for cluster {plan.cluster!r}, which is a file: give it with --cluster"
     )
 
 

@@ -35,7 +35,7 @@ class LearningOptions:
     timeout: float | None = None
 
     def check(self, methods: Sequence[str], objective: str) -> None:
-        """Raise for names that there are not, and for options that none of the methods takes."""
+        """Raise for unknown names, and for options that none of the methods takes."""
         if self.settings is not None:
             check_name(self.settings, get_args(Settings), "settings")
         if self.grouping is not None:
@@ -53,9 +53,14 @@ class LearningOptions:
         if self.evaluator is not None:
             check_name(self.evaluator, EVALUATORS, "evaluator")
         if self.on_hardware and self.noise is not None:
-            raise SituateError("--noise: is of simulated measurements; hardware brings its own")
+            raise SituateError(
+                "--noise: applies to simulated measurements only: leave it out with "
+                "--evaluator hardware"
+            )
         if self.timeout is not None and not self.on_hardware:
-            raise SituateError("--timeout: is of measurements with --evaluator hardware")
+            raise SituateError(
+                "--timeout: applies with --evaluator hardware only: leave it out, or give that too"
+            )
 
     @property
     def on_hardware(self) -> bool:

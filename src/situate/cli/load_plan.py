@@ -1,4 +1,4 @@
-"""From a plan to the model that it was made for, and the step that runs it."""
+"""The model that a plan was made for, and the step that runs it."""
 
 from __future__ import annotations
 

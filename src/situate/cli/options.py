@@ -37,8 +37,9 @@ Runnable = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="What the plan was made for: a network of the zoo, or package.module:function "
-        "returning a model, inputs and loss. The plan alone will do where it names that itself.",
+        help="The model that the plan was made for: a network of the zoo, or "
+        "package.module:function returning a model, inputs and loss. Give the plan alone where it "
+        "names its model itself.",
         autocompletion=of(completions.networks),
     ),
 ]
@@ -50,7 +51,7 @@ Cluster = Annotated[
     typer.Option(
         metavar="NAME|FILE|identical:N",
         help="A preset, a TOML file, or N equal devices; 'situate cluster list' shows the "
-        "presets. Default: the machine that the model's own file brings.",
+        "presets. Default: the machine described in the model's own file.",
         autocompletion=of(completions.presets),
     ),
 ]
@@ -75,7 +76,7 @@ PlanCluster = Annotated[
 Costs = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE", help="What ops took where they were measured: 'situate profile' writes it."
+        metavar="FILE", help="Measured costs of ops and links; 'situate profile' writes them."
     ),
 ]
 Objective = Annotated[
@@ -115,14 +116,13 @@ Samples = Annotated[
     typer.Option(
         min=1,
         max=10**9,
-        help="Placements that a method which learns measures; so many for 'random' too. "
-        "Default: 2,400.",
+        help="Placements that a learning method measures, and 'random' too. Default: 2,400.",
     ),
 ]
 Settings = Annotated[
     str | None,
     typer.Option(
-        help="Of a method that learns: paper, what its paper says, or tuned. Default: tuned.",
+        help="Settings of a learning method: paper, as published, or tuned. Default: tuned.",
         autocompletion=of(lambda: ("paper", "tuned")),
     ),
 ]
@@ -130,28 +130,27 @@ Grouping = Annotated[
     str | None,
     typer.Option(
         metavar="RULE",
-        help="What a method that learns places as one: none, prefix, colocation, heavy-edge or "
+        help="Rule by which a learning method groups ops: none, prefix, colocation, heavy-edge or "
         "metis. Default: the method's own.",
         autocompletion=of(completions.groupings),
     ),
 ]
 GroupCount = Annotated[
     int | None,
-    typer.Option("--groups", min=1, max=10**6, help="Groups that heavy-edge or metis makes."),
+    typer.Option("--groups", min=1, max=10**6, help="Number of groups for heavy-edge or metis."),
 ]
 Noise = Annotated[
     float | None,
     typer.Option(
         callback=not_negative,
-        help="Standard deviation of the logarithm of simulated measurements that a method learns "
-        "from. Default: 0.",
+        help="Noise of simulated measurements: standard deviation of their logarithm. Default: 0.",
     ),
 ]
 Evaluator = Annotated[
     str | None,
     typer.Option(
-        help="What a method that learns measures placements with: simulator, or hardware, which "
-        "runs them on this machine. Default: simulator.",
+        help="Evaluator of a learning method's placements: simulator, or hardware, which runs them "
+        "on this machine. Default: simulator.",
         autocompletion=of(lambda: ("simulator", "hardware")),
     ),
 ]
@@ -159,19 +158,20 @@ Timeout = Annotated[
     float | None,
     typer.Option(
         callback=_positive,
-        help="Seconds after which a placement that runs on hardware has failed. Default: 60.",
+        help="Time limit of one placement with --evaluator hardware, in seconds. Default: 60.",
     ),
 ]
 CurvesFile = Annotated[
     str | None,
-    typer.Option("--curves", metavar="FILE", help="Draw how methods learnt, as .svg or .png."),
+    typer.Option("--curves", metavar="FILE", help="Draw learning curves, as .svg or .png."),
 ]
 TensorBoard = Annotated[
     str | None,
     typer.Option(
         "--tensorboard",
         metavar="FOLDER",
-        help="Write the means, the best and the failures while methods learn, a run a method.",
+        help="Write TensorBoard logs here while methods learn: mean, best and failures, one run "
+        "a method.",
     ),
 ]
 Optimizer = Annotated[
@@ -206,8 +206,8 @@ DryRun = Annotated[
     bool,
     typer.Option(
         "--dry-run",
-        help="Print what each device's memory will hold and how long a step will take, with the "
-        "error of that, instead of the search's figures.",
+        help="Print a forecast of each device's memory and of the step's time, with its error, "
+        "instead of the search's figures.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]

@@ -1,4 +1,4 @@
-"""Which of the measured devices stands for a device, and what it says of an op."""
+"""The measured device that stands for a device, and its costs of an op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which op of the forward pass an op of the backward pass is the gradient of."""
+"""The op of the forward pass that an op of the backward pass is the gradient of."""
 
 from __future__ import annotations
 

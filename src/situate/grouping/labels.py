@@ -1,4 +1,4 @@
-"""From what the ops of a group have in common to a label for every unit."""
+"""Labels of units from properties of their ops, such as a common module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which call of its module an op belongs to, where a graph calls a module again and again.
+"""The call of its module that an op belongs to, where a graph calls a module again and again.
 
 The cell of an unrolled LSTM has the same path at every step. Its calls are told apart by counting:
 where every op type of a module occurs a multiple of T times in the forward pass, the module was

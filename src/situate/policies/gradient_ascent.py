@@ -55,7 +55,7 @@ class Ascent:
         if self._rule == "adam":
             self._adam(self._change)
         with torch.no_grad():
-            for parameter, part in zip(self._parameters, self._parts(self._change), strict=True):
+            for parameter, part in zip(self._parameters, self._split(self._change), strict=True):
                 parameter.add_(part, alpha=self.learning_rate)
 
     def _adam(self, gradient: Tensor) -> None:
@@ -70,7 +70,7 @@ class Ascent:
         size.mul_((1 - second**self._steps) ** -0.5).add_(1e-8)
         torch.div(self._mean, size, out=gradient).mul_(1 / (1 - first**self._steps))
 
-    def _parts(self, flat: Tensor) -> list[Tensor]:
+    def _split(self, flat: Tensor) -> list[Tensor]:
         """Views of (p,) numbers in the shapes of the parameters."""
         parts = torch.split(flat, [parameter.numel() for parameter in self._parameters])
         return [part.view_as(like) for part, like in zip(parts, self._parameters, strict=True)]
@@ -89,7 +89,7 @@ class Ascent:
         """Become what `state`, of the same names and shapes, says."""
         with torch.no_grad():
             saved = torch.tensor(state["parameters"])
-            for parameter, part in zip(self._parameters, self._parts(saved), strict=True):
+            for parameter, part in zip(self._parameters, self._split(saved), strict=True):
                 parameter.copy_(part)
         self._mean = torch.tensor(state["mean"])
         self._square = torch.tensor(state["square"])

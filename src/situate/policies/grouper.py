@@ -133,17 +133,17 @@ class _LogProb(torch.autograd.Function):
         groups: Tensor,
         weights: Tensor,
     ) -> Tensor:
-        total, *slopes = _core.group_gradients(
+        total, *saved = _core.group_gradients(
             **_arrays(hidden, weight, bias, start),
             trust=trust,
             groups=array(groups),
             weights=array(weights),
             threads=threads(),
         )
-        # Slopes of hidden (u, h), weight (g, h) and bias (g,) are made in the same pass as the
+        # Gradients by hidden (u, h), weight (g, h) and bias (g,) are made in the same pass as the
         # value: the probabilities (u, g) that they need are too large to be kept, or to be made
         # twice.
-        ctx.save_for_backward(*map(torch.from_numpy, slopes))
+        ctx.save_for_backward(*map(torch.from_numpy, saved))
         return hidden.new_tensor(total)
 
     @staticmethod

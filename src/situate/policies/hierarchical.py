@@ -12,7 +12,7 @@ from torch import Generator, Tensor, nn
 
 from situate.policies.group_embedding import SampledGroups
 from situate.policies.grouper import Grouper
-from situate.policies.lstm import Passed
+from situate.policies.lstm import Activations
 from situate.policies.membership import Membership
 from situate.policies.seq2seq import Memory, Placer
 
@@ -27,7 +27,7 @@ class Drawn:
         memory: the groups of every grouping, or of every sample, as the placer encoded them.
         allowed: (s, g, d) devices that the groups may go to.
         devices: (s, g) samples.
-        passed: what passed through the placer's decoder when it drew them, if it is known.
+        activations: activations of the placer's decoder when it drew them, if they are known.
     """
 
     groups: Tensor
@@ -35,7 +35,7 @@ class Drawn:
     memory: Memory
     allowed: Tensor
     devices: Tensor
-    passed: Sequence[Passed] = ()
+    activations: Sequence[Activations] = ()
 
 
 class Hierarchy(nn.Module):
@@ -66,8 +66,8 @@ class Hierarchy(nn.Module):
         grouping = torch.arange(s) // placements
         groups = self.grouper.sample(int(grouping[-1]) + 1, generator, noise)
         memory, allowed = self.read(groups, grouping)
-        devices, passed = self.placer.draw(memory, allowed, s, generator, noise)
-        return Drawn(groups, grouping, memory, allowed, devices, passed)
+        devices, activations = self.placer.draw(memory, allowed, s, generator, noise)
+        return Drawn(groups, grouping, memory, allowed, devices, activations)
 
     def read(self, groups: Tensor, grouping: Tensor) -> tuple[Memory, Tensor]:
         """`memory` and `allowed` of a `Drawn`, from the two before them."""
@@ -90,7 +90,7 @@ class Hierarchy(nn.Module):
         # (s,) to (m,): a grouping's weight is the sum over the samples that place it, as its
         # probability stands in the objective once for each of them.
         of_grouping = weights.new_zeros(len(drawn.groups)).index_add(0, drawn.grouping, weights)
-        log_p = self.placer.log_probs(drawn.memory, drawn.devices, drawn.allowed, drawn.passed)
+        log_p = self.placer.log_probs(drawn.memory, drawn.devices, drawn.allowed, drawn.activations)
         # (s, g, d) to (s, g, 1), the drawn devices alone, to (s,) log-probabilities of whole
         # placements.
         of_placement = log_p.gather(2, drawn.devices.unsqueeze(2)).sum((1, 2))

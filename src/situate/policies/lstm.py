@@ -1,7 +1,7 @@
 """An LSTM whose recurrence is the core's, with its gradient.
 
-PyTorch's own takes twice as long to read the recurrent weights, most of what a step costs, and what
-passed through it while samples were drawn step by step would have to pass again.
+PyTorch's own takes twice as long to read the recurrent weights, most of what a step costs, and the
+activations of samples that were drawn step by step would have to be computed again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ State = tuple[Tensor, Tensor]
 """Hidden states and cells."""
 
 
-class Passed(NamedTuple):
+class Activations(NamedTuple):
     """Activations of a layer in T steps of k sequences.
 
     Attributes:
@@ -50,7 +50,7 @@ def read(lstm: nn.LSTM, layer: int, inputs: Tensor) -> Tensor:
 
 
 def run(
-    lstm: nn.LSTM, first: Tensor, state: State, passed: Sequence[Passed] = ()
+    lstm: nn.LSTM, first: Tensor, state: State, activations: Sequence[Activations] = ()
 ) -> tuple[Tensor, State]:
     """Hidden states (T, k, h) of the last layer, and the state after the last step.
 
@@ -58,14 +58,14 @@ def run(
         lstm: of any number of layers, whose parameters alone are used.
         first: (T, k, 4h) what the first layer read, see `read`.
         state: to begin from, each (layers, k, h).
-        passed: of every layer, if the same steps were taken before with the same parameters.
+        activations: of every layer, if the same steps were taken before with the same parameters.
     """
     inputs, hidden, cells = first, list[Tensor](), list[Tensor]()
     for layer in range(lstm.num_layers):
         if layer:
             inputs = read(lstm, layer, inputs)
         recurrent = getattr(lstm, f"weight_hh_l{layer}")
-        known = passed[layer] if passed else None
+        known = activations[layer] if activations else None
         inputs, cell = _Pass.apply(  # type: ignore[no-untyped-call]
             inputs, recurrent, state[0][layer], state[1][layer], known
         )
@@ -84,18 +84,20 @@ class _Pass(torch.autograd.Function):
         recurrent: Tensor,
         hidden: Tensor,
         cell: Tensor,
-        known: Passed | None,
+        known: Activations | None,
     ) -> State:
-        passed = known or Passed(*called(_core.lstm_forward, recurrent, read, hidden, cell))
-        ctx.save_for_backward(recurrent, hidden, cell, *passed)
+        activations = known or Activations(
+            *called(_core.lstm_forward, recurrent, read, hidden, cell)
+        )
+        ctx.save_for_backward(recurrent, hidden, cell, *activations)
         # A copy, lest an output be a view of what is saved for the backward pass.
-        return passed.hidden, passed.cells[-1].clone()
+        return activations.hidden, activations.cells[-1].clone()
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         recurrent, hidden, cell, gates, cells, states = ctx.saved_tensors
         of_read, of_hidden, of_cell = called(
-            _core.lstm_backward, recurrent, cell, gates, cells, *slopes
+            _core.lstm_backward, recurrent, cell, gates, cells, *gradients
         )
         # before (T, k, h): the hidden state that each step read, the first one included.
         before = torch.cat([hidden.unsqueeze(0), states[:-1]])

@@ -1,4 +1,4 @@
-"""Which devices a sampled group may go to, and where its members go then."""
+"""Devices that a sampled group may go to, and the placement of its members."""
 
 from __future__ import annotations
 

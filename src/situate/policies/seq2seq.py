@@ -13,7 +13,7 @@ from situate import _core
 from situate.policies.arithmetic import threads
 from situate.policies.attention import Attention
 from situate.policies.core import array
-from situate.policies.lstm import Passed, State, bias, read, run
+from situate.policies.lstm import Activations, State, bias, read, run
 from situate.policies.shape import Score
 
 DEVICE_WIDTH = 32
@@ -127,8 +127,8 @@ class Placer(nn.Module):
     @torch.no_grad()
     def draw(
         self, memory: Memory, allowed: Tensor, k: int, generator: Generator, noise: float = 0.0
-    ) -> tuple[Tensor, list[Passed]]:
-        """Devices (k, g), drawn group by group, and what passed through the decoder's layers; a
+    ) -> tuple[Tensor, list[Activations]]:
+        """Devices (k, g), drawn group by group, and the activations of the decoder's layers; a
         device that is not allowed is never drawn.
 
         Args:
@@ -164,25 +164,29 @@ class Placer(nn.Module):
             gumbel=array(gumbel),
             noise=None if shake is None else array(noise * shake.to(weights)),
         )
-        devices, passed = _core.sample_devices(
+        devices, activations = _core.sample_devices(
             decoder,
             inputs,
             temperature=self.temperature,
             bound=self.tanh_constant or 0.0,
             threads=threads(),
         )
-        kept = [Passed(*map(torch.from_numpy, layer)) for layer in passed]
+        kept = [Activations(*map(torch.from_numpy, layer)) for layer in activations]
         return torch.from_numpy(devices), kept
 
     def log_probs(
-        self, memory: Memory, devices: Tensor, allowed: Tensor, passed: Sequence[Passed] = ()
+        self,
+        memory: Memory,
+        devices: Tensor,
+        allowed: Tensor,
+        activations: Sequence[Activations] = (),
     ) -> Tensor:
         """(k, g, d) logarithm of the probability of every device, given those before it.
 
         Args:
             memory, allowed: as in `draw`.
             devices: (k, g) the samples.
-            passed: what `draw` gave beside them, if the parameters are still the same.
+            activations: what `draw` gave beside them, if the parameters are still the same.
 
         Returns:
             Minus infinity where a device is not allowed.
@@ -193,7 +197,7 @@ class Placer(nn.Module):
         before = torch.cat([start, devices[:, :-1]], 1).t()
         first = F.embedding(before, read(self.decoder, 0, self.embedding.weight))
         hidden, cell = (state.expand(-1, k, -1) for state in memory.state)
-        states, _ = run(self.decoder, first, (hidden, cell), passed)
+        states, _ = run(self.decoder, first, (hidden, cell), activations)
         logits = self._logits(states.transpose(0, 1), memory, memory.own)
         return torch.log_softmax(logits.masked_fill(~allowed, -torch.inf), 2)
 
@@ -202,9 +206,9 @@ class Placer(nn.Module):
         k, s, h = states.shape
         # (k, s, h) to (b, s', h): where all samples share one encoding their queries are one long
         # list of it, so that attention is one product of matrices.
-        asking = states.reshape(len(memory.outputs), -1, h)
-        contexts = self.attention(asking, memory.outputs, memory.keys)
-        logits: Tensor = self.head(torch.cat([asking, contexts], 2)).view(k, s, -1) + own
+        queries = states.reshape(len(memory.outputs), -1, h)
+        contexts = self.attention(queries, memory.outputs, memory.keys)
+        logits: Tensor = self.head(torch.cat([queries, contexts], 2)).view(k, s, -1) + own
         if self.tanh_constant is None:
             return logits / self.temperature
         return self.tanh_constant * torch.tanh(logits / self.temperature)

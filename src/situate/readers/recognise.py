@@ -1,4 +1,4 @@
-"""Which format a file has, told from its content and never from its name."""
+"""The format of a file, told from its content and never from its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a schedule takes as long as it does: the path back from its last end."""
+"""The critical path of a schedule: the way back from its last end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kind = Literal["compute", "transfer", "waits for device", "waits for channel"]
 
 @dataclass(frozen=True)
 class Element:
-    """One stretch of the critical path.
+    """One segment of the critical path.
 
     Attributes:
         kind: what the time went into.

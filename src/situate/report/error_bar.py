@@ -40,7 +40,7 @@ class ErrorBar:
     """Eight steps of ten are expected between `low` and `high`, in the graph's unit of time.
 
     Attributes:
-        shares: fractions of the critical path's computing by the source of its times: brought by
+        shares: fractions of the critical path's computing by the source of its times: given by
             the `graph`, `measured`, from a roofline `fitted` to measurements, or from the
             `roofline` alone. Empty where nothing is computed on it.
     """

@@ -1,4 +1,5 @@
-"""Why a plan is as fast as it is, what fills its memory, and what would make it fit."""
+"""An explanation of a plan: why it is as fast as it is, what fills its memory, and what would make
+it fit."""
 
 from __future__ import annotations
 

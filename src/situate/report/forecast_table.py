@@ -23,7 +23,7 @@ COLUMNS = {
 }
 
 SOURCES = {
-    "graph": "brought by the graph",
+    "graph": "given in the graph",
     "measured": "measured",
     "fitted": "from a roofline fitted to measurements",
     "roofline": "from the roofline alone",

@@ -14,10 +14,10 @@ from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.processes.threads import threads as using
 from situate.runtime.unplaced import Unplaced, leaves
 from situate.torch_capture.patches.devices import devices_stand
+from situate.torch_capture.patches.grouped_query_attention import repeated
 from situate.torch_capture.patches.named_devices import NamedDevices
-from situate.torch_capture.patches.shared_heads import repeated
 from situate.torch_capture.refusals.errors import explained
-from situate.torch_capture.side_effects.surroundings import Surroundings
+from situate.torch_capture.side_effects.environment import Environment
 
 if TYPE_CHECKING:
     import torch
@@ -162,7 +162,7 @@ def compare(
         raise SituateError(f"steps: must be positive, got {steps}")
     with explained(name, "copying the model"):
         copied = copy.deepcopy(model)
-    reached = Surroundings(model=copied, loss=loss)
+    reached = Environment(model=copied, loss=loss)
     with explained(name, "running the unplaced step"), using(threads):
         made = optimizer(list(copied.parameters())) if optimizer else None
         unplaced = Unplaced(copied, inputs, loss, made, clip=clip, seed=seed, name=name)

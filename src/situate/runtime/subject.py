@@ -13,8 +13,7 @@ from situate import zoo
 from situate.data.update_rule import update_rule
 from situate.errors import SituateError, nearest
 from situate.runtime.programs.program import Program, capture_program
-from situate.torch_capture import INFERENCE, check_installed
-from situate.torch_capture import capture_cache as kept
+from situate.torch_capture import INFERENCE, capture_cache, check_installed
 from situate.torch_capture.build import Build, really_built
 from situate.torch_capture.cache import keep
 from situate.torch_capture.function import current_directory, find_function
@@ -69,7 +68,7 @@ def find_subject(text: str, optimizer: str | None = None) -> Subject:
         )
     check_installed()
     with current_directory():
-        loading = kept.Loading()
+        loading = capture_cache.Loading()
         function, module = find_function(base)
         subject = _subject(text, function, training, optimizer or "sgd")
         loading.keep(text, optimizer or "sgd", module, subject.program.graph)

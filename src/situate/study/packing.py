@@ -50,7 +50,7 @@ class Packing:
             raise ValueError("a placement of another number of ops")
         placement = np.frombuffer(data, self._dtype).astype(np.int32)
         if placement.max(initial=0) >= self.devices:
-            raise ValueError("a placement on devices that there are not")
+            raise ValueError("a placement on unknown devices")
         return placement
 
     @property

@@ -61,7 +61,7 @@ def write(
 
 
 def checked_count(connection: sqlite3.Connection, path: Path, of: Of) -> int:
-    """The number of samples, after a check that each is as it was written.
+    """The number of samples, once each was checked to be as it was written.
 
     Raises:
         ReadError: one is missing, one is more than there were, or one is not as it was written.

@@ -9,7 +9,7 @@ import importlib.util
 from situate.data.graph import Graph
 from situate.data.update_rule import OPTIMIZERS, update_rule
 from situate.errors import MissingExtra, SituateError
-from situate.torch_capture import capture_cache as kept
+from situate.torch_capture import capture_cache
 from situate.torch_capture.build import Build
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
@@ -77,9 +77,9 @@ def capture_function(text: str, *, optimizer: str | None = None, cache: bool = T
     update_rule(optimizer)
     check_installed()
     with current_directory():
-        if cache and (graph := kept.find(text, optimizer)):
+        if cache and (graph := capture_cache.find(text, optimizer)):
             return graph
-        loading = kept.Loading()
+        loading = capture_cache.Loading()
         function, module = find_function(text.removesuffix(INFERENCE))
         graph = capture(function, training=training, optimizer=optimizer, name=text)
         if cache:

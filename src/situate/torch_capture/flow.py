@@ -1,4 +1,5 @@
-"""Which storage every node of a captured graph reads and writes: views are their base's storage."""
+"""The storages that every node of a captured graph reads and writes: views are their base's
+storage."""
 
 from __future__ import annotations
 

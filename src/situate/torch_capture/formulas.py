@@ -18,7 +18,7 @@ def formula(packet: object) -> Callable[..., int] | None:
     from torch.utils.flop_counter import flop_registry
 
     known = _corrected().get(packet) or flop_registry.get(packet)
-    return known or _missing().get(packet) or BROUGHT.get(str(packet))
+    return known or _missing().get(packet) or CUSTOM.get(str(packet))
 
 
 @cache
@@ -42,7 +42,7 @@ def _grouped_products_backward(a: torch.Tensor, b: torch.Tensor, *_: Any, out_va
     return 2 * 2 * a.numel() * b.shape[2]
 
 
-BROUGHT: dict[str, Callable[..., int]] = {
+CUSTOM: dict[str, Callable[..., int]] = {
     "transformers.grouped_mm_fallback": grouped_product,
     "transformers.grouped_mm_fallback_backward": _grouped_products_backward,
 }

@@ -1,4 +1,4 @@
-"""From a captured step to situate's graph: its ops in order, and the tensors between them."""
+"""The graph of a captured step: its ops in order, and the tensors between them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import msgspec
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.update_rule import UpdateRule, update_rule
 from situate.readers.names import unique
-from situate.torch_capture import buffers
-from situate.torch_capture import custom_ops as brought
-from situate.torch_capture.clip import clip_gradients
+from situate.torch_capture import buffers, custom_ops
 from situate.torch_capture.flow import Flow, Storage, flow, keep_apart
+from situate.torch_capture.gradient_clipping import clip_gradients
 from situate.torch_capture.ops import computations, sources
-from situate.torch_capture.order import unordered
+from situate.torch_capture.overwrite_order import unordered
 from situate.torch_capture.step import Draft, Step
 from situate.torch_capture.tracing import Trace
 from situate.torch_capture.updates import buffer_updates, updates
@@ -65,7 +64,7 @@ def assemble(name: str, drafts: list[Draft], step: Flow, optimizer: str) -> Grap
             )
             tensors.append(tensor)
     control = tuple(_control(drafts, consumers))
-    warnings = brought.warnings(step.ops)
+    warnings = custom_ops.warnings(step.ops)
     return Graph(
         name,
         tuple(ops),

@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any
 from situate.errors import SituateError
 from situate.torch_capture.build import Build, Built, built, described, set_mode
 from situate.torch_capture.names import path_of
-from situate.torch_capture.patches.checks import tensors_unchecked
-from situate.torch_capture.patches.constants import constants_known
+from situate.torch_capture.patches.attention_masks import masks_as_run
+from situate.torch_capture.patches.autograd_functions import FunctionsCalled, functions_whole
+from situate.torch_capture.patches.constant_values import constants_known
 from situate.torch_capture.patches.ctc import ctc_of_known_lengths
+from situate.torch_capture.patches.data_dependent_sizes import fold_sized
 from situate.torch_capture.patches.devices import devices_here, devices_stand, lie_here
 from situate.torch_capture.patches.distributions import arguments_unchecked
-from situate.torch_capture.patches.functions import FunctionsCalled, functions_whole
+from situate.torch_capture.patches.grouped_query_attention import heads_share
 from situate.torch_capture.patches.inference import inference_without_gradients
 from situate.torch_capture.patches.interpolation import interpolation_whole
-from situate.torch_capture.patches.lifted import lifted_apart
-from situate.torch_capture.patches.margins import margins_whole
-from situate.torch_capture.patches.masks import masks_as_run
+from situate.torch_capture.patches.lifted_constants import lifted_apart
+from situate.torch_capture.patches.margin_losses import margins_whole
+from situate.torch_capture.patches.matrix_products import products_of_one_dtype
+from situate.torch_capture.patches.module_conversion import modules_stay_as_built
 from situate.torch_capture.patches.named_devices import NamedDevices
-from situate.torch_capture.patches.products import products_of_one_dtype
-from situate.torch_capture.patches.recurrent import layers_step_by_step
-from situate.torch_capture.patches.shared_heads import heads_share
-from situate.torch_capture.patches.sized import fold_sized
-from situate.torch_capture.patches.statistics import statistics_as_computed
-from situate.torch_capture.patches.swapping import modules_stay_as_built
+from situate.torch_capture.patches.norm_statistics import statistics_as_computed
+from situate.torch_capture.patches.recurrent_layers import layers_step_by_step
+from situate.torch_capture.patches.value_checks import tensors_unchecked
 from situate.torch_capture.refusals.errors import explained, quiet
 from situate.torch_capture.refusals.remedies import OUTSIDE, SHAPES
 from situate.torch_capture.refusals.unsupported import (
@@ -37,9 +37,9 @@ from situate.torch_capture.refusals.unsupported import (
     check_dense,
     one_thread,
 )
-from situate.torch_capture.side_effects.assigned import Assigned, AssignedBuffers
-from situate.torch_capture.side_effects.effects import check_effects, surroundings_kept
-from situate.torch_capture.side_effects.surroundings import Surroundings
+from situate.torch_capture.side_effects.effects import check_effects, environment_kept
+from situate.torch_capture.side_effects.environment import Environment
+from situate.torch_capture.side_effects.replaced_buffers import Assigned, AssignedBuffers
 from situate.torch_capture.trees import Structure, flatten
 
 if TYPE_CHECKING:
@@ -100,9 +100,9 @@ def joint(what: Built, training: bool, name: str) -> Trace:
         with (
             _devices(what),
             functions_whole(training) as called,
-            surroundings_kept(what.model, what.call) as surroundings,
+            environment_kept(what.model, what.call) as environment,
         ):
-            graph, constants = _joint(step, what, surroundings, training, called)
+            graph, constants = _joint(step, what, environment, training, called)
     named = list(what.model.named_parameters(remove_duplicate=False))
     first: dict[int, str] = {}
     for path, parameter in named:
@@ -191,7 +191,7 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
 def _joint(
     step: torch.nn.Module,
     what: Built,
-    surroundings: Surroundings,
+    environment: Environment,
     training: bool,
     called: FunctionsCalled,
 ) -> tuple[fx.Graph, dict[str, torch.Tensor]]:
@@ -214,7 +214,7 @@ def _joint(
         stack.enter_context(one_thread())
         stack.enter_context(masks_as_run())
         stack.enter_context(lifted_apart())
-        check_effects(step, tensors, surroundings, training, mode)
+        check_effects(step, tensors, environment, training, mode)
         stack.enter_context(called())
         exported = _exported(step, tensors)
     if not _is_static(exported):

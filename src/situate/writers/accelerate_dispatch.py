@@ -1,4 +1,4 @@
-"""Where ops run and where what they hold lies when accelerate dispatches a model by a map."""
+"""The placement of ops, and of what they hold, when accelerate dispatches a model by a map."""
 
 from __future__ import annotations
 

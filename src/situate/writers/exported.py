@@ -1,4 +1,4 @@
-"""Predicted step and memory of a plan after its export to a file that does not say all of it."""
+"""Predicted step and memory of a plan after its export, where the file does not hold all of it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     layer_devices = [number.get(part.device, CPU) for part in parts]
     experts = {layer: number.get(device, CPU) for layer, device in network.experts.items()}
     output = [number.get(part.device, CPU) for part in network.after[-1:]]
-    base = pieces(layer_devices, len(used))
+    base = contiguous(layer_devices, len(used))
     split = shares(base, len(used), *output)
     arguments = [*split, *overrides(layer_devices, base, experts), *ending(base, output)]
     names = [problem.cluster.names[device] for device in used] or ["CPU"]
@@ -75,7 +75,7 @@ def script_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Sc
 
 def in_order(layer_devices: Sequence[int], others: Sequence[int], gpus: Sequence[int]) -> list[int]:
     """The GPUs that are used: by their first layers, or by the middle of their layers if fewer are
-    then elsewhere, see `pieces`; then those of `others` without any."""
+    then elsewhere, see `contiguous`; then those of `others` without any."""
     layers_of: dict[int, list[int]] = defaultdict(list)
     for layer, device in enumerate(layer_devices):
         if device in gpus:
@@ -88,14 +88,14 @@ def in_order(layer_devices: Sequence[int], others: Sequence[int], gpus: Sequence
 
 
 def _elsewhere(layer_devices: Sequence[int], order: Sequence[int]) -> int:
-    """Layers that are not in the piece of their GPU."""
+    """Layers that are not in the run of their GPU."""
     number = {device: i for i, device in enumerate(order)}
     numbered = [number.get(device, CPU) for device in layer_devices]
-    base = pieces(numbered, len(order))
+    base = contiguous(numbered, len(order))
     return sum(device not in (there, CPU) for device, there in zip(numbered, base, strict=True))
 
 
-def pieces(layer_devices: Sequence[int], count: int) -> list[int]:
+def contiguous(layer_devices: Sequence[int], count: int) -> list[int]:
     """The devices of the layers if those of each of `count` GPUs are in one run, in the GPUs'
     order, with as few layers elsewhere as can be; layers on the CPU in front are there."""
     begin = _first_on_gpu(layer_devices)

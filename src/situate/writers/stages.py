@@ -17,7 +17,7 @@ from situate.writers.layers import Layers, Part, layers
 
 
 class NotAPipeline(PlanError):
-    """A plan whose layers are not in one piece on each accelerator; another plan's may be."""
+    """A plan whose layers are not contiguous on each accelerator; another plan's may be."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
 
     Raises:
         PlanError: the graph names no list of layers.
-        NotAPipeline: a layer is on no accelerator, or those of a device are not in one piece.
+        NotAPipeline: a layer is on no accelerator, or those of a device are not contiguous.
     """
     network, numbers = layers(problem, schedule), device_names(problem.cluster)
     for part in network.parts:
@@ -51,18 +51,18 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
                 f"layer {part.path!r} is on {problem.cluster.names[part.device]!r}, and a stage of "
                 "this target is an accelerator"
             )
-    pieces = runs(problem, network.parts)
-    warn_of_ends(problem, network.before, pieces[0][0], "first")
-    warn_of_ends(problem, network.after, pieces[-1][0], "last")
+    cut = runs(problem, network.parts)
+    warn_of_ends(problem, network.before, cut[0][0], "first")
+    warn_of_ends(problem, network.after, cut[-1][0], "last")
     warn_of_splits(network)
     found = stage_schedule(problem, schedule, network)
     for line in said(problem, schedule, found, "pipeline"):
         warnings.warn(line, stacklevel=2)
     return Stages(
         network,
-        tuple(count for _, count in pieces),
-        tuple(problem.cluster.names[device] for device, _ in pieces),
-        visible(problem.cluster, [device for device, _ in pieces]),
+        tuple(count for _, count in cut),
+        tuple(problem.cluster.names[device] for device, _ in cut),
+        visible(problem.cluster, [device for device, _ in cut]),
     )
 
 
@@ -80,7 +80,7 @@ def runs(problem: Problem, parts: Sequence[Part]) -> list[tuple[int, int]]:
     """Device and number of layers of each stage.
 
     Raises:
-        NotAPipeline: a device's layers are not in one piece.
+        NotAPipeline: a device's layers are not contiguous.
     """
     found: list[tuple[int, int]] = []
     for part in parts:
@@ -90,7 +90,7 @@ def runs(problem: Problem, parts: Sequence[Part]) -> list[tuple[int, int]]:
             here, before = (problem.cluster.names[d] for d in (part.device, found[-1][0]))
             raise NotAPipeline(
                 f"layer {part.path!r} goes back to {here!r} after layers on {before!r}: a pipeline "
-                "has the layers of a device in one piece"
+                "has contiguous layers on each device"
             )
         else:
             found.append((part.device, 1))

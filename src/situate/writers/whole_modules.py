@@ -1,4 +1,4 @@
-"""Which modules must share a device, so that a model that is split between them still runs.
+"""Modules that must share a device, so that a model that is split between them still runs.
 
 accelerate brings a module's arguments to the device of the module and leaves its results there.
 What a module does itself with the results of others, such as adding a residual, needs all of them

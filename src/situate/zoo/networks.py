@@ -1,4 +1,4 @@
-"""Which networks there are, what builds them and how they are trained."""
+"""The table of networks: what builds each, and how it is trained."""
 
 from __future__ import annotations
 

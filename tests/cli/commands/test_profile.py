@@ -28,7 +28,7 @@ PAIR = Cluster("pair", tuple(Device(f"cpu:{i}", "cpu") for i in range(2)), (Link
 
 @pytest.fixture(autouse=True)
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Cluster, str | None]]:
-    """What was asked to be measured; nothing is."""
+    """The requests to measure; nothing is measured."""
     asked = []
 
     def profile(*arguments):

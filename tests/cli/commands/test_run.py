@@ -110,7 +110,7 @@ def test_a_graph_in_a_file_cannot_run(situate, plan, model):
 def test_a_cluster_that_is_a_file_must_be_given(situate, plan):
     run = situate("run", "plan.json")
     assert (run.status, run.out) == (2, "")
-    assert "made for cluster 'pair', which is a file: give it: --cluster" in run.err
+    assert "made for cluster 'pair', which is a file: give it with --cluster" in run.err
 
 
 def test_devices_that_are_not_here_are_named(situate, tmp_path):

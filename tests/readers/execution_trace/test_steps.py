@@ -1,4 +1,4 @@
-"""How many steps a trace is told to hold."""
+"""The number of steps that a trace is told to hold."""
 
 from __future__ import annotations
 

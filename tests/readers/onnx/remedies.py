@@ -1,4 +1,4 @@
-"""What messages of the ONNX reader say to do, done."""
+"""Remedies in the messages of the ONNX reader, followed."""
 
 from __future__ import annotations
 

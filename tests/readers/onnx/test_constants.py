@@ -1,4 +1,4 @@
-"""What an ONNX model holds before any input comes."""
+"""Constants of an ONNX model, known before any input comes."""
 
 from __future__ import annotations
 

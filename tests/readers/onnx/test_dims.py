@@ -96,7 +96,7 @@ def test_sizes_that_cannot_be_are_named(dims, message):
 
 
 def test_a_size_that_changes_nothing_is_refused():
-    """Of a value whose size is known, or of one in a branch that does not run."""
+    """The value's size is known, or it is in a branch that does not run."""
     nodes = [node("Relu", "x", "y")]
     data = loaded(model(nodes, [value("x", [4])], [value("y", ["rows"])]))
     data.graph.value_info.append(value("gone", ["other"]))

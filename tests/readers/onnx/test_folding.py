@@ -1,4 +1,4 @@
-"""What follows from shapes and constants is computed where it is small."""
+"""Small values that follow from shapes and constants are computed."""
 
 from __future__ import annotations
 

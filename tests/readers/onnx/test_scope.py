@@ -1,4 +1,4 @@
-"""What is known of the values of a graph and of those around it."""
+"""Types and contents of a graph's values and of those around it."""
 
 from __future__ import annotations
 

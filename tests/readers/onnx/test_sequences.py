@@ -205,7 +205,7 @@ def test_a_branch_that_makes_a_sequence_by_data_is_refused():
 
 
 def classifier(*, zipped: bool) -> bytes:
-    """What skl2onnx makes of a linear classifier, with a map of probabilities or without it."""
+    """A linear classifier as skl2onnx writes it, with a map of probabilities or without it."""
     nodes = [
         node(
             "LinearClassifier",

@@ -1,4 +1,4 @@
-"""What a step asks of `torch.cuda`: nothing is done where nothing is meant, the rest is refused."""
+"""Calls of `torch.cuda` in a step: those that change nothing do nothing, the rest is refused."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tests.readers.calling import X, mean, of  # noqa: E402
 
 
 def cast(device: str, *given: Any, **named: Any) -> Callable[[Any, Tensor], Tensor]:
-    """What a layer computes under `torch.autocast`."""
+    """The output of a layer under `torch.autocast`."""
 
     def function(model: Any, x: Tensor) -> Tensor:
         with torch.autocast(device, *given, **named):

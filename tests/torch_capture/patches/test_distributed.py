@@ -28,7 +28,7 @@ X = torch.ones(2, 4)
 
 @pytest.fixture(autouse=True)
 def process_group(tmp_path):
-    """Of this process alone."""
+    """A process group of this process alone."""
     dist.init_process_group(
         "gloo", init_method=f"file://{tmp_path / 'group'}", rank=0, world_size=1
     )

@@ -1,4 +1,4 @@
-"""What runs in inference mode within a training step takes no gradient."""
+"""A part in inference mode within a training step takes no gradient."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ torch = pytest.importorskip("torch")
 
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
-from situate.torch_capture.patches.constants import constants_known  # noqa: E402
+from situate.torch_capture.patches.constant_values import constants_known  # noqa: E402
 from situate.torch_capture.patches.interpolation import interpolation_whole  # noqa: E402
-from situate.torch_capture.patches.margins import margins_whole  # noqa: E402
-from situate.torch_capture.patches.statistics import statistics_as_computed  # noqa: E402
+from situate.torch_capture.patches.margin_losses import margins_whole  # noqa: E402
+from situate.torch_capture.patches.norm_statistics import statistics_as_computed  # noqa: E402
 
 WHOLE = {
     interpolation_whole: torch.ops.aten.upsample_bilinear2d.vec,

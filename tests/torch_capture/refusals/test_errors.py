@@ -1,4 +1,4 @@
-"""What cannot be captured is said in a line with a remedy."""
+"""A step that cannot be captured is refused in a line with a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What capture would lose is refused by name."""
+"""A step that capture would get wrong is refused by name."""
 
 from __future__ import annotations
 
@@ -65,15 +65,15 @@ def kept_elsewhere(model: Any, x: Tensor) -> Tensor:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (packed, r"test_refused\.py:\d+: capture does not see hooks on what is kept for the back"),
+        (packed, r"test_unsupported\.py:\d+: capture does not see hooks on what is kept"),
         (
             packed_by_its_own,
-            r"test_refused\.py:\d+: .*\(torch\.autograd\.graph\.saved_tensors_hooks\)",
+            r"test_unsupported\.py:\d+: .*\(torch\.autograd\.graph\.saved_tensors_hooks\)",
         ),
-        (hooked, r"test_refused\.py:\d+: capture does not see a hook on a tensor's gradient"),
+        (hooked, r"test_unsupported\.py:\d+: capture does not see a hook on a tensor's gradient"),
         (
             penalised,
-            r"test_refused\.py:\d+: the step calls backward\(\) itself: return the loss",
+            r"test_unsupported\.py:\d+: the step calls backward\(\) itself: return the loss",
         ),
         (reentrant, r"torch.utils.checkpoint: call it with use_reentrant=False"),
     ],
@@ -123,7 +123,7 @@ def in_a_thread(model: Any, x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("training", [True, False])
 def test_a_thread_that_a_step_starts_is_refused(training: bool) -> None:
-    with pytest.raises(SituateError, match=r"test_refused\.py:\d+: the step computes in a thread"):
+    with pytest.raises(SituateError, match=r"test_unsupported\.py:\d+: the step computes in a"):
         of(in_a_thread, training)
 
 

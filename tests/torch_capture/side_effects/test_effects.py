@@ -34,7 +34,7 @@ def trained(loss: Loss, layer: nn.Module | None = None) -> Any:
 
 
 def refusal(loss: Loss, layer: nn.Module | None = None) -> str:
-    """What capture says of a step, the same of a real model as of one that is built for it."""
+    """The refusal of a step, the same of a real model as of one that is built for it."""
     with pytest.raises(SituateError) as built:
         capture(lambda: trained(loss, layer and type(layer)()))
     with pytest.raises(SituateError) as real:

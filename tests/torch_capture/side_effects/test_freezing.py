@@ -26,7 +26,7 @@ def networks() -> nn.ModuleDict:
 
 
 def adversarial(model: Any, x: Tensor, judge: Callable[[Tensor], Tensor]) -> Tensor:
-    """What the judge learns from, less what the maker does, by a judge that does not."""
+    """The loss of the judge less that of the maker, by a judge that does not learn from it."""
     made = model["maker"](x)
     learned: Tensor = model["judge"](made.detach()).sigmoid() - model["judge"](x).sigmoid()
     return (learned - judge(made).sigmoid()).mean()

@@ -13,8 +13,8 @@ from torch import Tensor, nn  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
-from situate.torch_capture.side_effects.numbering import Run  # noqa: E402
 from situate.torch_capture.side_effects.runs import Failed, Runs  # noqa: E402
+from situate.torch_capture.side_effects.value_numbering import Run  # noqa: E402
 
 
 class Step(nn.Module):

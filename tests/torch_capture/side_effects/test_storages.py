@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
-from situate.torch_capture.patches.constants import constants_known  # noqa: E402
+from situate.torch_capture.patches.constant_values import constants_known  # noqa: E402
 from situate.torch_capture.side_effects.storages import (  # noqa: E402
     content,
     digest,

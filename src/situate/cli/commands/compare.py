@@ -64,8 +64,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="FOLDER",
-            help="Keep what methods learn from here, a file a method; the same command then goes "
-            "on from them.",
+            help="Folder of studies, one a method, that record every measurement; the same "
+            "command then goes on from them.",
         ),
     ] = None,
     optimizer: Optimizer = None,

@@ -58,7 +58,7 @@ def plan(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Keep what a method learns from here; the same command then goes on from it.",
+            help="Study that records every measurement; the same command then goes on from it.",
         ),
     ] = None,
     optimizer: Optimizer = None,

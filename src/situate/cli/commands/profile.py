@@ -33,7 +33,7 @@ def profile(
     cluster: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Devices of this machine. Default: those that it is found to have."
+            metavar="FILE", help="Devices of this machine. Default: those that are found."
         ),
     ] = None,
     cpus: Cpus = None,

@@ -1,4 +1,4 @@
-"""Which op of an execution trace waits for which: by the memory that they read and write."""
+"""Dependencies of an execution trace's ops, by the memory that they read and write."""
 
 from __future__ import annotations
 

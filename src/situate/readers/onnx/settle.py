@@ -1,4 +1,4 @@
-"""From what is inferred, stated and given of a node's outputs to types with numbers."""
+"""Types with numbers for a node's outputs, from those that are inferred, stated and given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which colour an op gets in a picture: by phase, else by top-level module, else by kind."""
+"""The colour of an op in a picture: by phase, else by top-level module, else by kind."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ FIRST = {"cuda": "current_device", "xpu": "current_device", "accelerator": "curr
 
 @contextlib.contextmanager
 def accelerators_idle(named: NamedDevices) -> Iterator[None]:
-    """Calls that wait for a device, or choose one, do nothing within."""
+    """Calls that wait for a device, or choose one, do nothing within. PyTorch raises an error where
+    it has no such device, and waits or switches where it has one, which no captured op does."""
     import torch
 
     inside = True

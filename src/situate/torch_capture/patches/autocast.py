@@ -13,7 +13,8 @@ from situate.torch_capture.patches.patched import replaced
 @contextlib.contextmanager
 def autocast_of_the_cpu(named: NamedDevices) -> Iterator[None]:
     """Autocast of another device is the CPU's within, with the dtype that it names or has by
-    default."""
+    default. PyTorch casts nothing on the CPU under autocast of another device, and turns autocast
+    of a device that it does not have off, so the casts of the step would be missing."""
     import torch
 
     kind = torch.autocast
@@ -31,6 +32,7 @@ def autocast_of_the_cpu(named: NamedDevices) -> Iterator[None]:
         if elsewhere and dtype is None:
             dtype = torch.get_autocast_dtype(device_type)
         make(self, "cpu" if elsewhere else device_type, dtype, *given, **options)
+        # The program still reads the device that it named.
         self.device = device_type
 
     def entered(self: Any) -> Any:

@@ -47,6 +47,7 @@ def ctc_of_known_lengths() -> Iterator[None]:
 def _sized(run: Any, mode: Any, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     from torch.ops import aten
 
+    # Lengths in tensors: the second output's size depends on the longest of them.
     if func is aten._ctc_loss.Tensor:
         raise Unsupported(
             "the lengths of a CTC loss decide sizes, and capture does not know what tensors hold: "
@@ -68,6 +69,7 @@ def _losses(
     """Losses of every sequence, and the probabilities that their gradient needs: of each of its
     states, which are its labels and the blanks around them, at every step."""
     steps, batch, _classes = scores.shape
+    # A blank before, between and after the labels of the longest target.
     states = 2 * max(lengths, default=0) + 1
     return scores.new_empty(batch), scores.new_empty(batch, steps, states)
 

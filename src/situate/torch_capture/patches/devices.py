@@ -22,7 +22,9 @@ MOVES = ("cuda", "xpu", "ipu", "mtia", "hpu")
 @contextlib.contextmanager
 def devices_stand(named: NamedDevices) -> Iterator[None]:
     """Each device that a program names is the CPU within, and is noted in `named`: in factory
-    functions, moves, contexts and defaults, autocast, and what waits for a device."""
+    functions, moves, contexts and defaults, autocast, and what waits for a device. PyTorch refuses
+    devices that it does not have, and would write copies between those that it has into the
+    graph."""
     with names_stand(named), accelerators_idle(named):
         yield
 
@@ -62,6 +64,7 @@ def _standing(named: NamedDevices) -> Any:
         ) -> Any:
             if func in moves:
                 named.add(_moved_to(moves[func], *args[1:], **(kwargs or {})))
+                # A move to where the tensor is taken to be already.
                 return args[0]
             if func is torch.Tensor.pin_memory:
                 return args[0]

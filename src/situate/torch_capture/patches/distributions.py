@@ -11,7 +11,7 @@ from situate.torch_capture.patches.patched import replaced
 @contextlib.contextmanager
 def arguments_unchecked() -> Iterator[None]:
     """Distributions take parameters and samples as they are, but where a program says
-    `validate_args=True`. Of fake tensors nothing can be checked."""
+    `validate_args=True`. PyTorch reads the values by default; fake tensors have none."""
     from torch.distributions import Distribution
 
     with replaced(Distribution, "_validate_args", False):

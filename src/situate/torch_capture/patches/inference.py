@@ -18,6 +18,7 @@ def inference_without_gradients() -> Iterator[None]:
     mode = torch.inference_mode
 
     def enter(self: Any) -> None:
+        # `__exit__` leaves whatever context stands in this attribute.
         self._inference_mode_context = torch.set_grad_enabled(not self.mode)
 
     with replaced(mode, "__enter__", enter):

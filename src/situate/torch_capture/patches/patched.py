@@ -11,6 +11,7 @@ from typing import Any
 @contextlib.contextmanager
 def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
     """`owner.name` is `value` within."""
+    # Static: a property or a classmethod is put back as it is, not what it returns.
     before = inspect.getattr_static(owner, name)
     setattr(owner, name, value)
     try:
@@ -24,10 +25,12 @@ def whole(overload: Any) -> Iterator[None]:
     """Operator `overload` is traced without what Python puts in place of it and of its gradient."""
     from torch._C import DispatchKey
 
+    # PyTorch registers Python decompositions of the operator and of its gradient under these keys.
     instead = (DispatchKey.Autograd, DispatchKey.CompositeImplicitAutograd)
     kernels = {key: of for key, of in overload.py_kernels.items() if key not in instead}
     try:
         with replaced(overload, "py_kernels", kernels):
+            # Resolved kernels are cached in the operator, before and after.
             overload._dispatch_cache.clear()
             yield
     finally:

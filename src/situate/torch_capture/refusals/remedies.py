@@ -69,7 +69,9 @@ SAVED = (
     "a tensor or module is written down here (torch.save, pickle), which is not captured: do it "
     "outside the step"
 )
-SPARSE = "a sparse tensor is made here, which is not planned for: compute with dense tensors"
+SPARSE = (
+    "a sparse tensor is made here, and memory for it cannot be planned: compute with dense tensors"
+)
 NESTED = (
     "a nested tensor is made here, which is not captured: pad its parts to one length, with a mask"
 )

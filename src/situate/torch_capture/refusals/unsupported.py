@@ -103,6 +103,6 @@ def check_dense(graph: fx.Graph) -> None:
         if getattr(node.meta.get("val"), "layout", torch.strided) != torch.strided:
             where = module(node) or "the step"
             raise SituateError(
-                f"{where}: makes a sparse tensor, which is not planned for: leave sparse=True out, "
-                "and compute with dense tensors"
+                f"{where}: makes a sparse tensor, whose memory cannot be planned: leave "
+                "sparse=True out, and compute with dense tensors"
             )

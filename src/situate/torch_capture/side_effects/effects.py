@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.torch_capture.refusals.remedies import Unsupported
-from situate.torch_capture.side_effects.assigned import Assigned
-from situate.torch_capture.side_effects.chance import (
+from situate.torch_capture.side_effects.environment import Environment
+from situate.torch_capture.side_effects.random_state import (
     ENDS,
     State,
     numbers_of_python,
     put_back,
     uniform_numbers,
 )
-from situate.torch_capture.side_effects.numbering import Run
+from situate.torch_capture.side_effects.replaced_buffers import Assigned
 from situate.torch_capture.side_effects.runs import Failed, Outcome, Runs
 from situate.torch_capture.side_effects.sharing import check_apart
-from situate.torch_capture.side_effects.surroundings import Surroundings
+from situate.torch_capture.side_effects.value_numbering import Run
 
 if TYPE_CHECKING:
     import torch
@@ -49,14 +49,14 @@ KEPT = (
 def check_effects(
     step: torch.nn.Module,
     tensors: Sequence[torch.Tensor],
-    surroundings: Surroundings,
+    environment: Environment,
     training: bool,
     mode: FakeTensorMode,
 ) -> None:
     """Run the step twice on fake tensors and compare what it computes.
 
     Args:
-        surroundings: the objects that it may change. They are then as they were before.
+        environment: the objects that it may change. They are then as they were before.
 
     Raises:
         Unsupported: with a line of the step's, where it does what a placed step would not.
@@ -64,36 +64,36 @@ def check_effects(
     """
     while True:
         try:
-            _Checks(Runs(step, tensors, training, mode), surroundings).check()
+            _Checks(Runs(step, tensors, training, mode), environment).check()
         except Assigned:
             continue
         else:
             return
         finally:
-            surroundings.restore()
+            environment.restore()
 
 
 @contextlib.contextmanager
-def surroundings_kept(model: torch.nn.Module, call: Callable[..., Any]) -> Iterator[Surroundings]:
+def environment_kept(model: torch.nn.Module, call: Callable[..., Any]) -> Iterator[Environment]:
     """The objects that a step reaches and changes; they are put back in the end, and so are the
     random numbers of Python and NumPy.
 
     Args:
         call: what the step calls.
     """
-    surroundings, states = Surroundings(model=model, loss=call), numbers_of_python()
+    environment, states = Environment(model=model, loss=call), numbers_of_python()
     try:
-        yield surroundings
+        yield environment
     finally:
-        surroundings.restore()
+        environment.restore()
         put_back(states)
 
 
 class _Checks:
     """The checks of a step that is run on fake tensors."""
 
-    def __init__(self, runs: Runs, surroundings: Surroundings) -> None:
-        self._runs, self._surroundings = runs, surroundings
+    def __init__(self, runs: Runs, environment: Environment) -> None:
+        self._runs, self._environment = runs, environment
 
     def check(self) -> None:
         """See `check_effects`. A step that fails is left to be captured, which says why."""
@@ -122,7 +122,7 @@ class _Checks:
     def _check_kept(self) -> None:
         """Refuse tensors of the step in objects that are not the model's."""
         values, changed = self._runs.values, self._runs.changed
-        for place, tensors in self._surroundings.kept().items():
+        for place, tensors in self._environment.kept().items():
             outside = place.partition(".")[0] != "model"
             if outside and any(values.varies(tensor, changed) for tensor in tensors):
                 raise SituateError(KEPT.format(place=repr(place)))
@@ -170,7 +170,7 @@ class _Checks:
         import torch
 
         own = vars(torch.nn.Module())
-        changed = self._surroundings.changed()
+        changed = self._environment.changed()
         places = [repr(place) for place in changed if place.rpartition(".")[2] not in own]
         if not places:
             return NUMBER.format(again=AGAIN)

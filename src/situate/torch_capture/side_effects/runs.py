@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from situate.errors import SituateError
 from situate.torch_capture.patches.patched import replaced
 from situate.torch_capture.refusals.remedies import Unsupported
-from situate.torch_capture.side_effects.aspects import aspects, settings_kept
-from situate.torch_capture.side_effects.assigned import Assigned
-from situate.torch_capture.side_effects.chance import SEEDS, seeds_are_given, state_of_chance
-from situate.torch_capture.side_effects.numbering import Run, Values, numbered
+from situate.torch_capture.side_effects.invariants import invariants, settings_kept
+from situate.torch_capture.side_effects.random_state import SEEDS, seeds_are_given, state_of_chance
+from situate.torch_capture.side_effects.replaced_buffers import Assigned
 from situate.torch_capture.side_effects.storages import tensors_in
+from situate.torch_capture.side_effects.value_numbering import Run, Values, numbered
 
 if TYPE_CHECKING:
     import torch
@@ -70,12 +70,12 @@ class Runs:
         """
         inputs = self._fresh()
         self.values.begin(inputs, self.state, self.changed, run)
-        before, chance = aspects(self._step.model, inputs), state_of_chance()
+        before, chance = invariants(self._step.model, inputs), state_of_chance()
         with settings_kept():
             returned = self._called(inputs)
         if chance != state_of_chance():
             raise SituateError(SEEDS)
-        after = aspects(self._step.model, inputs)
+        after = invariants(self._step.model, inputs)
         if changed := [what for what, value in before.items() if after.get(what) != value]:
             raise SituateError(
                 f"the step changes {changed[0]}, which a placed step would not: do so outside of it"

@@ -1,4 +1,4 @@
-"""What a step makes of numbers of its own may have a size that values decide."""
+"""Tensors that a step makes of numbers of its own may have a size that values decide."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 
-def aspects(model: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> dict[str, object]:
+def invariants(model: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> dict[str, object]:
     """By their names, what a captured step does not change."""
     found: dict[str, object] = {
         "the parameters and modules of the model": (

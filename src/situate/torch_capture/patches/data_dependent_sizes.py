@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.patches.constants import FILLING, LARGEST
+from situate.torch_capture.patches.constant_values import FILLING, LARGEST
 
 if TYPE_CHECKING:
     import torch
@@ -72,6 +72,7 @@ def _replace(module: fx.GraphModule, node: fx.Node, name: str, value: torch.Tens
     module.register_buffer(name, value)
     with module.graph.inserting_before(node):
         read = module.graph.get_attr(name)
+        # A copy, as the call made a new tensor that later ops may write to.
         copy = module.graph.call_function(aten.lift_fresh_copy.default, (read,))
     node.replace_all_uses_with(copy, propagate_meta=True)
     return copy

@@ -44,6 +44,7 @@ def repeated() -> Iterator[list[str]]:
 def _choosing(choose: Callable[..., bool]) -> Iterator[None]:
     """Let `choose` decide, which is given transformers' own choice first."""
     attention = sys.modules.get(ATTENTION)
+    # Not every version of transformers has the function; without it there is nothing to decide.
     choice: Choice | None = getattr(attention, CHOICE, None)
     with contextlib.ExitStack() as stack:
         if choice is not None:

@@ -181,7 +181,9 @@ def moved(model, x):
     ],
 )
 def test_one_that_changes_something_is_refused_with_its_line(build, training):
-    message = r"test_swapping\.py:\d+: the step casts or moves a module, (weight|weight_ih_l0) of "
+    message = (
+        r"test_module_conversion\.py:\d+: the step casts or moves a module, (weight|weight_ih_l0) "
+    )
     with pytest.raises(SituateError, match=message):
         capture(build, training=training)
 

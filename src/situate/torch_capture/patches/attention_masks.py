@@ -19,6 +19,8 @@ def masks_as_run() -> Iterator[None]:
     makes one all the same."""
     masking = sys.modules.get(MASKING)
     with contextlib.ExitStack() as stack:
+        # Either function, where a version of transformers has it, makes it build masks for export
+        # that a model that runs does without.
         if hasattr(masking, EXPORTS):
             stack.enter_context(replaced(masking, EXPORTS, lambda: False))
         if hasattr(masking, TRACED):

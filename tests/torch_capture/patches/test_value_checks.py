@@ -13,7 +13,7 @@ from torch import nn  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
-from situate.torch_capture.patches.checks import tensors_unchecked  # noqa: E402
+from situate.torch_capture.patches.value_checks import tensors_unchecked  # noqa: E402
 from tests.readers.calling import X, mean, of  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
@@ -101,7 +101,9 @@ def test_where_the_step_looks_itself_it_is_refused():
     def step(model, x):
         return model.layer(x) if torch.isfinite(x).all() else x
 
-    with pytest.raises(SituateError, match=r"test_checks\.py:\d+: what happens here depends on"):
+    with pytest.raises(
+        SituateError, match=r"test_value_checks\.py:\d+: what happens here depends on"
+    ):
         of(step)
 
 

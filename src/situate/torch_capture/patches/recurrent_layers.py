@@ -22,6 +22,8 @@ def layers_step_by_step() -> Iterator[None]:
         if helper := getattr(decompositions, layers, None):
             kept = partial(_with_dropout, helper)
             stack.enter_context(replaced(decompositions, layers, kept))
+        # It selects the kernel of oneDNN for what it takes for inference; here the decomposition
+        # into ops is selected always.
         if hasattr(decompositions, select):
             step = decompositions.one_layer_lstm
             stack.enter_context(replaced(decompositions, select, lambda *_: step))
@@ -29,7 +31,8 @@ def layers_step_by_step() -> Iterator[None]:
 
 
 class _Layers(int):
-    """A number of layers that passes for fewer than any."""
+    """A number of layers that passes for fewer than any, for a test that PyTorch has the wrong way
+    round."""
 
     def __lt__(self, other: object) -> bool:
         return True
@@ -37,4 +40,6 @@ class _Layers(int):
 
 def _with_dropout(helper: Callable[..., Any], *given: Any) -> Any:
     x, hidden, parameters, biases, layers, *rest = given
+    # PyTorch's helper keeps dropout only where `num_layers < i - 1`, which no layer i fulfils.
+    # Other uses of the number are arithmetic, whose results are plain integers.
     return helper(x, hidden, parameters, biases, _Layers(layers), *rest)

@@ -22,7 +22,9 @@ MIXED = {
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("case", MIXED)
 def test_it_is_refused_with_its_line(case, training):
-    with pytest.raises(SituateError, match=r"test_products\.py:\d+: a product of .*: cast one$"):
+    with pytest.raises(
+        SituateError, match=r"test_matrix_products\.py:\d+: a product of .*: cast one$"
+    ):
         of(MIXED[case], training)
 
 

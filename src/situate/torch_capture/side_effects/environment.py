@@ -48,7 +48,7 @@ class Place:
     attributes: bool = False
 
 
-class Surroundings:
+class Environment:
     """All that is reachable from some objects, and what was there in the beginning.
 
     Args:

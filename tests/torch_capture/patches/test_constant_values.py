@@ -15,7 +15,7 @@ from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
 from situate.torch_capture.build import built  # noqa: E402
-from situate.torch_capture.patches.constants import ALL, LARGEST, constants_known  # noqa: E402
+from situate.torch_capture.patches.constant_values import ALL, LARGEST, constants_known  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 causal = nn.Transformer.generate_square_subsequent_mask
@@ -99,7 +99,9 @@ def test_what_a_program_fills_alone_leaves_no_op(case):
 
 @pytest.mark.parametrize("case", UNKNOWN)
 def test_other_values_do_not(case):
-    with pytest.raises(SituateError, match=r"test_constants.py:\d+: .* depends on the values"):
+    with pytest.raises(
+        SituateError, match=r"test_constant_values.py:\d+: .* depends on the values"
+    ):
         capture(partial(doubling, UNKNOWN[case]))
 
 

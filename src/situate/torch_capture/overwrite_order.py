@@ -1,4 +1,4 @@
-"""Which readers of a parameter must be told to end before it is overwritten."""
+"""Control edges that let a parameter's readers end before it is overwritten."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
-from situate.torch_capture.side_effects.assigned import Assigned, AssignedBuffers  # noqa: E402
+from situate.torch_capture.side_effects.replaced_buffers import Assigned, AssignedBuffers  # noqa: E402
 
 
 class Mean(nn.Module):

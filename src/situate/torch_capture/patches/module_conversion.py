@@ -32,6 +32,8 @@ def modules_convertible(mode: FakeTensorMode) -> Iterator[None]:
     def put(old: Any, new: Any) -> None:
         if not (isinstance(old, FakeTensor) and isinstance(new, FakeTensor)):
             swap(old, new)
+        # The same memory kind: the parameter keeps its identity and takes the new tensor's content,
+        # which is what PyTorch does with real tensors by default.
         elif torch._has_compatible_shallow_copy_type(old, new):
             _put(old, new, mode)
         else:
@@ -60,6 +62,7 @@ def _put(old: Any, new: Any, mode: FakeTensorMode) -> None:
 def _forget(tensors: tuple[Any, ...], mode: FakeTensorMode) -> None:
     """Leave no weak reference to them, with which PyTorch exchanges none."""
     converter = mode.fake_tensor_converter
+    # The memo holds weak references to fake tensors, and `swap_tensors` refuses tensors with any.
     converter.tensor_memo.clear()
     for constant in [tensor.constant for tensor in tensors if tensor.constant is not None]:
         converter.invalidate_constant_aliases(constant)

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from torch import Tensor  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
-from situate.torch_capture.side_effects.numbering import Run, Values, numbered  # noqa: E402
+from situate.torch_capture.side_effects.value_numbering import Run, Values, numbered  # noqa: E402
 
 Step = Callable[[Tensor, Tensor], Tensor]
 
@@ -26,7 +26,7 @@ class Steps:
             self.buffer = torch.zeros(3)
 
     def number(self, step: Step, changed: tuple[str, ...] = ()) -> str:
-        """Of what a step makes in another run."""
+        """The value number of a step's output in another run."""
         with self.mode:
             x = torch.empty(4, 3)
         self.values.begin([x], {"buffer": self.buffer}, changed, Run())

@@ -66,6 +66,8 @@ def _operator(
     name = f"f{next(numbers)}"
     arguments = ", ".join(f"Tensor t{k}" for k in range(len(call.tensors)))
     library.define(f"{name}({arguments}) -> Tensor[]")  # type: ignore[no-untyped-call]
+    # Under the key Autograd the operator runs the function as it is, whose own backward pass
+    # autograd then records; without it export would trace through the forward pass alone.
     library.impl(name, call, "Autograd")  # type: ignore[no-untyped-call]
     return call.returned(getattr(getattr(torch.ops, NAMESPACE), name)(*call.tensors))
 

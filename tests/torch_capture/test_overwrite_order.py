@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from situate.torch_capture.order import unordered
+from situate.torch_capture.overwrite_order import unordered
 
 
 def test_a_reader_that_data_leads_from_needs_none():

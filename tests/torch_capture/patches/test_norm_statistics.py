@@ -16,7 +16,7 @@ from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.programs.placed import place  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
-from situate.torch_capture.patches.statistics import statistics_as_computed  # noqa: E402
+from situate.torch_capture.patches.norm_statistics import statistics_as_computed  # noqa: E402
 from tests.runtime.placing import sgd  # noqa: E402
 
 X = (torch.randn(3, 4, 5, 5, generator=torch.Generator().manual_seed(0)),)

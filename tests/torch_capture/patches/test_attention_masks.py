@@ -9,7 +9,7 @@ transformers = pytest.importorskip("transformers")
 
 from situate.errors import SituateError  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
-from situate.torch_capture.patches.masks import masks_as_run  # noqa: E402
+from situate.torch_capture.patches.attention_masks import masks_as_run  # noqa: E402
 
 
 def forecast():

@@ -19,9 +19,10 @@ ANSWER = "_situate_answer"
 
 @contextlib.contextmanager
 def tensors_unchecked() -> Iterator[None]:
-    """Checks by `torch._check_tensor_all` are taken to hold. transformers asks so whether there are
-    as many placeholders in a text as there are features of images. And numbers are taken to be
-    finite where a library looks whether they are, as its models do to clamp them."""
+    """Take checks of a tensor's values to hold: those of `torch._check_tensor_all`, by which
+    transformers compares placeholders in a text with features of images, and those of a library
+    that looks whether numbers are finite, to clamp them. PyTorch reads the values, which fake
+    tensors do not have, and raises an error."""
     import torch
 
     tensor: Any = torch.Tensor
@@ -32,9 +33,12 @@ def tensors_unchecked() -> Iterator[None]:
         return bool(truth(asked) if known is None else known)
 
     with contextlib.ExitStack() as stack:
+        # `torch._check_tensor_all` calls this and reads the result with `item()`.
         stack.enter_context(replaced(tensor, "_is_all_true", lambda _: _Holds()))
         stack.enter_context(replaced(tensor, "__bool__", holds))
         for name, answer in ASKS.items():
+            # `torch.isfinite(x)` and `x.isfinite()` are two functions, and a library may call
+            # either.
             for owner in (torch, tensor):
                 asked = _answered(getattr(owner, name), answer)
                 stack.enter_context(replaced(owner, name, asked))

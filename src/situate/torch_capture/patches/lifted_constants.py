@@ -21,6 +21,8 @@ def lifted_apart() -> Iterator[None]:
     before = exported_program._get_shape_env
 
     def shape_env(module: fx.GraphModule) -> Any:
+        # PyTorch's own function raises an error where nodes have tensors of two fake modes; the
+        # first mode with an environment of sizes is export's.
         modes = (getattr(n.meta.get("val"), "fake_mode", None) for n in module.graph.nodes)
         found = (mode.shape_env for mode in modes if mode is not None)
         return next((env for env in found if env is not None), None) or before(module)  # type: ignore[no-untyped-call]

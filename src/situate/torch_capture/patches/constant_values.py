@@ -38,6 +38,8 @@ def constants_known() -> Iterator[None]:
     def filled(run: Any, mode: Any, func: Any, args: Sequence[object], kwargs: Any) -> Any:
         made, name = run(func, args, kwargs), getattr(func, "_opname", None)
         if name in EMPTY and made.constant is not None:
+            # PyTorch runs operators on fake tensors with known values for real, these too, and
+            # would take what the new memory happened to hold for a value.
             mode.fake_tensor_converter.invalidate_constant_aliases(made.constant)
         fills = name in FILLING and may_keep(mode, made)
         return _with_values(mode, made, func, args, kwargs) if fills else made
@@ -46,6 +48,8 @@ def constants_known() -> Iterator[None]:
 
     def written(mode: Any, func: Any, tensors: Any, args: Any, kwargs: Any) -> None:
         forget(mode, func, tensors, args, kwargs)
+        # PyTorch forgets the values of tensors that an operator writes to only where they are
+        # arguments of their own.
         if func._schema.is_mutable:
             _forget_listed(mode, (*args, *kwargs.values()))
 
@@ -113,6 +117,7 @@ def _with_values(
     def like(given: torch.Tensor) -> torch.Tensor:
         return torch.empty_strided(made.shape, made.stride(), dtype=given.dtype)
 
+    # Outside of the fake mode, so that the operator runs and gives values.
     with no_dispatch():
         given, named = tree_map_only(FakeTensor, like, (tuple(args), dict(kwargs)))
         real = func(*given, **named)

@@ -25,8 +25,9 @@ NORMALISATIONS = frozenset(
 @contextlib.contextmanager
 def statistics_as_computed() -> Iterator[None]:
     """Trace the means and deviations of what is normalised with the type that the kernels give
-    them, which is that of weights where these are finer than the input, as under autocast; and
-    the gradient of a dropout with the strides of a product, which it is."""
+    them, which is that of weights where these are finer than the input, as under autocast: those
+    that PyTorch gives to fake tensors are of another type. And the gradient of a dropout gets the
+    strides of the product that it is; PyTorch gives it those of CUDA's kernel."""
     import torch
     from torch.ops import aten
 

@@ -11,7 +11,7 @@ transformers = pytest.importorskip("transformers")
 
 from situate.runtime.equality import compare  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
-from situate.torch_capture.patches.shared_heads import heads_share, repeated  # noqa: E402
+from situate.torch_capture.patches.grouped_query_attention import heads_share, repeated  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 HEADS, SHARED = 4, 2

@@ -1,4 +1,4 @@
-"""What a step is to leave as it was is looked at after it."""
+"""Parts that a step is to leave as they were are looked at after it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
 from situate.torch_capture.refusals.errors import Unsupported  # noqa: E402
-from situate.torch_capture.side_effects.aspects import aspects, contents_kept, settings_kept  # noqa: E402
+from situate.torch_capture.side_effects.invariants import contents_kept, invariants, settings_kept  # noqa: E402
 
 
 def graded(model: Any) -> None:
@@ -52,10 +52,10 @@ def test_what_a_step_changes_for_good_is_named(change: Any, what: str) -> None:
 
 def test_what_is_as_it_was_is_equal() -> None:
     model, x = made(), torch.ones(4, 3)
-    before = aspects(model, [x])
+    before = invariants(model, [x])
     model.eval()
     model.train()
-    assert aspects(model, [x]) == before
+    assert invariants(model, [x]) == before
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from situate.torch_capture.side_effects.surroundings import MISSING, Surroundings, same  # noqa: E402
+from situate.torch_capture.side_effects.environment import MISSING, Environment, same  # noqa: E402
 
 VARIABLE = 1
 
@@ -55,7 +55,7 @@ def test_variables_containers_and_attributes_are_found_and_restored() -> None:
     extra: list[int] = []
     named: dict[str, int] = {}
     call = partial(change, extra, named=named)
-    found = Surroundings(loss=call)
+    found = Environment(loss=call)
     assert found.changed() == {}
     call()
     changed = found.changed()
@@ -80,7 +80,7 @@ def test_arrays_and_generators_of_random_numbers_are_restored() -> None:
         array[0] += 1
         return one.random(), other.random(), float(old.rand())
 
-    found = Surroundings(loss=draw)
+    found = Environment(loss=draw)
     drawn = draw()
     assert {"array", "one", "other", "old"} <= found.changed().keys()
     found.restore()
@@ -94,7 +94,7 @@ def squared(number: int) -> int:
 
 
 def test_caches_of_functions_are_emptied_where_they_were_filled() -> None:
-    found = Surroundings(loss=lambda: squared(3))
+    found = Environment(loss=lambda: squared(3))
     squared(3)
     assert "squared" in found.changed()
     found.restore()
@@ -111,14 +111,14 @@ def test_properties_are_looked_into() -> None:
             return len(kept)
 
     owner = Logging()
-    found = Surroundings(loss=lambda: owner)
+    found = Environment(loss=lambda: owner)
     assert owner.logged
     assert "kept" in found.changed()
 
 
 def test_modules_are_named_by_their_path() -> None:
     model: Any = nn.Sequential(nn.Linear(2, 2))
-    found = Surroundings(model=model)
+    found = Environment(model=model)
     model[0].seen = [1]
     model[0].register_forward_hook(print)
     assert {"model.0.seen", "model.0._forward_hooks"} <= found.changed().keys()
@@ -130,7 +130,7 @@ def test_modules_are_named_by_their_path() -> None:
 def test_what_reaches_itself_is_looked_at_once() -> None:
     circle: list[Any] = []
     circle.append(circle)
-    assert Surroundings(loss=lambda: circle).changed() == {}
+    assert Environment(loss=lambda: circle).changed() == {}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_tensors_that_are_new_are_told() -> None:
         listed.append(new)
         held["count"] = 1
 
-    found = Surroundings(loss=loss)
+    found = Environment(loss=loss)
     loss()
     assert {place: list(map(id, tensors)) for place, tensors in found.kept().items()} == {
         "listed": [id(new)]

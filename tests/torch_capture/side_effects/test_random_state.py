@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
 from situate.torch_capture.refusals.errors import Unsupported  # noqa: E402
-from situate.torch_capture.side_effects.chance import (  # noqa: E402
+from situate.torch_capture.side_effects.random_state import (  # noqa: E402
     ENDS,
     numbers_of_python,
     put_back,
@@ -59,7 +59,9 @@ def test_capture_names_the_line() -> None:
         torch.manual_seed(0)
         return model.layer(x + torch.randn_like(x))  # type: ignore[operator, no-any-return]
 
-    with pytest.raises(SituateError, match=r"test_chance.py:\d+: the step sets, forks or asks for"):
+    with pytest.raises(
+        SituateError, match=r"test_random_state.py:\d+: the step sets, forks or asks for"
+    ):
         of(step)
 
 
