@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import typer
 
 import situate
+from situate.cli import app
 from situate.data.cluster import Cluster
 from situate.results.plan import Plan
 from situate.solvers import METHODS
@@ -60,10 +63,15 @@ def test_every_methods_page_leads_to_the_file_that_holds_it(method):
 
 
 def bold(page: Path) -> list[str]:
-    """Bold words of a page that begin in lower case: its terms. Headings, names and code do not."""
+    """Bold words of a page that begin in lower case: its terms. Headings, names and code do not.
+
+    Bold in a table is a figure that stands out.
+    """
     code = r"```.*?```|`[^`\n]*`"
     prose = re.sub(code, "`", page.read_text(), flags=re.DOTALL)
-    lines = (line for line in prose.splitlines() if not line.startswith("|"))  # figures that stand out
+    lines = (
+        line for line in prose.splitlines() if not line.startswith("|")
+    )  # figures that stand out
     return re.findall(r"\*\*([a-z][^*]*)\*\*", "\n".join(lines))
 
 
@@ -87,6 +95,23 @@ def test_every_term_in_bold_is_in_the_glossary(page):
 def test_every_public_name_is_on_the_page_on_python(name):
     text = (ROOT / "docs" / "python.md").read_text()
     assert re.search(rf"\b{name}\b", text)
+
+
+def commands(page: Path) -> list[str]:
+    """The lines of a page's code blocks that run situate."""
+    text = page.read_text().replace("\\\n", " ")
+    return re.findall(r"^(?:\$ |    (?:\$ )?)(situate .*)$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("page", "line"), [(page.name, line) for page in PAGES for line in commands(page)]
+)
+def test_every_command_line_has_a_command_and_options_that_exist(page, line):
+    words = shlex.split(line, comments=True)[1:]
+    command = typer.main.get_command(app)
+    while words and words[0] in getattr(command, "commands", ()):
+        command = command.commands[words.pop(0)]
+    command.make_context(page, words)  # raises the command line's own error; runs nothing
 
 
 def program(page: str) -> dict[str, Any]:

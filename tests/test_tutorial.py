@@ -29,7 +29,7 @@ def output(command: str) -> str:
     """What a command writes, to stdout and stderr alike."""
     program, *arguments = command.split()
     if program != "situate":
-        return subprocess.run(command, shell=True, check=True, capture_output=True, text=True).stdout
+        return subprocess.check_output(command, shell=True, text=True)
     written = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with redirect_stdout(written), redirect_stderr(written):
         status = main(arguments)
