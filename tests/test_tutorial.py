@@ -49,7 +49,6 @@ def without_figures(text: str) -> str:
 def test_every_command_prints_what_the_tutorial_quotes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delitem(sys.modules, "language_model", raising=False)
     check, options = doctest.OutputChecker(), doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     for kind, block in BLOCKS:
         if not kind.startswith("console"):
@@ -60,6 +59,7 @@ def test_every_command_prints_what_the_tutorial_quotes(tmp_path, monkeypatch):
             if kind == "console measured":
                 quoted, shown = without_figures(quoted), without_figures(shown)
             assert check.check_output(quoted, shown, options), f"$ {command}\n{shown}"
+    del sys.modules["language_model"]
 
 
 @pytest.mark.parametrize("name", ["language_model.py", "two.toml", "cpu.toml"])
