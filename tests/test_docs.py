@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import typer
 
 import situate
+from situate.cli import app
 from situate.data.cluster import Cluster
 from situate.errors import SituateError
 from situate.results.plan import Plan
@@ -68,7 +71,10 @@ def test_the_page_of_a_method_names_the_file_that_holds_it(method):
 
 
 def bold(page: Path) -> list[str]:
-    """Bold words of a page that begin in lower case: its terms. Headings, names and code do not."""
+    """Bold words of a page that begin in lower case: its terms. Headings, names and code do not.
+
+    Bold in a table is a figure that stands out.
+    """
     code = r"```.*?```|`[^`\n]*`"
     prose = re.sub(code, "`", page.read_text(), flags=re.DOTALL)
     lines = (
@@ -98,6 +104,23 @@ EXAMPLES = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| `(.+)` \|$", PUBLIC, re.MUL
 KINDS = {name: getattr(situate, name) for name in situate.__all__}
 ERRORS = [n for n, k in KINDS.items() if isinstance(k, type) and issubclass(k, SituateError)]
 NEED_TORCH = {"capture", "compile"}
+
+
+def commands(page: Path) -> list[str]:
+    """The lines of a page's code blocks that run situate."""
+    text = page.read_text().replace("\\\n", " ")
+    return re.findall(r"^(?:\$ |    (?:\$ )?)(situate .*)$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("page", "line"), [(page.name, line) for page in PAGES for line in commands(page)]
+)
+def test_every_command_line_has_a_command_and_options_that_exist(page, line):
+    words = shlex.split(line, comments=True)[1:]
+    command = typer.main.get_command(app)
+    while words and words[0] in getattr(command, "commands", ()):
+        command = command.commands[words.pop(0)]
+    command.make_context(page, words)  # raises the command line's own error; runs nothing
 
 
 def program(page: str, kind: str = "python", names: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -29,9 +29,7 @@ def output(command: str) -> str:
     """What a command writes, to stdout and stderr alike."""
     program, *arguments = command.split()
     if program != "situate":
-        return subprocess.run(
-            command, shell=True, check=True, capture_output=True, text=True
-        ).stdout
+        return subprocess.check_output(command, shell=True, text=True)
     written = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with redirect_stdout(written), redirect_stderr(written):
         status = main(arguments)
@@ -51,7 +49,6 @@ def without_figures(text: str) -> str:
 def test_every_command_prints_what_the_tutorial_quotes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delitem(sys.modules, "language_model", raising=False)
     check, options = doctest.OutputChecker(), doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     for kind, block in BLOCKS:
         if not kind.startswith("console"):
@@ -62,6 +59,7 @@ def test_every_command_prints_what_the_tutorial_quotes(tmp_path, monkeypatch):
             if kind == "console measured":
                 quoted, shown = without_figures(quoted), without_figures(shown)
             assert check.check_output(quoted, shown, options), f"$ {command}\n{shown}"
+    del sys.modules["language_model"]
 
 
 @pytest.mark.parametrize("name", ["language_model.py", "two.toml", "cpu.toml"])
