@@ -61,7 +61,7 @@ def _row(seed: int, options: argparse.Namespace) -> Row:
         "value": found.value if found.feasible else None,
         "missed": value > best * (1 + LOOSE),
         "below_optimum": value < best * (1 - LOOSE),
-        "below_bound": min(value, best) < found.lower_bound,
+        "below_bound": min(value, best) < (found.lower_bound or 0.0),  # None where nothing fits
         "called_optimal": found.optimal,
         "wrongly_optimal": found.optimal and value > best * (1 + LOOSE),
         "seconds": seconds,
