@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.cli.progress import SPARKS, SearchProgress, sparkline
+from situate.cli.progress import SPARKLINE_WIDTH, SearchProgress, sparkline
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
@@ -80,5 +80,5 @@ def test_a_sparkline_goes_from_the_lowest_to_the_highest(values, line):
 
 def test_a_sparkline_of_many_values_keeps_the_first_and_the_last():
     line = sparkline([*range(1000, 0, -1)])
-    assert len(line) == SPARKS
+    assert len(line) == SPARKLINE_WIDTH
     assert (line[0], line[-1]) == ("█", "▁")

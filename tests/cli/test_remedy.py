@@ -59,7 +59,7 @@ def test_without_a_list_of_layers_there_is_none():
 @pytest.fixture
 def two_gpus(situate, monkeypatch) -> str:
     """A cluster of two GPUs and a CPU; `p.json` is a plan of `model.onnx` for both GPUs."""
-    monkeypatch.setattr(module, "SECONDS", 0.3)
+    monkeypatch.setattr(module, "TIME_LIMIT", 0.3)
     pytest.importorskip("onnx")
     from tests.readers.models import convolution, loaded
 
@@ -122,7 +122,7 @@ def test_onnx_runtime_is_given_a_cluster_that_was_tried(situate, two_gpus):
 
 
 def test_one_device_of_each_kind_on_which_nothing_fits_is_no_remedy(monkeypatch):
-    monkeypatch.setattr(module, "SECONDS", 0.3)
+    monkeypatch.setattr(module, "TIME_LIMIT", 0.3)
     problem = network(kinds=("gpu", "gpu"), memory=50)
     assert one_of_each(problem) == (
         "no plan on one device of each kind (gpu0) that fits was found either (gpu0 by 56 B)"

@@ -4,7 +4,7 @@ import pytest
 
 from situate import zoo
 from situate.data.graph import Graph, Op, Tensor
-from situate.grouping.gradients import CROWD, forward_ops
+from situate.grouping.gradients import MAX_SHARED_OPS, forward_ops
 from situate.grouping.module_calls import calls
 
 
@@ -64,7 +64,7 @@ def test_without_phases_nothing_is_a_gradient():
     assert gradients_of(graph(*((kind, "") for kind, _ in LAYER), reads=READS)) == {}
 
 
-@pytest.mark.parametrize(("crowd", "known"), [(CROWD, 1), (CROWD + 1, 0)])
+@pytest.mark.parametrize(("crowd", "known"), [(MAX_SHARED_OPS, 1), (MAX_SHARED_OPS + 1, 0)])
 def test_a_tensor_that_a_crowd_reads_says_nothing(crowd, known):
     ops = [("input", ""), ("relu", ""), *[("mul", "")] * crowd, ("mul", "backward")]
     found = graph(*ops, reads=dict.fromkeys(range(2, crowd + 3), (0,)))

@@ -45,14 +45,14 @@ def test_what_exchanges_most_bytes_is_together():
 
 def test_groups_of_equal_ops_are_balanced():
     problem = Problem(families.chain(256), families.devices(1, 1))
-    assert seconds(problem, 16).max() <= heavy_edge.MOST * 16
+    assert seconds(problem, 16).max() <= heavy_edge.MAX_RELATIVE_SECONDS * 16
     assert seconds(problem, 16).sum() == 256
 
 
 def test_no_group_is_much_longer_than_the_average_or_the_longest_op():
     problem = Problem(families.layered(20, 20, 3), families.devices(1, 1))
     longest = max(float(problem.seconds.max()), seconds(problem, 20).mean())
-    assert seconds(problem, 20).max() <= heavy_edge.MOST**2 * longest
+    assert seconds(problem, 20).max() <= heavy_edge.MAX_RELATIVE_SECONDS**2 * longest
 
 
 def test_what_a_hub_exchanges_most_with_joins_it():
@@ -107,9 +107,11 @@ def test_of_many_units_they_are_made_of_one_fine_partition():
     problem = Problem(zoo.load("rnnlm"), Cluster.preset("k80-4"))
     found = heavy_edge.partitions(problem, (12, 6))
     assert [len(np.unique(labels)) for labels in found] == [12, 6]
-    fine = heavy_edge.labels(problem, heavy_edge.FINE * 12)
+    fine = heavy_edge.labels(problem, heavy_edge.FINE_GROUPS_FACTOR * 12)
     for labels in found:
-        assert len(np.unique(np.stack((fine, labels)), axis=1).T) == heavy_edge.FINE * 12
+        assert (
+            len(np.unique(np.stack((fine, labels)), axis=1).T) == heavy_edge.FINE_GROUPS_FACTOR * 12
+        )
 
 
 def test_no_partition_is_none():

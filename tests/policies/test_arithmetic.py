@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.policies.arithmetic import MOST, arithmetic, product, threads  # noqa: E402
+from situate.policies.arithmetic import MAX_THREADS, arithmetic, product, threads  # noqa: E402
 
 DENORMAL = 1e-40
 
@@ -38,7 +38,7 @@ def test_what_gives_the_same_with_any_number_of_threads_has_as_many_as_there_wer
 def test_steps_are_too_short_for_many_threads():
     torch.set_num_threads(64)
     with arithmetic():
-        assert threads() == MOST
+        assert threads() == MAX_THREADS
 
 
 @pytest.mark.parametrize("shape", [(1, 3, 2), (5, 4, 3), (600, 400, 700)])

@@ -13,7 +13,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.costs import Costs, Efficiency, MeasuredDevice, Timing
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.report.error_bar import ROOFLINE_OP, ROOFLINE_STEP, WIDER, error_bar
+from situate.report.error_bar import QUARTILES_TO_DECILES, ROOFLINE_OP, ROOFLINE_STEP, error_bar
 from tests.report.handmade import chain, schedule
 
 GPU = Device("gpu", flops={"float32": 1e9}, bandwidth=1e9)
@@ -70,8 +70,8 @@ def test_ops_alike_err_alike_and_others_on_their_own():
 def test_a_measured_ops_range_is_that_of_its_runs():
     step = problem(work("a", signature="s"), costs=measured(Timing(2.0, 1.9, 2.2, 9)))
     bar = error_bar(step, schedule(step, [0]))
-    assert bar.low == pytest.approx(2.0 * 0.95**WIDER)
-    assert bar.high == pytest.approx(2.0 * 1.1**WIDER)
+    assert bar.low == pytest.approx(2.0 * 0.95**QUARTILES_TO_DECILES)
+    assert bar.high == pytest.approx(2.0 * 1.1**QUARTILES_TO_DECILES)
     assert bar.shares == {"measured": 1.0}
 
 
@@ -88,7 +88,7 @@ def test_a_fitted_class_has_the_range_of_its_fit():
     assert sum(bar.shares.values()) == pytest.approx(1.0)
     only = problem(work("a"), costs=measured(error=1.2))
     plan = schedule(only, [0])
-    assert error_bar(only, plan).high == pytest.approx(plan.makespan * 1.2**WIDER)
+    assert error_bar(only, plan).high == pytest.approx(plan.makespan * 1.2**QUARTILES_TO_DECILES)
 
 
 def test_transfers_count_as_they_are():
@@ -119,7 +119,9 @@ def test_the_rooflines_figures_are_those_of_the_page_on_costs():
 
 def test_a_range_widens_what_halves_are_within_to_eight_tenths_of_a_normal_curve():
     normal = NormalDist()
-    assert pytest.approx(normal.inv_cdf(0.9) / normal.inv_cdf(0.75), rel=1e-4) == WIDER
+    assert (
+        pytest.approx(normal.inv_cdf(0.9) / normal.inv_cdf(0.75), rel=1e-4) == QUARTILES_TO_DECILES
+    )
 
 
 def test_a_fit_holds_for_its_device_and_for_others_of_its_kind_but_not_over_what_they_state():
@@ -141,8 +143,12 @@ def test_a_fit_holds_for_its_device_and_for_others_of_its_kind_but_not_over_what
         plan = schedule(step, [0])
         assert error_bar(step, plan).shares == {source: 1.0}
         if source == "fitted":
-            assert error_bar(step, plan).low == pytest.approx(plan.makespan / 1.2**WIDER)
-            assert error_bar(step, plan).high == pytest.approx(plan.makespan * 1.2**WIDER)
+            assert error_bar(step, plan).low == pytest.approx(
+                plan.makespan / 1.2**QUARTILES_TO_DECILES
+            )
+            assert error_bar(step, plan).high == pytest.approx(
+                plan.makespan * 1.2**QUARTILES_TO_DECILES
+            )
 
 
 def test_an_op_without_a_signature_was_not_measured():

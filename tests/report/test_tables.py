@@ -138,7 +138,7 @@ def test_info_shows_work_where_it_is_known() -> None:
 
 
 def test_info_lists_the_commonest_kinds_and_sums_up_the_rest() -> None:
-    graph = Graph("g", tuple(Op(f"op{i}", kind=f"k{i}") for i in range(tables.KINDS + 3)))
+    graph = Graph("g", tuple(Op(f"op{i}", kind=f"k{i}") for i in range(tables.MAX_KINDS + 3)))
     assert "3 more" in shown(tables.info(graph))
 
 

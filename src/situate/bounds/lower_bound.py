@@ -12,7 +12,7 @@ from situate.bounds.rounding import rounding
 from situate.bounds.windows import Paths, least_window
 from situate.data.problem import Problem
 
-LEAST = float(np.finfo(np.float64).smallest_subnormal)
+SMALLEST_TIME = float(np.finfo(np.float64).smallest_subnormal)
 """What a product of times as small as this may be off by, which no relative error covers."""
 
 
@@ -31,7 +31,7 @@ def lower_bound(problem: Problem, until: float = math.inf) -> float:
     else:
         bound = _least_time(problem, until)
     # Lowered by all that rounding may have added, so that the bound holds for exact sums.
-    bound = max(0.0, bound * (1 - rounding(problem)) - LEAST * (problem.n + problem.d))
+    bound = max(0.0, bound * (1 - rounding(problem)) - SMALLEST_TIME * (problem.n + problem.d))
     return float(np.ceil(bound)) if _whole_numbers(problem) else bound
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 EPSILON = float(np.finfo(np.float64).eps)
 """Twice the largest relative error of one addition."""
 
-BESIDE_SUMS = 1e-12
+OTHER_ROUNDING = 1e-12
 """Relative error of the few operations beside the sums, generously."""
 
 
@@ -21,7 +21,7 @@ def rounding(problem: Problem) -> float:
     none."""
     if problem.objective == "memory":
         return 0.0
-    return BESIDE_SUMS + problem.n * EPSILON
+    return OTHER_ROUNDING + problem.n * EPSILON
 
 
 def gap(problem: Problem, value: float, bound: float) -> float:

@@ -12,7 +12,7 @@ from situate.bounds.rounding import rounding
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
 
-BEGINNINGS = 64
+WINDOW_STARTS = 64
 """Windows begin at so many different times."""
 
 
@@ -72,7 +72,7 @@ def least_window(problem: Problem, paths: Paths, load: Load) -> float:
     head, tail, cost = paths.head[falling], paths.tail[falling], cost[falling]
     longest = 0.0
     # Quantiles of heads in place of all of them: fewer windows bound less, and never wrongly.
-    for begin in np.unique(np.quantile(head, np.linspace(0, 1, BEGINNINGS), method="lower")):
+    for begin in np.unique(np.quantile(head, np.linspace(0, 1, WINDOW_STARTS), method="lower")):
         inside = head >= begin
         # (m,) of the m ops with such a head: a, load of the prefix, b.
         windows = begin + cost[inside].cumsum() - paid + tail[inside]

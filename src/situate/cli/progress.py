@@ -15,7 +15,7 @@ from situate.results.result import Progress
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 NOTHING = "·"
-SPARKS = 24
+SPARKLINE_WIDTH = 24
 """Characters of a sparkline at most."""
 
 
@@ -86,7 +86,7 @@ class SearchProgress:
         return value_text(value, self.problem.objective, self.problem.graph.unit)
 
 
-def sparkline(values: Sequence[float], width: int = SPARKS) -> str:
+def sparkline(values: Sequence[float], width: int = SPARKLINE_WIDTH) -> str:
     """Values as a row of at most `width` blocks from the lowest to the highest; a dot where there
     is none."""
     at = np.linspace(0, len(values) - 1, min(width, len(values))).astype(int)

@@ -18,10 +18,10 @@ from situate.writers.layers import layers
 from situate.writers.onnxruntime import SeveralOfAKind
 from situate.writers.stages import stage_schedule, stages
 
-METHODS = ("pipeline", "expert")
+PIPELINE_METHODS = ("pipeline", "expert")
 """Those that place whole runs of layers, the second for networks of the zoo."""
 
-SECONDS = 5.0
+TIME_LIMIT = 5.0
 """Time limit of each."""
 
 
@@ -39,7 +39,7 @@ def one_of_each(problem: Problem) -> str:
             largest[device.kind] = device
     names = [device.name for device in largest.values()]
     smaller = _restricted(problem, names)
-    found = solve(smaller, time_limit=SECONDS).schedule
+    found = solve(smaller, time_limit=TIME_LIMIT).schedule
     which = ", ".join(printable(name, 40) for name in names)
     if found.feasible(smaller):
         return f"plan on a cluster with one device of each kind, such as {which}"
@@ -64,7 +64,7 @@ def _restricted(problem: Problem, names: Sequence[str]) -> Problem:
 def pipeline(problem: Problem) -> str:
     """The method whose plan becomes a pipeline that fits, else by how much the best does not."""
     best: Schedule | None = None
-    for method in METHODS:
+    for method in PIPELINE_METHODS:
         found = _pipeline(problem, method)
         if found is not None and found.feasible(problem):
             return f"plan it with --method {method}"
@@ -83,7 +83,7 @@ def _pipeline(problem: Problem, method: str) -> Schedule | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            plan = solve(problem, method, time_limit=SECONDS).schedule
+            plan = solve(problem, method, time_limit=TIME_LIMIT).schedule
             stages(problem, plan)
             return stage_schedule(problem, plan, layers(problem, plan))
         except SituateError:

@@ -95,7 +95,7 @@ def _say_of_failures(result: Result) -> None:
         )
 
 
-NEARLY = 0.9
+ENDED_BY_TIME_SHARE = 0.9
 """Part of a time limit after which a search has no time for another batch of samples."""
 
 
@@ -103,7 +103,7 @@ def _say_of_time(result: Result, budget: Budget, study: Path | None) -> None:
     done, wanted = len(result.samples), budget.evaluations or 0
     if budget.time_limit is None:
         return
-    if done < wanted and result.seconds >= NEARLY * budget.time_limit:
+    if done < wanted and result.seconds >= ENDED_BY_TIME_SHARE * budget.time_limit:
         note(
             f"{result.method}: --time-limit ended it after {done:,} of {wanted:,} samples; "
             f"{resumption(study)}"

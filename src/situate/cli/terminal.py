@@ -14,7 +14,7 @@ INFEASIBLE = 3
 DIFFERS = 4
 INTERRUPTED = 130
 
-LONGEST = 1500
+MAX_MESSAGE_LENGTH = 1500
 """Characters of a message; of longer ones, with names without end, the two ends are shown."""
 
 
@@ -22,7 +22,7 @@ def note(text: str) -> None:
     """One line on stderr; control characters are shown, not obeyed."""
     from situate.report.text import printable
 
-    say(printable(text, LONGEST))
+    say(printable(text, MAX_MESSAGE_LENGTH))
 
 
 def fail(message: str) -> int:

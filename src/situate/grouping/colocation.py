@@ -19,7 +19,7 @@ from situate.grouping.gradients import forward_ops
 from situate.grouping.module_calls import SHARED, Call, calls
 from situate.grouping.union_find import UnionFind
 
-HEAVY = ("convolution", "matmul", "attention")
+HEAVY_CLASSES = ("convolution", "matmul", "attention")
 """Op classes whose ops stay apart, so that a chain of layers does not become one group."""
 
 
@@ -109,7 +109,7 @@ def _only_consumers(
 
 def _heavy(problem: Problem) -> NDArray[np.bool_]:
     """(n,) ops of the heavy classes; where there are none, those of at least average seconds."""
-    heavy = np.array([op_class(op.kind) in HEAVY for op in problem.graph.ops])
+    heavy = np.array([op_class(op.kind) in HEAVY_CLASSES for op in problem.graph.ops])
     if heavy.any():
         return heavy
     seconds = problem.seconds.min(axis=1)

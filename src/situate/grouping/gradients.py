@@ -9,7 +9,7 @@ from situate.data.graph import Graph, Tensor
 from situate.data.op_classes import op_class
 from situate.grouping.module_calls import Call, runs_forward
 
-CROWD = 16
+MAX_SHARED_OPS = 16
 """A tensor that more ops of one module share does not tell which of them a gradient is of."""
 
 Place = tuple[str, Call | None]
@@ -45,7 +45,7 @@ def _shared(graph: Graph, places: Sequence[Place]) -> dict[int, Counter[int]]:
         forward = _forward(graph, tensor, places) if gradients else {}
         for op in gradients:
             ops = forward.get(places[op], ())
-            shared[op].update(ops if len(ops) <= CROWD else ())
+            shared[op].update(ops if len(ops) <= MAX_SHARED_OPS else ())
     return {op: counts for op, counts in shared.items() if counts}
 
 

@@ -17,11 +17,11 @@ from situate import _core
 from situate.data.problem import Problem
 from situate.grouping.unit_graph import unit_graph
 
-MOST = 1.5
+MAX_RELATIVE_SECONDS = 1.5
 """Seconds of a group over those of an average group, at most, where that can be."""
 
 
-FINE = 10
+FINE_GROUPS_FACTOR = 10
 """Groups of the partition that several are made of, for each group of the largest."""
 
 
@@ -36,7 +36,7 @@ def labels(problem: Problem, count: int) -> NDArray[np.int64]:
 def partitions(problem: Problem, counts: Sequence[int]) -> NDArray[np.int64]:
     """Labels (c, units) of partitions into so many groups each, all made of one fine partition, so
     that many take little longer than one."""
-    return _contracted(problem, counts, FINE * max(counts, default=1))
+    return _contracted(problem, counts, FINE_GROUPS_FACTOR * max(counts, default=1))
 
 
 def _contracted(problem: Problem, counts: Sequence[int], fine: int) -> NDArray[np.int64]:
@@ -50,4 +50,6 @@ def _contracted(problem: Problem, counts: Sequence[int], fine: int) -> NDArray[n
         capacity=problem.capacity,
         allowed=problem.allowed.astype(np.uint8),
     )
-    return _core.coarsen(graph, counts=np.array(counts, np.int64), fine=fine, most=MOST)
+    return _core.coarsen(
+        graph, counts=np.array(counts, np.int64), fine=fine, most=MAX_RELATIVE_SECONDS
+    )

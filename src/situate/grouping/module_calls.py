@@ -18,7 +18,7 @@ from situate.data.graph import Graph, Op
 Call = tuple[str, int]
 """Path of a module, and the number of the call from 0."""
 
-HELD = ("parameter", "buffer", "input")
+HELD_KINDS = ("parameter", "buffer", "input")
 """Kinds of ops that hand over what is there before the step."""
 
 SHARED = -1
@@ -109,7 +109,7 @@ def _paths(module: str) -> Iterator[str]:
 
 def runs_forward(op: Op) -> bool:
     """True if the op computes in the forward pass, or where the graph knows no phases."""
-    return op.phase not in ("backward", "update") and op.kind not in HELD
+    return op.phase not in ("backward", "update") and op.kind not in HELD_KINDS
 
 
 def _reads(graph: Graph) -> list[list[int]]:

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-LARGE = 2**26
+THREADED_MULTIPLICATIONS = 2**26
 """Multiplications of a product, a millisecond, that are worth a second thread."""
 
-MOST = 4
+MAX_THREADS = 4
 """Threads that share steps of some ten microseconds; more would wait for one another."""
 
 _threads = ContextVar("_threads", default=1)
@@ -42,9 +42,9 @@ def arithmetic() -> Iterator[None]:
 
 
 def threads() -> int:
-    """As many as PyTorch had outside `arithmetic`, for what gives the same with any number; `MOST`
-    at most."""
-    return min(_threads.get(), MOST)
+    """As many as PyTorch had outside `arithmetic`, for what gives the same with any number, and at
+    most `MAX_THREADS`."""
+    return min(_threads.get(), MAX_THREADS)
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ class _Product(torch.autograd.Function):
 
 def _halves(left: Tensor, right: Tensor) -> Tensor:
     result = left.new_empty(len(left), right.shape[1])
-    if result.numel() * left.shape[1] < LARGE:
+    if result.numel() * left.shape[1] < THREADED_MULTIPLICATIONS:
         return torch.mm(left, right, out=result)
     # Rows in two halves: every entry of the product is still summed by one thread in one order.
     halves = list(zip(left.tensor_split(2), result.tensor_split(2), strict=True))

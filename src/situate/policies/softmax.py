@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 
-LEAST = -80.0
+MIN_LOG_PROBABILITY = -80.0
 """The smallest log-probability kept apart from that of a device that is not allowed."""
 
 
@@ -76,7 +76,7 @@ class Softmax:
         """Take probabilities (d, g) as far as devices are allowed, relative to their sum."""
         with np.errstate(divide="ignore"):
             logits = np.log(probabilities)
-        logits = np.where(self.allowed, np.maximum(logits, LEAST), -np.inf)
+        logits = np.where(self.allowed, np.maximum(logits, MIN_LOG_PROBABILITY), -np.inf)
         self.logits = logits.astype(np.float32)
 
 
@@ -136,8 +136,10 @@ class Surrogate:
 
 
 def kl_divergence(old: Array, new: Array) -> float:
-    """Mean over the groups of D_KL(old || new), in nats; a new probability below e**`LEAST`
-    counts as that."""
+    """Mean over the groups of D_KL(old || new), in nats; a new probability whose logarithm is below
+    `MIN_LOG_PROBABILITY` counts as that."""
     drawn = old > 0
-    ratio = np.log(old[drawn]) - np.log(np.maximum(new[drawn], np.exp(np.float32(LEAST))))
+    ratio = np.log(old[drawn]) - np.log(
+        np.maximum(new[drawn], np.exp(np.float32(MIN_LOG_PROBABILITY)))
+    )
     return float((old[drawn] * ratio).sum() / old.shape[1])

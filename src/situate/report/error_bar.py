@@ -24,11 +24,11 @@ docs/costs.md."""
 ROOFLINE_STEP = 1.64
 """Whole steps took up to so many times the roofline's seconds: the worst of four, docs/costs.md."""
 
-WIDER = 1.2816 / 0.6745
+QUARTILES_TO_DECILES = 1.2816 / 0.6745
 """From the logarithm that half of all values are within to the one that eight tenths are within, on
 a normal curve: measured and fitted costs tell of halves."""
 
-LEAST = 1e-3
+MIN_FACTOR = 1e-3
 """Smallest factor that a measurement may tell of: clocks return zero for what is short."""
 
 SOURCES = ("graph", "measured", "fitted", "roofline")
@@ -107,11 +107,13 @@ class _Ranges:
         known = self.measured[device]
         timing = known.seconds.get(op.signature) if known and op.signature else None
         if timing is not None and timing.median > 0:
-            low = max(timing.low / timing.median, LEAST) ** WIDER
-            return _Range("measured", low, (timing.high / timing.median) ** WIDER)
+            low = max(timing.low / timing.median, MIN_FACTOR) ** QUARTILES_TO_DECILES
+            return _Range("measured", low, (timing.high / timing.median) ** QUARTILES_TO_DECILES)
         fit = self.fitted[device].get(op_class(op.kind))
         if fit is not None:
-            return _Range("fitted", fit.error**-WIDER, fit.error**WIDER)
+            return _Range(
+                "fitted", fit.error**-QUARTILES_TO_DECILES, fit.error**QUARTILES_TO_DECILES
+            )
         return _Range("roofline", *ROOFLINE_OP)
 
 

@@ -17,7 +17,7 @@ from situate.report.tables import never_text
 from situate.report.text import tensor_name
 from situate.schedule.schedule import Schedule
 
-LARGEST = 10
+MAX_LISTED = 10
 """How many transfers and holders of memory are named."""
 KINDS = {PERSISTENT: "persistent", TENSOR: "tensor", WORKSPACE: "workspace"}
 
@@ -192,7 +192,7 @@ def _peak(
     fullest = int(np.argmax(use))
     present = memory.at(device, float(instants[fullest]))
     parts = [int(memory.size[present][memory.kind[present] == kind].sum()) for kind in KINDS]
-    holders = tuple(_holder(problem, memory, i) for i in present[:LARGEST].tolist())
+    holders = tuple(_holder(problem, memory, i) for i in present[:MAX_LISTED].tolist())
     return float(memory.time(instants[[fullest]])[0]), parts, holders
 
 
@@ -205,7 +205,7 @@ def _holder(problem: Problem, memory: Residency, interval: int) -> Holder:
 
 def _costliest(problem: Problem, schedule: Schedule) -> tuple[Transfer, ...]:
     seconds = schedule.transfer_end - schedule.transfer_start
-    chosen = np.argsort(-seconds, kind="stable")[:LARGEST].tolist()
+    chosen = np.argsort(-seconds, kind="stable")[:MAX_LISTED].tolist()
     return tuple(_transfer(problem, schedule, k) for k in chosen)
 
 

@@ -22,7 +22,7 @@ HOLDERS = 4
 
 WAITING = "waiting: the device is at other ops, or the channel at other tensors"
 
-NOISE = 1e-9
+ROUNDING = 1e-9
 """Thousandths of a factor that rounding may have added."""
 
 ALONE = {
@@ -179,7 +179,7 @@ def _relaxation_lines(relaxation: Relaxation) -> list[str]:
     needs = [
         f"{enough_text(size)} on {printable(name)}" for name, size in relaxation.memory.items()
     ]
-    factor = math.ceil(1000 * relaxation.factor - NOISE) / 1000
+    factor = math.ceil(1000 * relaxation.factor - ROUNDING) / 1000
     lines = [
         f"This plan would fit with {' and '.join(needs)}, "
         f"or with {factor:.3f} times the memory of every device."

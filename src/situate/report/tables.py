@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from situate.results.result import Result
 
 NAME_WIDTH = 48
-FOLDED = 12
+FOLDED_NAME_WIDTH = 12
 """Characters that a name has on each of its lines where there is little room."""
-KINDS = 15
+MAX_KINDS = 15
 """How many op kinds `info` lists."""
 OBJECTIVES = {"time": "makespan", "memory": "largest peak", "throughput": "time between steps"}
 
@@ -67,7 +67,7 @@ def least_width(part: RenderableType) -> int:
 
 def _least_width(column: Column) -> int:
     widest = max(cell_len(str(cell)) for cell in (column.header, *column.cells))
-    return widest if column.no_wrap else min(widest, FOLDED)
+    return widest if column.no_wrap else min(widest, FOLDED_NAME_WIDTH)
 
 
 def summary(result: Result) -> RenderableType:
@@ -301,8 +301,8 @@ def _counts(graph: Graph, field: str) -> Table:
         flops[label] += op.flops
     known = any(flops.values())
     made = table("", f"{field}|ops|FLOP" if known else f"{field}|ops", (1, 2))
-    rows = [(name_cell(name), count, flops[name]) for name, count in ops.most_common(KINDS)]
-    rest = [name for name, _ in ops.most_common()[KINDS:]]
+    rows = [(name_cell(name), count, flops[name]) for name, count in ops.most_common(MAX_KINDS)]
+    rest = [name for name, _ in ops.most_common()[MAX_KINDS:]]
     if rest:
         more = Text(f"{len(rest)} more", "dim")
         rows.append((more, sum(ops[name] for name in rest), sum(flops[name] for name in rest)))

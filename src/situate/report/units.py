@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-NOISE = 5e-13
+ROUNDING_SECONDS = 5e-13
 """Seconds below which a time is what rounding left of zero."""
 SIZES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"))
 COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -30,7 +30,7 @@ def time_text(value: float, unit: str = "s") -> str:
         return "never" if value > 0 else "unknown"
     if not unit:
         return number_text(value)
-    if abs(value) < NOISE:
+    if abs(value) < ROUNDING_SECONDS:
         return "0 s"
     scale, name = time_scale(_rounded(abs(value)), unit)
     return f"{_three_digits(value / scale)} {name}"

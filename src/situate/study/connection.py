@@ -11,7 +11,7 @@ from pathlib import Path
 
 from situate.errors import ReadError, SituateError
 
-PATIENCE = 0.5
+LOCK_TIMEOUT = 0.5
 """Seconds to wait for another process to let go of the file."""
 
 _NOT_A_STUDY = "not a study; give another file"
@@ -64,7 +64,7 @@ def connect(path: Path, write: bool) -> sqlite3.Connection:
     _check_place(path, write)
     uri = f"{Path(os.path.abspath(path)).as_uri()}?mode={'rwc' if write else 'ro'}"
     with one_line(path):
-        return sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
+        return sqlite3.connect(uri, uri=True, timeout=LOCK_TIMEOUT, isolation_level=None)
 
 
 def _check_place(path: Path, write: bool) -> None:

@@ -17,7 +17,7 @@ from situate.report.units import size_text, time_text
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName, decode, order_of
 
-SHOWN = 8
+MAX_DEVICES_LISTED = 8
 """How many devices a line lists."""
 
 
@@ -82,10 +82,9 @@ def figures(problem: Problem, plan: Schedule, found: Schedule) -> str:
         for name, own, theirs in zip(problem.cluster.names, found.peak, plan.peak, strict=True)
         if own or theirs
     ]
-    more = ", ..." if len(memory) > SHOWN else ""
-    return (
-        f"{what} {seconds[0]} (the plan's {seconds[1]}); memory {', '.join(memory[:SHOWN])}{more}"
-    )
+    listed = ", ".join(memory[:MAX_DEVICES_LISTED])
+    more = ", ..." if len(memory) > MAX_DEVICES_LISTED else ""
+    return f"{what} {seconds[0]} (the plan's {seconds[1]}); memory {listed}{more}"
 
 
 def distance(problem: Problem, plan: Schedule, found: Schedule) -> float:

@@ -14,20 +14,20 @@ from situate.writers.device_names import device_names
 from situate.writers.exported import distance, exported
 from situate.writers.whole_modules import INPUTS, Groups, Modules, folded, runs
 
-SHARES = (1, 2, 4, 8, 16, 32)
+SIZE_DIVISORS = (1, 2, 4, 8, 16, 32)
 """Modules of at most one such part of all bytes go whole; one after the other is tried."""
 
-WORTH = 0.65
+MAX_DISTANCE_RATIO = 0.65
 """Only smaller modules go whole where the distance from the plan is then at most this part of what
 it was."""
 
-CLOSE = 0.02
+CLOSE_DISTANCE = 0.02
 """A distance from the plan below which no other way is tried."""
 
-INPUTS_WORTH = 0.2
+INPUTS_DISTANCE_ALLOWANCE = 0.2
 """How much more than twice as far from the plan what needs nothing of the model may be."""
 
-TRIALS = 200
+MAX_SIMULATIONS = 200
 """Most placements that are simulated to come within memory."""
 
 Assigned = dict[str, int]
@@ -63,7 +63,7 @@ class ModuleDevices:
     @property
     def close(self) -> bool:
         """True if nothing else need be tried."""
-        return self.fits and not self.loose and self.distance <= CLOSE
+        return self.fits and not self.loose and self.distance <= CLOSE_DISTANCE
 
     def better(self, other: ModuleDevices, worth: float = 1.0) -> bool:
         """True if memory, then what is sure to run, then a distance that is at most `worth` of the
@@ -85,13 +85,15 @@ def module_devices(problem: Problem, schedule: Schedule) -> ModuleDevices:
     if met.close:
         return met
     free = search.best(with_inputs=False)
-    nearer = free.excess == met.excess and 2 * free.distance + INPUTS_WORTH < met.distance
+    nearer = (
+        free.excess == met.excess and 2 * free.distance + INPUTS_DISTANCE_ALLOWANCE < met.distance
+    )
     return free if free.moves_inputs and (free.excess < met.excess or nearer) else met
 
 
 class _Search:
     def __init__(self, problem: Problem, plan: Schedule) -> None:
-        self.problem, self.plan, self.trials = problem, plan, TRIALS
+        self.problem, self.plan, self.trials = problem, plan, MAX_SIMULATIONS
         self.modules = Modules(problem.graph)
         named = enumerate(device_names(problem.cluster))
         self.accelerators = {device for device, place in named if isinstance(place, int)}
@@ -109,7 +111,7 @@ class _Search:
                     return found
             best = drafts[0][0]
             for found, *_ in drafts[1:]:
-                best = found if found.better(best, WORTH) else best
+                best = found if found.better(best, MAX_DISTANCE_RATIO) else best
             if best.fits and not best.loose:
                 return best
         for found in self._mended(drafts):
@@ -131,7 +133,7 @@ class _Search:
     def _groupings(self, with_inputs: bool) -> Iterator[Groups]:
         """Every way to join that differs."""
         seen = set()
-        for share in SHARES:
+        for share in SIZE_DIVISORS:
             groups = Groups(self.modules, self.modules.held[""] // share, with_inputs)
             key = tuple((path, groups.first(path)) for path in groups)
             if key not in seen:

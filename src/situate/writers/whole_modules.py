@@ -26,7 +26,7 @@ INPUTS = "<inputs>"
 OUTSIDE = "loss/"
 """What the names of captured ops begin with that are in no module at all."""
 
-SMALL = 4
+SMALL_MODULE_DIVISOR = 4
 """A module of at most one such part of all bytes goes whole if it holds something itself."""
 
 
@@ -107,7 +107,10 @@ class Groups:
         if INPUTS in self._leader:
             self._join([INPUTS, *sorted(modules.root)])
         for module in sorted(modules.holders):
-            if self._may_go_whole(module) and modules.held[module] <= modules.held[""] // SMALL:
+            if (
+                self._may_go_whole(module)
+                and modules.held[module] <= modules.held[""] // SMALL_MODULE_DIVISOR
+            ):
                 self._join(self._whole(module))
         while self._pass():
             pass

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from situate.report.learning_curve import Curve
-from situate.report.pictures.curve_lines import POINTS, draw_failures, draw_times
+from situate.report.pictures.curve_lines import MAX_POINTS, draw_failures, draw_times
 
 figure = pytest.importorskip("matplotlib.figure")
 
@@ -33,10 +33,10 @@ def test_a_failure_is_a_gap_not_a_time(axes):
 
 
 def test_a_thinned_line_keeps_its_end(axes):
-    seconds = np.linspace(2, 1, 3 * POINTS + 1)
+    seconds = np.linspace(2, 1, 3 * MAX_POINTS + 1)
     draw_times(axes, [Curve.of_samples("post", seconds)], {}, "s")
     best = axes.get_lines()[1]
-    assert len(best.get_xdata()) <= POINTS
+    assert len(best.get_xdata()) <= MAX_POINTS
     assert best.get_xdata()[-1] == len(seconds)
     assert best.get_ydata()[-1] == 1.0
 

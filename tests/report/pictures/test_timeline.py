@@ -5,7 +5,14 @@ from matplotlib.figure import Figure
 
 from situate.data.problem import Problem
 from situate.report.pictures.op_colors import op_colors
-from situate.report.pictures.timeline import LINES, LOWER, UPPER, draw_ops, draw_transfers, merged
+from situate.report.pictures.timeline import (
+    LOWER,
+    MAX_LINES,
+    UPPER,
+    draw_ops,
+    draw_transfers,
+    merged,
+)
 from situate.schedule.schedule import Schedule
 from tests.report.handmade import chain, schedule
 
@@ -51,7 +58,7 @@ def test_narrow_ops_are_not_named() -> None:
 
 
 def test_very_many_transfers_draw_no_lines_between_lanes() -> None:
-    count = LINES + 2
+    count = MAX_LINES + 2
     assert axes_of(chain(count), [i % 2 for i in range(count)])[1] == 0
 
 

@@ -15,7 +15,11 @@ from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
 from situate.torch_capture.build import built  # noqa: E402
-from situate.torch_capture.patches.constant_values import ALL, LARGEST, constants_known  # noqa: E402
+from situate.torch_capture.patches.constant_values import (  # noqa: E402
+    MAX_KEPT_NUMBERS,
+    MAX_KEPT_TOTAL,
+    constants_known,
+)
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 causal = nn.Transformer.generate_square_subsequent_mask
@@ -135,13 +139,13 @@ def test_a_model_that_looks_at_rates_of_its_own_is_built_without_memory():
 
 def test_large_tensors_have_no_values():
     with FakeTensorMode(), constants_known():
-        assert torch.zeros(LARGEST).constant is not None
-        assert torch.zeros(LARGEST + 1).constant is None
+        assert torch.zeros(MAX_KEPT_NUMBERS).constant is not None
+        assert torch.zeros(MAX_KEPT_NUMBERS + 1).constant is None
 
 
 def test_no_more_values_are_kept_than_memory_is_meant_for():
     with FakeTensorMode(), constants_known():
-        for _ in range(ALL // LARGEST):
-            assert torch.zeros(LARGEST).constant is not None
-        assert torch.zeros(LARGEST).constant is None
+        for _ in range(MAX_KEPT_TOTAL // MAX_KEPT_NUMBERS):
+            assert torch.zeros(MAX_KEPT_NUMBERS).constant is not None
+        assert torch.zeros(MAX_KEPT_NUMBERS).constant is None
         assert torch.zeros(1).constant is not None

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from situate.data.cluster import Cluster
 
 
-DISTURBED = 1.15
+MAX_WALL_RATIO = 1.15
 """Seconds on the wall for each one counted above which a machine is too busy for predictions."""
 
 
-LATE = 1e-4
+MAX_SYNCHRONISATION = 1e-4
 """Seconds of a synchronisation above which a device had no core to itself."""
 
 
@@ -63,12 +63,12 @@ def profile(
     with working(f"measuring {model}"):
         found = measure(model, chosen, optimizer)
     for device in found.costs.devices:
-        if device.wall > DISTURBED:
+        if device.wall > MAX_WALL_RATIO:
             note(
                 f"warning: while {device.name} was measured, other programs made its steps "
                 f"{device.wall:.1f} times as long; they are not counted"
             )
-    if found.costs.synchronisation > LATE:
+    if found.costs.synchronisation > MAX_SYNCHRONISATION:
         note(
             f"warning: devices waited {found.costs.synchronisation * 1e6:.0f} µs for one another: "
             "other programs held them up, or there are more of them than cores; links are as good "

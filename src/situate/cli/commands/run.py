@@ -8,7 +8,7 @@ import typer
 
 from situate.cli.options import Costs, Json, Optimizer, PlanCluster, PlanFile, Runnable, Seed
 
-SPREAD = 0.25
+MAX_RELATIVE_DEVIATION = 0.25
 """Standard deviation over mean above which steps measure other programs."""
 
 
@@ -59,7 +59,7 @@ def run(
             show("timing ops")
             step.timed(*arguments(loaded.inputs))
             start, end = timeline(step.ran, problem.n)
-    if measured.deviation > SPREAD * measured.mean:
+    if measured.deviation > MAX_RELATIVE_DEVIATION * measured.mean:
         note(
             "warning: some steps took much longer than others: other programs ran; measure again "
             f"(the median is {measured.median * 1e3:.3g} ms)"

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-POINTS = 1500
+MAX_POINTS = 1500
 """Most points of one line."""
-WIDE = 2.0
+LOG_SCALE_RATIO = 2.0
 """Ratio of the largest to the smallest time from which the axis is logarithmic."""
-LARGEST = 1e100
+AXIS_LIMIT = 1e100
 """What an axis holds at most; its inverse is the least of a logarithmic one."""
 GREYS = (INK, PALE, OTHER)
 DASHES: tuple[Any, ...] = ((0, (6, 2)), (0, (3, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
@@ -54,7 +54,7 @@ def draw_failures(axes: Axes, curves: Sequence[Curve]) -> None:
 
 def _plot(axes: Axes, values: Floats, **style: Any) -> Line2D:
     """Values against the number of samples; thinned, the last one kept."""
-    step = -(-len(values) // POINTS) or 1
+    step = -(-len(values) // MAX_POINTS) or 1
     at = np.arange(len(values) - 1, -1, -step)[::-1]
     finite = np.where(np.isfinite(values), values, np.nan)
     return axes.plot(at + 1, finite[at], **style)[0]
@@ -69,9 +69,9 @@ def _scale(axes: Axes, ends: list[float], curves: Sequence[Curve], unit: str) ->
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     seen = np.concatenate([ends, *(np.concatenate((c.best, c.mean)) for c in curves)])
-    seen = np.clip(seen[np.isfinite(seen)], 0.0, LARGEST)
+    seen = np.clip(seen[np.isfinite(seen)], 0.0, AXIS_LIMIT)
     low, high = (float(seen.min()), float(seen.max())) if seen.size else (0.0, 1.0)
-    if low > 1 / LARGEST and high / low > WIDE:
+    if low > 1 / AXIS_LIMIT and high / low > LOG_SCALE_RATIO:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=_ticks(high / low)))
         axes.yaxis.set_minor_formatter(NullFormatter())

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 11.0, 5.4
 LEFT, RIGHT, TOP, BETWEEN, BOTTOM = 0.9, 2.5, 0.95, 0.3, 0.6
 """Inches, as are the two above; right of the axes is the legend."""
-FAILURES = 0.9
+FAILURE_AXIS_HEIGHT = 0.9
 """Height of the lower axes in inches, which are there if anything failed."""
-DOTS = 144
+DOTS_PER_INCH = 144
 
 
 def draw(
@@ -62,7 +62,7 @@ def render(
     Raises:
         MissingExtra: matplotlib is not installed.
     """
-    return image(_figure(curves, levels, title, unit), form, DOTS)
+    return image(_figure(curves, levels, title, unit), form, DOTS_PER_INCH)
 
 
 def _figure(curves: Sequence[Curve], levels: Mapping[str, float], title: str, unit: str) -> Figure:
@@ -72,13 +72,13 @@ def _figure(curves: Sequence[Curve], levels: Mapping[str, float], title: str, un
         raise MissingExtra("matplotlib", "report") from None
     figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white")
     failed = any(curve.failed.any() for curve in curves)
-    below = BOTTOM + failed * (FAILURES + BETWEEN)
+    below = BOTTOM + failed * (FAILURE_AXIS_HEIGHT + BETWEEN)
     samples = max((len(curve.best) for curve in curves), default=0) or 1
     lowest = _axes(figure, below, HEIGHT - TOP - below, samples)
     draw_times(lowest, curves, levels, unit)
     if failed:
         lowest.tick_params(labelbottom=False)
-        lowest = _axes(figure, BOTTOM, FAILURES, samples)
+        lowest = _axes(figure, BOTTOM, FAILURE_AXIS_HEIGHT, samples)
         draw_failures(lowest, curves)
     lowest.set_xlabel("placements measured", color=PALE, fontsize=9)
     _headline(figure, title)

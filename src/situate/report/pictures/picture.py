@@ -25,7 +25,14 @@ from situate.report.pictures.memory_chart import (
     draw_memory,
 )
 from situate.report.pictures.op_colors import GRID, INK, PALE, OpColors, op_colors
-from situate.report.pictures.timeline import DOTS, LOWER, UPPER, WIRE, draw_ops, draw_transfers
+from situate.report.pictures.timeline import (
+    DOTS_PER_INCH,
+    LOWER,
+    UPPER,
+    WIRE,
+    draw_ops,
+    draw_transfers,
+)
 from situate.report.pictures.widths import fitting, width_of
 from situate.report.text import plural, printable
 from situate.report.units import gap_text, time_scale, time_text
@@ -40,7 +47,7 @@ WIDTH = 13.0
 """Inches."""
 LEFT, RIGHT, TOP, BETWEEN, BOTTOM = 1.5, 1.35, 1.1, 0.5, 0.55
 """Margins in inches."""
-FEW = 8
+MAX_DEVICES_SHOWN_WHOLE = 8
 """Up to so many devices all have a lane and say how busy they are."""
 WIDE = WIDTH - LEFT - RIGHT
 """Of the axes, in inches."""
@@ -100,7 +107,7 @@ def render(problem: Problem, schedule: Schedule, form: str, heading: Heading = H
         ScheduleError: the schedule never ends.
     """
     check_times(schedule)
-    return image(_figure(problem, schedule, heading), form, DOTS)
+    return image(_figure(problem, schedule, heading), form, DOTS_PER_INCH)
 
 
 def _figure(problem: Problem, schedule: Schedule, heading: Heading) -> Figure:
@@ -127,8 +134,8 @@ def _figure(problem: Problem, schedule: Schedule, heading: Heading) -> Figure:
 
 def _draw_lanes(axes: Axes, problem: Problem, schedule: Schedule, rows: list[int]) -> None:
     colours = op_colors(problem.graph.ops, schedule.end - schedule.start)
-    draw_ops(axes, problem, schedule, colours, WIDE * DOTS, rows)
-    draw_transfers(axes, schedule, WIDE * DOTS, rows)
+    draw_ops(axes, problem, schedule, colours, WIDE * DOTS_PER_INCH, rows)
+    draw_transfers(axes, schedule, WIDE * DOTS_PER_INCH, rows)
     _frame(axes, problem, schedule, rows)
     busy = computing_time(problem, schedule) / _span(schedule)
     notes = [f"{100 * busy[device]:.0f} % busy" for device in rows]
@@ -137,7 +144,7 @@ def _draw_lanes(axes: Axes, problem: Problem, schedule: Schedule, rows: list[int
 
 
 def _draw_memory(axes: Axes, problem: Problem, schedule: Schedule, rows: list[int]) -> None:
-    draw_memory(axes, problem, schedule, int(WIDE * DOTS), rows)
+    draw_memory(axes, problem, schedule, int(WIDE * DOTS_PER_INCH), rows)
     _frame(axes, problem, schedule, rows)
     _device_names(axes, problem, rows, [""] * len(rows), FLOOR - ROOM / 2)
     _memory_legend(axes, problem, bool((schedule.peak > problem.capacity).any()))
@@ -146,7 +153,7 @@ def _draw_memory(axes: Axes, problem: Problem, schedule: Schedule, rows: list[in
 def _rows(problem: Problem, schedule: Schedule) -> list[int]:
     """Devices to draw: all of a few, of many those in use."""
     used = set(schedule.placement.tolist()) | set(np.flatnonzero(schedule.peak).tolist())
-    return list(range(problem.d)) if problem.d <= FEW else sorted(used)
+    return list(range(problem.d)) if problem.d <= MAX_DEVICES_SHOWN_WHOLE else sorted(used)
 
 
 def _lane(count: int) -> float:
@@ -163,7 +170,7 @@ def _device_names(
     size = min(9.0, 0.7 * 72 * _lane(len(rows)))
     size *= min(1.0, (72 * LEFT - 12) / max(width_of(name, size) for name in names))
     for row, (name, note) in enumerate(zip(names, notes, strict=True)):
-        noted = bool(note) and len(rows) <= FEW
+        noted = bool(note) and len(rows) <= MAX_DEVICES_SHOWN_WHOLE
         place: dict[str, Any] = {
             "xy": (0, row + middle), "xycoords": ("axes fraction", "data"), "ha": "right",
             "textcoords": "offset points", "parse_math": False,

@@ -24,20 +24,20 @@ WIRE = "#8949BF"
 Indices = NDArray[np.int64]
 
 EMPTY = "#F1F3F4"
-CHUNK = 500
+BOXES_PER_PATH = 500
 """Boxes a path: Agg refuses paths of too many cells."""
-CHARACTER = 4.1
-"""Width of a label's character in points at LABEL size, about."""
-LABEL = 7.0
-LABELS = 50
+CHARACTER_WIDTH = 4.1
+"""Width of a label's character in points at LABEL_SIZE size, about."""
+LABEL_SIZE = 7.0
+MAX_LABELS = 50
 """Most labels in a lane."""
-DOTS = 150
+DOTS_PER_INCH = 150
 """Pixels an inch."""
-BRIEFEST = 1e-290
+MIN_SECONDS = 1e-290
 """Seconds of a step below which fractions of it are no longer numbers."""
-SHORTEST = 9
+MIN_NAME_LENGTH = 9
 """Characters below which a shortened name says nothing."""
-LINES = 400
+MAX_LINES = 400
 """Above this many transfers lines between lanes hide more than they show."""
 
 
@@ -50,7 +50,7 @@ def draw_ops(
     rows: Sequence[int],
 ) -> None:
     """Draw lanes and ops; `rows` are the devices from top to bottom, `pixels` the axes' width."""
-    pixel = max(schedule.makespan, BRIEFEST) / pixels
+    pixel = max(schedule.makespan, MIN_SECONDS) / pixels
     for row, device in enumerate(rows):
         axes.axhspan(row + UPPER, row + LOWER, color=EMPTY, linewidth=0, zorder=0.5)
         mine = np.flatnonzero(schedule.placement == device)
@@ -115,8 +115,8 @@ def _rectangles(
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
-    for i in range(0, len(start), CHUNK):
-        a, b = start[i : i + CHUNK], end[i : i + CHUNK]
+    for i in range(0, len(start), BOXES_PER_PATH):
+        a, b = start[i : i + BOXES_PER_PATH], end[i : i + BOXES_PER_PATH]
         top, bottom = np.full(len(a), span[0]), np.full(len(a), span[1])
         corners = np.stack(
             [np.stack(p, -1) for p in ((a, top), (b, top), (b, bottom), (a, bottom))], axis=1
@@ -129,30 +129,30 @@ def _fitting(
     problem: Problem, schedule: Schedule, pixel: float, mine: Indices
 ) -> Iterator[tuple[int, str]]:
     """The ops whose boxes are wide enough for a name, widest first, and as much as fits of it."""
-    points = (schedule.end - schedule.start)[mine] / pixel * 72 / DOTS
-    for i in np.argsort(-points, kind="stable")[:LABELS].tolist():
-        op, room = int(mine[i]), int((points[i] - 4) / CHARACTER)
+    points = (schedule.end - schedule.start)[mine] / pixel * 72 / DOTS_PER_INCH
+    for i in np.argsort(-points, kind="stable")[:MAX_LABELS].tolist():
+        op, room = int(mine[i]), int((points[i] - 4) / CHARACTER_WIDTH)
         name = problem.graph.ops[op].name
-        if room >= min(len(name), SHORTEST):
+        if room >= min(len(name), MIN_NAME_LENGTH):
             yield op, printable(name, room)[:room]
 
 
 def _label(axes: Axes, schedule: Schedule, op: int, text: str, middle: float, color: str) -> None:
     axes.text(
         (schedule.start[op] + schedule.end[op]) / 2, middle, text, ha="center", va="center",
-        fontsize=LABEL, color=color, parse_math=False, clip_on=True, zorder=3,
+        fontsize=LABEL_SIZE, color=color, parse_math=False, clip_on=True, zorder=3,
     )  # fmt: skip
 
 
 def draw_transfers(axes: Axes, schedule: Schedule, pixels: float, rows: Sequence[int]) -> None:
     """Draw transfers as bars under the lane that receives them, and few as lines between too."""
-    gap = max(schedule.makespan, BRIEFEST) / pixels / 4
+    gap = max(schedule.makespan, MIN_SECONDS) / pixels / 4
     for row, device in enumerate(rows):
         mine = np.flatnonzero(schedule.target == device)
         mine = mine[np.argsort(schedule.transfer_start[mine], kind="stable")]
         start, end = merged(schedule.transfer_start[mine], schedule.transfer_end[mine], gap)
         _rectangles(axes, start, end, WIRE, (row + STRIP[0], row + STRIP[1]))
-    if 0 < len(schedule.tensor) <= LINES:
+    if 0 < len(schedule.tensor) <= MAX_LINES:
         _lines(axes, schedule, {device: row for row, device in enumerate(rows)})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from situate.torch_capture.patches.patched import dispatched, replaced
 
-LARGEST, ALL = 2**22, 2**26
+MAX_KEPT_NUMBERS, MAX_KEPT_TOTAL = 2**22, 2**26
 """Numbers of a tensor whose values are kept, those of a mask of 2,048 by 2,048 tokens, and of all
 such tensors of a program: they stay in memory until it is traced."""
 
@@ -67,12 +67,12 @@ def _keeping() -> Callable[[Any, Any], bool]:
     kept."""
     import torch
 
-    left = ALL
+    left = MAX_KEPT_TOTAL
 
     def may_keep(_: Any, tensor: Any) -> bool:
         nonlocal left
         dense = tensor.layout == torch.strided and tensor.device.type == "cpu"
-        if not dense or tensor.numel() > min(LARGEST, max(left, 1)):
+        if not dense or tensor.numel() > min(MAX_KEPT_NUMBERS, max(left, 1)):
             return False
         left -= tensor.numel()
         return True

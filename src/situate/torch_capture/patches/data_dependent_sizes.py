@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.patches.constant_values import FILLING, LARGEST
+from situate.torch_capture.patches.constant_values import FILLING, MAX_KEPT_NUMBERS
 
 if TYPE_CHECKING:
     import torch
@@ -177,4 +177,4 @@ def _is_computed(node: fx.Node) -> bool:
         return False
     sizes = getattr(node.meta.get("val"), "shape", ())
     chance = torch.Tag.nondeterministic_seeded in node.target.tags
-    return not chance and torch.Size(sizes).numel() <= LARGEST
+    return not chance and torch.Size(sizes).numel() <= MAX_KEPT_NUMBERS
