@@ -26,7 +26,7 @@ def commands(block: str) -> list[tuple[str, str]]:
 
 
 def output(command: str) -> str:
-    """What a command writes, to stdout and stderr alike."""
+    """The output of a command, to stdout and stderr alike."""
     program, *arguments = command.split()
     if program != "situate":
         return subprocess.check_output(command, shell=True, text=True)

@@ -1,4 +1,4 @@
-"""What people call a model: a file, a network of the zoo, or a function that builds one."""
+"""Names of models: a file, a network of the zoo, or a function that builds one."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def check_model(text: str) -> None:
 
 
 def is_file(text: str) -> bool:
-    """Whether a model's text names a file, or a pair of them."""
+    """True if a model's text names a file, or a pair of them."""
     return (os.path.exists(text) and not os.path.isdir(text)) or _is_pair(text)
 
 
@@ -93,7 +93,7 @@ def _read(path: str, optimizer: str | None, dims: Mapping[str, int] | None) -> G
 
 
 def _of_module(path: str) -> str:
-    """What to type in place of a module, which is looked up from the current directory."""
+    """A hint for the name of a module, which is looked up from the current directory."""
     found = os.path.relpath(path)
     folder, name = os.path.split(found) if found.startswith(os.pardir) else ("", found)
     where = f", from {folder}" if folder else ""

@@ -1,4 +1,4 @@
-"""What callers give, against the types that are declared for it: one line names what is amiss."""
+"""Validation of arguments against their declared types: one line names what is amiss."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Where = Callable[[int], str]
 
 
 class Kind(NamedTuple):
-    """What is accepted for a type that is declared, and what it is called."""
+    """The values that a declared type accepts, and its name in messages."""
 
     types: tuple[type, ...]
     name: str

@@ -57,7 +57,7 @@ def test_the_row_and_the_op_that_break_a_restriction_are_named(
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_refused_is_what_a_plan_refuses(seed: int) -> None:
-    """Of random placements, those with an op off its devices or away from its group."""
+    """Random placements with an op off its devices or away from its group."""
     placement = np.random.default_rng(seed).integers(3, size=5)
     allowed = PROBLEM.allowed[PROBLEM.unit, placement].all() and placement[2] == placement[4]
     try:

@@ -60,7 +60,7 @@ class Case:
         ]
 
     def is_signal(self, tensor: int) -> bool:
-        """Of size zero and without a transfer time of its own."""
+        """True of size zero and without a transfer time of its own."""
         own = self.problem.transfer_seconds[tensor]
         return bool(self.problem.size[tensor] == 0 and np.isnan(own))
 

@@ -80,7 +80,7 @@ class Events:
             self.serve_channels()
 
     def hand_out(self, op: int) -> None:
-        """What the op produced is on its device, and on its way to all others that want it."""
+        """The op's output is on its device, and on its way to all others that want it."""
         for tensor in self.case.produced[op]:
             self.arrived.add((tensor, self.case.device[op]))
             if self.case.is_signal(tensor):

@@ -21,7 +21,7 @@ UNPLACEABLE = ("no device", "more than any device", "pinned to two devices")
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What a decoder takes: (n,) devices, (n,) priorities, (m, d) transfer priorities or None."""
+    """Arguments of a decoder: (n,) devices, (n,) priorities, (m, d) transfer priorities or None."""
 
     placement: NDArray[np.int32]
     priority: NDArray[np.float32]

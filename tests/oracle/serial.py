@@ -33,7 +33,7 @@ def item_order(case: Case) -> list[int | Move]:
 
 
 def needs(case: Case, op: int) -> set[int | tuple[int, int]]:
-    """What an op has to wait for: local producers, transfers, producers of remote signals."""
+    """The inputs that an op waits for: local producers, transfers, producers of remote signals."""
     here = case.device[op]
     return {
         case.producer[t] if case.home(t) == here or case.is_signal(t) else (t, here)

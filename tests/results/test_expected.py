@@ -1,4 +1,4 @@
-"""What a step is expected to take with what devices cost one another."""
+"""The expected time of a step includes what devices cost one another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a result says of the plan it carries."""
+"""A result's figures are those of the plan it carries."""
 
 from __future__ import annotations
 

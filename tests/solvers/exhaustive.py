@@ -67,7 +67,7 @@ def _beside(
 
 
 def _touches(problem: Problem, op: int, tensor: int) -> bool:
-    """Whether the op makes or reads the tensor."""
+    """True if the op makes or reads the tensor."""
     first, last = problem.consumer_start[tensor : tensor + 2]
     return problem.producer[tensor] == op or op in problem.consumers[first:last]
 

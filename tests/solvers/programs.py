@@ -1,4 +1,4 @@
-"""What tests of the graph partitioners need, and the reason to skip them without it."""
+"""Programs that tests of the graph partitioners need, and the reason to skip them without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What depends on weights alone runs when it is first needed."""
+"""Ops that depend on weights alone run when it is first needed."""
 
 from __future__ import annotations
 

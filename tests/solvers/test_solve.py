@@ -152,7 +152,7 @@ def test_no_time_gives_a_plan_all_the_same(method: str) -> None:
 @pytest.mark.parametrize("method", GENERAL)
 @pytest.mark.parametrize("evaluations", [1, 7, 50, 400])
 def test_the_budget_is_kept(method: str, evaluations: int) -> None:
-    """What was begun is ended: at most a rule's own decisions more, two a device and decoder."""
+    """A rule that was begun is ended: at most its own decisions more, two a device and decoder."""
     result = solved(problem("bus"), method, evaluations=evaluations)
     assert result.evaluations <= evaluations + 2 * 2 * 3
 

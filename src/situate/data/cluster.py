@@ -77,7 +77,7 @@ class Link(
     forbid_unknown_fields=True,
     rename={"source": "from", "target": "to"},
 ):
-    """How tensors get from every device matching `from` to every device matching `to`.
+    """The path of tensors from every device matching `from` to every device matching `to`.
 
     Patterns are shell-style (`gpu*`). `{from}` and `{to}` in `channel` stand for the devices'
     names; without a channel every ordered pair has its own.
@@ -305,7 +305,7 @@ class Cluster:
 
     @classmethod
     def find(cls, text: str | Path) -> Cluster:
-        """What `--cluster` takes: a TOML file, a preset, or `identical:N`.
+        """The argument of `--cluster`: a TOML file, a preset, or `identical:N`.
 
         Raises:
             ClusterError: none of these, or as `read` and `preset`.

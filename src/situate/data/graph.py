@@ -66,7 +66,7 @@ class Op(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
 
 
 class Tensor(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one op hands to others. `producer` and `consumers` are indices into `Graph.ops`."""
+    """One op's output that others read. `producer` and `consumers` are indices into `Graph.ops`."""
 
     name: str
     producer: int

@@ -178,7 +178,7 @@ class Problem:
 
     @property
     def transfers(self) -> Transfers:
-        """How transfers run: the rules' word, else the cluster's."""
+        """The transfer mode: the rules' if they have one, else the cluster's."""
         return self.rules.transfers or self.cluster.transfers
 
     @cached_property
@@ -275,7 +275,7 @@ class Problem:
 
     @cached_property
     def runnable(self) -> NDArray[np.bool_]:
-        """Whether the device, were its memory without limit, may and can run the unit."""
+        """True if the device may and can run the unit, memory left aside."""
         per_op = np.isfinite(self.seconds)
         for j, op in enumerate(self.graph.ops):
             if op.device is not None:
@@ -424,7 +424,7 @@ class Problem:
         return np.asarray(self.latency.max() + size / self.bandwidth.min())
 
     def _longest(self) -> str:
-        """What takes longest: an op, a tensor, or the synchronisation that every tensor pays."""
+        """The longest duration of ops, tensors and the synchronisation that every tensor pays."""
         times = np.concatenate(self._longest_times)[: self.n if self.d == 1 else None]
         item = int(times.argmax())
         if self.d > 1 and self.cluster.synchronisation > times[item]:

@@ -1,4 +1,4 @@
-"""How a step updates its parameters, as commands name it: `adamw`, or `adamw:clip=1.0`."""
+"""The update rule of a step, as commands name it: `adamw`, or `adamw:clip=1.0`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step is expected to take where its costs were measured, with what the execution model
+"""The expected time of a step whose costs were measured, with what the execution model
 leaves out: what devices that work at once cost one another, and sending."""
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def expected_schedule(problem: Problem, schedule: Schedule) -> Schedule:
 
 
 def _together(schedule: Schedule) -> bool:
-    """Whether devices work at once, op by op."""
+    """(n,) true where devices work at once, op by op."""
     return len(np.unique(schedule.placement)) > 1 and schedule.decoder != "calls"
 
 

@@ -1,4 +1,4 @@
-"""What a solver returns: the best decision it found, its schedule, a bound and how it got there."""
+"""The result of a solver: the best decision, its schedule, a bound and the history."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from situate.simulation.decoding import DecoderName
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search is.
+    """The progress of a search.
 
     Attributes:
         seconds: wall time so far.
@@ -79,7 +79,7 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """How far above the lower bound the value is, as a fraction of the bound: exactly zero
+        """The value's distance from the lower bound, as a fraction of the bound: exactly zero
         where only rounding is between the two, infinite where there is no bound."""
         if self.lower_bound is None or not self.feasible:
             return float("inf")
@@ -87,17 +87,17 @@ class Result:
 
     @property
     def optimal(self) -> bool:
-        """Whether the bound proves that no plan is better."""
+        """True if the bound proves that no plan is better."""
         return self.gap == 0
 
     @property
     def judged(self) -> float:
-        """What plans are compared by: what was measured, else the value."""
+        """The figure that plans are compared by: what was measured, else the value."""
         return self.value if self.measured is None else self.measured
 
     @property
     def rank(self) -> tuple[int, float, int]:
-        """What results are ordered by, the best first: the bytes that are too many for its devices,
+        """The key that orders results, the best first: the bytes that are too many for its devices,
         what it is judged by, and how many devices it takes."""
         return self.schedule.excess(self.problem), self.judged, len(self.devices_used)
 

@@ -83,5 +83,5 @@ class Schedule(ScheduleArrays):
         return sum(self.overflow(problem).tolist())
 
     def feasible(self, problem: Problem) -> bool:
-        """Whether no device's peak exceeds its capacity."""
+        """True if no device's peak exceeds its capacity."""
         return not self.overflow(problem).any()

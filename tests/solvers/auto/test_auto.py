@@ -78,7 +78,7 @@ def test_it_improves_on_the_rules_by_a_margin() -> None:
 
 @pytest.mark.parametrize("seed", range(400))
 def test_it_finds_the_optimum_of_tiny_problems(seed: int) -> None:
-    """Of every plan there is, as `exhaustive` finds them."""
+    """The best of every plan there is, as `exhaustive` finds them."""
     drawn = random_problem(seed)
     for objective in OBJECTIVES if drawn.n <= 4 and drawn.d <= 3 else ():
         problem = dataclasses.replace(drawn, objective=objective)

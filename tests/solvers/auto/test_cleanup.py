@@ -66,7 +66,7 @@ def test_moves_that_are_all_as_good_are_made_at_once() -> None:
 
 
 def test_it_tries_halves_until_what_must_stay_is_found() -> None:
-    """Of eight parameters beside the wrong op, the sixth has an update that delays others."""
+    """Eight parameters beside the wrong op, the sixth with an update that delays others."""
     search = _beside(_many())
     clean_up(search)
     assert search.best is not None

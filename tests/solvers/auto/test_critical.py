@@ -1,4 +1,4 @@
-"""What the end of the step waits for is shortened first."""
+"""The critical path is shortened first."""
 
 from __future__ import annotations
 

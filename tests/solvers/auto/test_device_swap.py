@@ -133,7 +133,7 @@ def test_unlike_pairs_are_those_whose_trade_changes_the_problem():
 
 
 def _changes(problem: Problem, a: int, b: int) -> bool:
-    """Whether any array of the problem differs once the two devices have changed places, but for
+    """True if any array of the problem differs once the two devices have changed places, but for
     the numbers of channels."""
     turn = np.arange(problem.d)
     turn[[a, b]] = b, a

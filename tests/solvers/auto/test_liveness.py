@@ -1,4 +1,4 @@
-"""What ops hold when memory is fullest, and what that leaves, agree with the peaks."""
+"""The bytes that ops hold when memory is fullest, and what that leaves, agree with the peaks."""
 
 from __future__ import annotations
 

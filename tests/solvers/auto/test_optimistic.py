@@ -1,4 +1,4 @@
-"""What no order and no decoder can make better of a placement."""
+"""The optimistic value of a placement: no order and no decoder makes it better."""
 
 from __future__ import annotations
 

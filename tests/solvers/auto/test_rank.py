@@ -22,7 +22,7 @@ def ranked(problem: Problem) -> np.ndarray:
 
 
 def late(pinned: tuple[str | None, ...] = (None, None, None)) -> Problem:
-    """Of two ops of a second the graph lists that first which nothing waits for."""
+    """Two ops of a second, of which the graph lists that first which nothing waits for."""
     waiting = graph(3, [(1, 2)], size=0, seconds=[1.0, 1.0, 5.0])
     ops = [structs.replace(op, device=to) for op, to in zip(waiting.ops, pinned, strict=True)]
     return Problem(replace(waiting, ops=tuple(ops)), devices(1, 1))

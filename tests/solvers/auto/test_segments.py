@@ -1,4 +1,4 @@
-"""What the fastest device cannot hold goes where that costs least."""
+"""The rest that the fastest device cannot hold goes where that costs least."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What learners and evaluators answer is checked as it comes in."""
+"""Answers of learners and evaluators are checked as they come in."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether two studies hold the same samples."""
+    """True if two studies hold the same samples."""
     a, b = Study.read(one), Study.read(other)
     return (
         np.array_equal(a.measurements.seconds, b.measurements.seconds)

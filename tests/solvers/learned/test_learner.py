@@ -1,4 +1,4 @@
-"""How a method that learns is told to go about it."""
+"""Options of a method that learns."""
 
 from __future__ import annotations
 

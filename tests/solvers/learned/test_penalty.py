@@ -1,4 +1,4 @@
-"""What a failure counts as, on steps of any length."""
+"""The penalty of a failure, on steps of any length."""
 
 from __future__ import annotations
 

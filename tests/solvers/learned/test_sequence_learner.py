@@ -1,4 +1,4 @@
-"""What holds for every learner with a sequence-to-sequence policy, in both settings."""
+"""Properties of every learner with a sequence-to-sequence policy, in both settings."""
 
 from __future__ import annotations
 

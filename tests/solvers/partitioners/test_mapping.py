@@ -1,4 +1,4 @@
-"""What the graph partitioners are told is a problem's, and their plans keep its constraints."""
+"""The input of the graph partitioners is a problem's, and their plans keep its constraints."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_normalised_a_batch_of_equal_times_is_weighed_against_the_baseline(count
 
 
 def late(ok):
-    """How far the parameters move after update number `late`."""
+    """The distance that the parameters move after update number `late`."""
     model = policy()
     ascent, update = Ascent(model, "adam", 0.1), Reinforce(dataclasses.replace(PAPER, late=1))
     actions, times = torch.tensor([[0, 0, 0], [1, 1, 1]]), np.array([1.0, 4.0])

@@ -136,7 +136,7 @@ def test_when_all_samples_fail_nothing_becomes_nan_and_the_policy_moves_on(setti
 
 
 def late(ok):
-    """How far the parameters move in update number `late`, and the baseline after it."""
+    """The distance that the parameters move in update number `late`, and the baseline after it."""
     learner, ran = make(PROBLEM, replace(SMALL, late=1), 0), np.array(ok)
     learner.tell(learner.ask(4), told(np.ones(4)))
     before = parameters(learner).copy()

@@ -1,4 +1,4 @@
-"""What settings of the Hierarchical Planner say of each update."""
+"""Settings of the Hierarchical Planner, update by update."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class HierarchicalSettings:
     normalise: bool = False
 
     def rate(self, update: int) -> float:
-        """Of learning, in update number `update`."""
+        """The learning rate in update number `update`."""
         times = max(0, (update - self.decay_from) // self.decay_every)
         return float(self.learning_rate * self.decay**times)
 
