@@ -42,7 +42,8 @@ auto listed(Rule rule, const Problem& p, double room) {
                          to_numpy(std::move(result.order), {n}));
 }
 
-// What a chain starts from: moves never take an op from where it may not run, or units apart.
+// A chain must start from a valid placement: moves never take an op off a device where it may not
+// run, or units apart.
 void check_start(const Problem& p, const Array<int32_t, 1>& placement) {
   check_placement(p, view(placement));
   const int32_t* device = placement.data();
@@ -92,6 +93,8 @@ struct Chains {
   }
 };
 
+constexpr uint64_t seed_stride = 1000003;  // so that chains of near seeds have seeds of their own
+
 using Annealers = Chains<Annealer>;
 using LoadAnnealers = Chains<LoadAnnealer>;
 
@@ -103,11 +106,10 @@ Annealers make_annealers(const Problem& p, const std::string& goal, uint64_t see
   for (int k = 0; k < count; ++k)
     chains.members.push_back(
         std::make_unique<Annealer>(p, goal == "time" ? Goal::time : Goal::memory,
-                                   seed * 1000003 + k, placement.data(), order.data()));
+                                   seed * seed_stride + k, placement.data(), order.data()));
   return chains;
 }
 
-// Lets blocks of units move together, one move in `every`.
 void move_blocks(Annealers& chains, const Array<int32_t, 1>& start, const Array<int32_t, 1>& unit,
                  const Array<int32_t, 1>& turns, int every) {
   check(every > 0, "one move in at least one");
@@ -148,7 +150,7 @@ LoadAnnealers make_load_annealers(const Problem& p, uint64_t seed, int count,
   LoadAnnealers chains;
   for (int k = 0; k < count; ++k)
     chains.members.push_back(
-        std::make_unique<LoadAnnealer>(p, seed * 1000003 + k, placement.data(), line.data()));
+        std::make_unique<LoadAnnealer>(p, seed * seed_stride + k, placement.data(), line.data()));
   return chains;
 }
 
@@ -196,43 +198,77 @@ auto best_load(const LoadAnnealers& chains, size_t k) {
                          to_numpy(std::vector<int32_t>(best.device), {best.device.size()}));
 }
 
-}  // namespace
-
-void bind_search(nb::module_& module) {
+void bind_list_rules(nb::module_& module) {
   module.def(
       "upward_rank",
       [](const Problem& p) { return to_numpy(search::upward_rank(p), {static_cast<size_t>(p.n)}); },
-      "problem"_a);
+      "problem"_a, "Upward ranks (n,) in seconds (HEFT, Eq. 8).");
   module.def(
       "heft", [](const Problem& p, double room) { return listed(search::heft, p, room); },
-      "problem"_a, "room"_a);
+      "problem"_a, "room"_a,
+      "Placement (n,) and order (n,) by HEFT, which fills the share `room` of memory at most.");
   module.def(
       "etf", [](const Problem& p, double room) { return listed(search::etf, p, room); },
-      "problem"_a, "room"_a);
-  nb::class_<Annealers>(module, "Annealers")
-      .def("run", &Annealers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a)
-      .def("best", &best_of, "chain"_a)
-      .def("restart", &restart_annealer, "chain"_a, "placement"_a, "order"_a)
+      "problem"_a, "room"_a,
+      "Placement (n,) and order (n,) by ETF, which fills the share `room` of memory at most.");
+}
+
+void bind_annealers(nb::module_& module) {
+  nb::class_<Annealers>(module, "Annealers",
+                        "Independent chains of annealing over placement and order.")
+      .def("run", &Annealers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a,
+           "So many steps of every chain, fewer after so many seconds.")
+      .def("best", &best_of, "chain"_a,
+           "Whether a chain's best plan fits memory, its cost, placement (n,) and order (n,).")
+      .def("restart", &restart_annealer, "chain"_a, "placement"_a, "order"_a,
+           "Continues a chain from another plan (n,), (n,).")
       .def(
           "typical_change",
           [](Annealers& chains, int64_t evaluations) {
             return chains.members.at(0)->typical_change(evaluations);
           },
-          "evaluations"_a)
-      .def("move_blocks", &move_blocks, "start"_a, "units"_a, "turns"_a, "every"_a)
+          "evaluations"_a,
+          "The median absolute change of cost by so many moves of the first chain.")
+      .def("move_blocks", &move_blocks, "start"_a, "units"_a, "turns"_a, "every"_a,
+           R"(Moves a block of units in one step of `every`.
+
+start, units: (b + 1,), (e,) block i has units[start[i]:start[i + 1]].
+turns: (t,) blocks; one is drawn as often as it is here.)")
       .def_prop_ro("evaluations", &Annealers::evaluations);
   module.def("make_annealers", &make_annealers, nb::keep_alive<0, 1>(), "problem"_a, "goal"_a,
-             "seed"_a, "count"_a, "placement"_a, "order"_a);
+             "seed"_a, "count"_a, "placement"_a, "order"_a,
+             "Chains that start from one plan (n,), (n,). The goal is time or memory.");
+}
 
-  nb::class_<LoadAnnealers>(module, "LoadAnnealers")
-      .def("run", &LoadAnnealers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a)
-      .def("best", &best_load, "chain"_a)
-      .def("restart", &restart_load_annealer, "chain"_a, "placement"_a)
-      .def("weigh", &weigh, "chain"_a, "held"_a, "capacity"_a)
-      .def("split", &split, "devices"_a, "step"_a)
+void bind_load_annealers(nb::module_& module) {
+  nb::class_<LoadAnnealers>(module, "LoadAnnealers",
+                            "Independent chains of annealing of the period.")
+      .def("run", &LoadAnnealers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a,
+           "So many steps of every chain, fewer after so many seconds.")
+      .def("best", &best_load, "chain"_a,
+           "Whether a chain's best placement fits memory, its period, and the placement (n,).")
+      .def("restart", &restart_load_annealer, "chain"_a, "placement"_a,
+           "Continues a chain from another placement (n,).")
+      .def("weigh", &weigh, "chain"_a, "held"_a, "capacity"_a,
+           "From now on ops hold so many bytes (n,) and devices have room for so many (d,).")
+      .def("split", &split, "devices"_a, "step"_a,
+           R"(Restarts the first chain from the best split of the line into contiguous pieces.
+
+devices: (k,) that take the pieces, in this order.
+step: units of which the pieces are multiples.)")
       .def_prop_ro("evaluations", &LoadAnnealers::evaluations);
   module.def("make_load_annealers", &make_load_annealers, nb::keep_alive<0, 1>(), "problem"_a,
-             "seed"_a, "count"_a, "placement"_a, "line"_a);
+             "seed"_a, "count"_a, "placement"_a, "line"_a,
+             "Chains that start from one placement (n,); `line` (u,) orders the units along the "
+             "pipeline.");
+}
+
+}  // namespace
+
+void bind_search(nb::module_& module) {
+  bind_list_rules(module);
+  bind_annealers(module);
+  bind_load_annealers(module);
 }
 
 }  // namespace situate::bindings

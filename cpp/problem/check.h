@@ -1,4 +1,4 @@
-// What comes from Python is refused where it would mean nothing.
+// Checks of arguments that come from Python.
 #pragma once
 
 #include <stdexcept>

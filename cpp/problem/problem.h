@@ -1,4 +1,4 @@
-// A placement problem as flat arrays: what docs/execution-model.md calls ops, tensors and devices.
+// A placement problem as flat arrays: the ops, tensors and devices of docs/execution-model.md.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace situate::problem {
 
 enum class Memory { time, step, persistent };
 
-// Of all sizes together, and of a device without a limit.
+// The largest sum of all sizes, and the capacity of a device without a limit.
 constexpr int64_t most_bytes = int64_t{1} << 62;
 
-// What counts some bytes twice ends here.
+// Sums that count some bytes twice are cut off here, so that they cannot overflow.
 inline int64_t add_bytes(int64_t a, int64_t b) { return b > most_bytes - a ? most_bytes : a + b; }
 
 struct Problem {
@@ -54,7 +54,7 @@ struct Problem {
   std::vector<int64_t> start_bytes;            // n: what an op's start takes on its device
   std::vector<int32_t> place_in_order;         // n: inverse of order
 
-  // Throws std::invalid_argument where what is given is no problem.
+  // Throws std::invalid_argument where the arrays are no valid problem.
   void derive();
 
   double op_seconds(int op, int device) const {

@@ -15,15 +15,18 @@ struct Listed {
   std::vector<int32_t> order;  // in which the ops were placed; topological
 };
 
-// HEFT, Eq. 8: mean seconds of an op plus the longest way on, transfers at their mean.
+// HEFT, Eq. 8: an op's mean seconds plus the longest path to the end behind it, with transfers at
+// their mean seconds.
 std::vector<double> upward_rank(const Problem& problem);
 
-// Both rules fill at most the share `room` of every device's memory, as far as they can foresee it.
+// Both rules fill at most the share `room` of every device's memory, as far as they can foresee it:
+// a device that lacks bytes is taken only where all devices do.
 
-// By upward rank, each op where it ends first.
+// Heterogeneous earliest finish time: ops by upward rank, each on the device where it ends first.
 Listed heft(const Problem& problem, double room);
 
-// Of all ready ops and devices the pair that can start first; ties go to the higher rank.
+// Earliest time first: of all ready ops and devices, the pair that can start first; ties go to the
+// higher rank.
 Listed etf(const Problem& problem, double room);
 
 }  // namespace situate::search

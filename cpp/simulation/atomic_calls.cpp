@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace situate::sim {
 
 namespace {
 
-// What each device does in a step, one thing after the other: one that pays receives tensors, runs
-// its ops in the graph's order and sends tensors. Signals occupy nothing.
+// Seconds of all that each device does in a step, one after the other: a device that pays receives
+// tensors, runs its ops in the graph's order and sends tensors. Signals occupy nothing.
 std::vector<std::vector<double>> turns(const Problem& p, const int32_t* placement) {
   std::vector<std::vector<double>> turn(p.d);
   std::vector<int32_t> seen(p.d, -1);
@@ -34,75 +35,111 @@ std::vector<std::vector<double>> turns(const Problem& p, const int32_t* placemen
   return turn;
 }
 
-}  // namespace
+// Times calls and single ops in topological order. The nodes are the calls of devices that pay, and
+// the ops of devices that do not.
+class Timing {
+ public:
+  Timing(const Problem& p, const int32_t* placement)
+      : p_(p),
+        placement_(placement),
+        turn_(turns(p, placement)),
+        ops_(p.d),
+        inputs_of_call_(p.d, 0),
+        inputs_of_op_(p.n, 0),
+        ready_(p.n, 0) {
+    calls_.begin.assign(p.d, 0);
+    calls_.op_end.assign(p.n, 0);
+    for (const auto& seconds : turn_)
+      calls_.load.push_back(std::accumulate(seconds.begin(), seconds.end(), 0.0));
+    for (int op = 0; op < p.n; ++op) ops_[placement[op]].push_back(op);
+    count_inputs();
+  }
 
-// Topological over calls (one node for every device that pays) and single ops.
-Calls run_calls(const Problem& p, const int32_t* placement) {
-  Calls calls;
-  calls.begin.assign(p.d, 0);
-  const auto turn = turns(p, placement);
-  for (const auto& seconds : turn)
-    calls.load.push_back(std::accumulate(seconds.begin(), seconds.end(), 0.0));
-  calls.op_end.assign(p.n, 0);
-  std::vector<double> ready(p.n, 0);
-  std::vector<int32_t> missing(p.d, 0), needs(p.n, 0), todo;
-  const auto same_call = [&](int a, int b) {
-    return placement[a] == placement[b] && p.pays[placement[a]];
-  };
-  for (int tensor = 0; tensor < p.m; ++tensor)
-    for (const int consumer : p.consumers_of(tensor))
-      if (!same_call(p.producer[tensor], consumer)) {
-        ++needs[consumer];
-        if (p.pays[placement[consumer]]) ++missing[placement[consumer]];
-      }
-  for (int op = 0; op < p.n; ++op)
-    if (!p.pays[placement[op]] && needs[op] == 0) todo.push_back(op);
-  std::vector<std::vector<int32_t>> ops(p.d);
-  for (int op = 0; op < p.n; ++op) ops[placement[op]].push_back(op);
-  int done = 0;
-  const auto finish = [&](int op, double end) {
-    ++done;
-    calls.op_end[op] = end;
-    calls.makespan = std::max(calls.makespan, end);
-  };
-  const auto settle = [&](int op, auto&& call) -> void {
-    for (const int tensor : p.outputs_of(op))
-      for (const int consumer : p.consumers_of(tensor)) {
+  Calls run() && {
+    for (int op = 0; op < p_.n; ++op)
+      if (!pays(op) && inputs_of_op_[op] == 0) ready_ops_.push_back(op);
+    for (int device = 0; device < p_.d; ++device)
+      if (p_.pays[device] && inputs_of_call_[device] == 0 && !ops_[device].empty())
+        ready_calls_.push_back(device);
+    while (!ready_ops_.empty() || !ready_calls_.empty())
+      if (!ready_calls_.empty())
+        run_call(taken_from(ready_calls_));
+      else
+        run_op(taken_from(ready_ops_));
+    if (done_ < p_.n) calls_.makespan = std::numeric_limits<double>::infinity();
+    return std::move(calls_);
+  }
+
+ private:
+  bool pays(int op) const { return p_.pays[placement_[op]]; }
+  bool same_call(int a, int b) const { return placement_[a] == placement_[b] && pays(a); }
+
+  static int taken_from(std::vector<int32_t>& nodes) {
+    const int last = nodes.back();
+    nodes.pop_back();
+    return last;
+  }
+
+  void count_inputs() {
+    for (int tensor = 0; tensor < p_.m; ++tensor)
+      for (const int consumer : p_.consumers_of(tensor))
+        if (!same_call(p_.producer[tensor], consumer)) {
+          ++inputs_of_op_[consumer];
+          if (pays(consumer)) ++inputs_of_call_[placement_[consumer]];
+        }
+  }
+
+  void run_call(int device) {
+    // Added up one after the other, as a schedule lists them: its last end is this to the bit.
+    const auto& turn = turn_[device];
+    const double end = std::accumulate(turn.begin(), turn.end(), calls_.begin[device]);
+    for (const int op : ops_[device]) finish(op, end);
+    for (const int op : ops_[device]) deliver(op);
+  }
+
+  void run_op(int op) {
+    finish(op, ready_[op] + p_.op_seconds(op, placement_[op]));
+    deliver(op);
+  }
+
+  void finish(int op, double end) {
+    ++done_;
+    calls_.op_end[op] = end;
+    calls_.makespan = std::max(calls_.makespan, end);
+  }
+
+  // Hands the op's results to the nodes that wait for them. Of the transfers only signals take
+  // time here: those of tensors are part of the devices' turns.
+  void deliver(int op) {
+    for (const int tensor : p_.outputs_of(op))
+      for (const int consumer : p_.consumers_of(tensor)) {
         if (same_call(op, consumer)) continue;
-        const int device = placement[consumer];
-        const bool waits = p.signal[tensor] && device != placement[op];
-        const double there = calls.op_end[op] + (waits ? p.synchronisation : 0.0);
-        if (p.pays[device]) {
-          calls.begin[device] = std::max(calls.begin[device], there);
-          if (--missing[device] == 0) call(device);
+        const int device = placement_[consumer];
+        const bool waits = p_.signal[tensor] && device != placement_[op];
+        const double there = calls_.op_end[op] + (waits ? p_.synchronisation : 0.0);
+        if (p_.pays[device]) {
+          calls_.begin[device] = std::max(calls_.begin[device], there);
+          if (--inputs_of_call_[device] == 0) ready_calls_.push_back(device);
         } else {
-          ready[consumer] = std::max(ready[consumer], there);
-          if (--needs[consumer] == 0) todo.push_back(consumer);
+          ready_[consumer] = std::max(ready_[consumer], there);
+          if (--inputs_of_op_[consumer] == 0) ready_ops_.push_back(consumer);
         }
       }
-  };
-  std::vector<int32_t> due;  // calls that have all their inputs
-  const auto enqueue = [&](int device) { due.push_back(device); };
-  for (int device = 0; device < p.d; ++device)
-    if (p.pays[device] && missing[device] == 0 && !ops[device].empty()) due.push_back(device);
-  while (!todo.empty() || !due.empty()) {
-    if (!due.empty()) {
-      const int device = due.back();
-      due.pop_back();
-      // Added up one after the other, as a schedule lists them: its last end is this to the bit.
-      const double end =
-          std::accumulate(turn[device].begin(), turn[device].end(), calls.begin[device]);
-      for (const int op : ops[device]) finish(op, end);
-      for (const int op : ops[device]) settle(op, enqueue);
-      continue;
-    }
-    const int op = todo.back();
-    todo.pop_back();
-    finish(op, ready[op] + p.op_seconds(op, placement[op]));
-    settle(op, enqueue);
   }
-  if (done < p.n) calls.makespan = std::numeric_limits<double>::infinity();
-  return calls;
-}
+
+  const Problem& p_;
+  const int32_t* placement_;
+  const std::vector<std::vector<double>> turn_;
+  std::vector<std::vector<int32_t>> ops_;               // of each device
+  std::vector<int32_t> inputs_of_call_, inputs_of_op_;  // that are not there yet
+  std::vector<double> ready_;                           // of each op: when its inputs are there
+  std::vector<int32_t> ready_ops_, ready_calls_;
+  int done_ = 0;
+  Calls calls_;
+};
+
+}  // namespace
+
+Calls run_calls(const Problem& p, const int32_t* placement) { return Timing(p, placement).run(); }
 
 }  // namespace situate::sim

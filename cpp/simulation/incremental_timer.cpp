@@ -11,8 +11,8 @@ namespace situate::sim {
 namespace {
 constexpr double never = std::numeric_limits<double>::infinity();
 
-// Consumers of a tensor that are looked through for each of them: what all its consumers would take
-// is their square.
+// Consumers of a tensor that are searched through for each of them, which takes quadratic time. A
+// tensor with more is a hub, for which first and last use are counted once per evaluation.
 constexpr size_t few = 16;
 
 std::span<const int32_t> first_few(std::span<const int32_t> consumers) {
@@ -80,7 +80,7 @@ void IncrementalTimer::save(int checkpoint) {
 double IncrementalTimer::time(int first, double limit, bool within_memory) {
   const auto& p = problem_;
   first_ = first / stride_ * stride_;
-  ++walk_;
+  ++evaluation_;
   restore(first_ / stride_);
   arrived_.clear();
   if (count_bytes_) hold_persistent();
@@ -110,7 +110,8 @@ double IncrementalTimer::time(int first, double limit, bool within_memory) {
   return makespan > limit ? never : makespan;
 }
 
-// Blocking: a tensor crosses just before its first consumer on the device, and stops both devices.
+// Blocking transfers: a tensor is sent just before its first consumer on the device, and occupies
+// both devices.
 void IncrementalTimer::receive_inputs(int op, int device) {
   const auto& p = problem_;
   for (const int tensor : p.inputs_of(op)) {
@@ -131,12 +132,12 @@ bool IncrementalTimer::first_use(int tensor, int op, int device) {
   return hub_[tensor] < 0 || uses_of(tensor)[device].first >= here;
 }
 
-// Of a hub on every device, counted once a walk.
+// First and last use of a hub on every device (d), counted once per evaluation.
 const IncrementalTimer::Uses* IncrementalTimer::uses_of(int tensor) {
   const int hub = hub_[tensor];
   Uses* uses = uses_.data() + static_cast<size_t>(hub) * problem_.d;
-  if (known_in_[hub] == walk_) return uses;
-  known_in_[hub] = walk_;
+  if (known_in_[hub] == evaluation_) return uses;
+  known_in_[hub] = evaluation_;
   std::fill_n(uses, problem_.d, Uses{problem_.n, -1});
   for (const int consumer : problem_.consumers_of(tensor)) {
     Uses& there = uses[plan_.device()[consumer]];
@@ -202,7 +203,7 @@ void IncrementalTimer::hold_persistent() {
     held_[plan_.device()[op]] += static_cast<double>(problem_.persistent[op]);
 }
 
-// Adds what the op takes and drops what nothing behind it in the order needs.
+// Adds the bytes that the op takes, and frees tensors that no later op of the order needs.
 bool IncrementalTimer::count(int op, int device, bool within_memory) {
   const auto& p = problem_;
   live_[device] += static_cast<double>(p.start_bytes[op]);

@@ -1,6 +1,7 @@
-// Times a linear decision by walking its order once, and only from where a move changed it. The
-// result is the serial decoder's, but for shared channels with overlapped transfers: there the
-// order of walking and the order of asking differ, and it is an estimate.
+// The makespan of an ordered placement, timed op by op in its order and only from where a change
+// affects it. It equals the serial decoder's, except for channels that several pairs share with
+// overlapped transfers: there transfers are requested in another order than they are timed in, and
+// the result is an estimate.
 #pragma once
 
 #include <vector>
@@ -14,22 +15,23 @@ using problem::Problem;
 
 class IncrementalTimer {
  public:
-  // With `count_bytes` it keeps an estimate of the memory in use, in the order of walking.
+  // With `count_bytes` it keeps an estimate of the memory in use, as if ops ran in their order.
   IncrementalTimer(const Problem& problem, const OrderedPlacement& plan, bool count_bytes);
 
-  // Makespan of the decision, which differs from the committed one from position `first` on;
-  // infinite as soon as it must exceed `limit`, or, where `within_memory`, as soon as the estimate
-  // exceeds a device's room.
+  // Makespan in seconds of the plan, which differs from the committed one from position `first` on.
+  // Infinite as soon as it must exceed `limit` or, with `within_memory`, as soon as the estimate of
+  // bytes exceeds a device's room.
   double time(int first, double limit, bool within_memory);
-  // Makes the decision last timed, in full, the committed one.
+  // Makes the plan timed last the committed one; it must have been timed to its end.
   void commit();
-  // Tells the true peaks of the committed decision: what the estimate adds to them is no shortage.
+  // Takes the true peaks (d) of the committed plan: where the estimate exceeds them, later
+  // estimates may exceed capacities by as much.
   void calibrate(const std::vector<int64_t>& peak);
 
  private:
   struct Send {
     int32_t first_use, tensor, target;
-    int32_t input;  // of a consumer there, from which `next_there_` leads to the others
+    int32_t input;  // of one consumer there; `next_there_` links it to those of the others
   };
 
   // First and last position at which a device uses a tensor.
@@ -50,7 +52,7 @@ class IncrementalTimer {
 
   const Problem& problem_;
   const OrderedPlacement& plan_;
-  std::vector<double> tail_;   // longest path from an op to the end at its fastest
+  std::vector<double> tail_;   // longest path from an op to the end, all ops at their fastest
   std::vector<double> least_;  // fastest time of an op
   int stride_;                 // positions from one checkpoint to the next
   size_t times_ = 0;           // devices and channels
@@ -69,8 +71,8 @@ class IncrementalTimer {
   std::vector<Send> sends_;
   std::vector<int32_t> hub_;       // of each tensor, -1 where it has few consumers
   std::vector<Uses> uses_;         // hubs x devices
-  std::vector<int64_t> known_in_;  // walk for which a hub's uses are known
-  int64_t walk_ = 0;
+  std::vector<int64_t> known_in_;  // of each hub: the evaluation that its uses are known for
+  int64_t evaluation_ = 0;
 };
 
 }  // namespace situate::sim

@@ -1,4 +1,5 @@
-// Sort keys: a larger key means a higher priority, then a lower index.
+// Sort keys that order ops by priority, and ops of one priority by their index: the op with the
+// larger key goes first.
 #pragma once
 
 #include <bit>

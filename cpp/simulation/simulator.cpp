@@ -1,5 +1,6 @@
-// The overlapped mode: an event loop that accounts for memory at every instant as it goes. Blocking
-// transfers, and memory that is counted from the schedule afterwards, are in blocking.cpp.
+// Overlapped transfers: a loop over events that counts memory at every instant as they happen.
+// Blocking transfers are in simulator_blocking.cpp, and memory that is counted from a finished
+// schedule in simulator_memory.cpp.
 #include "simulation/simulator.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Decodes a placement and priorities to the one schedule they stand for, by
+// Decodes a placement and priorities to the one schedule that they stand for, by the rules of
 // docs/execution-model.md.
 #pragma once
 
@@ -8,6 +8,8 @@ namespace situate::sim {
 
 using problem::Problem;
 
+// Eager: a free device starts the ready op of the highest priority. Serial: every device runs its
+// ops in the priority-topological order of all ops, and waits for the next where it is not ready.
 enum class Decoder { eager, serial };
 
 struct Decision {
@@ -29,8 +31,8 @@ class Simulator {
  public:
   explicit Simulator(const Problem& problem);
 
-  // Returns the makespan and writes the d peaks in bytes; start(), end() and transfers() hold the
-  // schedule until the next call.
+  // Returns the makespan in seconds and writes the peaks (d) in bytes. start(), end() (n) and
+  // transfers() hold the schedule until the next call.
   double run(const Decision& decision, Decoder decoder, int64_t* peak);
 
   const std::vector<double>& start() const { return start_; }
@@ -54,6 +56,8 @@ class Simulator {
   void open(int op);
   int take_best(int device);
 
+  // Live: whether bytes are counted at every instant as events happen; otherwise they are counted
+  // from the finished schedule.
   template <bool Serial, bool Live>
   double overlapped(int64_t* peak);
   template <bool Serial, bool Live>
@@ -78,6 +82,7 @@ class Simulator {
   int pop();
   void priority_topological_sequences();
 
+  class BlockingSerial;
   double blocking_eager();
   double blocking_serial();
   bool start_best_item(double now);

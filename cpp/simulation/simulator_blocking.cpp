@@ -1,8 +1,7 @@
-// The blocking mode (REGAL, A.4): a transfer occupies its sender, its receiver and its channel.
-// Memory is accounted for afterwards, from the schedule, as it is per step in either mode.
+// Blocking transfers (REGAL: A. Paliwal et al., ICLR 2020, A.4): a transfer occupies its sender,
+// its receiver and its channel.
 #include <algorithm>
 #include <limits>
-#include <tuple>
 
 #include "simulation/priority_key.h"
 #include "simulation/simulator.h"
@@ -127,174 +126,113 @@ bool Simulator::start_best_item(double now) {
   return true;
 }
 
-// Items are appended in priority-topological order; `pending_` counts what an op still depends on.
-double Simulator::blocking_serial() {
-  const auto& p = problem_;
-  std::vector<double> device_free(p.d, 0), channel_free(p.channels, 0), arrival(p.n, 0);
-  std::vector<Item> heap;
-  double makespan = 0;
-  const auto enter = [&](const Item& item) {
-    heap.push_back(item);
-    std::push_heap(heap.begin(), heap.end(), worse);
-  };
-  const auto settle = [&](int consumer, double time) {
-    arrival[consumer] = std::max(arrival[consumer], time);
-    if (--pending_[consumer] == 0)
-      enter({decision_.priority[consumer], false, consumer, -1, consumer});
-  };
-  for (int op = 0; op < p.n; ++op)
-    if (needs_[op] == 0) enter({decision_.priority[op], false, op, -1, op});
-  while (!heap.empty()) {
-    const Item item = heap.front();
-    std::pop_heap(heap.begin(), heap.end(), worse);
-    heap.pop_back();
-    if (item.transfer) {
-      auto& transfer = transfers_[item.id];
-      const int c = p.channel[static_cast<size_t>(transfer.source) * p.d + transfer.target];
-      double& free = channel_free[c];
-      transfer.start = std::max({device_free[transfer.source], device_free[transfer.target], free,
-                                 end_[p.producer[transfer.tensor]]});
-      transfer.end =
-          transfer.start + p.transfer_seconds(transfer.tensor, transfer.source, transfer.target);
-      device_free[transfer.source] = device_free[transfer.target] = transfer.end;
-      if (p.contention) free = transfer.end;
-      makespan = std::max(makespan, transfer.end);
-      for (const int consumer : p.consumers_of(transfer.tensor))
-        if (decision_.placement[consumer] == transfer.target) settle(consumer, transfer.end);
-      continue;
-    }
-    const int op = item.id, here = decision_.placement[op];
-    start_[op] = std::max(device_free[here], arrival[op]);
-    end_[op] = device_free[here] = start_[op] + p.op_seconds(op, here);
-    makespan = std::max(makespan, end_[op]);
-    for (const int tensor : p.outputs_of(op)) {
-      for (const int consumer : p.consumers_of(tensor)) {
-        const int there = decision_.placement[consumer];
-        if (there == here || (p.signal[tensor] && p.synchronisation == 0)) {
-          settle(consumer, end_[op]);
-          continue;
-        }
-        int& transfer = slot_[there];
-        if (transfer < 0) transfer = add_transfer(tensor, there, decision_.priority[consumer]);
-        transfers_[transfer].priority =
-            std::max(transfers_[transfer].priority, decision_.priority[consumer]);
-      }
-      for (int t = first_transfer_[tensor]; t >= 0; t = transfers_[t].next_of_tensor) {
-        auto& transfer = transfers_[t];
-        slot_[transfer.target] = -1;
-        if (decision_.transfer_priority)
-          transfer.priority =
-              decision_.transfer_priority[static_cast<size_t>(tensor) * p.d + transfer.target];
-        if (p.signal[tensor]) {
-          transfer.start = end_[op];
-          transfer.end = end_[op] + p.synchronisation;
-          makespan = std::max(makespan, transfer.end);
-          for (const int consumer : p.consumers_of(tensor))
-            if (decision_.placement[consumer] == transfer.target) settle(consumer, transfer.end);
-        } else {
-          enter({transfer.priority, true, tensor, transfer.target, t});
-        }
-      }
-    }
-  }
-  return makespan;
-}
+// The serial decoder: items are appended to the schedule in priority-topological order.
+// `pending_` counts the inputs that an op still waits for.
+class Simulator::BlockingSerial {
+ public:
+  explicit BlockingSerial(Simulator& simulator)
+      : s_(simulator),
+        p_(simulator.problem_),
+        device_free_(p_.d, 0),
+        channel_free_(p_.channels, 0),
+        arrival_(p_.n, 0) {}
 
-// Sums what appears and vanishes at each instant; only what lasts counts.
-void Simulator::peak_over_time(double makespan, int64_t* peak) {
-  const auto& p = problem_;
-  struct Change {
-    double time;
-    int32_t device;
-    int64_t bytes;
-  };
-  std::vector<Change> changes;
-  const auto hold = [&](int device, double from, double to, int64_t bytes) {
-    if (bytes == 0 || from == to) return;
-    changes.push_back({from, device, bytes});
-    changes.push_back({to, device, -bytes});
-  };
-  for (int op = 0; op < p.n; ++op)
-    hold(decision_.placement[op], start_[op], end_[op], p.workspace[op]);
-  for (int tensor = 0; tensor < p.m; ++tensor) {
-    if (p.size[tensor] == 0) continue;
-    const int producer = p.producer[tensor], here = decision_.placement[producer];
-    double last = p.output[tensor] ? makespan : end_[producer];
-    for (const int consumer : p.consumers_of(tensor))
-      if (decision_.placement[consumer] == here) last = std::max(last, end_[consumer]);
-    for (int t = first_transfer_[tensor]; t >= 0; t = transfers_[t].next_of_tensor) {
-      const auto& transfer = transfers_[t];
-      last = std::max(last, transfer.end);
-      double there = transfer.end;
-      for (const int consumer : p.consumers_of(tensor))
-        if (decision_.placement[consumer] == transfer.target)
-          there = std::max(there, end_[consumer]);
-      hold(transfer.target, transfer.start, there, p.size[tensor]);
+  double run() {
+    for (int op = 0; op < p_.n; ++op)
+      if (s_.needs_[op] == 0) enter_op(op);
+    while (!heap_.empty()) {
+      const Item item = heap_.front();
+      std::pop_heap(heap_.begin(), heap_.end(), worse);
+      heap_.pop_back();
+      if (item.transfer)
+        append_transfer(s_.transfers_[item.id]);
+      else
+        append_op(item.id);
     }
-    if (!p.resident[tensor]) hold(here, start_[producer], last, p.size[tensor]);
+    return makespan_;
   }
-  std::sort(changes.begin(), changes.end(),
-            [](const Change& a, const Change& b) { return a.time < b.time; });
-  for (size_t i = 0; i < changes.size();) {
-    const double now = changes[i].time;
-    for (; i < changes.size() && changes[i].time == now; ++i)
-      used_[changes[i].device] += changes[i].bytes;
-    for (int device = 0; device < p.d; ++device)
-      peak[device] = std::max(peak[device], used_[device]);
-  }
-}
 
-// REGAL's measure: use after every item, in the order of start, end and dependency.
-void Simulator::peak_per_step(int64_t* peak) {
-  const auto& p = problem_;
-  struct Step {
-    double start, end;
-    int32_t place, tensor, target, id;  // op: tensor -1; transfer: its producer's place
-  };
-  std::vector<Step> steps;
-  for (int op = 0; op < p.n; ++op)
-    steps.push_back({start_[op], end_[op], p.place_in_order[op], -1, -1, op});
-  for (size_t t = 0; t < transfers_.size(); ++t) {
-    const auto& x = transfers_[t];
-    if (p.signal[x.tensor]) continue;
-    const int place = p.place_in_order[p.producer[x.tensor]];
-    steps.push_back({x.start, x.end, place, x.tensor, x.target, static_cast<int32_t>(t)});
+ private:
+  void enter(const Item& item) {
+    heap_.push_back(item);
+    std::push_heap(heap_.begin(), heap_.end(), worse);
   }
-  std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
-    return std::tie(a.start, a.end, a.place, a.tensor, a.target) <
-           std::tie(b.start, b.end, b.place, b.tensor, b.target);
-  });
-  for (auto& transfer : transfers_) transfer.waiting = 0;
-  for (int tensor = 0; tensor < p.m; ++tensor) {
-    const int here = decision_.placement[p.producer[tensor]];
-    int holders = 1;  // the producer itself
-    for (int t = first_transfer_[tensor]; t >= 0; t = transfers_[t].next_of_tensor) ++holders;
-    for (const int consumer : p.consumers_of(tensor)) {
-      const int there = decision_.placement[consumer];
-      if (there == here) {
-        ++holders;
+  void enter_op(int op) { enter({s_.decision_.priority[op], false, op, -1, op}); }
+
+  void arrive(int consumer, double time) {
+    arrival_[consumer] = std::max(arrival_[consumer], time);
+    if (--s_.pending_[consumer] == 0) enter_op(consumer);
+  }
+  void arrive_on_target(const Transfer& transfer) {
+    makespan_ = std::max(makespan_, transfer.end);
+    for (const int consumer : p_.consumers_of(transfer.tensor))
+      if (s_.decision_.placement[consumer] == transfer.target) arrive(consumer, transfer.end);
+  }
+
+  void append_transfer(Transfer& transfer) {
+    const size_t pair = static_cast<size_t>(transfer.source) * p_.d + transfer.target;
+    double& channel = channel_free_[p_.channel[pair]];
+    double &source = device_free_[transfer.source], &target = device_free_[transfer.target];
+    transfer.start = std::max({source, target, channel, s_.end_[p_.producer[transfer.tensor]]});
+    transfer.end =
+        transfer.start + p_.transfer_seconds(transfer.tensor, transfer.source, transfer.target);
+    source = target = transfer.end;
+    if (p_.contention) channel = transfer.end;
+    arrive_on_target(transfer);
+  }
+
+  void append_op(int op) {
+    const int here = s_.decision_.placement[op];
+    s_.start_[op] = std::max(device_free_[here], arrival_[op]);
+    s_.end_[op] = device_free_[here] = s_.start_[op] + p_.op_seconds(op, here);
+    makespan_ = std::max(makespan_, s_.end_[op]);
+    for (const int tensor : p_.outputs_of(op)) {
+      request_transfers(tensor, op, here);
+      launch_transfers(tensor, op);
+    }
+  }
+
+  // Hands a tensor to its consumers beside the op, and makes a transfer to each other device, with
+  // the highest priority of the consumers there.
+  void request_transfers(int tensor, int op, int here) {
+    for (const int consumer : p_.consumers_of(tensor)) {
+      const int there = s_.decision_.placement[consumer];
+      if (there == here || (p_.signal[tensor] && p_.synchronisation == 0)) {
+        arrive(consumer, s_.end_[op]);
         continue;
       }
-      for (int t = first_transfer_[tensor]; t >= 0; t = transfers_[t].next_of_tensor)
-        if (transfers_[t].target == there) ++transfers_[t].waiting;
+      const float priority = s_.decision_.priority[consumer];
+      int& transfer = s_.slot_[there];
+      if (transfer < 0) transfer = s_.add_transfer(tensor, there, priority);
+      s_.transfers_[transfer].priority = std::max(s_.transfers_[transfer].priority, priority);
     }
-    holders_[tensor] = holders;
   }
-  const auto note = [&](int device) { peak[device] = std::max(peak[device], used_[device]); };
-  for (const auto& step : steps) {
-    if (step.tensor >= 0) {
-      used_[step.target] += p.size[step.tensor];
-      note(step.target);
-      free_if_done(step.tensor);
-      continue;
+
+  // Signals leave at once; transfers of bytes become items.
+  void launch_transfers(int tensor, int op) {
+    for (int t = s_.first_transfer_[tensor]; t >= 0; t = s_.transfers_[t].next_of_tensor) {
+      auto& transfer = s_.transfers_[t];
+      s_.slot_[transfer.target] = -1;
+      if (s_.decision_.transfer_priority)
+        transfer.priority =
+            s_.decision_.transfer_priority[static_cast<size_t>(tensor) * p_.d + transfer.target];
+      if (!p_.signal[tensor]) {
+        enter({transfer.priority, true, tensor, transfer.target, t});
+        continue;
+      }
+      transfer.start = s_.end_[op];
+      transfer.end = s_.end_[op] + p_.synchronisation;
+      arrive_on_target(transfer);
     }
-    const int device = decision_.placement[step.id];
-    used_[device] += p.start_bytes[step.id];
-    note(device);
-    used_[device] -= p.workspace[step.id];
-    for (const int tensor : p.outputs_of(step.id)) free_if_done(tensor);
-    free_inputs<true>(step.id);
   }
-}
+
+  Simulator& s_;
+  const Problem& p_;
+  std::vector<double> device_free_, channel_free_, arrival_;
+  std::vector<Item> heap_;
+  double makespan_ = 0;
+};
+
+double Simulator::blocking_serial() { return BlockingSerial(*this).run(); }
 
 }  // namespace situate::sim

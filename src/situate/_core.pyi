@@ -87,43 +87,88 @@ def atomic_calls(problem: Problem, placement: Annotated[NDArray[numpy.int32], di
     devices' calls, and when the ops' results are there (n,).
     """
 
-def upward_rank(problem: Problem) -> NDArray[numpy.float64]: ...
+def upward_rank(problem: Problem) -> NDArray[numpy.float64]:
+    """Upward ranks (n,) in seconds (HEFT, Eq. 8)."""
 
-def heft(problem: Problem, room: float) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]: ...
+def heft(problem: Problem, room: float) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]:
+    """
+    Placement (n,) and order (n,) by HEFT, which fills the share `room` of memory at most.
+    """
 
-def etf(problem: Problem, room: float) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]: ...
+def etf(problem: Problem, room: float) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]:
+    """
+    Placement (n,) and order (n,) by ETF, which fills the share `room` of memory at most.
+    """
 
 class Annealers:
-    def run(self, temperature: float, evaluations: int, seconds: float, threads: int) -> None: ...
+    """Independent chains of annealing over placement and order."""
 
-    def best(self, chain: int) -> tuple[bool, float, NDArray[numpy.int32], NDArray[numpy.int32]]: ...
+    def run(self, temperature: float, evaluations: int, seconds: float, threads: int) -> None:
+        """So many steps of every chain, fewer after so many seconds."""
 
-    def restart(self, chain: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def best(self, chain: int) -> tuple[bool, float, NDArray[numpy.int32], NDArray[numpy.int32]]:
+        """
+        Whether a chain's best plan fits memory, its cost, placement (n,) and order (n,).
+        """
 
-    def typical_change(self, evaluations: int) -> float: ...
+    def restart(self, chain: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Continues a chain from another plan (n,), (n,)."""
 
-    def move_blocks(self, start: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], units: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], turns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], every: int) -> None: ...
+    def typical_change(self, evaluations: int) -> float:
+        """
+        The median absolute change of cost by so many moves of the first chain.
+        """
+
+    def move_blocks(self, start: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], units: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], turns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], every: int) -> None:
+        """
+        Moves a block of units in one step of `every`.
+
+        start, units: (b + 1,), (e,) block i has units[start[i]:start[i + 1]].
+        turns: (t,) blocks; one is drawn as often as it is here.
+        """
 
     @property
     def evaluations(self) -> int: ...
 
-def make_annealers(problem: Problem, goal: str, seed: int, count: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annealers: ...
+def make_annealers(problem: Problem, goal: str, seed: int, count: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annealers:
+    """
+    Chains that start from one plan (n,), (n,). The goal is time or memory.
+    """
 
 class LoadAnnealers:
-    def run(self, temperature: float, evaluations: int, seconds: float, threads: int) -> None: ...
+    """Independent chains of annealing of the period."""
 
-    def best(self, chain: int) -> tuple[bool, float, NDArray[numpy.int32]]: ...
+    def run(self, temperature: float, evaluations: int, seconds: float, threads: int) -> None:
+        """So many steps of every chain, fewer after so many seconds."""
 
-    def restart(self, chain: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def best(self, chain: int) -> tuple[bool, float, NDArray[numpy.int32]]:
+        """
+        Whether a chain's best placement fits memory, its period, and the placement (n,).
+        """
 
-    def weigh(self, chain: int, held: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], capacity: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def restart(self, chain: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Continues a chain from another placement (n,)."""
 
-    def split(self, devices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], step: int) -> None: ...
+    def weigh(self, chain: int, held: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], capacity: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """
+        From now on ops hold so many bytes (n,) and devices have room for so many (d,).
+        """
+
+    def split(self, devices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], step: int) -> None:
+        """
+        Restarts the first chain from the best split of the line into contiguous pieces.
+
+        devices: (k,) that take the pieces, in this order.
+        step: units of which the pieces are multiples.
+        """
 
     @property
     def evaluations(self) -> int: ...
 
-def make_load_annealers(problem: Problem, seed: int, count: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], line: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> LoadAnnealers: ...
+def make_load_annealers(problem: Problem, seed: int, count: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], line: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> LoadAnnealers:
+    """
+    Chains that start from one placement (n,); `line` (u,) orders the units along the pipeline.
+    """
 
 class UnitGraph:
     """
