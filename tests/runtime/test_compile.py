@@ -78,7 +78,7 @@ def test_the_planned_optimizer_is_the_default() -> None:
 
 
 def test_a_plan_that_does_not_say_its_optimizer_is_trained_by_gradient_descent(plan: Plan) -> None:
-    with replace(plan, optimizer=None).compile(*changed(), cluster=TWO) as step:
+    with compile(replace(plan, optimizer=None), *changed(), cluster=TWO) as step:
         assert type(step.optimizer) is torch.optim.SGD
 
 
