@@ -27,12 +27,14 @@ def item_order(schedule: ScheduleArrays, problem: Problem) -> Indices:
     At one instant, what has no duration goes first, and every item follows what it depends on.
     """
     rank = places(problem.graph.order)
+    # (n + k,): an op, then the transfers of what it makes, then the ops after it.
     depth = np.concatenate((2 * rank, 2 * rank[problem.producer[schedule.tensor]] + 1))
     op = np.full(problem.n, -1)
     tensor = np.concatenate((op, schedule.tensor))
     target = np.concatenate((op, schedule.target))
     start = np.concatenate((schedule.start, schedule.transfer_start))
     end = np.concatenate((schedule.end, schedule.transfer_end))
+    # The last key counts first: start, then end, so that at one instant no duration goes first.
     return np.lexsort((target, tensor, depth, end, start))
 
 
@@ -46,6 +48,7 @@ def device_items(schedule: ScheduleArrays, problem: Problem) -> tuple[Indices, I
     ops = np.arange(problem.n)
     if problem.transfers != "blocking":
         return ops, schedule.placement.astype(np.int64)
+    # A blocking transfer stands twice, with its source and with its target: (n + 2 moves,).
     moves = np.flatnonzero(~signals(problem)[schedule.tensor])
     items = np.concatenate((ops, problem.n + moves, problem.n + moves))
     devices = (schedule.placement, schedule.source[moves], schedule.target[moves])

@@ -103,8 +103,10 @@ def crossings(
     tensor = edge_tensors(problem)
     target = placement[problem.consumers]
     crosses = (target != placement[problem.producer[tensor]]) & ~signals(problem)[tensor]
+    # Tensor and target as one number, so that `unique` leaves a pair once: (edges,) -> (k,).
     tensor, target = np.divmod(np.unique(tensor[crosses] * d + target[crosses]), d)
     source = placement[problem.producer[tensor]]
+    # Rows of a tensor are contiguous, its longest transfer first, so the first of each is `sent`.
     longest_first = np.lexsort((-transfer_seconds(problem, tensor, source, target), tensor))
     _, first = np.unique(tensor[longest_first], return_index=True)
     sent = np.zeros(len(tensor), np.bool_)

@@ -81,10 +81,13 @@ def steps(schedule: ScheduleArrays, problem: Problem) -> Clock:
 
 def lives(schedule: ScheduleArrays, problem: Problem, clock: Clock) -> Lives:
     """Every tensor where it is made and where it is sent, and the workspace of every op."""
+    # (edges,): an edge is a tensor with one of its consumers.
     edge_tensor = edge_tensors(problem)
     edge_device = schedule.placement[problem.consumers]
     edge_end = clock.end[problem.consumers]
 
+    # At home (m,) a tensor lives until its last local consumer and its last transfer end, an
+    # output to the end of the step; a resident tensor's bytes there are its producer's own.
     home = schedule.placement[problem.producer]
     death = clock.end[problem.producer]
     local = edge_device == home[edge_tensor]
@@ -93,6 +96,8 @@ def lives(schedule: ScheduleArrays, problem: Problem, clock: Clock) -> Lives:
     death[problem.output == 1] = clock.last
     own_size = np.where(problem.resident == 1, 0, problem.size)
 
+    # A copy (k,) lives from the start of its transfer until its last consumer there ends. Tensor
+    # and device are one number, by which an edge finds its copy among the sorted transfers.
     keys = schedule.tensor.astype(np.int64) * problem.d + schedule.target
     by_key = np.argsort(keys)
     wanted = edge_tensor * problem.d + edge_device
@@ -110,11 +115,14 @@ def lives(schedule: ScheduleArrays, problem: Problem, clock: Clock) -> Lives:
 
 def sweep(lives: Lives) -> Changes:
     """Bytes in use over time; what ends at an instant goes before what starts."""
+    # (i,) intervals -> (2 i,) changes: bytes are taken at birth and given back at death.
     taken = (lives.size > 0) & (lives.birth < lives.death)
     device = np.tile(lives.device[taken], 2)
     time = np.concatenate((lives.birth[taken], lives.death[taken]))
     change = np.concatenate((lives.size[taken], -lives.size[taken]))
     order = np.lexsort((time, device))
     device, time, use = device[order], time[order], np.cumsum(change[order])
+    # Only the last change of an instant is settled: a death and a birth at once make no peak. The
+    # sum runs on over devices, since each ends at zero.
     settled = np.append((device[1:] != device[:-1]) | (time[1:] != time[:-1]), True)[: len(use)]
     return Changes(device[settled], time[settled], use[settled])

@@ -69,6 +69,7 @@ def _check_decoder(s: ScheduleArrays, problem: Problem) -> None:
 
 def _check_groups(replay: Replay) -> None:
     p, placement = replay.problem, replay.schedule.placement
+    # Of ops that share a unit the assignment that counts is the last, so backwards the first op's.
     first = np.empty(p.units, np.int64)
     first[p.unit[::-1]] = np.arange(p.n)[::-1]
     for j in np.flatnonzero(placement != placement[first[p.unit]]):
@@ -132,6 +133,7 @@ def _check_transfers(replay: Replay) -> None:
 def _check_inputs(replay: Replay) -> None:
     """No op starts before its inputs are there."""
     s, p = replay.schedule, replay.problem
+    # (m, d): the time from which a tensor is on a device, at home from its producer's end.
     arrival = np.repeat(s.end[p.producer][:, None], p.d, axis=1)
     arrival[s.tensor, s.target] = s.transfer_end
     tensor, device = replay.edges()
@@ -146,6 +148,7 @@ def _check_inputs(replay: Replay) -> None:
 
 def _check_overlap(replay: Replay, what: str, items: Indices, places: Indices) -> None:
     """A device or channel serves one item at a time."""
+    # Device by device in the order of time, only neighbours can overlap first.
     order = np.lexsort((replay.end[items], replay.start[items], places))
     items, places = items[order], places[order]
     clash = (places[1:] == places[:-1]) & (replay.start[items[1:]] < replay.end[items[:-1]])
@@ -175,6 +178,7 @@ def _first_come(replay: Replay, request: Floats) -> Floats:
     s, p = replay.schedule, replay.problem
     items, channel = channel_items(s, p)
     k = items - p.n
+    # Channel by channel in the order of service; ties go by what was requested first.
     order = np.lexsort((request[k], s.transfer_end[k], s.transfer_start[k], channel))
     k, channel = k[order], channel[order]
     same = channel[1:] == channel[:-1]

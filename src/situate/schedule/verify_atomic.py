@@ -72,6 +72,7 @@ def _calls(replay: Replay) -> Indices:
     """
     s, p = replay.schedule, replay.problem
     pays = p.accelerators
+    # Rows (k,) with the same tensor and target are neighbours, the earlier first.
     order = np.lexsort((s.transfer_end, s.transfer_start, s.target, s.tensor))
     again = s.tensor[order][1:] == s.tensor[order][:-1]
     again &= s.target[order][1:] == s.target[order][:-1]
@@ -94,6 +95,7 @@ def _spans(replay: Replay, call: Indices) -> tuple[Floats, Floats]:
 def _check_sequence(replay: Replay, call: Indices) -> None:
     """A call receives first and sends last, one thing at a time."""
     s, n = replay.schedule, replay.problem.n
+    # (n + k,) 0 where a call receives, 1 where it computes, 2 where it sends.
     phase = np.ones(len(call), np.int64)
     phase[n:] = np.where(call[n:] == s.source, 2, 0)
     order = np.lexsort((replay.end, replay.start, phase, call))
