@@ -163,3 +163,25 @@ def test_tensors_that_are_new_are_told() -> None:
     assert {place: list(map(id, tensors)) for place, tensors in found.kept().items()} == {
         "listed": [id(new)]
     }
+
+
+class Shy:
+    """An object without attributes of its own that raises when it is asked for one."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> None:
+        raise RuntimeError(name)
+
+
+def test_objects_are_not_asked_for_attributes_that_they_do_not_have() -> None:
+    class Holder:
+        shy = Shy()
+
+    held = Shy(), Holder()
+
+    def step() -> object:
+        return held
+
+    environment = Environment(step=step)
+    assert environment.changed() == {}

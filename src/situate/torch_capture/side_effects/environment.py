@@ -195,8 +195,7 @@ class _Walk:
         read, write = partial(_attributes, kind), partial(_set_attributes, kind)
         self._watch(kind.__name__, read, write, attributes=True)
         for value in vars(kind).values():
-            function = getattr(value, "__func__", getattr(value, "fget", value))
-            self._pending.append((function, kind.__name__))
+            self._pending.append((_function(value), kind.__name__))
         self._follow(kind.__bases__, kind.__name__)
 
     def _numbers(self, value: Any, name: str) -> bool:
@@ -220,12 +219,12 @@ class _Walk:
         """An instance of a user's class, a module of PyTorch, or a namespace."""
         import torch
 
-        if isinstance(value, torch.Tensor) or not isinstance(getattr(value, "__dict__", 0), dict):
+        held = _own_attributes(value)
+        if isinstance(value, torch.Tensor) or held is None:
             return
         known = isinstance(value, (torch.nn.Module, SimpleNamespace, argparse.Namespace))
         if not known and _is_foreign(type(value).__module__):
             return
-        held = vars(value)
         self._watch(name, partial(entries, held), partial(refill, held), attributes=True)
         self._pending.append((type(value), name))
         for key, each in held.items():
@@ -234,6 +233,22 @@ class _Walk:
                 self._watch(name, partial(entries, each), partial(refill, each))
             parts = each if inner else {key: each}
             self._pending += [(part, f"{name}.{label}") for label, part in parts.items()]
+
+
+def _own_attributes(value: Any) -> dict[str, Any] | None:
+    """The attributes of an object, without a call of its `__getattr__`, which may raise."""
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return held if isinstance(held, dict) else None
+
+
+def _function(value: Any) -> Any:
+    """The function behind an entry of a class."""
+    if isinstance(value, (staticmethod, classmethod)):
+        return value.__func__
+    return value.fget if isinstance(value, property) else value
 
 
 def _is_foreign(module: str | None) -> bool:
