@@ -69,7 +69,7 @@ stubs: $(VENV)/.core $(VENV)/.dev
 # The core under its tests, with AddressSanitizer and UndefinedBehaviorSanitizer, then with
 # ThreadSanitizer. Python starts with -S, for else the editable install's hook would bring the core
 # without sanitizers.
-SANITIZE_TESTS ?= tests/evaluators tests/solvers
+SANITIZE_TESTS ?= tests/evaluators tests/simulation tests/solvers
 SITE = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 LIBRARY = $(shell $(CXX) -print-file-name=lib$(1).so)
 # Measuring on hardware starts processes of PyTorch, which no sanitizer was built into, and kills
@@ -78,7 +78,7 @@ LIBRARY = $(shell $(CXX) -print-file-name=lib$(1).so)
 FIXED_ADDRESSES = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 SANITIZED = env PYTHONPATH=.sanitize/$(1):$(SITE) LD_PRELOAD="$(call LIBRARY,$(2)) $(call LIBRARY,stdc++)" \
 	$(BIN)/python -S -m pytest -x -p no:cacheprovider $(SANITIZE_TESTS) \
-	--ignore-glob='*/test_hardware*.py'
+	--ignore=tests/evaluators/hardware
 
 sanitize: .sanitize/address .sanitize/thread
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 $(call SANITIZED,address,asan)
