@@ -42,7 +42,8 @@ def captured_after_remedies(
             return False, message
         done.append(found.name)
         configuration = found.applied(configuration)
-        training = training and not found.infers
+        if found.infers and training:
+            return False, f"{found.name} only, after {', '.join(done[:-1]) or 'nothing else'}"
         try:
             capture(configuration, training)
         except situate.SituateError as error:
@@ -60,7 +61,7 @@ class Remedy:
         name: what it is called in a row.
         words: of the message.
         change: makes it of a model, its inputs and its loss.
-        infers: the step is planned without training.
+        infers: the step is to be planned without training, so a training step is not captured.
     """
 
     name: str
