@@ -229,7 +229,7 @@ class SoftmaxLearner:
             self._devices = self._devices.take(whole, axis=1)
 
     def _minimise(self) -> None:
-        """Line 10 and 12: the promising placements' frequencies, and exploration. What failed is
+        """Lines 10 and 12: the promising placements' frequencies, and exploration. What failed is
         not promising, however little ran."""
         chosen = max(1, round(self.settings.elite * min(self.settings.N, len(self._times))))
         # Candidates (m,): all samples since the last minimisations, at most `memory` times N.
@@ -262,6 +262,7 @@ class SoftmaxLearner:
         p = old = self.policy.probabilities
         surrogate, logits = Surrogate(old, weighted, self._beta), self.policy.logits.copy()
         for _ in range(self.settings.steps):
+            # u <- u + learning rate times the gradient of Eq. 11 by u, at the same K samples.
             gradient = surrogate.gradient(p)
             gradient *= np.float32(self.settings.learning_rate)
             logits += gradient

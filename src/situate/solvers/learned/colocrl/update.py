@@ -1,4 +1,14 @@
-"""ColocRL's update: REINFORCE with a moving average for a baseline (Mirhoseini et al., 2017)."""
+"""ColocRL's update: REINFORCE with a moving average for a baseline (Mirhoseini et al., 2017).
+
+The policy draws K placements P_1, ..., P_K, and r(P) is the square root of a step's seconds. The
+expectation J = E[r(P)] is to become small. After every K placements, one step of Adam against
+
+    dJ/dtheta  ~  1/K sum_i (r(P_i) - B) d/dtheta log p(P_i)
+
+and then B <- 0.9 B + 0.1 mean(r), the baseline. docs/methods/colocrl.md says what the source leaves
+open; `settings.py` has the numbers, `situate.policies.seq2seq` the network, and
+`situate.solvers.learned.sequence_learner` asks and tells.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +50,7 @@ class Reinforce:
         ok: NDArray[np.bool_],
     ) -> None:
         """Learn from devices (k, g), their seconds (k,) and whether they ran (k,)."""
+        # Late in the search placements that fail are left out, of the gradient and of the baseline.
         learnt = ok | (self.numbers[1] < self._settings.late)
         if learnt.any():
             gains = torch.from_numpy(self._gains(times[learnt]).astype(np.float32))
@@ -57,12 +68,15 @@ class Reinforce:
         """(k,) what the baseline is above the reward; the reward is to become small."""
         rewards = np.sqrt(times)
         mean, decay = float(rewards.mean()), self._settings.decay
+        # The baseline of this batch is that of the batches before; the first batch is its own.
         before = float(self.numbers[0]) or mean
         self.numbers[0] = decay * before + (1 - decay) * mean
         if not self._settings.normalise:
             return np.asarray(before - rewards)
         if np.ptp(times) > 0:
             return normalised(log_rewards(times))
+        # Equal rewards say nothing of one another: a policy that is sure of a placement which fails
+        # would stay there, so it is compared with the baseline.
         return normalised(-rewards, baseline=-before)
 
 
@@ -74,6 +88,7 @@ def objective(log_probs: Tensor, devices: Tensor, gains: Tensor) -> Tensor:
         devices: (k, g) the placements P.
         gains: (k,) B - r(P).
     """
+    # (k, g, d) to (k, g), the drawn devices alone, to (k,) log p(P) = sum_n log q(a_n | s_n).
     of_placements = log_probs.gather(2, devices.unsqueeze(2)).sum((1, 2))
     return (gains * of_placements).mean()
 

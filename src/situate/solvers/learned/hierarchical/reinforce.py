@@ -1,4 +1,15 @@
-"""REINFORCE of the Hierarchical Planner's two networks at once, as a `Learner`."""
+"""REINFORCE of the Hierarchical Planner's two networks at once, as a `Learner`.
+
+A grouper with parameters theta_g draws m groupings g_i of the units, a placer with theta_d draws k
+placements d_ij of each. The reward is R = -sqrt(seconds), the advantage A = R - b, with the moving
+average b. One step of Adam follows the poster's two estimators of the gradient of J = E[R]:
+
+    by theta_g:  1/m sum_i grad log p(g_i; theta_g) 1/k sum_j A_ij
+    by theta_d:  1/k sum_j 1/m sum_i grad log p(d_ij | g_i; theta_d) A_ij
+
+both of which are the gradient of `Hierarchy.objective`. docs/methods/hierarchical.md says what the
+source leaves open; `settings.py` has the numbers, `situate.policies.hierarchical` the policy.
+"""
 
 from __future__ import annotations
 
@@ -71,6 +82,8 @@ class HierarchicalLearner:
         learnt = measurements.ok | (not late)
         if learnt.any():
             seconds = np.minimum(measurements.times(self._failure), self._failure)
+            # (k,) with zeros for what is left out; the rest counts more, so that the mean over all
+            # is the mean over what is learnt from.
             advantage = np.zeros(len(seconds))
             advantage[learnt] = self._advantage(seconds[learnt]) / learnt.mean()
             self._ascend(self._drawn, advantage)

@@ -1,4 +1,14 @@
-"""Spotlight's update: proximal policy optimisation with a KL penalty (Gao et al., ICML 2018)."""
+"""Spotlight's update: proximal policy optimisation with a KL penalty (Gao et al., ICML 2018).
+
+Stage n of N places group n on a device a_n drawn from q(a_n | s_n). R is the seconds of the step,
+R_bar their mean over all trials before. After K trials (Algorithm 1: one) the new policy q' ascends
+
+    G / N  =  1/N sum_n [ q'(a_n | s_n) / q(a_n | s_n) (R_bar - R)  -  beta D_KL(q || q') ]
+
+averaged over the trials, in `steps` steps (lines 17 to 21). docs/methods/spotlight.md says what the
+source leaves open; `settings.py` has the numbers, `situate.policies.seq2seq` the network, and
+`situate.solvers.learned.sequence_learner` asks and tells.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +54,7 @@ class Proximal:
         old: Tensor | None = None
         for _ in range(self._settings.steps):
             new = policy.log_probs(devices)
+            # q is the policy that drew the trials, which is what `new` is before the first step.
             old = new.detach() if old is None else old
             ascent.step(objective(new, old, devices, rewards, self._settings.beta))
 
@@ -67,6 +78,7 @@ def objective(new: Tensor, old: Tensor, devices: Tensor, rewards: Tensor, beta: 
         beta: weight of the penalty.
     """
     chosen = devices.unsqueeze(2)
+    # (k, g) ratios of the drawn devices; the reward of a trial holds for all its stages.
     ratios = (new.gather(2, chosen) - old.gather(2, chosen)).exp().squeeze(2)
     return (ratios * rewards.unsqueeze(1)).mean() - beta * divergence(old, new)
 
