@@ -75,15 +75,21 @@ PlanCluster = Annotated[
 ]
 Costs = Annotated[
     str | None,
-    typer.Option(
-        metavar="FILE", help="Measured costs of ops and links; 'situate profile' writes them."
-    ),
+    typer.Option(metavar="FILE", help="Measured seconds of ops; 'situate profile' writes them."),
 ]
 Objective = Annotated[
-    str, typer.Option(help="time, memory or throughput.", autocompletion=of(completions.objectives))
+    str,
+    typer.Option(
+        help="What the plan is to be best in: time, memory or throughput.",
+        autocompletion=of(completions.objectives),
+    ),
 ]
 Method = Annotated[
-    str, typer.Option(help="'situate methods' lists them.", autocompletion=of(completions.methods))
+    str,
+    typer.Option(
+        help="Method of planning; 'situate methods' lists them.",
+        autocompletion=of(completions.methods),
+    ),
 ]
 Rules = Annotated[
     str | None,
@@ -104,7 +110,7 @@ TimeLimit = Annotated[
 Evaluations = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Schedules to try; with the same seed the result is then always the same."
+        min=1, help="Plans to try; without a time limit the same seed then gives the same plan."
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random choices.")]
@@ -122,7 +128,8 @@ Samples = Annotated[
 Settings = Annotated[
     str | None,
     typer.Option(
-        help="Settings of a learning method: paper, as published, or tuned. Default: tuned.",
+        help="Settings of a learning method: paper, as published, or tuned, situate's choice. "
+        "Default: tuned.",
         autocompletion=of(lambda: ("paper", "tuned")),
     ),
 ]
@@ -179,7 +186,7 @@ Optimizer = Annotated[
     typer.Option(
         metavar="KIND",
         help="Update of a captured training step: sgd, momentum, adam or adamw; adamw:clip=1.0 "
-        "clips the gradients by their norm before.",
+        "first clips the gradients to a norm of 1.",
     ),
 ]
 Dim = Annotated[

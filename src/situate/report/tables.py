@@ -251,7 +251,7 @@ def _facts(graph: Graph) -> list[tuple[str, str]]:
         ("tensors", f"{len(graph.tensors):,}, {size} beside what is held"),
         ("control edges", f"{len(graph.control):,}"),
         ("held for the step", size_text(sum(op.persistent for op in graph.ops))),
-        ("groups", f"{len(groups):,} with {plural(sum(groups.values()), 'op')}"),
+        ("colocation groups", f"{len(groups):,} with {plural(sum(groups.values()), 'op')}"),
         ("pinned ops", f"{pins:,}"),
         *_work(graph),
     ]

@@ -83,7 +83,9 @@ def _learner(name: str, module: str, summary: str, paper: str = "", extra: str =
 POST = "Gao, Chen and Li, Post, NeurIPS 2018"
 
 _ALL = (
-    Method("single", "heuristic", "heuristics.single:run", "everything on the one best device"),
+    Method(
+        "single", "heuristic", "heuristics.single:run", "everything on one device, the best one"
+    ),
     Method(
         "expert",
         "heuristic",
@@ -112,21 +114,21 @@ _ALL = (
         "heft",
         "heuristic",
         "heuristics.heft:run",
-        "heterogeneous earliest finish time",
+        "heterogeneous earliest finish time: the most urgent op first, where it ends first",
         paper="Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002",
     ),
     Method(
         "etf",
         "heuristic",
         "heuristics.etf:run",
-        "earliest task first",
+        "earliest task first: of all ready ops and devices the pair that can start first",
         paper="Hwang, Chow, Anger and Lee, SIAM J. Computing 18(2), 1989",
     ),
     Method(
         "auto",
         "portfolio",
         "auto:run",
-        "the best of the list rules, improved by climbing and annealing until the budget ends",
+        "the best plan of simple rules, improved by local search until the budget ends",
     ),
     _learner(
         "hill_climbing",
@@ -136,14 +138,19 @@ _ALL = (
     _learner(
         "policy_gradient",
         "learned.softmax:policy_gradient",
-        "one step along the policy gradient for every K samples",
+        "one step along the policy gradient after every 12 samples (REINFORCE)",
         paper=POST,
     ),
-    _learner("ppo", "learned.softmax:ppo", "proximal policy optimisation alone", paper=POST),
+    _learner(
+        "ppo",
+        "learned.softmax:ppo",
+        "proximal policy optimisation of a softmax a group",
+        paper=POST,
+    ),
     _learner(
         "cross_entropy",
         "learned.softmax:cross_entropy",
-        "cross-entropy minimisation alone",
+        "cross-entropy minimisation of a softmax a group",
         paper=POST,
     ),
     _learner(
@@ -162,7 +169,7 @@ _ALL = (
     _learner(
         "colocrl",
         "learned.colocrl:learner",
-        "policy gradient of a sequence-to-sequence policy over colocation groups",
+        "policy gradient of a sequence-to-sequence policy",
         paper="Mirhoseini et al., Device Placement Optimization with Reinforcement Learning, "
         "ICML 2017",
         extra=PYTORCH,

@@ -44,7 +44,11 @@ def list_presets(as_json: Json = False) -> None:
 def show(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME|FILE|identical:N", autocompletion=of(completions.presets)),
+        typer.Argument(
+            metavar="NAME|FILE|identical:N",
+            help="A preset, a TOML file, or N equal devices.",
+            autocompletion=of(completions.presets),
+        ),
     ],
     as_json: Json = False,
 ) -> None:

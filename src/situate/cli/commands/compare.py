@@ -80,8 +80,9 @@ def compare(
     """Plan with several methods and show them side by side, a single device always among them.
 
     --time-limit and --evaluations hold for each method. With --samples, methods that learn and
-    'random' measure so many placements, however long it takes. --samples to --study, --curves and
-    --tensorboard are for methods that learn; --out, --picture and --schedule take the best plan.
+    'random' measure so many placements, however long it takes. The options from --samples to
+    --study, --curves and --tensorboard are for methods that learn; --out, --picture and --schedule
+    take the best plan.
     """
     from situate.cli.answer import result_status, show_comparison
     from situate.cli.comparison import best_of, chosen_of, compared

@@ -56,7 +56,7 @@ def explain(
 ) -> int:
     """Show where a plan's time goes, its costliest transfers, and what fills its memory.
 
-    A plan that does not fit: by how much, where, and the smallest relaxation that would make it.
+    Of a plan that does not fit it says by how much, where, and how much more memory would do.
     A plan of a network of the zoo or of a function may stand alone, without MODEL, and one for a
     preset without --cluster.
     """

@@ -73,8 +73,8 @@ def plan(
 ) -> int:
     """Decide which device runs each op, and in which order.
 
-    Ctrl-C ends the search and keeps the best plan so far. --samples to --study, --curves and
-    --tensorboard are for methods that learn.
+    Ctrl-C ends the search and keeps the best plan so far. The options from --samples to --study,
+    --curves and --tensorboard are for methods that learn.
     """
     from pathlib import Path
 

@@ -47,7 +47,7 @@ def profile(
     """Measure a model's ops on the devices of this machine, and tensors between them.
 
     Plan with what it writes: --costs for the ops, --cluster for the links. The model runs for real,
-    once on every device, so it must fit in memory as often.
+    once on every device, and memory must hold as many copies of it.
     """
     from situate.cli.answer import print_json, print_table
     from situate.cli.outputs import check_outputs
