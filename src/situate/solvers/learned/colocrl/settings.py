@@ -11,20 +11,23 @@ PAPER_SHAPE = Shape(hidden=128)
 
 @dataclass(frozen=True)
 class ColocSettings:
-    """The defaults are the paper's, and ours where it is silent; see docs/methods/colocrl.md.
+    """The defaults are the paper's (ICML 2017), and ours where it is silent; see
+    docs/methods/colocrl.md.
 
     Attributes:
-        shape: of the policy.
-        grouping, groups: what is placed as one, as `situate.grouping.group` takes them.
-        K: placements between two updates, one for each worker of a controller.
-        repeats: measurements of a placement where measurements are noisy.
-        learning_rate: of Adam.
-        clip: largest norm of a gradient; None for no limit.
-        decay: of the moving average that is the baseline.
-        late: updates after which placements that fail are left out.
-        normalise: take for a reward how many standard deviations the logarithm of a placement's
+        shape: of the policy; ours.
+        grouping, groups: what is placed as one, as `situate.grouping.group` takes them; the paper's
+            are colocation groups.
+        K: placements between two updates, one for each worker of a controller; the paper's have 4
+            to 8.
+        repeats: measurements of a placement where measurements are noisy; 10 in the paper.
+        learning_rate: of Adam; ours.
+        clip: largest norm of a gradient; None for no limit; ours.
+        decay: of the moving average that is the baseline; ours.
+        late: updates after which placements that fail are left out; 5,000 in the paper.
+        normalise: take for r - B how many standard deviations the logarithm of a placement's
             seconds is above the mean of its batch, or where all are equal above the baseline.
-        entropy: weight of the policy's entropy.
+        entropy: weight of the policy's entropy, which the paper does not have.
     """
 
     shape: Shape = PAPER_SHAPE

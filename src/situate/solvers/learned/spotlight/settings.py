@@ -12,17 +12,19 @@ PAPER_SHAPE = Shape(hidden=64, layers=2, width=16)
 
 @dataclass(frozen=True)
 class SpotlightSettings:
-    """The defaults are the paper's, and ours where it is silent; see docs/methods/spotlight.md.
+    """The defaults are the paper's (ICML 2018), and ours where its slides are silent; see
+    docs/methods/spotlight.md.
 
     Attributes:
-        shape: of the policy.
-        grouping, groups: what is placed as one, as `situate.grouping.group` takes them.
-        K: trials between two updates.
-        steps: of ascent in an update.
-        ascent: rule of each step.
-        learning_rate: of each step.
+        shape: of the policy; its two layers are the paper's, the widths ours.
+        grouping, groups: what is placed as one, as `situate.grouping.group` takes them; the paper's
+            share a two-level prefix of names.
+        K: trials between two updates; one in Algorithm 1.
+        steps: of ascent in an update; ten in Algorithm 1, line 21.
+        ascent: rule of each step; plain in Algorithm 1.
+        learning_rate: of each step; ours.
         clip: largest norm of a gradient; None for no limit.
-        beta: weight of the KL penalty.
+        beta: weight of the KL penalty; 1 in Algorithm 1, line 3.
         normalise: take for a reward how many standard deviations the logarithm of a trial's
             seconds is below the mean of its batch.
     """
