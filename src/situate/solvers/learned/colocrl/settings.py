@@ -27,7 +27,7 @@ class ColocSettings:
         late: updates after which placements that fail are left out; 5,000 in the paper.
         normalise: take for r - B how many standard deviations the logarithm of a placement's
             seconds is above the mean of its batch, or where all are equal above the baseline.
-        entropy: weight of the policy's entropy, which the paper does not have.
+        entropy: weight of the policy's entropy; 0 for none, as in the paper's settings.
     """
 
     shape: Shape = PAPER_SHAPE
