@@ -91,21 +91,22 @@ auto schedule(const Problem& p, const Array<int32_t, 1>& placement, const Array<
   const double makespan =
       simulator.run({placement.data(), priority.data(), row_of(transfer_priority, p, 0)},
                     decoder_named(decoder), peak.data());
+  const auto& timeline = simulator.timeline();
   std::vector<int32_t> tensor, source, target;
-  std::vector<double> start, end;
-  for (const auto& transfer : simulator.transfers()) {
+  for (const auto& transfer : timeline.transfers()) {
     tensor.push_back(transfer.tensor);
     source.push_back(transfer.source);
     target.push_back(transfer.target);
-    start.push_back(transfer.start);
-    end.push_back(transfer.end);
   }
   const size_t k = tensor.size();
-  return std::make_tuple(to_numpy(std::vector<double>(simulator.start()), {n}),
-                         to_numpy(std::vector<double>(simulator.end()), {n}),
+  const auto times = [&](const std::vector<double>& of_items, size_t first, size_t count) {
+    return to_numpy(std::vector<double>(of_items.begin() + first, of_items.begin() + first + count),
+                    {count});
+  };
+  return std::make_tuple(times(timeline.start, 0, n), times(timeline.end, 0, n),
                          to_numpy(std::move(tensor), {k}), to_numpy(std::move(source), {k}),
-                         to_numpy(std::move(target), {k}), to_numpy(std::move(start), {k}),
-                         to_numpy(std::move(end), {k}), makespan,
+                         to_numpy(std::move(target), {k}), times(timeline.start, n, k),
+                         times(timeline.end, n, k), makespan,
                          to_numpy(std::move(peak), {static_cast<size_t>(p.d)}));
 }
 

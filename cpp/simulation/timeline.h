@@ -1,0 +1,77 @@
+// When every op runs and every transfer is under way: what a decoder makes of a decision.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "problem/problem.h"
+
+namespace situate::sim {
+
+using problem::Problem;
+
+struct Decision {
+  const int32_t* placement;                  // n
+  const float* priority;                     // n
+  const float* transfer_priority = nullptr;  // m x d, or null: the best consumer's priority
+};
+
+struct Transfer {
+  int32_t tensor, source, target;
+  int32_t waiting;         // consumers on the target that have not ended
+  int32_t next_of_tensor;  // another transfer of the same tensor, -1 at the end
+};
+
+// Items are ops and transfers: op i is item i, transfer t item ops + t.
+class Timeline {
+ public:
+  explicit Timeline(const Problem& problem)
+      : ops_(problem.n), first_transfer_(problem.m), transfers_(most_transfers(problem) + 1) {
+    start.resize(ops_ + transfers_.size());
+    end.resize(start.size());
+  }
+
+  void clear() {
+    count_ = 0;
+    taken.clear();
+    std::fill(first_transfer_.begin(), first_transfer_.end(), -1);
+  }
+  // Adds a transfer of a tensor to the front of the tensor's list if `condition`, without a branch,
+  // and returns its index. Its times are yet to be set.
+  int add(int tensor, int source, int target, bool condition = true) {
+    int32_t& first = first_transfer_[tensor];
+    const auto index = static_cast<int32_t>(count_);
+    transfers_[count_] = {tensor, source, target, 0, first};
+    first = condition ? index : first;
+    count_ += condition;
+    return index;
+  }
+  std::span<Transfer> transfers() { return {transfers_.data(), count_}; }
+  std::span<const Transfer> transfers() const { return {transfers_.data(), count_}; }
+  // The last transfer added of a tensor, -1 for none.
+  int first_transfer(int tensor) const { return first_transfer_[tensor]; }
+
+  int count() const { return static_cast<int>(count_); }
+  int items() const { return static_cast<int>(ops_ + count_); }
+
+  std::vector<double> start, end;  // of every item, with room for more
+  std::vector<int32_t> taken;      // blocking: all items but signals in the decoder's order
+
+ private:
+  // One to every other device, or to every consumer where those are fewer.
+  static size_t most_transfers(const Problem& problem) {
+    size_t most = 0;
+    for (int tensor = 0; tensor < problem.m; ++tensor)
+      most += std::min<size_t>(problem.consumers_of(tensor).size(), problem.d - 1);
+    return most;
+  }
+
+  size_t ops_, count_ = 0;
+  std::vector<int32_t> first_transfer_;  // of each tensor
+  std::vector<Transfer> transfers_;
+};
+
+}  // namespace situate::sim
