@@ -12,9 +12,9 @@ from situate.data.arrays import Placement
 from situate.errors import SituateError
 from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.solvers import auto
 from situate.solvers.learned.checks import Asking, check_evaluator, measure
 from situate.solvers.learned.learner import MakeLearner, State
+from situate.solvers.registry import METHODS
 from situate.solvers.search import Search
 from situate.study import InMemoryStudy, Of, StudyFile
 from situate.version import VERSION
@@ -79,7 +79,7 @@ def _start(search: Search, study: StudyFile | InMemoryStudy) -> Placement:
     if held is not None:
         return held
     planning = search.beside(PLANNING_EVALUATIONS)
-    auto.run(planning)
+    METHODS["auto"].run(planning)
     assert planning.best is not None
     return planning.best.placement
 
