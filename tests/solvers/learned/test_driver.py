@@ -26,7 +26,8 @@ from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning, Settings
 from situate.solvers.learned.softmax import SoftmaxLearner, SoftmaxSettings, post
 from situate.solvers.search import Search
-from situate.study import Study, StudyFile, file
+from situate.study import Study, file
+from situate.study.file import StudyFile
 from tests.solvers.families import chain, devices, fork
 from tests.solvers.killed import PROBLEM, SAMPLES, learner, outcome, search
 

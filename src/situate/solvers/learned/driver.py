@@ -16,7 +16,9 @@ from situate.solvers.learned.checks import Asking, check_evaluator, measure
 from situate.solvers.learned.learner import MakeLearner, State
 from situate.solvers.registry import METHODS
 from situate.solvers.search import Search
-from situate.study import InMemoryStudy, Of, StudyFile
+from situate.study.file import StudyFile
+from situate.study.in_memory import InMemoryStudy
+from situate.study.samples import Of
 from situate.version import VERSION
 
 SAMPLES = 2400
