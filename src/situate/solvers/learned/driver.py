@@ -127,6 +127,7 @@ class _Run:
         was measured of those counts as it did then."""
         self.done, state = self.study.checkpoint()
         for first, placements, measurements in self.study.batches(self.done):
+            self.asking.check(placements, f"{self.search.learning.study}: sample", first)
             self._count(first, placements, measurements)
         if state is not None:
             self._restore(state)
