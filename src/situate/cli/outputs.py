@@ -15,7 +15,7 @@ from typing import Any
 from situate.cli.terminal import note
 from situate.data.problem import Problem
 from situate.errors import MissingExtra, SituateError
-from situate.files.atomic import why
+from situate.files.atomic import write_failure
 from situate.report.pictures.formats import format_of
 from situate.results.result import Result
 from situate.schedule.schedule import Schedule
@@ -99,7 +99,7 @@ def _writable(path: str) -> str:
             tempfile.TemporaryFile(dir=os.path.dirname(target)).close()
         return target
     except (OSError, ValueError) as error:
-        raise SituateError(f"cannot write {path!r}: {why(path, error)}") from None
+        raise SituateError(f"cannot write {path!r}: {write_failure(path, error)}") from None
 
 
 def _exists(path: str) -> bool:
