@@ -22,9 +22,9 @@ from situate.schedule.schedule import Schedule
 from situate.writers import schedule_json
 
 
-def check_outputs(inputs: Iterable[str], outputs: Iterable[str | None]) -> None:
-    """Raise unless every output can be written and no file is used twice."""
-    taken = {os.path.realpath(path) for path in inputs if os.path.isfile(path)}
+def check_outputs(inputs: Iterable[str | None], outputs: Iterable[str | None]) -> None:
+    """Raise unless every output can be written and no file is used twice; None is no file."""
+    taken = {os.path.realpath(path) for path in inputs if path and os.path.isfile(path)}
     for path in outputs:
         if path is None:
             continue

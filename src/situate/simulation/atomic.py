@@ -49,16 +49,10 @@ def schedule_calls(
     for device in np.flatnonzero(problem.accelerators):
         ops = order[placement[order] == device]
         entering, leaving = received.of(received.target == device), sent.of(sent.source == device)
-        # A call is one run of receives, ops and sends: their times are the partial sums of all
-        # durations from its begin on, one more than there are items.
-        turn = (entering.seconds, problem.seconds[ops, device], leaving.seconds)
-        times = np.cumsum(np.concatenate(([begin[device]], *turn)))
-        first, last = len(entering.seconds), len(entering.seconds) + len(ops)
-        start[ops], end[ops] = times[first:last], times[first + 1 : last + 1]
-        rows += [
-            (entering, times[:first], times[1 : first + 1]),
-            (leaving, times[last:-1], times[last + 1 :]),
-        ]
+        # A call receives, then computes, then sends.
+        durations = entering.seconds, problem.seconds[ops, device], leaving.seconds
+        receives, (start[ops], end[ops]), sends = _in_turn(begin[device], *durations)
+        rows += [(entering, *receives), (leaving, *sends)]
     peak = np.zeros(problem.d, np.int64)
     # (n,) -> (d,): unlike `peak[placement] += ...`, which counts one op a device, this adds up all.
     np.add.at(peak, placement, problem.persistent)
@@ -76,6 +70,14 @@ def schedule_calls(
         peak,
         "calls",
     )
+
+
+def _in_turn(begin: float, *parts: Floats) -> list[tuple[Floats, Floats]]:
+    """Starts and ends of each part's items, whose seconds these are, one after the other."""
+    # (items + 1,) instants: an item starts at one and ends at the next.
+    times = np.cumsum(np.concatenate(([begin], *parts)))
+    first = np.cumsum([len(part) for part in parts[:-1]])
+    return list(zip(np.split(times[:-1], first), np.split(times[1:], first), strict=True))
 
 
 def _ready(problem: Problem, placement: Ints, op_end: Floats) -> Floats:
