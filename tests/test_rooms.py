@@ -96,6 +96,12 @@ def test_a_room_imports_from_lower_floors_only(name):
     assert wrong - EXCEPTIONS.keys() == set()
 
 
+def test_the_portfolio_builds_on_the_other_methods_and_none_on_it():
+    portfolio = "situate.solvers.auto"
+    outside = {module for module in SOURCES if not module.startswith(portfolio)}
+    assert {m for m in outside if any(name.startswith(portfolio) for name in IMPORTS[m])} == set()
+
+
 def test_no_modules_import_one_another_in_a_circle():
     below = {
         module: {other for other in others if (module, other) not in EXCEPTIONS}

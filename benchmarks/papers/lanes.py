@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.papers.curves import GRID, INK, PALE, svg
 from situate.data.problem import Problem
-from situate.report.pictures.op_colors import OTHER, PALETTE, Shades
+from situate.report.pictures.op_colors import OTHER, PALETTE, OpColors
 from situate.report.pictures.timeline import STRIP, WIRE, draw_ops, merged
 from situate.schedule.schedule import Schedule
 
@@ -51,14 +51,14 @@ def draw(path: Path, problem: Problem, schedules: Mapping[str, Schedule], parts:
         path.write_bytes(_coarse(svg(figure)))
 
 
-def shades(problem: Problem, parts: Parts) -> Shades:
+def shades(problem: Problem, parts: Parts) -> OpColors:
     """A colour for each part, and grey for ops of none."""
     patterns = [re.compile(pattern) for pattern in parts.values()]
     of = [
         next((i for i, pattern in enumerate(patterns) if pattern.match(op.module)), len(parts))
         for op in problem.graph.ops
     ]
-    return Shades((*parts, "other"), (*PALETTE[: len(parts)], OTHER), np.array(of))
+    return OpColors((*parts, "other"), (*PALETTE[: len(parts)], OTHER), np.array(of))
 
 
 def _draw_transfers(axes: Axes, schedule: Schedule, rows: list[int]) -> None:
@@ -89,7 +89,7 @@ def _frame(axes: Axes, title: str, names: list[str]) -> None:
         side.set_visible(False)
 
 
-def _legend(figure: Figure, colours: Shades) -> None:
+def _legend(figure: Figure, colours: OpColors) -> None:
     from matplotlib.patches import Patch
 
     keys = [Patch(color=color) for color in (*colours.colors, WIRE)]

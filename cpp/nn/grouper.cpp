@@ -142,6 +142,55 @@ T logit_gradients(const GroupLayer<T>& layer, int first, int count, const int64_
   return total;
 }
 
+// The gradients of one block of units after the other, in arrays that all of them use.
+template <typename T>
+class BlockGradients {
+ public:
+  BlockGradients(const GroupLayer<T>& layer, const Logits<T>& logits, const PackedMatrix<T>& back,
+                 ThreadPool& pool)
+      : layer_(layer),
+        logits_(logits),
+        back_(back),
+        pool_(pool),
+        d_logits_(static_cast<size_t>(units_a_block) * layer.groups),
+        turned_(static_cast<size_t>(units_a_block) * layer.hidden),
+        product_(static_cast<size_t>(layer.hidden) * layer.groups) {}
+
+  // Takes the gradient by the logits of `count` units from `first` on. Returns what these units add
+  // to the log-likelihood.
+  T by_logits(int first, int count, const int64_t* groups, const T* weights, int m) {
+    logits_.of(first, count, d_logits_.data(), pool_);
+    return logit_gradients(layer_, first, count, groups, weights, m, d_logits_.data());
+  }
+
+  // Writes the gradient by the units' states (count, h).
+  void write_by_states(int count, T* states) const {
+    multiply(back_, d_logits_.data(), count, states, pool_);
+  }
+
+  // Adds the gradients by the layer's weights and biases.
+  void add_by_layer(int first, int count, ChunkGradients<T>& sums) {
+    const size_t g = layer_.groups, h = layer_.hidden;
+    for (int i = 0; i < count; ++i) {
+      add(d_logits_.data() + i * g, layer_.groups, sums.bias.data());
+      for (size_t j = 0; j < h; ++j) turned_[j * count + i] = layer_.states[(first + i) * h + j];
+    }
+    const PackedMatrix<T> of_units(count, layer_.groups, pool_,
+                                   [&](int i, int j) { return d_logits_[i * g + j]; });
+    multiply(of_units, turned_.data(), layer_.hidden, product_.data(), pool_);
+    add(product_.data(), static_cast<int>(h * g), sums.weight.data());
+  }
+
+ private:
+  const GroupLayer<T>& layer_;
+  const Logits<T>& logits_;
+  const PackedMatrix<T>& back_;  // the layer's weights, (g, h)
+  ThreadPool& pool_;
+  std::vector<T> d_logits_;  // (units, g)
+  std::vector<T> turned_;    // (h, units), the states
+  std::vector<T> product_;   // (h, g)
+};
+
 }  // namespace
 
 template <typename T>
@@ -167,7 +216,7 @@ template <typename T>
 GroupGradients<T> group_gradients(const GroupLayer<T>& layer, const int64_t* groups,
                                   const T* weights, int m, ThreadPool& pool) {
   const size_t g = layer.groups, h = layer.hidden;
-  const Logits<T> all(layer, pool);
+  const Logits<T> logits(layer, pool);
   const PackedMatrix<T> back(layer.groups, layer.hidden, pool,
                              [&](int i, int j) { return layer.weight[i * h + j]; });
   GroupGradients<T> result{0, Buffer<T>(layer.units * h), std::vector<T>(g * h), std::vector<T>(g)};
@@ -176,20 +225,12 @@ GroupGradients<T> group_gradients(const GroupLayer<T>& layer, const int64_t* gro
     ChunkGradients<T>& sums = chunks[from / units_a_chunk];
     sums.weight.resize(g * h);
     sums.bias.resize(g);
-    std::vector<T> d_logits(units_a_block * g), turned(units_a_block * h), product(h * g);
+    BlockGradients<T> block(layer, logits, back, alone);
     for (int first = from; first < from + size; first += units_a_block) {
       const int count = std::min(units_a_block, from + size - first);
-      all.of(first, count, d_logits.data(), alone);
-      sums.total += logit_gradients(layer, first, count, groups, weights, m, d_logits.data());
-      multiply(back, d_logits.data(), count, result.states.data() + first * h, alone);
-      for (int i = 0; i < count; ++i) {
-        add(d_logits.data() + i * g, layer.groups, sums.bias.data());
-        for (size_t j = 0; j < h; ++j) turned[j * count + i] = layer.states[(first + i) * h + j];
-      }
-      const PackedMatrix<T> of_units(count, layer.groups, alone,
-                                     [&](int i, int j) { return d_logits[i * g + j]; });
-      multiply(of_units, turned.data(), layer.hidden, product.data(), alone);
-      add(product.data(), static_cast<int>(h * g), sums.weight.data());
+      sums.total += block.by_logits(first, count, groups, weights, m);
+      block.write_by_states(count, result.states.data() + first * h);
+      block.add_by_layer(first, count, sums);
     }
   });
   for (const ChunkGradients<T>& sums : chunks) {

@@ -104,34 +104,43 @@ void Problem::derive() {
   check_numbers();
   check_indices();
   channels = *std::max_element(channel.begin(), channel.end()) + 1;
-  units = *std::max_element(unit.begin(), unit.end()) + 1;
-  group_by(n, m, [&](int t) { return producer[t]; }, output_start, outputs);
-  group_by(units, n, [&](int op) { return unit[op]; }, member_start, members);
+  derive_units();
   check_units();
   for (int u = 0; u < units; ++u) {
     int choices = 0;
     for (int device = 0; device < d; ++device) choices += may_run(u, device);
     if (choices > 1) movable.push_back(u);
   }
+  group_by(n, m, [&](int t) { return producer[t]; }, output_start, outputs);
+  derive_inputs();
+  derive_bytes();
+  place_in_order.resize(n);
+  for (int i = 0; i < n; ++i) place_in_order[order[i]] = i;
+}
 
+void Problem::derive_units() {
+  units = *std::max_element(unit.begin(), unit.end()) + 1;
+  group_by(units, n, [&](int op) { return unit[op]; }, member_start, members);
+}
+
+void Problem::derive_inputs() {
   const int edges = static_cast<int>(consumers.size());
   std::vector<int32_t> tensor_of(edges);
   for (int t = 0; t < m; ++t)
     std::fill(tensor_of.begin() + consumer_start[t], tensor_of.begin() + consumer_start[t + 1], t);
+  // First the edges of every op, then the tensors that these are of.
   group_by(n, edges, [&](int e) { return consumers[e]; }, input_start, inputs);
   place_in_inputs.resize(edges);
   for (int i = 0; i < edges; ++i) place_in_inputs[inputs[i]] = i;
   for (auto& edge : inputs) edge = tensor_of[edge];
+}
 
+void Problem::derive_bytes() {
   signal.resize(m);
   for (int t = 0; t < m; ++t) signal[t] = size[t] == 0 && std::isnan(own_seconds[t]);
-
   start_bytes = workspace;
   for (int t = 0; t < m; ++t)
     if (!resident[t]) start_bytes[producer[t]] += size[t];
-
-  place_in_order.resize(n);
-  for (int i = 0; i < n; ++i) place_in_order[order[i]] = i;
 }
 
 }  // namespace situate::problem

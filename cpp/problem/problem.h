@@ -83,6 +83,9 @@ struct Problem {
   void check_numbers() const;
   void check_indices() const;
   void check_units() const;
+  void derive_units();
+  void derive_inputs();
+  void derive_bytes();
 
   static std::span<const int32_t> row(const std::vector<int32_t>& start,
                                       const std::vector<int32_t>& items, int i) {

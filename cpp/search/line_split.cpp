@@ -2,9 +2,36 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace situate::search {
+
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+// The least load of the busiest device for every number of steps, with one device more than
+// `before`, which takes one of its pieces or none. Writes the step at which its piece begins.
+std::vector<double> with_another(const std::vector<double>& before,
+                                 const std::vector<std::vector<double>>& pieces,
+                                 std::vector<int32_t>& begin_of) {
+  std::vector<double> after = before;
+  std::iota(begin_of.begin(), begin_of.end(), 0);
+  for (size_t begin = 0; begin + 1 < before.size(); ++begin) {
+    if (before[begin] == never) continue;
+    for (size_t j = 0; j < pieces[begin].size(); ++j) {
+      const size_t end = begin + j + 1;
+      const double busiest = std::max(before[begin], pieces[begin][j]);
+      if (busiest >= after[end]) continue;
+      after[end] = busiest;
+      begin_of[end] = static_cast<int32_t>(begin);
+    }
+  }
+  return after;
+}
+
+}  // namespace
 
 LineSplit::LineSplit(LoadState& state, const int32_t* line)
     : state_(state), problem_(state.problem()), line_(line, line + problem_.units) {}
@@ -69,29 +96,16 @@ std::vector<double> LineSplit::pieces_from(size_t begin, size_t step, int device
 }
 
 // before[i] is the least load of the busiest device if the devices so far take the first i steps of
-// the line; after[i] the same with one device more, whose piece begins at begins.back()[i].
+// the line; begins.back()[i] is where the piece of the last of them begins then.
 void LineSplit::split(const std::vector<int32_t>& devices, int step) {
-  constexpr double never = std::numeric_limits<double>::infinity();
   if (step != std::exchange(step_, step)) pieces_.clear();
   const size_t steps = (line_.size() + step - 1) / step;
   std::vector<double> before(steps + 1, never);
   before[0] = 0;
   std::vector<std::vector<int32_t>> begins;
   for (const int device : devices) {
-    const auto& pieces = pieces_on(device, step);
-    std::vector<double> after = before;  // with an empty piece
     begins.emplace_back(steps + 1);
-    for (size_t i = 0; i <= steps; ++i) begins.back()[i] = static_cast<int32_t>(i);
-    for (size_t begin = 0; begin < steps; ++begin) {
-      if (before[begin] == never) continue;
-      for (size_t j = 0; j < pieces[begin].size(); ++j) {
-        const double busiest = std::max(before[begin], pieces[begin][j]);
-        if (busiest >= after[begin + j + 1]) continue;
-        after[begin + j + 1] = busiest;
-        begins.back()[begin + j + 1] = static_cast<int32_t>(begin);
-      }
-    }
-    before = std::move(after);
+    before = with_another(before, pieces_on(device, step), begins.back());
   }
   if (before[steps] < never)
     cut(devices, begins, step);

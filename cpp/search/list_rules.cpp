@@ -14,7 +14,7 @@ namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
 
-// Seconds over all ordered pairs of devices.
+// Mean seconds of a tensor's transfer, over all ordered pairs of devices.
 double mean_transfer(const Problem& p, int tensor) {
   if (p.d < 2) return 0;
   double sum = 0;
@@ -24,7 +24,7 @@ double mean_transfer(const Problem& p, int tensor) {
   return sum / (static_cast<double>(p.d) * (p.d - 1));
 }
 
-// Over the devices that can run the op; 0 if there is none.
+// Mean seconds of an op, over the devices that can run it; 0 if there is none.
 double mean_seconds(const Problem& p, int op) {
   double sum = 0;
   int count = 0;
@@ -37,8 +37,8 @@ double mean_seconds(const Problem& p, int op) {
   return count ? sum / count : 0;
 }
 
-// Of every tensor. The mean over pairs is linear in the size, so that the means of latency and of
-// 1 / bandwidth give it, except for tensors with seconds of their own and signals.
+// The mean of every tensor's transfers. It is linear in the size, so that the means of latency and
+// of 1 / bandwidth give it, except for tensors with seconds of their own and signals.
 std::vector<double> mean_transfers(const Problem& p) {
   double latency = 0, per_byte = 0;
   const double pairs = std::max(1.0, static_cast<double>(p.d) * (p.d - 1));

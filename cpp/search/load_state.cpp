@@ -4,14 +4,9 @@
 #include <cmath>
 #include <ranges>
 
-namespace situate::search {
+#include "search/overflow.h"
 
-namespace {
-// A placement over capacity costs this factor at once, and `overflow_slope` times the excess more,
-// as a share of capacity.
-constexpr double overflow_factor = 1.05;
-constexpr double overflow_slope = 10;
-}  // namespace
+namespace situate::search {
 
 LoadState::LoadState(const Problem& problem, const int32_t* placement)
     : placement_(problem, placement),
@@ -162,8 +157,7 @@ double LoadState::evaluate(double) {
     const double x = load / most, x2 = x * x, x4 = x2 * x2, x8 = x4 * x4;
     sum += x8 * x8;
   }
-  const double penalty = over > 0 ? overflow_factor + overflow_slope * over : 1;
-  return most * std::sqrt(std::sqrt(std::sqrt(std::sqrt(sum)))) * penalty;
+  return most * std::sqrt(std::sqrt(std::sqrt(std::sqrt(sum)))) * overflow_penalty(over);
 }
 
 }  // namespace situate::search

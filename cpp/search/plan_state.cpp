@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "search/overflow.h"
 #include "simulation/atomic_calls.h"
 
 namespace situate::search {
@@ -13,11 +14,6 @@ using problem::Memory;
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
-
-// A plan over capacity costs this share more at once, and `overflow_slope` times the excess more
-// as a share of capacity.
-constexpr double overflow_cost = 0.05;
-constexpr double overflow_slope = 10;
 
 constexpr int64_t longest_patience = 1024;
 
@@ -117,7 +113,7 @@ double PlanState::with_overflow(double value) {
     overflow += std::max(0.0, excess / static_cast<double>(problem_.capacity[device]));
   }
   candidate_fits_ = overflow == 0;
-  return candidate_fits_ ? value : value * (1 + overflow_cost + overflow_slope * overflow);
+  return value * overflow_penalty(overflow);
 }
 
 // Whether every device could hold all bytes that it sees in the step at once. Far cheaper than a

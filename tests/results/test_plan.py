@@ -139,6 +139,11 @@ def test_an_unknown_optimizer_is_refused() -> None:
     _rejected("optimizer: unknown optimizer 'adamv'; did you mean", lambda: Plan(**fields))
 
 
+def test_an_unknown_decoder_is_refused() -> None:
+    fields = msgspec.structs.asdict(_plan()) | {"decoder": "eagre"}
+    _rejected("unknown decoder 'eagre'; did you mean 'eager'", lambda: Plan(**fields))
+
+
 def test_a_file_without_costs_and_optimizer_reads_as_one_that_has_none(tmp_path: Path) -> None:
     plan = _plan()
     content = json.loads(msgspec.json.encode(plan))

@@ -71,6 +71,17 @@ def layered(layers: int, width: int, seed: int, **changes: Any) -> Graph:
     return graph(layers * width, edges, seconds=seconds, **changes)
 
 
+def pinned_and_grouped() -> Graph:
+    """A chain that leaves its ops no choice on devices d0, d1 and d2 of 1, 2 and 1 seconds."""
+    ops = (
+        Op("a", seconds={"*": 1.0}, group="g"),
+        Op("b", seconds={"*": 1.0}, device="d2"),
+        Op("c", seconds={"*": 1.0}, group="g", device="x2"),
+        Op("d", seconds={"d0": 1.0}),
+    )
+    return Graph("g", ops, tuple(Tensor(f"t{j}", j, 1, (j + 1,)) for j in range(3)))
+
+
 def ends_pinned(to: str, small: Graph) -> Graph:
     """The same graph, its first and last op on one device and no other."""
     ends = (small.ops[0], small.ops[-1])

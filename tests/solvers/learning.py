@@ -19,6 +19,7 @@ from situate.grouping import group
 from situate.policies import installed
 from situate.results.result import Result
 from situate.solvers import METHODS, solve
+from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning, Settings
 from situate.solvers.search import Search
 from tests.solvers.families import devices, graph, layered
@@ -56,7 +57,7 @@ def beats_its_first_sixty(method: str) -> bool:
     """By a tenth, in 480 samples of the layered problem, op by op."""
     learning = Learning(grouping="none")
     search = Search(LAYERED, evaluations=480, threads=1, learning=learning)
-    METHODS[method].run(search)
+    learn(search, method, METHODS[method].learner())
     found: NDArray[np.float64] = np.concatenate([b.seconds for b in search.measurements])
     return bool(found.min() < 0.9 * found[:60].min())
 

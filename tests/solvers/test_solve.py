@@ -18,7 +18,16 @@ from situate.solvers import LEARNERS, METHODS, solve
 from situate.solvers.learned.learner import Learning
 from tests.oracle.problems import random_problem
 from tests.readers.test_dnn_partitioning import DATA
-from tests.solvers.families import OBJECTIVES, RULES, apart, devices, families, fork, problem
+from tests.solvers.families import (
+    OBJECTIVES,
+    RULES,
+    apart,
+    devices,
+    families,
+    fork,
+    pinned_and_grouped,
+    problem,
+)
 from tests.solvers.programs import MISSING
 
 PROGRAMS = [method for method in ("scotch", "mincut") if not MISSING[method]]
@@ -113,15 +122,8 @@ def test_plans_hold_on_a_published_network(folder: str, objective: str) -> None:
 
 @pytest.mark.parametrize("method", GENERAL)
 def test_pins_and_groups_hold(method: str) -> None:
-    ops = (
-        Op("a", seconds={"*": 1.0}, group="g"),
-        Op("b", seconds={"*": 1.0}, device="d2"),
-        Op("c", seconds={"*": 1.0}, group="g", device="x2"),
-        Op("d", seconds={"d0": 1.0}),
-    )
-    tensors = tuple(Tensor(f"t{j}", j, 1, (j + 1,)) for j in range(3))
     for rules in RULES:
-        result = solved(Problem(Graph("g", ops, tensors), devices(1, 2, 1), "time", rules), method)
+        result = solved(Problem(pinned_and_grouped(), devices(1, 2, 1), "time", rules), method)
         assert result.placement.tolist() == [1, 2, 1, 0]
 
 

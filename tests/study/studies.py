@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
-from situate.study import StudyFile
+from situate.study.file import StudyFile
 
 HEADER = {
     "graph": "chain 12ab",

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from situate.errors import ReadError
-from situate.study import StudyFile, counts
+from situate.study import counts
+from situate.study.file import StudyFile
 from tests.study.studies import HEADER, content, edited, made, state
 
 ROOT = Path(__file__).parents[2]

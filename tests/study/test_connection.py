@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from situate.errors import ReadError, SituateError
-from situate.study import StudyFile
+from situate.study.file import StudyFile
 from tests.study.studies import BATCH, HEADER, batch, content, fill, made, refused
 
 ROOT = Path(__file__).parents[2]
@@ -105,7 +105,7 @@ def _room_for(size: int) -> Iterator[None]:
 HOLD = """
 import sys
 from pathlib import Path
-from situate.study import StudyFile
+from situate.study.file import StudyFile
 from tests.study.studies import HEADER, fill
 study = StudyFile(Path(sys.argv[1]), HEADER)
 fill(study)

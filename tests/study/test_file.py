@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from situate.errors import SituateError
-from situate.study import InMemoryStudy, StudyFile, file
+from situate.study import file
+from situate.study.file import StudyFile
+from situate.study.in_memory import InMemoryStudy
 from tests.study.studies import BATCH, HEADER, batch, content, made, state
 
 ROOT = Path(__file__).parents[2]

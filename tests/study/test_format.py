@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from situate.errors import ReadError
-from situate.study import StudyFile
+from situate.study.file import StudyFile
 from tests.study.studies import HEADER, edited, made, refused
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from situate.evaluators.measurements import Measurements
-from situate.study import InMemoryStudy
+from situate.study.in_memory import InMemoryStudy
 
 
 def test_nothing_recorded_is_known_afterwards():

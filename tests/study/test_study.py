@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from situate.errors import ReadError, SituateError
-from situate.study import Study, StudyFile
+from situate.study import Study
+from situate.study.file import StudyFile
 from situate.study.format import TABLES
 from tests.study.studies import BATCH, BATCHES, HEADER, batch, edited, fill, made, with_header
 

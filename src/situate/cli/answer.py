@@ -65,7 +65,7 @@ def _escaped(text: str) -> str:
     return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text)
 
 
-def result_figures(result: Result) -> dict[str, Any]:
+def _result_figures(result: Result) -> dict[str, Any]:
     """The figures of a result: times in the graph's unit, sizes in bytes."""
     problem = result.problem
     return {
@@ -104,7 +104,7 @@ def _overflow(problem: Problem, schedule: Schedule) -> dict[str, int]:
 def show_result(result: Result, as_json: bool) -> None:
     """A plan's figures."""
     if as_json:
-        print_json(result_figures(result))
+        print_json(_result_figures(result))
     else:
         print_table(summary(result))
 
@@ -113,12 +113,12 @@ def show_forecast(result: Result, as_json: bool) -> None:
     """Print the memory and time that a plan needs."""
     told = forecast(result.problem, result.schedule, result.method)
     if as_json:
-        print_json(forecast_figures(told))
+        print_json(_forecast_figures(told))
     else:
         print_table(forecast_table(told))
 
 
-def forecast_figures(told: Forecast) -> dict[str, Any]:
+def _forecast_figures(told: Forecast) -> dict[str, Any]:
     """A forecast: times in the graph's unit, sizes in bytes."""
     return {
         "graph": told.graph,
@@ -142,7 +142,7 @@ def forecast_figures(told: Forecast) -> dict[str, Any]:
 def show_comparison(results: Sequence[Result], best: Result, as_json: bool) -> None:
     """The figures of several methods' plans."""
     if as_json:
-        methods = [result_figures(result) for result in results]
+        methods = [_result_figures(result) for result in results]
         print_json({"methods": methods, "best": best.method})
     else:
         print_table(comparison(results))

@@ -15,16 +15,16 @@ from typing import Any
 from situate.cli.terminal import note
 from situate.data.problem import Problem
 from situate.errors import MissingExtra, SituateError
-from situate.files.atomic import why
+from situate.files.atomic import write_failure
 from situate.report.pictures.formats import format_of
 from situate.results.result import Result
 from situate.schedule.schedule import Schedule
 from situate.writers import schedule_json
 
 
-def check_outputs(inputs: Iterable[str], outputs: Iterable[str | None]) -> None:
-    """Raise unless every output can be written and no file is used twice."""
-    taken = {os.path.realpath(path) for path in inputs if os.path.isfile(path)}
+def check_outputs(inputs: Iterable[str | None], outputs: Iterable[str | None]) -> None:
+    """Raise unless every output can be written and no file is used twice; None is no file."""
+    taken = {os.path.realpath(path) for path in inputs if path and os.path.isfile(path)}
     for path in outputs:
         if path is None:
             continue
@@ -99,7 +99,7 @@ def _writable(path: str) -> str:
             tempfile.TemporaryFile(dir=os.path.dirname(target)).close()
         return target
     except (OSError, ValueError) as error:
-        raise SituateError(f"cannot write {path!r}: {why(path, error)}") from None
+        raise SituateError(f"cannot write {path!r}: {write_failure(path, error)}") from None
 
 
 def _exists(path: str) -> bool:

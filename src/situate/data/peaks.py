@@ -14,9 +14,12 @@ _NARROW = re.compile(r"q?u?(int|float)(\d)(?!\d)")
 
 
 def peak(flops: Mapping[str, float], dtype: str) -> float:
-    """FLOP/s in `dtype`; where none is stated, for numbers of at most 8 bits that of their like, of
-    wider ones of their sort or of 16 bits, for those are multiplied in their place; else that of
-    float32. Infinite where that is not stated either: such a device runs no arithmetic."""
+    """FLOP/s in `dtype`.
+
+    Where the device states none, numbers of at most 8 bits are multiplied as others of their sort
+    that are as wide or wider, or as floats of 16 bits; all else runs at the rate of float32. It is
+    infinite where that is not stated either: such a device runs no arithmetic.
+    """
     if dtype in flops:
         return flops[dtype]
     rates = ([flops[word] for word in words if word in flops] for words in _instead(dtype))
@@ -34,5 +37,6 @@ def _instead(dtype: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _of(sort: str, bits: int) -> tuple[str, ...]:
+    """Names of the dtypes of a sort, `int` or `float`, with so many bits."""
     found = {name: _NARROW.match(name) for name in DTYPES}
     return tuple(n for n, match in found.items() if match and match.groups() == (sort, str(bits)))

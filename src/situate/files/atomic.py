@@ -23,11 +23,11 @@ def write_bytes(path: str | Path, data: bytes) -> None:
         else:
             _replace(Path(os.path.realpath(path)), data)
     except (OSError, ValueError) as error:
-        raise SituateError(f"cannot write {str(path)!r}: {why(path, error)}") from None
+        raise SituateError(f"cannot write {str(path)!r}: {write_failure(path, error)}") from None
 
 
-def why(path: str | Path, error: Exception) -> str:
-    """Why a file cannot be written, and what to do about it where that can be told."""
+def write_failure(path: str | Path, error: Exception) -> str:
+    """The reason why a file cannot be written, and a remedy where one is known."""
     folder = os.path.dirname(os.path.abspath(path))
     if isinstance(error, FileNotFoundError) and not os.path.isdir(folder):
         return f"there is no folder {folder!r}: make it first, or give another path"

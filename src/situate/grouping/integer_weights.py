@@ -9,11 +9,11 @@ LARGEST_SUM = 2**30
 """What integer weights add up to at most: the partitioners may count in 32 bits, with a sign."""
 
 
-def whole(
+def as_integers(
     values: NDArray[np.float64] | NDArray[np.int64], most: int = LARGEST_SUM
 ) -> NDArray[np.int64]:
-    """Values of at least 0 in proportion, as integers of at least 1 that sum to at most `most`,
-    or to their number where that is more; all 1 where all are 0."""
+    """Integers in proportion to values of at least 0: each at least 1, and together at most `most`,
+    or as many as there are values where that is more; all 1 where all values are 0."""
     largest = values.max(initial=0.0)
     if largest <= 0:
         return np.ones(len(values), np.int64)

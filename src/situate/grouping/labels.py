@@ -20,7 +20,7 @@ def unit_labels(problem: Problem, keys: Sequence[Hashable]) -> NDArray[np.int64]
 
 
 def members(label: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Who has each label, in the order of the labels."""
+    """Units (u,) of each label, in the order of the labels."""
     # Sorted by label, members (units,) lie in one run a label; `ends` is where the runs meet. A
     # stable sort keeps the order within a label.
     ends = np.cumsum(np.unique(label, return_counts=True)[1])[:-1]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from situate.data.problem import Problem
 from situate.grouping.bisection import WeightedGraph, partition
-from situate.grouping.integer_weights import whole
+from situate.grouping.integer_weights import as_integers
 from situate.grouping.unit_graph import unit_graph
 
 
@@ -28,7 +28,7 @@ def labels(problem: Problem, count: int) -> NDArray[np.int64]:
     graph = WeightedGraph(
         rows=np.repeat(np.arange(len(units)), np.diff(units.start)),
         neighbour=units.neighbour,
-        weight=whole(units.bytes),
-        load=whole(units.seconds),
+        weight=as_integers(units.bytes),
+        load=as_integers(units.seconds),
     )
     return partition(graph, np.ones(count))

@@ -29,8 +29,8 @@ def measured(program: Program, device: Device, real: RealDevice) -> MeasuredDevi
 
     here = torch.device(real.torch)
     with torch.cuda.device(here):
-        seconds = replayed(program, here, between_events)
-        ones = median_low(between_events(lambda: torch.ones(1, device=here), MANY))
+        seconds = replayed(program, here, _between_events)
+        ones = median_low(_between_events(lambda: torch.ones(1, device=here), MANY))
     known = MeasuredDevice(
         name=device.name,
         kind=device.kind,
@@ -43,7 +43,7 @@ def measured(program: Program, device: Device, real: RealDevice) -> MeasuredDevi
     return msgspec.structs.replace(known, efficiency=efficiencies(program.graph.ops, known))
 
 
-def between_events(call: Call, count: int) -> list[float]:
+def _between_events(call: Call, count: int) -> list[float]:
     """A stopwatch on the current CUDA stream."""
     import torch
 

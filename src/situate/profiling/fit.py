@@ -18,10 +18,10 @@ ROUNDS = 20
 """At most so often ops change sides of the roofline; they settle after a few."""
 
 LAUNCHES = tuple(2.0 ** (k / 2) for k in range(15))
-"""What starting an op is tried as, in launches."""
+"""Numbers of launches that starting an op is tried to take."""
 
-WORSE = 1.1
-"""Errors this close are about the same, and so are times."""
+SAME_WITHIN = 1.1
+"""Factor up to which two errors, or two times, count as the same."""
 
 
 class _Sample(NamedTuple):
@@ -61,14 +61,17 @@ def _fit(samples: Floats, launch: float) -> Efficiency | None:
     fits = [_with_launches(samples, launch, launches) for launches in LAUNCHES]
     found = [fit for fit in fits if fit is not None]
     least = min((fit.error for fit in found), default=0.0)
-    return next((fit for fit in found if fit.error <= least**WORSE * WORSE), None)
+    # Errors are factors from 1 on: a tenth may be lost in the factor, and a tenth in its logarithm,
+    # which tells large errors apart.
+    same = least**SAME_WITHIN * SAME_WITHIN
+    return next((fit for fit in found if fit.error <= same), None)
 
 
 def _with_launches(samples: Floats, launch: float, launches: float) -> Efficiency | None:
     """Fitted to the ops that take longer than it takes to start them, its error that of all; None
     where there is none."""
     at_peak, seconds, start = samples[:2], samples[2], launch * launches
-    long = seconds > WORSE * start
+    long = seconds > SAME_WITHIN * start
     if not long.any():
         return None
     efficiency = _reached(at_peak[:, long], seconds[long] - start)

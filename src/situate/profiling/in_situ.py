@@ -158,12 +158,8 @@ def _repeated(workers: ProfilingWorkers, members: Sequence[int]) -> list[Step]:
     long."""
     steps: list[Step] = [workers.run(members, timed=True)]
     taken = _longest(steps[0])
-    count = min(
-        MOST_STEPS,
-        max(
-            FEWEST_STEPS if taken < LONG_STEP_SECONDS else 1, int(SECONDS_A_KIND / max(taken, 1e-9))
-        ),
-    )
+    fewest = FEWEST_STEPS if taken < LONG_STEP_SECONDS else 1
+    count = min(MOST_STEPS, max(fewest, int(SECONDS_A_KIND / max(taken, 1e-9))))
     return steps + [workers.run(members, timed=True) for _ in range(2 * (count // 2))]
 
 

@@ -17,25 +17,25 @@ class Shaped(Protocol):
         """Elements along every dimension."""
 
 
-def product(a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
+def _product(a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
     return 2 * math.prod(a.shape) * b.shape[-1]
 
 
-def sum_and_product(_total: Shaped, a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
-    return product(a, b)
+def _sum_and_product(_total: Shaped, a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
+    return _product(a, b)
 
 
-def transposed_product(a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
+def _transposed_product(a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
     """The second factor has a row for every column of the result."""
     return 2 * math.prod(a.shape) * b.shape[0]
 
 
-def matrix_vector(a: Shaped, *_: Any, **__: Any) -> int:
+def _matrix_vector(a: Shaped, *_: Any, **__: Any) -> int:
     return 2 * math.prod(a.shape)
 
 
-def sum_and_matrix_vector(_total: Shaped, a: Shaped, *_: Any, **__: Any) -> int:
-    return matrix_vector(a)
+def _sum_and_matrix_vector(_total: Shaped, a: Shaped, *_: Any, **__: Any) -> int:
+    return _matrix_vector(a)
 
 
 def grouped_product(a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
@@ -44,7 +44,7 @@ def grouped_product(a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
     return 2 * math.prod(a.shape[1:] if of_one else a.shape) * b.shape[-1]
 
 
-def trilinear(*given: Any, **_: Any) -> int:
+def _trilinear(*given: Any, **_: Any) -> int:
     """Two per point of the space that the three factors span, each with dimensions of 1 put in."""
     sizes: dict[int, int] = {}
     for factor, put_in in zip(given[:3], given[3:6], strict=True):
@@ -53,7 +53,7 @@ def trilinear(*given: Any, **_: Any) -> int:
     return 2 * math.prod(sizes.values())
 
 
-def convolution(image: Shaped, weight: Shaped, *settings: Any, out_val: Shaped, **_: Any) -> int:
+def _convolution(image: Shaped, weight: Shaped, *settings: Any, out_val: Shaped, **_: Any) -> int:
     """Every element of the output, or of a transposed convolution's input, meets the weights of
     one channel."""
     meets = image if settings[4] is True else out_val
@@ -70,13 +70,13 @@ def convolution_backward(
     return 2 * asked * math.prod(meets.shape) * math.prod(weight.shape[1:])
 
 
-def rnn_layer(steps: Shaped, w_ih: Shaped, w_hh: Shaped, *_: Any, **__: Any) -> int:
+def _rnn_layer(steps: Shaped, w_ih: Shaped, w_hh: Shaped, *_: Any, **__: Any) -> int:
     """Both matrix products of every step of every sequence."""
     return 2 * math.prod(steps.shape[:-1]) * (math.prod(w_ih.shape) + math.prod(w_hh.shape))
 
 
-def rnn_layer_backward(*given: Any, **_: Any) -> int:
-    return 2 * rnn_layer(*given)
+def _rnn_layer_backward(*given: Any, **_: Any) -> int:
+    return 2 * _rnn_layer(*given)
 
 
 def attention(query: Shaped, key: Shaped, value: Shaped, *_: Any, **__: Any) -> int:
@@ -96,25 +96,25 @@ def _scores(query: Shaped, key: Shaped) -> int:
 
 
 PRODUCTS: dict[str, Callable[..., int]] = {
-    "mm": product,
-    "bmm": product,
-    "addmm": sum_and_product,
-    "baddbmm": sum_and_product,
-    "addbmm": sum_and_product,
-    "_addmm_activation": sum_and_product,
-    "_int_mm": product,
-    "_scaled_mm": product,
+    "mm": _product,
+    "bmm": _product,
+    "addmm": _sum_and_product,
+    "baddbmm": _sum_and_product,
+    "addbmm": _sum_and_product,
+    "_addmm_activation": _sum_and_product,
+    "_int_mm": _product,
+    "_scaled_mm": _product,
     "_grouped_mm": grouped_product,
-    "_weight_int8pack_mm": transposed_product,
-    "mv": matrix_vector,
-    "dot": matrix_vector,
-    "addmv": sum_and_matrix_vector,
-    "_trilinear": trilinear,
-    "convolution": convolution,
-    "_convolution": convolution,
+    "_weight_int8pack_mm": _transposed_product,
+    "mv": _matrix_vector,
+    "dot": _matrix_vector,
+    "addmv": _sum_and_matrix_vector,
+    "_trilinear": _trilinear,
+    "convolution": _convolution,
+    "_convolution": _convolution,
     "convolution_backward": convolution_backward,
-    "mkldnn_rnn_layer": rnn_layer,
-    "mkldnn_rnn_layer_backward": rnn_layer_backward,
+    "mkldnn_rnn_layer": _rnn_layer,
+    "mkldnn_rnn_layer_backward": _rnn_layer_backward,
     "_scaled_dot_product_flash_attention_for_cpu": attention,
     "_scaled_dot_product_flash_attention_for_cpu_backward": attention_backward,
 }

@@ -86,12 +86,13 @@ class _Walk:
         self.elements: list[Element] = []
         pairs = zip(schedule.tensor.tolist(), schedule.target.tolist(), strict=True)
         self.transfer = {pair: k for k, pair in enumerate(pairs)}
+        # Edges sorted by reader: op j reads the tensors inputs[first[j] : first[j + 1]].
         order = np.argsort(problem.consumers, kind="stable")
-        tensors = edge_tensors(problem)
-        self.inputs = tensors[order]
+        self.inputs = edge_tensors(problem)[order]
         self.first = np.searchsorted(problem.consumers[order], np.arange(problem.n + 1))
 
     def back(self) -> list[Element]:
+        """The segments of the path, the last one first."""
         op: int | None = int(np.argmax(self.schedule.end))
         while op is not None:
             op = self._op(op)
@@ -112,6 +113,7 @@ class _Walk:
         return int(self.problem.producer[tensor]) if k is None else self._transfer(k)
 
     def _transfer(self, k: int) -> int:
+        """Add transfer `k` and what it waited for; the op to go on with."""
         schedule, tensor = self.schedule, int(self.schedule.tensor[k])
         producer = int(self.problem.producer[tensor])
         start, end = float(schedule.transfer_start[k]), float(schedule.transfer_end[k])
@@ -127,6 +129,7 @@ class _Walk:
         return chosen
 
     def _arrival(self, tensor: int, device: int) -> float:
+        """The time from which a tensor is on a device that reads it."""
         k = self.transfer.get((tensor, device))
         if k is not None:
             return float(self.schedule.transfer_end[k])

@@ -86,8 +86,8 @@ def figures(result: Result) -> list[tuple[str, str]]:
     problem, unit = result.problem, result.problem.graph.unit
     return [
         (OBJECTIVES[problem.objective], value_text(result.value, problem.objective, unit)),
-        *[("expected here", expected_text(result))] * (result.expected != result.makespan),
-        *[("measured", measured_text(result))] * (result.measured is not None),
+        *[("expected here", _expected_text(result))] * (result.expected != result.makespan),
+        *[("measured", _measured_text(result))] * (result.measured is not None),
         *_bound(result),
         *[("makespan", time_text(result.makespan, unit))] * (problem.objective != "time"),
         ("fits in memory", "yes" if result.feasible else over_text(problem, result.schedule)),
@@ -107,13 +107,13 @@ def _bound(result: Result) -> list[tuple[str, str]]:
     return [("lower bound", bound), ("gap", gap_text(result.gap))]
 
 
-def expected_text(result: Result) -> str:
+def _expected_text(result: Result) -> str:
     """`58.7 ms, with what devices cost one another`."""
     text = time_text(result.expected, result.problem.graph.unit)
     return f"{text}, with what devices cost one another"
 
 
-def measured_text(result: Result) -> str:
+def _measured_text(result: Result) -> str:
     """`580 ms, 4.9 % less than predicted`; empty where nothing was measured."""
     if result.measured is None:
         return ""
@@ -184,7 +184,7 @@ def comparison(results: Sequence[Result]) -> RenderableType:
     heading = Text(printable(f"{problem.graph.name} on {problem.cluster.name}"), "bold")
     bounds = [dict(_bound(result))["lower bound"] for result in ranked if result.feasible]
     lines = [Text(f"lower bound {bound}", "dim") for bound in bounds[:1]]
-    return Group(heading, made, *lines, Text(verdict(ranked)))
+    return Group(heading, made, *lines, Text(_verdict(ranked)))
 
 
 def _method_row(made: Table, result: Result, best: bool) -> None:
@@ -198,7 +198,7 @@ def _method_row(made: Table, result: Result, best: bool) -> None:
         str(len(result.devices_used)),
         Text(printable(fits), "" if result.feasible else "red"),
         f"{result.seconds:.2f} s",
-        *[measured_text(result)] * (result.measured is not None),
+        *[_measured_text(result)] * (result.measured is not None),
         style="bold green" if best else "",
     )
 
@@ -207,7 +207,7 @@ WORTH_ANOTHER_DEVICE = 1.01
 """Gains below this are within what a prediction can tell."""
 
 
-def verdict(ranked: Sequence[Result]) -> str:
+def _verdict(ranked: Sequence[Result]) -> str:
     """The conclusion of a comparison, in one line; `ranked` has the best first."""
     best = ranked[0]
     if not best.feasible:

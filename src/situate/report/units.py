@@ -19,7 +19,7 @@ def time_scale(span: float, unit: str = "s") -> tuple[float, str]:
     return next((scale for scale in TIMES if span >= scale[0]), TIMES[-1])
 
 
-def size_scale(span: float) -> tuple[float, str]:
+def _size_scale(span: float) -> tuple[float, str]:
     """The divisor of sizes of about `span` bytes, and the name of the unit it gives."""
     return next((scale for scale in SIZES if span >= scale[0]), (1.0, "B"))
 
@@ -29,7 +29,7 @@ def time_text(value: float, unit: str = "s") -> str:
     if not math.isfinite(value):
         return "never" if value > 0 else "unknown"
     if not unit:
-        return number_text(value)
+        return _number_text(value)
     if abs(value) < ROUNDING_SECONDS:
         return "0 s"
     scale, name = time_scale(_rounded(abs(value)), unit)
@@ -40,13 +40,13 @@ def size_text(value: float) -> str:
     """Bytes as `9.81 GiB`."""
     if not math.isfinite(value):
         return "unknown"
-    scale, name = size_scale(abs(value))
+    scale, name = _size_scale(abs(value))
     return f"{_three_digits(value / scale)} {name}" if scale > 1 else f"{value:,.0f} B"
 
 
 def enough_text(value: int) -> str:
     """Bytes as `9.82 GiB`, rounded up: what has so much holds them."""
-    scale, name = size_scale(value)
+    scale, name = _size_scale(value)
     decimals = _decimals(value / scale) if scale > 1 else 0
     steps = -(-value * 10**decimals // int(scale))
     return f"{steps / 10**decimals:,.{decimals}f} {name}"
@@ -58,7 +58,7 @@ def count_text(value: float) -> str:
     return f"{_three_digits(value / scale)} {name}" if name else f"{value:,.0f}"
 
 
-def number_text(value: float) -> str:
+def _number_text(value: float) -> str:
     """A number without a unit: whole where it is whole, else six significant digits or more."""
     if value == int(value):
         return f"{int(value):,}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import msgspec
 import numpy as np
@@ -15,7 +15,8 @@ from situate.data.update_rule import UpdateRule, update_rule
 from situate.errors import PlanError, ReadError, SituateError, nearest
 from situate.files.scalars import plain
 from situate.schedule.schedule import Schedule
-from situate.simulation.decoding import decode
+from situate.simulation.decoding import DecoderName, scheduled
+from situate.simulation.simulator import Simulator
 from situate.validation import check
 from situate.version import VERSION
 
@@ -42,8 +43,8 @@ class Plan(
     bound.
 
     Raises:
-        PlanError: an unknown optimizer; a lower bound that is negative or above the value, one of a
-            plan that does not fit, or none of a plan that does.
+        PlanError: an unknown optimizer or decoder; a lower bound that is negative or above the
+            value, one of a plan that does not fit, or none of a plan that does.
     """
 
     graph: str
@@ -54,7 +55,7 @@ class Plan(
     unit: str
     objective: Objective
     method: str
-    decoder: Literal["eager", "serial", "calls"]
+    decoder: DecoderName
     seed: int
     evaluations: Annotated[int, NOT_NEGATIVE]
     seconds: Seconds
@@ -71,6 +72,8 @@ class Plan(
 
     def __post_init__(self) -> None:
         self._check_optimizer()
+        if self.decoder not in (known := get_args(DecoderName)):
+            raise PlanError(f"unknown decoder {self.decoder!r}{nearest(str(self.decoder), known)}")
         bound, value = self.lower_bound, self.value
         if not self.feasible:
             if bound is not None:
@@ -158,7 +161,7 @@ class Plan(
             Restrictions(problem).check(placement[None], lambda _: "the plan: ")
         except SituateError as error:
             raise PlanError(str(error)) from None
-        return decode(problem, placement, order, self.decoder)
+        return scheduled(Simulator(problem), placement, order, self.decoder)
 
     def check_costs(self, costs: Costs | None) -> None:
         """

@@ -116,7 +116,7 @@ def compile(
     if inputs is None:
         _, inputs, planned = build_planned(plan, named)
         loss = planned if loss is None else loss
-    training = trains(plan)
+    training = _trains(plan)
     rule = plan.update_rule or DEFAULT
     if optimizer is not None:
         rule = replace(rule, kind=optimizers.kind_of(optimizer))
@@ -158,6 +158,6 @@ def cluster_of(plan: Plan) -> Cluster:
     raise PlanError(f"the plan was made for cluster {plan.cluster!r}: give its file: cluster=")
 
 
-def trains(plan: Plan) -> bool:
+def _trains(plan: Plan) -> bool:
     """True for a plan that places updates; one that does not say is one of training."""
     return not plan.graph.endswith(INFERENCE) and plan.optimizer != ""

@@ -173,7 +173,7 @@ def compare(
     left_out = tuple(reached.kept())
     # All that the unplaced step holds goes before the placed one needs memory.
     del made, unplaced, reached
-    apart = (*taken_apart(copied, optimizer is not None), *fused(ran.names), *heads)
+    apart = (*taken_apart(copied, optimizer is not None), *_fused(ran.names), *heads)
     losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
     changed = sum(difference > 0 for difference in _differences(copied, model).values())
     with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed:
@@ -200,7 +200,7 @@ def taken_apart(model: torch.nn.Module, training: bool) -> list[str]:
     return [f"torch.nn.{kind.__name__}" for kind in found]
 
 
-def fused(names: Container[str]) -> list[str]:
+def _fused(names: Container[str]) -> list[str]:
     """The modules whose kernels ran that capture sees as many ops."""
     return [module for kernel, module in FUSED.items() if kernel in names]
 

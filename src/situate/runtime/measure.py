@@ -55,12 +55,12 @@ class Measured:
 
     @property
     def mean(self) -> float:
-        """Seconds of a step."""
+        """Mean seconds of a step."""
         return statistics.fmean(self.seconds)
 
     @property
     def median(self) -> float:
-        """Seconds of a step."""
+        """Median seconds of a step."""
         return statistics.median(self.seconds)
 
     @property

@@ -15,10 +15,14 @@ from situate.schedule.items import signals
 from situate.schedule.schedule import Schedule
 from situate.simulation.simulator import core_problem
 
-Ints = NDArray[np.int32]
+Indices = NDArray[np.int32]
+"""Of tensors or devices."""
+
 _Row = tuple["_Transfers", Floats, Floats]
 """Transfers, when each starts and when it ends."""
-_Table = tuple[Ints, Ints, Ints, Floats, Floats]
+
+_Table = tuple[Indices, Indices, Indices, Floats, Floats]
+"""Tensors, sources, targets, starts and ends of transfers."""
 
 
 def schedule_calls(
@@ -49,16 +53,10 @@ def schedule_calls(
     for device in np.flatnonzero(problem.accelerators):
         ops = order[placement[order] == device]
         entering, leaving = received.of(received.target == device), sent.of(sent.source == device)
-        # A call is one run of receives, ops and sends: their times are the partial sums of all
-        # durations from its begin on, one more than there are items.
-        turn = (entering.seconds, problem.seconds[ops, device], leaving.seconds)
-        times = np.cumsum(np.concatenate(([begin[device]], *turn)))
-        first, last = len(entering.seconds), len(entering.seconds) + len(ops)
-        start[ops], end[ops] = times[first:last], times[first + 1 : last + 1]
-        rows += [
-            (entering, times[:first], times[1 : first + 1]),
-            (leaving, times[last:-1], times[last + 1 :]),
-        ]
+        # A call receives, then computes, then sends.
+        durations = entering.seconds, problem.seconds[ops, device], leaving.seconds
+        receives, (start[ops], end[ops]), sends = _in_turn(begin[device], *durations)
+        rows += [(entering, *receives), (leaving, *sends)]
     peak = np.zeros(problem.d, np.int64)
     # (n,) -> (d,): unlike `peak[placement] += ...`, which counts one op a device, this adds up all.
     np.add.at(peak, placement, problem.persistent)
@@ -78,7 +76,15 @@ def schedule_calls(
     )
 
 
-def _ready(problem: Problem, placement: Ints, op_end: Floats) -> Floats:
+def _in_turn(begin: float, *parts: Floats) -> list[tuple[Floats, Floats]]:
+    """Starts and ends of each part's items, whose seconds these are, one after the other."""
+    # (items + 1,) instants: an item starts at one and ends at the next.
+    times = np.cumsum(np.concatenate(([begin], *parts)))
+    first = np.cumsum([len(part) for part in parts[:-1]])
+    return list(zip(np.split(times[:-1], first), np.split(times[1:], first), strict=True))
+
+
+def _ready(problem: Problem, placement: Indices, op_end: Floats) -> Floats:
     """(n,) times when all that an op reads is there; what a call makes is made when the call ends,
     and a signal takes its time to other devices."""
     ready = np.zeros(problem.n)
@@ -96,9 +102,9 @@ def _ready(problem: Problem, placement: Ints, op_end: Floats) -> Floats:
 class _Transfers:
     """Transfers between devices, by tensor and then target, and the seconds that each takes."""
 
-    tensor: Ints
-    source: Ints
-    target: Ints
+    tensor: Indices
+    source: Indices
+    target: Indices
     seconds: Floats
 
     def of(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> _Transfers:
@@ -118,7 +124,7 @@ def _signalled(signalled: _Transfers, made: Floats) -> _Row:
     return signalled, made, made + signalled.seconds
 
 
-def _crossing(problem: Problem, placement: Ints) -> _Transfers:
+def _crossing(problem: Problem, placement: Indices) -> _Transfers:
     """The transfers of a placement (n,): a device receives each tensor once."""
     of_edge = edge_tensors(problem)
     source, target = placement[problem.producer[of_edge]], placement[problem.consumers]
@@ -135,7 +141,7 @@ def _crossing(problem: Problem, placement: Ints) -> _Transfers:
 
 
 def _table(rows: list[_Row]) -> _Table:
-    """Tensors, sources, targets, starts and ends, sorted by start, end and tensor."""
+    """All transfers, sorted by start, end and tensor."""
     tensor = np.concatenate([t.tensor for t, _, _ in rows])
     source = np.concatenate([t.source for t, _, _ in rows])
     target = np.concatenate([t.target for t, _, _ in rows])

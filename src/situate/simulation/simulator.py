@@ -1,4 +1,4 @@
-"""The simulator evaluator: decodes placements and priorities in the C++ core."""
+"""The simulator: step times, peaks and schedules of placements and priorities, by the C++ core."""
 
 from __future__ import annotations
 

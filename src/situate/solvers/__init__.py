@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 
 from situate.bounds.lower_bound import lower_bound
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.results.result import Progress, Result
-from situate.solvers.custom import custom_method
+from situate.solvers.custom import custom_name
+from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning, MakeLearner
 from situate.solvers.outcome import result_of
 from situate.solvers.registry import LEARNERS, METHODS, Method
@@ -106,9 +108,12 @@ def _bounded_until(begin: float, time_limit: float | None) -> float:
 def _named(method: str | MakeLearner) -> tuple[str, Callable[[Search], None]]:
     """The name of a method, and the function that runs it."""
     if not isinstance(method, str):
-        return custom_method(method, METHODS)
+        name = custom_name(method, METHODS)
+        return name, partial(learn, method=name, make=method)
     if method not in METHODS:
         raise SituateError(f"unknown method {method!r}{nearest(method, METHODS)}")
+    if method in LEARNERS:
+        return method, partial(learn, method=method, make=METHODS[method].learner())
     return method, METHODS[method].run
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from situate.errors import SituateError
 from situate.solvers.learned.learner import MakeLearner
-from situate.solvers.search import Search
 
 
-def custom_method(
-    make: MakeLearner, taken: Collection[str]
-) -> tuple[str, Callable[[Search], None]]:
-    """The name of a method that is a function which makes a learner, and what runs it.
+def custom_name(make: MakeLearner, taken: Collection[str]) -> str:
+    """The name of a method that is a function which makes a learner.
 
     Args:
         make: its attribute `name`, or else its own name, is the method's.
@@ -21,8 +18,6 @@ def custom_method(
     Raises:
         SituateError: not a function, one without a name, or with the name of another method.
     """
-    from situate.solvers.learned.driver import learn
-
     if not callable(make):
         raise SituateError(
             "method: must be a name of situate.METHODS or a function that makes a learner, got "
@@ -36,7 +31,7 @@ def custom_method(
         )
     if name in taken:
         raise SituateError(f"method: {name!r} is a method of situate's; give yours another name")
-    return name, lambda search: learn(search, name, make)
+    return name
 
 
 def _name(make: MakeLearner) -> str:

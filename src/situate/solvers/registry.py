@@ -52,21 +52,17 @@ class Method:
         return self.kind == "learner"
 
     def run(self, search: Search) -> None:
-        """Search until the budget ends.
+        """Search until the budget ends, with a method that does not learn.
 
         Raises:
             MissingExtra: what the method needs is not installed.
             SituateError: the method does not apply to the problem.
         """
-        if not self.learns:
-            self._function()(search)
-            return
-        from situate.solvers.learned.driver import learn
-
-        learn(search, self.name, self.learner())
+        self._function()(search)
 
     def learner(self) -> MakeLearner:
-        """The function that makes its learner, of a method that learns."""
+        """The function that makes its learner, of a method that learns; `learn` of
+        `situate.solvers.learned.driver` runs it."""
         make: MakeLearner = self._function()
         return make
 

@@ -4,9 +4,6 @@ The file is an SQLite database, see docs/study-format.md. A search that is kille
 with the same file asks for the same placements, finds their measurements there, and goes on.
 """
 
-from situate.study.file import StudyFile
-from situate.study.in_memory import InMemoryStudy
-from situate.study.samples import Of
 from situate.study.study import Study
 
-__all__ = ["InMemoryStudy", "Of", "Study", "StudyFile"]
+__all__ = ["Study"]

@@ -7,7 +7,7 @@ import dataclasses
 import importlib.util
 
 from situate.data.graph import Graph
-from situate.data.update_rule import OPTIMIZERS, update_rule
+from situate.data.update_rule import update_rule
 from situate.errors import MissingExtra, SituateError
 from situate.torch_capture import capture_cache
 from situate.torch_capture.build import Build
@@ -17,7 +17,7 @@ from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained
 from situate.torch_capture.tracing import trace
 
-__all__ = ["OPTIMIZERS", "TESTED", "capture", "capture_function"]
+__all__ = ["capture", "capture_function"]
 
 TESTED = "2.13.0"
 """The version of PyTorch whose semi-private parts this reader was tested with."""

@@ -78,7 +78,7 @@ def really_built(build: Build, name: str, named: NamedDevices) -> tuple[Any, Any
         SituateError: `build` fails, or returns no three things.
     """
     with explained(name, "building the model", called=CALLED), devices_stand(named):
-        return three(build())
+        return _three(build())
 
 
 def _on_cpu(what: Built) -> Built:
@@ -161,7 +161,7 @@ def _needs_values(error: Exception) -> bool:
 def _checked(returned: object, mode: FakeTensorMode) -> Built:
     import torch
 
-    model, inputs, loss = three(returned)
+    model, inputs, loss = _three(returned)
     if not isinstance(model, torch.nn.Module):
         raise SituateError(f"{RETURNS}; the model is {described(model)}")
     _check_eager(model)
@@ -311,7 +311,7 @@ def set_mode(model: torch.nn.Module, training: bool) -> None:
         model.train(training)
 
 
-def three(returned: object) -> tuple[Any, Any, Any]:
+def _three(returned: object) -> tuple[Any, Any, Any]:
     """Model, inputs and loss.
 
     Raises:

@@ -45,7 +45,7 @@ def said(problem: Problem, plan: Schedule, found: Schedule | None, what: str) ->
     if found is None:
         yield f"the {what} has no schedule: an op cannot run where it is, or calls wait for others"
         return
-    if figures(problem, found, found) != (line := figures(problem, plan, found)):
+    if _figures(problem, found, found) != (line := _figures(problem, plan, found)):
         yield f"of the {what}: {line}"
     if found.placement.tolist() != plan.placement.tolist() and not found.feasible(problem):
         yield f"the {what} does not fit: {over_text(problem, found).removeprefix('no: ')}"
@@ -69,7 +69,7 @@ def _upwards(module: str) -> list[str]:
     return [".".join(parts[:i]) for i in range(len(parts), 0, -1)]
 
 
-def figures(problem: Problem, plan: Schedule, found: Schedule) -> str:
+def _figures(problem: Problem, plan: Schedule, found: Schedule) -> str:
     """Predicted seconds of a step and bytes on each device, beside those of the plan."""
     unit = problem.graph.unit
     if problem.objective == "throughput":

@@ -51,11 +51,11 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     names = [problem.cluster.names[device] for device in used] or ["CPU"]
     environment = visible(problem.cluster, used)
     write_bytes(path, script(problem, names, environment, arguments))
-    for line in said(problem, schedule, script_schedule(problem, schedule, network), "script"):
+    for line in said(problem, schedule, _script_schedule(problem, schedule, network), "script"):
         warnings.warn(line, stacklevel=2)
 
 
-def script_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Schedule | None:
+def _script_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Schedule | None:
     """The schedule that the script gives; None where an op cannot run there. The input embedding is
     on the first CPU, if there is one."""
     cpu = next((d for d, place in enumerate(device_names(problem.cluster)) if place == "cpu"), None)

@@ -21,10 +21,10 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
         SituateError: `path` cannot be written.
     """
     check_times(schedule)
-    write_bytes(path, json_bytes(content(problem, schedule)))
+    write_bytes(path, json_bytes(_content(problem, schedule)))
 
 
-def content(problem: Problem, schedule: Schedule) -> dict[str, Any]:
+def _content(problem: Problem, schedule: Schedule) -> dict[str, Any]:
     """The file as plain objects: times in the graph's unit with full precision, sizes in bytes."""
     names = problem.cluster.names
     return {

@@ -51,9 +51,9 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
                 f"layer {part.path!r} is on {problem.cluster.names[part.device]!r}, and a stage of "
                 "this target is an accelerator"
             )
-    cut = runs(problem, network.parts)
-    warn_of_ends(problem, network.before, cut[0][0], "first")
-    warn_of_ends(problem, network.after, cut[-1][0], "last")
+    cut = _runs(problem, network.parts)
+    _warn_of_ends(problem, network.before, cut[0][0], "first")
+    _warn_of_ends(problem, network.after, cut[-1][0], "last")
     warn_of_splits(network)
     found = stage_schedule(problem, schedule, network)
     for line in said(problem, schedule, found, "pipeline"):
@@ -76,7 +76,7 @@ def stage_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Sch
     return exported(problem, schedule, placed(problem, schedule, devices))
 
 
-def runs(problem: Problem, parts: Sequence[Part]) -> list[tuple[int, int]]:
+def _runs(problem: Problem, parts: Sequence[Part]) -> list[tuple[int, int]]:
     """Device and number of layers of each stage.
 
     Raises:
@@ -108,7 +108,7 @@ def visible(cluster: Cluster, used: Sequence[int]) -> dict[str, str]:
     return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, ranks))}
 
 
-def warn_of_ends(problem: Problem, beside: Sequence[Part], device: int, stage: str) -> None:
+def _warn_of_ends(problem: Problem, beside: Sequence[Part], device: int, stage: str) -> None:
     """Warn of modules beside the layers that are not on the device of the stage they go to."""
     moved = [part for part in beside if part.device != device]
     if moved:

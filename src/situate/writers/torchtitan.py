@@ -33,7 +33,7 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     pipeline = stages(problem, schedule)
     _check_outermost(pipeline.layers.path)
     title = f"{problem.graph.name} on {problem.cluster.name}: {', '.join(pipeline.names)}"
-    stage_lines = (f"    [{', '.join(map(_quoted, names))}]," for names in modules(pipeline))
+    stage_lines = (f"    [{', '.join(map(_quoted, names))}]," for names in _modules(pipeline))
     lines = [
         f"# {printable(title)}",
         "[parallelism]",
@@ -46,7 +46,7 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     write_bytes(path, "\n".join(lines).encode())
 
 
-def modules(pipeline: Stages) -> list[list[str]]:
+def _modules(pipeline: Stages) -> list[list[str]]:
     """Paths of each stage's modules, in torchtitan's names where the model is transformers'."""
     network, found, layer = pipeline.layers, [], 0
     for count in pipeline.counts:

@@ -11,15 +11,6 @@ import pytest
 from situate.runtime.processes.commit import Commit
 
 
-@pytest.fixture
-def handled() -> Any:
-    """The signals that a handler of the user's has had."""
-    came: list[int] = []
-    before = signal.signal(signal.SIGUSR1, lambda number, _: came.append(number))
-    yield came
-    signal.signal(signal.SIGUSR1, before)
-
-
 def test_before_it_begins_signals_are_handled_at_once(handled: list[int]) -> None:
     with Commit():
         signal.raise_signal(signal.SIGUSR1)

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from typing import Any
 
 import pytest
 
 from situate.runtime.processes.commit import Commit
 from situate.runtime.processes.signals import HeldSignals
-
-
-@pytest.fixture
-def handled() -> Any:
-    """The signals that a handler of the user's has had."""
-    came: list[int] = []
-    before = signal.signal(signal.SIGUSR1, lambda number, _: came.append(number))
-    yield came
-    signal.signal(signal.SIGUSR1, before)
 
 
 def test_all_that_came_are_handled_at_the_end(handled: list[int]) -> None:

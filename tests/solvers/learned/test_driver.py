@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from situate.data.costs import Costs
+from situate.data.graph import Graph, Op
 from situate.data.problem import RULES, Problem
 from situate.errors import MissingExtra, SituateError
 from situate.evaluators.measurements import Measurements
@@ -26,7 +27,9 @@ from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning, Settings
 from situate.solvers.learned.softmax import SoftmaxLearner, SoftmaxSettings, post
 from situate.solvers.search import Search
-from situate.study import Study, StudyFile, file
+from situate.study import Study, file
+from situate.study.file import StudyFile
+from situate.study.packing import Packing
 from tests.solvers.families import chain, devices, fork
 from tests.solvers.killed import PROBLEM, SAMPLES, learner, outcome, search
 
@@ -207,6 +210,22 @@ def test_a_study_of_another_search_is_refused(
     other = Search(of["problem"], **limits, threads=1, learning=learning)
     with pytest.raises(SituateError, match=f"study: the study has {name} '.*' and this search '"):
         learn(other, of["method"], learner)
+
+
+def test_a_study_whose_sample_is_where_an_op_may_not_run_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = Graph("g", (Op("a", seconds={"*": 1.0}, device="d0"), Op("b", seconds={"*": 1.0})))
+    problem = Problem(graph, devices(1, 1))
+
+    def run() -> None:
+        learning = Learning(noise=0.1, study=tmp_path / "study")
+        learn(Search(problem, evaluations=24, threads=1, learning=learning), "post", post)
+
+    run()
+    monkeypatch.setattr(Packing, "unpack", lambda *_: np.array([1, 0], np.int32))
+    with pytest.raises(SituateError, match="study: sample 0: op 'a' is placed on 'd1', where it m"):
+        run()
 
 
 def _coarse(problem: Problem, learning: Learning, samples: int, seed: int) -> SoftmaxLearner:

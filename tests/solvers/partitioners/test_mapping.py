@@ -12,7 +12,17 @@ from situate.solvers import solve
 from situate.solvers.late import Lateness
 from situate.solvers.partitioners.mapping import LEAST_SPEED, Mapping
 from tests.oracle.problems import random_problem
-from tests.solvers.families import RULES, apart, chain, devices, families, graph, layered, problem
+from tests.solvers.families import (
+    RULES,
+    apart,
+    chain,
+    devices,
+    families,
+    graph,
+    layered,
+    pinned_and_grouped,
+    problem,
+)
 from tests.solvers.programs import PARTITIONERS
 
 
@@ -63,14 +73,7 @@ def test_devices_without_links_and_fewer_ops_than_devices(method: str) -> None:
 
 @pytest.mark.parametrize("method", PARTITIONERS)
 def test_pins_and_groups_hold(method: str) -> None:
-    ops = (
-        Op("a", seconds={"*": 1.0}, group="g"),
-        Op("b", seconds={"*": 1.0}, device="d2"),
-        Op("c", seconds={"*": 1.0}, group="g", device="x2"),
-        Op("d", seconds={"d0": 1.0}),
-    )
-    tensors = tuple(Tensor(f"t{j}", j, 1, (j + 1,)) for j in range(3))
-    result = solve(Problem(Graph("g", ops, tensors), devices(1, 2, 1)), method)
+    result = solve(Problem(pinned_and_grouped(), devices(1, 2, 1)), method)
     assert result.placement.tolist() == [1, 2, 1, 0]
 
 

@@ -105,7 +105,7 @@ def compare(
         samples, settings, grouping, groups, noise, study, curves, tensorboard, evaluator, timeout
     )
     options.check(chosen, objective)
-    check_outputs([model, cluster or "", costs or ""], [out, picture, schedule, curves])
+    check_outputs([model, cluster, costs], [out, picture, schedule, curves])
     check_picture(picture)
     check_picture(curves, "curves")
     check_tensorboard(tensorboard)

@@ -72,7 +72,7 @@ def explain(
 
     check_method(method)
     model, plan = model_and_plan(model, plan)
-    check_outputs([model, plan or "", cluster or "", costs or ""], [picture, schedule])
+    check_outputs([model, plan, cluster, costs], [picture, schedule])
     check_picture(picture)
     if plan is not None:
         _check_unsearched(context)

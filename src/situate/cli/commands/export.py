@@ -58,7 +58,7 @@ def export(
     if plan is None:
         check_model(model)
         raise SituateError(f"give the plan too: situate export {model} PLAN --to {to} --out {out}")
-    check_outputs([model, plan, cluster or "", costs or ""], [out])
+    check_outputs([model, plan, cluster, costs], [out])
     problem, schedule = read_planned(model, plan, cluster, optimizer, dim, costs)
     source = {"model": model} if to == "onnxruntime" else {}
     try:

@@ -20,12 +20,12 @@ def info(model: Model, optimizer: Optimizer = None, dim: Dim = None, as_json: Js
 
     graph = read_model(model, optimizer, dim)
     if as_json:
-        print_json(graph_figures(graph))
+        print_json(_graph_figures(graph))
     else:
         print_table(tables.info(graph))
 
 
-def graph_figures(graph: Graph) -> dict[str, Any]:
+def _graph_figures(graph: Graph) -> dict[str, Any]:
     """Counts and sums over a graph; sizes in bytes, arithmetic in floating-point operations."""
     from situate.report.tables import longest_path
 

@@ -98,7 +98,7 @@ def plan(
         samples, settings, grouping, groups, noise, study, curves, tensorboard, evaluator, timeout
     )
     options.check([method], objective)
-    check_outputs([model, cluster or "", costs or ""], [out, picture, schedule, curves, study])
+    check_outputs([model, cluster, costs], [out, picture, schedule, curves, study])
     check_picture(picture)
     check_picture(curves, "curves")
     check_tensorboard(tensorboard)

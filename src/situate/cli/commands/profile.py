@@ -58,7 +58,7 @@ def profile(
     from situate.profiling.profile import profile as measure
     from situate.report.costs import costs_table, step_seconds
 
-    check_outputs([model, cluster or ""], [out, cluster_out])
+    check_outputs([model, cluster], [out, cluster_out])
     chosen = _devices(cluster, cpus)
     with working(f"measuring {model}"):
         found = measure(model, chosen, optimizer)

@@ -44,7 +44,7 @@ def run(
     from situate.runtime.measure import arguments, measure, timeline
     from situate.writers import perfetto
 
-    check_outputs([model, plan or "", cluster or "", costs or ""], [trace])
+    check_outputs([model, plan, cluster, costs], [trace])
     check_trace(trace)
     loaded = load_plan(model, plan, cluster, costs, optimizer, seed)
     prepared = loaded.prepared

@@ -22,7 +22,7 @@ def arrows(
     for event in sorted((e for e in events if e.phase in "stf"), key=_in_time):
         key = event.category, event.name, event.id
         before = under_way.pop(key, None) if event.phase != "s" else None
-        span = _bound(event, tracks.get(event.track, ()), starts.get(event.track, []))
+        span = _span_of(event, tracks.get(event.track, ()), starts.get(event.track, []))
         if before is not None and span is not None and span is not before:
             yield before, span
         if span is not None and (event.phase == "s" or (event.phase == "t" and before)):
@@ -30,10 +30,12 @@ def arrows(
 
 
 def _in_time(event: Event) -> tuple[float, int]:
+    """At one instant a flow begins before it goes on, and goes on before it ends."""
     return event.time, "stf".index(event.phase)
 
 
-def _bound(event: Event, spans: Sequence[Span], starts: Sequence[float]) -> Span | None:
+def _span_of(event: Event, spans: Sequence[Span], starts: Sequence[float]) -> Span | None:
+    """The span of an event's track that it belongs to, of spans in the order of their starts."""
     if event.phase == "f" and event.bind != "e":
         place = bisect_left(starts, event.time)
         return spans[place] if place < len(spans) else None

@@ -20,7 +20,8 @@ MOST_NODES = 250_000
 
 
 def check_functions(model: Any) -> None:
-    """Functions that call others twice, which do so in turn, are few bytes and no end of nodes.
+    """Refuse functions that stand for too many nodes: a chain of functions, each of which calls the
+    next one twice, is short in the file and doubles with every function.
 
     Raises:
         ReadError: functions that stand for too much.
@@ -56,7 +57,8 @@ def _spread(nodes: Any, sizes: Mapping[tuple[str, str], int]) -> int:
 
 
 def forget_weights(graph: Any) -> None:
-    """Placement needs sizes only, and each copy of the model would copy the content.
+    """Drop the content of large constants: placement needs sizes only, and each copy of the model
+    would copy it.
 
     Raises:
         ReadError: a size that no graph can have.

@@ -56,10 +56,10 @@ def _curve(
     instants = memory.time(instants)
     if len(instants) <= 2 * pixels:
         return instants, use
-    return thinned(instants, use, max(schedule.makespan, np.nextafter(0, 1)) / pixels)
+    return _thinned(instants, use, max(schedule.makespan, np.nextafter(0, 1)) / pixels)
 
 
-def thinned(
+def _thinned(
     instants: NDArray[np.float64], use: NDArray[np.int64], width: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The largest use of each pixel of `width` seconds, and from its end on the last."""

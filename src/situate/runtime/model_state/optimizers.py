@@ -78,7 +78,7 @@ def check_options(optimizer: torch.optim.Optimizer) -> None:
 
 
 @dataclass(frozen=True)
-class Typed:
+class _Typed:
     """A number of a tensor or of NumPy, whose type decides how updates round; it can be compared,
     and sent to another process.
 
@@ -123,14 +123,14 @@ def _number(name: str, value: Any) -> Any:
         return tuple(_number(name, each) for each in value)
     # A number of NumPy, or of a tensor of one, takes part in type promotion, unlike a plain float.
     if isinstance(value, np.generic):
-        return Typed(value.item(), type(value))
+        return _Typed(value.item(), type(value))
     if not isinstance(value, (torch.Tensor, np.ndarray)):
         return value
     if value.size != 1 if isinstance(value, np.ndarray) else value.numel() != 1:
         raise SituateError(f"optimizer: {name} has shape {tuple(value.shape)}: give one number")
     if isinstance(value, np.ndarray):
-        return Typed(value.item(), value.dtype.type)
-    return Typed(value.item(), value.dtype, tuple(value.shape))
+        return _Typed(value.item(), value.dtype.type)
+    return _Typed(value.item(), value.dtype, tuple(value.shape))
 
 
 def as_given(hyperparameters: Hyperparameters) -> Hyperparameters:
@@ -141,4 +141,4 @@ def as_given(hyperparameters: Hyperparameters) -> Hyperparameters:
 def _made(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_made, value))
-    return value.made() if isinstance(value, Typed) else value
+    return value.made() if isinstance(value, _Typed) else value

@@ -125,6 +125,7 @@ class Entry:
     def keep(self, step: int) -> None:
         """Copy everything, before step number `step` changes it."""
         self.begin(step)
+        # There are no copies of what no step changes.
         for copy, part in zip(self.copies, self.parts, strict=False):
             copy.copy_(part)
         self.copied(self.value.numel())

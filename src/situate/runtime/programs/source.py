@@ -216,33 +216,34 @@ class DeviceSource:
         import torch
 
         if torch.Tag.nondeterministic_seeded in _operator(node).tags:
-            seed = self._names.seeds[node]
-            self._add(f"seed{seed}()")
-        values = node.meta["val"]
-        if isinstance(values, (list, tuple)):
-            call = self._text(node)
-            wanted = self._roles.wanted
-            # An output that nobody reads is `_`, and deleted at once: a name would keep its memory.
-            made = [
-                self._made((node, k)) if (node, k) in wanted else "_" for k in range(len(values))
-            ]
-            strides = tuple(
-                (name, value.stride())
-                for name, value in zip(made, values, strict=True)
-                if name != "_" and is_dense(value)
-            )
-            text = f"{', '.join(made)}, = {call}"
-            self._block.body.append(Line(text, op=self._block.op, strides=strides))
-            if "_" in made:
-                self._add("del _")
-            return
-        call, over = self._text(node), tuple(self._in_place(node))
+            self._add(f"seed{self._names.seeds[node]}()")
+        if isinstance(node.meta["val"], (list, tuple)):
+            self._call_of_many(node)
+        else:
+            self._call_of_one(node)
+
+    def _call_of_many(self, node: fx.Node) -> None:
+        """The line of a call with several outputs; one that nobody reads is `_`, and deleted at
+        once, for a name would keep its memory."""
+        values, call, wanted = node.meta["val"], self._text(node), self._roles.wanted
+        made = [self._made((node, k)) if (node, k) in wanted else "_" for k in range(len(values))]
+        strides = tuple(
+            (name, value.stride())
+            for name, value in zip(made, values, strict=True)
+            if name != "_" and is_dense(value)
+        )
+        text = f"{', '.join(made)}, = {call}"
+        self._block.body.append(Line(text, op=self._block.op, strides=strides))
+        if "_" in made:
+            self._add("del _")
+
+    def _call_of_one(self, node: fx.Node) -> None:
+        value, call, over = node.meta["val"], self._text(node), tuple(self._in_place(node))
         name = self._made((node, 0))
         # Which of these may be used shows only when all lines are there: see `straightened`.
         instead = tuple((old, f"{name} = {text}") for old, text in over)
-        strides = ((name, values.stride()),) if is_dense(values) else ()
-        text = f"{name} = {call}"
-        self._block.body.append(Line(text, instead, self._block.op, strides=strides))
+        strides = ((name, value.stride()),) if is_dense(value) else ()
+        self._block.body.append(Line(f"{name} = {call}", instead, self._block.op, strides=strides))
 
     def _in_place(self, node: fx.Node) -> Iterator[tuple[str, str]]:
         """The local names that a node may overwrite with its result, each with the call."""

@@ -14,8 +14,7 @@ from situate.data.topology import (
     op_devices,
     unit_devices,
 )
-from situate.solvers.auto.pipeline import live_bytes
-from situate.solvers.auto.proportional_cut import cut
+from situate.solvers.line_cut import cut, live_bytes
 from situate.solvers.search import Found, Search
 
 CUT_ROUNDS = 12

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from situate.data.arrays import Placement
 from situate.data.problem import Problem
 from situate.data.topology import accelerators
-from situate.solvers.auto.proportional_cut import on_devices
 from situate.solvers.auto.rank import by_rank
+from situate.solvers.line_cut import on_devices
 from situate.solvers.search import Search
 
 

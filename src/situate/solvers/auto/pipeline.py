@@ -9,6 +9,7 @@ from situate import _core
 from situate.data.arrays import Placement
 from situate.data.problem import Problem
 from situate.data.topology import accelerators, op_devices, pipeline_order
+from situate.solvers.line_cut import live_bytes
 from situate.solvers.search import Search
 
 SPLIT_MOVES = 4_000_000
@@ -74,12 +75,3 @@ def fill(problem: Problem) -> Placement:
         of_unit[unit] = device = next(fits, int(of_unit[unit]))
         room[device] -= needed[unit]
     return op_devices(problem, of_unit)
-
-
-def live_bytes(problem: Problem) -> NDArray[np.float64]:
-    """(units,) what a unit holds for the whole step and what its ops hand on."""
-    weight = problem.unit_persistent.astype(np.float64)
-    # (tensors,) bytes; a resident tensor is among the persistent bytes already.
-    live = np.where(problem.resident == 1, 0, problem.size).astype(np.float64)
-    np.add.at(weight, problem.unit[problem.producer], live)
-    return weight

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from situate.data.arrays import Placement
 from situate.data.problem import Problem
-from situate.data.topology import accelerators, may_run, op_devices, pipeline_order, unit_devices
+from situate.data.topology import accelerators, op_devices, pipeline_order, unit_devices
 from situate.solvers.auto.stages import follow
+from situate.solvers.line_cut import cut
 from situate.solvers.search import Found, Search
 
 SPILL_ROUNDS = 30
@@ -63,37 +64,6 @@ def _cut_by_bytes(problem: Problem, line: NDArray[np.int32]) -> Placement:
     devices = accelerators(problem)
     capacity = problem.capacity[devices].astype(np.float64)
     return cut(problem, devices, line, problem.unit_persistent.astype(np.float64), capacity)
-
-
-def cut(
-    problem: Problem,
-    devices: list[int],
-    line: NDArray[np.int32],
-    weight: NDArray[np.float64],
-    share: NDArray[np.float64],
-) -> Placement:
-    """Placement (n,) of units along a line (units,) in as many segments as there are devices, of
-    which each has its share (devices,) of their weight (units,)."""
-    of_unit = np.empty(problem.units, np.int64)
-    of_unit[line] = np.array(devices)[segment_of_places(line, weight, share)]
-    return on_devices(problem, of_unit)
-
-
-def segment_of_places(
-    line: NDArray[np.int32], weight: NDArray[np.float64], share: NDArray[np.float64]
-) -> NDArray[np.intp]:
-    """(units,) the segment, of as many as there are shares, that every place of the line is in."""
-    # (units,) weight up to the middle of each unit, and (shares,) up to the end of each segment.
-    middle = np.cumsum(weight[line]) - weight[line] / 2
-    ends = np.cumsum(share) / share.sum() * weight.sum()
-    return np.minimum(np.searchsorted(ends, middle, side="right"), len(share) - 1)
-
-
-def on_devices(problem: Problem, of_unit: NDArray[np.int64]) -> Placement:
-    """Placement (n,) of units on these devices, or where they may not go, on one where they may."""
-    stuck = ~may_run(problem, of_unit)
-    of_unit[stuck] = problem.allowed[stuck].argmax(axis=1)
-    return op_devices(problem, of_unit)
 
 
 def offer_until_it_fits(search: Search, placement: Placement, order: NDArray[np.int32]) -> None:

@@ -11,8 +11,7 @@ from situate.data.arrays import Order, Placement
 from situate.data.problem import Problem
 from situate.data.topology import accelerators, folded_order
 from situate.solvers.auto.memory_fit import repair
-from situate.solvers.auto.pipeline import live_bytes
-from situate.solvers.auto.proportional_cut import cut, on_devices
+from situate.solvers.line_cut import cut, live_bytes, on_devices
 from situate.solvers.search import Search
 
 PLACES, LONGEST = 20, 8

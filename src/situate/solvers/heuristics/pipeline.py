@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from situate.data.arrays import Ints
 from situate.data.problem import Problem
 from situate.data.topology import accelerators, folded_order
-from situate.solvers.auto.pipeline import live_bytes
-from situate.solvers.auto.proportional_cut import cut, segment_of_places
+from situate.solvers.line_cut import cut, live_bytes, segment_of_places
 from situate.solvers.search import Found, Search
 
 Lengths = Ints

@@ -60,7 +60,19 @@ class Asking:
         """
         what = f"{self._who}: sample{'s' * (k > 1)} {first}{f' to {first + k - 1}' * (k > 1)}"
         given = integers(self.learner.ask(k), (k, self._n), f"{what}: what ask({k}) returns")
-        return self._restrictions.check(given, lambda row: f"{self._who}: sample {first + row}: ")
+        return self.check(given, f"{self._who}: sample", first)
+
+    def check(self, placements: NDArray[Any], what: str, first: int) -> NDArray[np.int32]:
+        """A copy of placements (k, n) of integers as 32-bit ones.
+
+        Args:
+            what: what they are called in an error, before their numbers.
+            first: the number of the first.
+
+        Raises:
+            SituateError: a device that an op may not run on, a group on several. Names the op.
+        """
+        return self._restrictions.check(placements, lambda row: f"{what} {first + row}: ")
 
     def state(self) -> State:
         """The learner's state.

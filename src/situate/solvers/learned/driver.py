@@ -12,11 +12,13 @@ from situate.data.arrays import Placement
 from situate.errors import SituateError
 from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.solvers import auto
 from situate.solvers.learned.checks import Asking, check_evaluator, measure
 from situate.solvers.learned.learner import MakeLearner, State
+from situate.solvers.registry import METHODS
 from situate.solvers.search import Search
-from situate.study import InMemoryStudy, Of, StudyFile
+from situate.study.file import StudyFile
+from situate.study.in_memory import InMemoryStudy
+from situate.study.samples import Of
 from situate.version import VERSION
 
 SAMPLES = 2400
@@ -79,7 +81,7 @@ def _start(search: Search, study: StudyFile | InMemoryStudy) -> Placement:
     if held is not None:
         return held
     planning = search.beside(PLANNING_EVALUATIONS)
-    auto.run(planning)
+    METHODS["auto"].run(planning)
     assert planning.best is not None
     return planning.best.placement
 
@@ -125,6 +127,7 @@ class _Run:
         was measured of those counts as it did then."""
         self.done, state = self.study.checkpoint()
         for first, placements, measurements in self.study.batches(self.done):
+            self.asking.check(placements, f"{self.search.learning.study}: sample", first)
             self._count(first, placements, measurements)
         if state is not None:
             self._restore(state)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from situate.data.arrays import Floats
+from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.grouping import Groups
 from situate.policies.arithmetic import arithmetic
 from situate.policies.gradient_ascent import Ascent
 from situate.policies.group_policy import GroupPolicy
+from situate.policies.shape import Shape
 from situate.solvers.learned.checkpoint import restored
-from situate.solvers.learned.learner import State
+from situate.solvers.learned.grouped import grouped
+from situate.solvers.learned.learner import Learning, State
+from situate.solvers.learned.penalty import failure_seconds
 from situate.solvers.learned.repeats import least_averages
 
 
@@ -37,6 +41,40 @@ class Update(Protocol):
         ok: NDArray[np.bool_],
     ) -> None:
         """Learn from devices (k, g), their seconds (k,) and whether they ran (k,)."""
+        ...
+
+
+class SequenceSettings(Protocol):
+    """The settings of a sequence learner that do not belong to its update alone."""
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of the policy."""
+        ...
+
+    @property
+    def grouping(self) -> str:
+        """Rule by which ops are placed as one."""
+        ...
+
+    @property
+    def groups(self) -> int | None:
+        """Number of groups that the rule makes; None for its own."""
+        ...
+
+    @property
+    def K(self) -> int:
+        """Placements between two updates."""
+        ...
+
+    @property
+    def learning_rate(self) -> float:
+        """Length of a step of ascent."""
+        ...
+
+    @property
+    def clip(self) -> float | None:
+        """Largest norm of a gradient; None for no limit."""
         ...
 
 
@@ -113,6 +151,32 @@ class SequenceLearner:
         self._ascent.restore(values)
         self._update.numbers = np.array(values["numbers"], np.float64)
         self._n = int(np.array(values["samples"])[0])
+
+
+def sequence_learner(
+    problem: Problem,
+    learning: Learning,
+    settings: SequenceSettings,
+    update: Update,
+    seed: int,
+    *,
+    ascent: Literal["plain", "adam"],
+    repeats: int = 1,
+) -> SequenceLearner:
+    """The learner of a problem, whose method is its update; a grouping asked for goes before that
+    of the settings."""
+    groups = grouped(problem, learning, settings.grouping, settings.groups)
+    policy = GroupPolicy(problem, groups, settings.shape, generator(seed, 0))
+    return SequenceLearner(
+        groups,
+        policy,
+        Ascent(policy, ascent, settings.learning_rate, settings.clip),
+        update,
+        placements=settings.K,
+        repeats=repeats,
+        failure=failure_seconds(problem),
+        seed=seed,
+    )
 
 
 def generator(seed: int, *purpose: int) -> torch.Generator:

@@ -6,7 +6,7 @@ import numpy as np
 
 from situate.data.topology import accelerators
 from situate.grouping.bisection import WeightedGraph, partition
-from situate.grouping.integer_weights import whole
+from situate.grouping.integer_weights import as_integers
 from situate.solvers.partitioners.mapping import Mapping
 from situate.solvers.search import Search
 
@@ -23,8 +23,8 @@ def run(search: Search) -> None:
     graph = WeightedGraph(
         rows=np.repeat(np.arange(len(units)), np.diff(units.start)),
         neighbour=units.neighbour,
-        weight=whole(units.bytes),
-        load=whole(mapping.load),
+        weight=as_integers(units.bytes),
+        load=as_integers(mapping.load),
     )
     placement = mapping.placement(partition(graph, mapping.speed))
     search.offer(placement, np.array(problem.graph.order, np.int32))

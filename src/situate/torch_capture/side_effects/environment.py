@@ -32,7 +32,7 @@ MISSING = object()
 
 
 @dataclass(frozen=True)
-class Place:
+class _Place:
     """A place that a step may change.
 
     Attributes:
@@ -111,7 +111,7 @@ class _Walk:
     """Collects the places that are reachable, each once."""
 
     def __init__(self) -> None:
-        self.places: list[Place] = []
+        self.places: list[_Place] = []
         self._seen: dict[int, object] = {}
         self._pending: list[tuple[object, str]] = []
 
@@ -156,7 +156,7 @@ class _Walk:
         write: Callable[[Any], None],
         attributes: bool = False,
     ) -> None:
-        self.places.append(Place(name, read, write, attributes))
+        self.places.append(_Place(name, read, write, attributes))
 
     def _container(self, value: Any, name: str) -> None:
         if len(value) > LARGEST:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def invariants(model: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> dict[str, object]:
-    """By their names, what a captured step does not change."""
+    """All that a captured step leaves as it is, by its name."""
     found: dict[str, object] = {
         "the parameters and modules of the model": (
             [(name, id(p)) for name, p in model.named_parameters(remove_duplicate=False)],
@@ -67,9 +67,27 @@ def settings_kept() -> Iterator[None]:
     Raises:
         Unsupported: something else was set within.
     """
+    settings = _settings()
+    before = {name: read() for name, (read, _) in settings.items()}
+    try:
+        yield
+    finally:
+        changed = [name for name, (read, _) in settings.items() if read() != before[name]]
+        for name in changed:
+            _, write = settings[name]
+            write(before[name])
+    if changed:
+        raise Unsupported(
+            f"the step leaves another setting of PyTorch behind ({changed[0]}): set it before the "
+            "step, or in the step by what sets it back, as a `with` does"
+        )
+
+
+def _settings() -> dict[str, tuple[Callable[[], Any], Callable[[Any], object]]]:
+    """By the function that sets it, what reads and what writes a setting of PyTorch."""
     import torch
 
-    setters: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    return {
         "torch.set_grad_enabled": (torch.is_grad_enabled, torch.set_grad_enabled),
         "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),
         "torch.use_deterministic_algorithms": (
@@ -78,15 +96,3 @@ def settings_kept() -> Iterator[None]:
         ),
         "torch.set_num_threads": (torch.get_num_threads, torch.set_num_threads),
     }
-    before = {name: read() for name, (read, _) in setters.items()}
-    try:
-        yield
-    finally:
-        changed = [name for name, (read, _) in setters.items() if read() != before[name]]
-        for name in changed:
-            setters[name][1](before[name])
-    if changed:
-        raise Unsupported(
-            f"the step leaves another setting of PyTorch behind ({changed[0]}): set it before the "
-            "step, or in the step by what sets it back, as a `with` does"
-        )

@@ -23,11 +23,9 @@ from situate.policies.entropy import entropy
 from situate.policies.gradient_ascent import Ascent
 from situate.policies.group_policy import GroupPolicy
 from situate.solvers.learned.colocrl.settings import ColocSettings
-from situate.solvers.learned.grouped import grouped
 from situate.solvers.learned.learner import Learning
-from situate.solvers.learned.penalty import failure_seconds
 from situate.solvers.learned.rewards import log_rewards, normalised
-from situate.solvers.learned.sequence_learner import SequenceLearner, generator
+from situate.solvers.learned.sequence_learner import SequenceLearner, sequence_learner
 
 
 class Reinforce:
@@ -97,15 +95,12 @@ def colocrl_learner(
     problem: Problem, learning: Learning, settings: ColocSettings, seed: int
 ) -> SequenceLearner:
     """The learner of a problem."""
-    groups = grouped(problem, learning, settings.grouping, settings.groups)
-    policy = GroupPolicy(problem, groups, settings.shape, generator(seed, 0))
-    return SequenceLearner(
-        groups,
-        policy,
-        Ascent(policy, "adam", settings.learning_rate, settings.clip),
+    return sequence_learner(
+        problem,
+        learning,
+        settings,
         Reinforce(settings),
-        placements=settings.K,
+        seed,
+        ascent="adam",
         repeats=settings.repeats if learning.noise else 1,
-        failure=failure_seconds(problem),
-        seed=seed,
     )

@@ -125,11 +125,11 @@ def hierarchical_learner(
 ) -> HierarchicalLearner:
     """The learner of a problem."""
     with arithmetic():
-        hierarchy = make_hierarchy(problem, settings, generator(seed, 0))
+        hierarchy = _make_hierarchy(problem, settings, generator(seed, 0))
     return HierarchicalLearner(hierarchy, settings, failure_seconds(problem), seed)
 
 
-def make_hierarchy(
+def _make_hierarchy(
     problem: Problem, settings: HierarchicalSettings, draws: torch.Generator
 ) -> Hierarchy:
     """The policy before it has learnt anything."""

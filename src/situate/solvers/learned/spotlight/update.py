@@ -22,11 +22,9 @@ from situate.data.problem import Problem
 from situate.policies.entropy import divergence
 from situate.policies.gradient_ascent import Ascent
 from situate.policies.group_policy import GroupPolicy
-from situate.solvers.learned.grouped import grouped
 from situate.solvers.learned.learner import Learning
-from situate.solvers.learned.penalty import failure_seconds
 from situate.solvers.learned.rewards import log_rewards, normalised
-from situate.solvers.learned.sequence_learner import SequenceLearner, generator
+from situate.solvers.learned.sequence_learner import SequenceLearner, sequence_learner
 from situate.solvers.learned.spotlight.settings import SpotlightSettings
 
 
@@ -87,14 +85,6 @@ def spotlight_learner(
     problem: Problem, learning: Learning, settings: SpotlightSettings, seed: int
 ) -> SequenceLearner:
     """The learner of a problem."""
-    groups = grouped(problem, learning, settings.grouping, settings.groups)
-    policy = GroupPolicy(problem, groups, settings.shape, generator(seed, 0))
-    return SequenceLearner(
-        groups,
-        policy,
-        Ascent(policy, settings.ascent, settings.learning_rate, settings.clip),
-        Proximal(settings),
-        placements=settings.K,
-        failure=failure_seconds(problem),
-        seed=seed,
+    return sequence_learner(
+        problem, learning, settings, Proximal(settings), seed, ascent=settings.ascent
     )

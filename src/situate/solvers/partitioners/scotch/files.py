@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.grouping.integer_weights import LARGEST_SUM, whole
+from situate.grouping.integer_weights import LARGEST_SUM, as_integers
 from situate.solvers.partitioners.mapping import Mapping
 
 FARTHEST = 100
@@ -25,8 +25,8 @@ def source_file(mapping: Mapping) -> str:
     room.
     """
     graph = mapping.graph
-    load = whole(mapping.load).tolist()
-    weight = whole(graph.bytes, LARGEST_SUM // FARTHEST).tolist()
+    load = as_integers(mapping.load).tolist()
+    weight = as_integers(graph.bytes, LARGEST_SUM // FARTHEST).tolist()
     neighbour, start = graph.neighbour.tolist(), graph.start.tolist()
     lines = ["0", f"{len(load)} {len(weight)}", "0 011"]
     for vertex, (first, last) in enumerate(pairwise(start)):

@@ -1,0 +1,38 @@
+"""Scripts of benchmarks import what the package has: most of them take too long to run here."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.test_rooms import SOURCES
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+
+
+@cache
+def _names(module: str) -> set[str]:
+    """All that a module of the package defines or imports, anywhere in it, and its modules."""
+    found = {name.rpartition(".")[2] for name in SOURCES if name.rpartition(".")[0] == module}
+    for node in ast.walk(ast.parse(SOURCES[module].read_text("utf-8"))):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {each.asname or each.name for each in node.names}
+    return found
+
+
+@pytest.mark.parametrize("script", sorted(FOLDER.rglob("*.py")), ids=lambda path: path.stem)
+def test_a_script_imports_what_there_is(script: Path) -> None:
+    tree = ast.parse(script.read_text("utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names = {(str(node.module), each.name) for node in imports for each in node.names}
+    ours = {(module, name) for module, name in names if module.split(".")[0] == "situate"}
+    assert {
+        pair for pair in ours if pair[0] not in SOURCES or pair[1] not in _names(pair[0])
+    } == set()
