@@ -35,10 +35,11 @@ class RankQueue {
     }
     root_ |= bit << (rank & 63);
   }
+  // The first rank; all bits set where there is none.
+  uint32_t first() const { return empty() ? ~uint32_t{0} : descend(); }
+  // Takes out the first rank, which there must be.
   uint32_t pop() {
-    auto rank = static_cast<uint32_t>(std::countr_zero(root_));
-    for (int level = Levels - 2; level >= 0; --level)
-      rank = rank << 6 | static_cast<uint32_t>(std::countr_zero(bits_[first_[level] + rank]));
+    const uint32_t rank = descend();
     uint64_t emptied = 1;
     uint32_t place = rank;
     for (const size_t first : first_) {
@@ -52,6 +53,13 @@ class RankQueue {
   }
 
  private:
+  uint32_t descend() const {
+    auto rank = static_cast<uint32_t>(std::countr_zero(root_));
+    for (int level = Levels - 2; level >= 0; --level)
+      rank = rank << 6 | static_cast<uint32_t>(std::countr_zero(bits_[first_[level] + rank]));
+    return rank;
+  }
+
   uint64_t* bits_;
   std::array<size_t, Levels - 1> first_{};  // word of each level below the root, the leaves first
   uint64_t root_ = 0;
