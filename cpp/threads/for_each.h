@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -21,9 +20,6 @@ void for_each(size_t count, int threads, MakeStep make_step) {
   std::mutex noting;
   std::exception_ptr raised;
   const auto work = [&] {
-    // Takes the memory that an exception needs while there is some: where it is taken for an
-    // exception that says there is none, glibc ends the process.
-    [[maybe_unused]] const auto none = std::current_exception();
     try {
       auto step = make_step();
       for (size_t k = next++; k < count; k = next++) step(k);
@@ -33,12 +29,26 @@ void for_each(size_t count, int threads, MakeStep make_step) {
       raised = std::current_exception();
     }
   };
+  // Every thread takes the memory that an exception needs before any thread works: where it is taken
+  // only for the exception that says there is none left, glibc ends the process.
+  std::atomic<size_t> prepared = 0;
+  std::atomic<bool> begun = false;
+  const auto help = [&] {
+    [[maybe_unused]] const auto none = std::current_exception();
+    ++prepared;
+    prepared.notify_one();
+    begun.wait(false);
+    work();
+  };
   {
     std::vector<std::jthread> helpers;
     try {
-      for (size_t t = 1; t < std::min<size_t>(threads, count); ++t) helpers.emplace_back(work);
-    } catch (const std::system_error&) {
+      for (size_t t = 1; t < std::min<size_t>(threads, count); ++t) helpers.emplace_back(help);
+    } catch (const std::exception&) {  // no thread, or no memory for one
     }
+    for (size_t done = prepared; done < helpers.size(); done = prepared) prepared.wait(done);
+    begun = true;
+    begun.notify_all();
     work();
   }
   if (raised) std::rethrow_exception(raised);
