@@ -13,6 +13,7 @@
 #include "bindings/bindings.h"
 #include "bindings/checks.h"
 #include "simulation/atomic_calls.h"
+#include "simulation/blocking_transfers.h"
 #include "simulation/simulator.h"
 #include "threads/for_each.h"
 
@@ -110,6 +111,22 @@ auto schedule(const Problem& p, const Array<int32_t, 1>& placement, const Array<
                          to_numpy(std::move(peak), {static_cast<size_t>(p.d)}));
 }
 
+auto blocking_transfers(const Problem& p, const Array<int32_t, 1>& placement,
+                        const Array<int32_t, 1>& order) {
+  check_placement(p, view(placement));
+  problem::check_order(p, view(order));
+  std::vector<int32_t> tensor, target, place;
+  for (const auto& transfer :
+       sim::blocking_transfers(sim::OrderedPlacement(p, placement.data(), order.data()))) {
+    tensor.push_back(transfer.tensor);
+    target.push_back(transfer.target);
+    place.push_back(transfer.place);
+  }
+  const size_t k = tensor.size();
+  return std::make_tuple(to_numpy(std::move(tensor), {k}), to_numpy(std::move(target), {k}),
+                         to_numpy(std::move(place), {k}));
+}
+
 auto atomic_calls(const Problem& p, const Array<int32_t, 1>& placement) {
   check_placement(p, view(placement));
   auto calls = sim::run_calls(p, placement.data());
@@ -136,6 +153,10 @@ start and end (t,) of the transfers; makespan; peaks (d,) in bytes.
 
 placement, priority: (n,).
 transfer_priority: (1, m, d), or None.)");
+  module.def("blocking_transfers", &blocking_transfers, "problem"_a, "placement"_a, "order"_a,
+             R"(The transfers of a placement (n,) whose ops go in a topological order (n,), blocking and no
+signals, in their own order: tensor, target device and the place (k,) in the order of the op that
+each is just before. One that takes no time goes with any that its devices stop for.)");
   module.def(
       "atomic_calls", &atomic_calls, "problem"_a, "placement"_a,
       R"(The schedule of a placement (n,) under atomic rules: makespan, begin and load (d,) of the

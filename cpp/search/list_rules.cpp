@@ -185,7 +185,9 @@ class ReadyOps {
     const bool waits = !queue.waiting.empty();
     if (!waits && queue.coming.empty()) return {};
     const Candidate& first = waits ? queue.waiting.top() : queue.coming.top();
-    const double start = std::max(free, waits ? 0 : first.key);
+    // With blocking transfers an input's way depends on all that was placed since the op came.
+    const double start = p_.blocking ? partial_.inputs_arrive(first.op, device)
+                                     : std::max(free, waits ? 0 : first.key);
     return {first.op, device, partial_.shortage(first.op, device), start};
   }
 

@@ -17,6 +17,7 @@ PartialSchedule::PartialSchedule(const Problem& problem, double room)
       placed_(problem.n, 0),
       free_(problem.d, 0),
       channel_free_(problem.channels, 0),
+      place_(problem.n, 0),
       arrival_(static_cast<size_t>(problem.m) * problem.d, std::nan("")),
       used_(problem.d, 0),
       waiting_(problem.m),
@@ -24,6 +25,10 @@ PartialSchedule::PartialSchedule(const Problem& problem, double room)
   for (int tensor = 0; tensor < p_.m; ++tensor)
     waiting_[tensor] = static_cast<int32_t>(p_.consumers_of(tensor).size());
   for (int op = 0; op < p_.n; ++op) held_[p_.unit[op]] += p_.persistent[op];
+  if (p_.blocking) {
+    instant_ = sim::instant_tensors(p_);
+    met_.assign(sim::pairs_of(p_.d), 0);
+  }
   for (auto& bytes : room_) bytes = static_cast<int64_t>(static_cast<double>(bytes) * room);
 }
 
@@ -41,7 +46,8 @@ bool PartialSchedule::has_consumers(int op) const {
 }
 
 double PartialSchedule::inputs_arrive(int op, int device) const {
-  double latest = 0;
+  double latest = p_.blocking ? free_[device] : 0;
+  if (p_.blocking) trial_ = free_;
   for (const int tensor : p_.inputs_of(op)) {
     const int producer = p_.producer[tensor];
     if (!placed_[producer]) continue;  // deferred, and goes where this op goes
@@ -49,9 +55,26 @@ double PartialSchedule::inputs_arrive(int op, int device) const {
     const double known = arrival(tensor, device);
     latest = std::max(latest, source == device ? finish_[producer]
                               : known == known ? known
-                                               : send_time(tensor, source, device));
+                              : p_.blocking && !p_.signal[tensor]
+                                  ? meet(tensor, device, trial_)
+                                  : send_time(tensor, source, device));
   }
   return latest;
+}
+
+// Blocking: whether a tensor was sent with another one, since its own transfer takes no time.
+bool PartialSchedule::goes_along(int tensor, int device) const {
+  const int producer = p_.producer[tensor];
+  return instant_[tensor] &&
+         place_[producer] < met_[sim::pair_of(device_of(producer), device)];
+}
+
+// Blocking: when a tensor is on the device, to which it is sent; that occupies both devices.
+double PartialSchedule::meet(int tensor, int device, std::vector<double>& free) const {
+  const int producer = p_.producer[tensor], source = device_of(producer);
+  if (goes_along(tensor, device)) return finish_[producer];
+  const double begin = std::max(free[source], free[device]);
+  return free[source] = free[device] = begin + p_.transfer_seconds(tensor, source, device);
 }
 
 int64_t PartialSchedule::shortage(int op, int device) const {
@@ -74,8 +97,9 @@ void PartialSchedule::place(int op, int device) {
     const int producer = p_.producer[tensor];
     if (!placed_[producer]) place_source(producer, device);
   }
-  double start = free_[device];
+  double start = 0;
   for (const int tensor : p_.inputs_of(op)) start = std::max(start, receive(tensor, device));
+  start = std::max(start, free_[device]);
   enter(op, device, start);
   for (const int tensor : p_.inputs_of(op)) release(tensor);
 }
@@ -104,6 +128,13 @@ double PartialSchedule::receive(int tensor, int device) {
   if (source == device) return finish_[producer];
   double& there = arrival(tensor, device);
   if (there == there) return there;
+  if (p_.blocking && !p_.signal[tensor]) {
+    const bool along = goes_along(tensor, device);
+    there = meet(tensor, device, free_);
+    if (!along) met_[sim::pair_of(source, device)] = static_cast<int32_t>(order_.size());
+    if (counts_tensors()) used_[device] += p_.size[tensor];
+    return there;
+  }
   there = send_time(tensor, source, device);
   if (!p_.signal[tensor] && p_.contention)
     channel_free_[p_.channel[static_cast<size_t>(source) * p_.d + device]] = there;
@@ -127,6 +158,7 @@ void PartialSchedule::enter(int op, int device, double start) {
   placed_[op] = 1;
   finish_[op] = start + p_.op_seconds(op, device);
   free_[device] = std::max(free_[device], finish_[op]);
+  place_[op] = static_cast<int32_t>(order_.size());
   order_.push_back(op);
   if (counts_tensors()) used_[device] += p_.start_bytes[op] - p_.workspace[op];
 }

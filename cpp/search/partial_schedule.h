@@ -6,6 +6,7 @@
 
 #include "problem/problem.h"
 #include "search/list_rules.h"
+#include "simulation/blocking_transfers.h"
 
 namespace situate::search {
 
@@ -24,7 +25,8 @@ class PartialSchedule {
     const int fixed = device_of_unit_[p_.unit[op]];
     return fixed >= 0 ? fixed == device : p_.may_run(p_.unit[op], device);
   }
-  // When all inputs of the op could be on the device if nothing else were sent before them.
+  // When all inputs of the op could be on the device if nothing else were sent before them; with
+  // blocking transfers, when the op could start.
   double inputs_arrive(int op, int device) const;
   // Bytes that the device lacks for the op.
   int64_t shortage(int op, int device) const;
@@ -37,6 +39,8 @@ class PartialSchedule {
   int device_of(int op) const { return device_of_unit_[p_.unit[op]]; }
   double send_time(int tensor, int source, int device) const;
   double receive(int tensor, int device);
+  bool goes_along(int tensor, int device) const;
+  double meet(int tensor, int device, std::vector<double>& free) const;
   void place_source(int op, int wanted);
   void enter(int op, int device, double start);
   void release(int tensor);
@@ -54,6 +58,10 @@ class PartialSchedule {
   std::vector<double> finish_;
   std::vector<uint8_t> placed_;
   std::vector<double> free_, channel_free_;
+  mutable std::vector<double> trial_;  // blocking: free_ after transfers that are tried
+  std::vector<uint8_t> instant_;       // blocking: of every tensor
+  std::vector<int32_t> place_;         // in order_, of placed ops
+  std::vector<int32_t> met_;           // blocking: ops placed when each pair of devices last met
   std::vector<double> arrival_;  // tensors x devices, NaN where it was not sent
   std::vector<int64_t> used_;
   std::vector<int32_t> waiting_;  // consumers of each tensor that are not placed

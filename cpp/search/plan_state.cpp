@@ -45,7 +45,9 @@ PlanState::PlanState(const Problem& problem, Goal goal, const int32_t* placement
 
 void PlanState::restart(const int32_t* placement, const int32_t* order) {
   plan_.assign(placement, order);
-  if (!problem_.atomic && goal_ == Goal::time)
+  if (goal_ == Goal::time && never_overflows_ && sim::BlockingTimer::supports(problem_))
+    blocking_timer_ = std::make_unique<sim::BlockingTimer>(problem_, plan_);
+  else if (!problem_.atomic && goal_ == Goal::time)
     timer_ = std::make_unique<sim::IncrementalTimer>(problem_, plan_, estimate_bytes_);
   first_effect_ = 0;
   unchecked_ = 0;
@@ -73,6 +75,10 @@ void PlanState::undo(const Change& change) {
 
 double PlanState::evaluate(double limit) {
   if (problem_.atomic) return evaluate_atomic();
+  if (blocking_timer_) {
+    candidate_fits_ = true;
+    return blocking_timer_->time(first_effect_, limit);
+  }
   if (!timer_) {
     simulate();
     return with_overflow(largest_peak());
@@ -149,6 +155,7 @@ bool PlanState::fits_all_at_once() {
 
 void PlanState::accept(double cost) {
   if (timer_) timer_->commit();
+  if (blocking_timer_) blocking_timer_->commit();
   cost_ = cost;
   fits_ = candidate_fits_;
   if (memory_checked_ || never_overflows_)

@@ -8,6 +8,7 @@
 
 #include "problem/problem.h"
 #include "search/moves/move.h"
+#include "simulation/blocking_timer.h"
 #include "simulation/incremental_timer.h"
 #include "simulation/ordered_placement.h"
 #include "simulation/simulator.h"
@@ -59,6 +60,7 @@ class PlanState {
   const Goal goal_;
   sim::OrderedPlacement plan_;
   std::unique_ptr<sim::IncrementalTimer> timer_;  // the goal of time
+  std::unique_ptr<sim::BlockingTimer> blocking_timer_;  // in its place where it can be
   std::unique_ptr<sim::Simulator> simulator_;     // the goal of memory, and whether a plan fits
   int first_effect_ = 0;                          // position, of the change applied last
   std::vector<float> priority_;

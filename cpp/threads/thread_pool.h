@@ -67,6 +67,8 @@ class ThreadPool {
   }
 
   void work() {
+    // Takes the memory that an exception needs while there is some.
+    [[maybe_unused]] const auto none = std::current_exception();
     for (int turn = 0; !stop_.load(std::memory_order_acquire); ++turn)
       if (take())
         turn = 0;

@@ -156,7 +156,7 @@ def _ordered(problem: Problem) -> bool:
 def _shorten(search: Search, full: bool = False) -> None:
     """For time climb, then in any case anneal; where the fastest accelerator is full, with critical
     moves."""
-    if _ordered(search.problem):
+    if _ordered(search.problem) and search.problem.transfers != "blocking":
         climb(search)
     _anneal(search, full)
 
