@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "problem/problem.h"
+#include "search/goal.h"
 #include "search/moves/move.h"
 #include "simulation/incremental_timer.h"
 #include "simulation/ordered_placement.h"
 #include "simulation/simulator.h"
 
 namespace situate::search {
-
-enum class Goal { time, memory };
 
 struct BestPlan {
   bool feasible = false;
