@@ -4,9 +4,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,16 +46,15 @@ void check_keys(const Problem& p, const Keys& elite_bias, const Keys& alpha, con
   check(all(alpha, positive) && all(beta, positive), "alpha and beta are positive and finite");
 }
 
-std::unique_ptr<Brkga> make_brkga(const Problem& p, const std::string& goal,
-                                  const std::string& decoder, uint64_t seed, int members,
-                                  int elites, int mutants, int populations, const Keys& elite_bias,
-                                  const Keys& alpha, const Keys& beta) {
+void make(Brkga* self, const Problem& p, const std::string& goal, const std::string& decoder,
+          uint64_t seed, int members, int elites, int mutants, int populations,
+          const Keys& elite_bias, const Keys& alpha, const Keys& beta) {
   const GenerationSizes sizes{members, elites, mutants};
   check_sizes(sizes, populations);
   check_keys(p, elite_bias, alpha, beta);
-  return std::make_unique<Brkga>(
-      p, search::BrkgaSettings{goal_named(goal), decoder_named(decoder), sizes, populations,
-                               copy_of(elite_bias), copy_of(alpha), copy_of(beta), seed});
+  new (self)
+      Brkga(p, search::BrkgaSettings{goal_named(goal), decoder_named(decoder), sizes, populations,
+                                     copy_of(elite_bias), copy_of(alpha), copy_of(beta), seed});
 }
 
 void begin_with(Brkga& brkga, const Array<int32_t, 1>& placement, const Array<int32_t, 1>& order) {
@@ -117,7 +116,16 @@ void bind_brkga(nb::module_& module) {
   module.def(
       "key_count", [](const Problem& p) { return search::RandomKeys(p).count(); }, "problem"_a,
       "Keys of a chromosome: n x d affinities, n priorities, and t x d of tensors that are sent.");
-  nb::class_<Brkga>(module, "Brkga", "A biased random-key genetic algorithm.")
+  nb::class_<Brkga>(module, "Brkga",
+                    R"(Populations of so many chromosomes each, which are yet to be drawn.
+
+goal: time or memory.
+decoder: eager or serial.
+elite_bias: (keys,) the probability that a child has its elite's key.
+alpha, beta: (keys,) of the beta distributions that mutants are drawn from.)")
+      .def("__init__", &make, nb::keep_alive<1, 2>(), nb::kw_only(), "problem"_a, "goal"_a,
+           "decoder"_a, "seed"_a, "members"_a, "elites"_a, "mutants"_a, "populations"_a,
+           "elite_bias"_a, "alpha"_a, "beta"_a)
       .def("begin_with", &begin_with, "placement"_a, "order"_a,
            "Puts a decision (n,), (n,) into the first generation, before anything has run.")
       .def("run", &run, "evaluations"_a, "seconds"_a, "threads"_a,
@@ -130,15 +138,6 @@ void bind_brkga(nb::module_& module) {
            "generation, of each population the best first.")
       .def_prop_ro("evaluations", &Brkga::evaluations)
       .def_prop_ro("generation", &Brkga::generation);
-  module.def("make_brkga", &make_brkga, nb::keep_alive<0, 1>(), nb::kw_only(), "problem"_a,
-             "goal"_a, "decoder"_a, "seed"_a, "members"_a, "elites"_a, "mutants"_a, "populations"_a,
-             "elite_bias"_a, "alpha"_a, "beta"_a,
-             R"(Populations of so many chromosomes each, which are yet to be drawn.
-
-goal: time or memory.
-decoder: eager or serial.
-elite_bias: (keys,) the probability that a child has its elite's key.
-alpha, beta: (keys,) of the beta distributions that mutants are drawn from.)");
 }
 
 }  // namespace situate::bindings
