@@ -13,6 +13,7 @@
 #include "bindings/bindings.h"
 #include "bindings/checks.h"
 #include "bindings/interruption.h"
+#include "bindings/names.h"
 #include "search/annealer.h"
 #include "search/list_rules.h"
 #include "search/load_annealer.h"
@@ -40,24 +41,6 @@ auto listed(Rule rule, const Problem& p, double room) {
   const size_t n = result.order.size();
   return std::make_tuple(to_numpy(std::move(result.placement), {n}),
                          to_numpy(std::move(result.order), {n}));
-}
-
-// A chain must start from a valid placement: moves never take an op off a device where it may not
-// run, or units apart.
-void check_start(const Problem& p, const Array<int32_t, 1>& placement) {
-  check_placement(p, view(placement));
-  const int32_t* device = placement.data();
-  for (int op = 0; op < p.n; ++op) {
-    check(p.may_run(p.unit[op], device[op]), "a placement puts an op where it may not run");
-    check(device[op] == device[p.members_of(p.unit[op])[0]],
-          "a placement puts ops of one unit on two devices");
-  }
-}
-
-void check_decision(const Problem& p, const Array<int32_t, 1>& placement,
-                    const Array<int32_t, 1>& order) {
-  check_start(p, placement);
-  problem::check_order(p, view(order));
 }
 
 // Several independent chains of annealing, advanced together.
@@ -100,13 +83,12 @@ using LoadAnnealers = Chains<LoadAnnealer>;
 
 Annealers make_annealers(const Problem& p, const std::string& goal, uint64_t seed, int count,
                          const Array<int32_t, 1>& placement, const Array<int32_t, 1>& order) {
-  check(goal == "time" || goal == "memory", "the goal is time or memory");
-  check_decision(p, placement, order);
+  const Goal by = goal_named(goal);
+  check_decision(p, view(placement), view(order));
   Annealers chains;
   for (int k = 0; k < count; ++k)
     chains.members.push_back(
-        std::make_unique<Annealer>(p, goal == "time" ? Goal::time : Goal::memory,
-                                   seed * seed_stride + k, placement.data(), order.data()));
+        std::make_unique<Annealer>(p, by, seed * seed_stride + k, placement.data(), order.data()));
   return chains;
 }
 
@@ -142,7 +124,7 @@ auto best_of(const Annealers& chains, size_t k) {
 LoadAnnealers make_load_annealers(const Problem& p, uint64_t seed, int count,
                                   const Array<int32_t, 1>& placement,
                                   const Array<int32_t, 1>& line) {
-  check_start(p, placement);
+  check_start(p, view(placement));
   check(line.size() == static_cast<size_t>(p.units), "the line has one entry a unit");
   std::vector<uint8_t> seen(p.units);
   for (const int32_t u : view(line))
@@ -157,13 +139,13 @@ LoadAnnealers make_load_annealers(const Problem& p, uint64_t seed, int count,
 void restart_annealer(Annealers& chains, size_t k, const Array<int32_t, 1>& placement,
                       const Array<int32_t, 1>& order) {
   auto& chain = *chains.members.at(k);
-  check_decision(chain.problem(), placement, order);
+  check_decision(chain.problem(), view(placement), view(order));
   chain.restart(placement.data(), order.data());
 }
 
 void restart_load_annealer(LoadAnnealers& chains, size_t k, const Array<int32_t, 1>& placement) {
   auto& chain = *chains.members.at(k);
-  check_start(chain.problem(), placement);
+  check_start(chain.problem(), view(placement));
   chain.restart(placement.data());
 }
 

@@ -12,6 +12,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/checks.h"
+#include "bindings/names.h"
 #include "simulation/atomic_calls.h"
 #include "simulation/blocking_transfers.h"
 #include "simulation/simulator.h"
@@ -27,12 +28,6 @@ using sim::Decoder;
 using sim::Simulator;
 
 using TransferPriorities = std::optional<Array<float, 3>>;
-
-Decoder decoder_named(const std::string& name) {
-  if (name == "eager") return Decoder::eager;
-  if (name == "serial") return Decoder::serial;
-  throw std::invalid_argument("unknown decoder " + name);
-}
 
 void check_finite(std::span<const float> priorities) {
   check(std::all_of(priorities.begin(), priorities.end(), [](float x) { return std::isfinite(x); }),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "search/fits_one_device.h"
 #include "search/overflow.h"
 #include "simulation/atomic_calls.h"
 
@@ -16,17 +17,6 @@ namespace {
 constexpr double never = std::numeric_limits<double>::infinity();
 
 constexpr int64_t longest_patience = 1024;
-
-// Whether one device of the smallest capacity could hold all bytes of a step.
-bool fits_one_device(const Problem& p) {
-  int64_t bytes = 0;
-  for (int op = 0; op < p.n; ++op) bytes += p.persistent[op];
-  if (p.memory != Memory::persistent) {
-    bytes += p.workspace.empty() ? 0 : *std::max_element(p.workspace.begin(), p.workspace.end());
-    for (int tensor = 0; tensor < p.m; ++tensor) bytes += p.size[tensor];
-  }
-  return bytes <= *std::min_element(p.capacity.begin(), p.capacity.end());
-}
 
 }  // namespace
 

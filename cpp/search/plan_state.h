@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "problem/problem.h"
+#include "search/goal.h"
 #include "search/moves/move.h"
 #include "simulation/blocking_timer.h"
 #include "simulation/incremental_timer.h"
@@ -14,8 +15,6 @@
 #include "simulation/simulator.h"
 
 namespace situate::search {
-
-enum class Goal { time, memory };
 
 struct BestPlan {
   bool feasible = false;

@@ -27,10 +27,10 @@ Overlapped::Overlapped(const Problem& problem, Timeline& timeline, LiveBytes& by
     needs_[op] = static_cast<int32_t>(problem.inputs_of(op).size());
 }
 
-double Overlapped::run(const Decision& decision, bool serial) {
+double Overlapped::run(const Decision& decision, bool serial, bool count_bytes) {
   decision_ = decision;
   reset();
-  const bool live = problem_.memory == problem::Memory::time;
+  const bool live = count_bytes && problem_.memory == problem::Memory::time;
   if (serial) return live ? simulate<true, true>() : simulate<true, false>();
   return live ? simulate<false, true>() : simulate<false, false>();
 }

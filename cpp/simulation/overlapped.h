@@ -18,7 +18,7 @@ class Overlapped {
 
   // Fills the timeline, counts the bytes where they are measured at every instant, and returns the
   // makespan in seconds.
-  double run(const Decision& decision, bool serial);
+  double run(const Decision& decision, bool serial, bool count_bytes);
 
  private:
   struct Event {

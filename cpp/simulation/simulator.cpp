@@ -28,7 +28,7 @@ Simulator::~Simulator() = default;
 double Simulator::run(const Decision& decision, Decoder decoder, int64_t* peak) {
   timeline_.clear();
   bytes_.reset(decision.placement);
-  const double makespan = decode(decision, decoder);
+  const double makespan = decode(decision, decoder, true);
   if (problem_.memory == Memory::time && problem_.blocking)
     peak_over_time(problem_, decision.placement, timeline_, makespan, bytes_);
   std::copy(bytes_.peak().begin(), bytes_.peak().end(), peak);
@@ -36,9 +36,14 @@ double Simulator::run(const Decision& decision, Decoder decoder, int64_t* peak) 
   return makespan;
 }
 
-double Simulator::decode(const Decision& decision, Decoder decoder) {
+double Simulator::run(const Decision& decision, Decoder decoder) {
+  timeline_.clear();
+  return decode(decision, decoder, false);
+}
+
+double Simulator::decode(const Decision& decision, Decoder decoder, bool count_bytes) {
   const bool serial = decoder == Decoder::serial;
-  if (overlapped_) return overlapped_->run(decision, serial);
+  if (overlapped_) return overlapped_->run(decision, serial, count_bytes);
   return serial ? serial_->run(decision, timeline_) : eager_->run(decision, timeline_);
 }
 

@@ -24,14 +24,17 @@ class Simulator {
   explicit Simulator(const Problem& problem);
   ~Simulator();
 
-  // Returns the makespan in seconds and writes the peaks (d) in bytes. timeline() holds the schedule
-  // until the next call.
+  // Returns the makespan in seconds and writes the peaks (d) in bytes. timeline() holds the
+  // schedule until the next call.
   double run(const Decision& decision, Decoder decoder, int64_t* peak);
+
+  // The same without the peaks, which take their time too.
+  double run(const Decision& decision, Decoder decoder);
 
   const Timeline& timeline() const { return timeline_; }
 
  private:
-  double decode(const Decision& decision, Decoder decoder);
+  double decode(const Decision& decision, Decoder decoder, bool count_bytes);
 
   const Problem& problem_;
   Timeline timeline_;

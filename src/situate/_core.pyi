@@ -170,6 +170,47 @@ def make_load_annealers(problem: Problem, seed: int, count: int, placement: Anno
     Chains that start from one placement (n,); `line` (u,) orders the units along the pipeline.
     """
 
+def key_count(problem: Problem) -> int:
+    """
+    Keys of a chromosome: n x d affinities, n priorities, and t x d of tensors that are sent.
+    """
+
+class Brkga:
+    """
+    Populations of so many chromosomes each, which are yet to be drawn.
+
+    goal: time or memory.
+    decoder: eager or serial.
+    elite_bias: (keys,) the probability that a child has its elite's key.
+    alpha, beta: (keys,) of the beta distributions that mutants are drawn from.
+    """
+
+    def __init__(self, *, problem: Problem, goal: str, decoder: str, seed: int, members: int, elites: int, mutants: int, populations: int, elite_bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def begin_with(self, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Puts a decision (n,), (n,) into the first generation, before anything has run.
+        """
+
+    def run(self, evaluations: int, seconds: float, threads: int) -> None:
+        """Evaluates so many chromosomes more, fewer after so many seconds."""
+
+    def best(self) -> tuple[int, float, NDArray[numpy.int32], NDArray[numpy.float32], NDArray[numpy.float32]]:
+        """
+        Of the best chromosome: bytes beyond the capacities, value, placement (n,), priorities (n,) and transfer priorities (m, d).
+        """
+
+    def population(self) -> tuple[NDArray[numpy.float32], NDArray[numpy.int64], NDArray[numpy.float64]]:
+        """
+        Keys (k, keys), bytes beyond the capacities (k,) and values (k,) of the last complete generation, of each population the best first.
+        """
+
+    @property
+    def evaluations(self) -> int: ...
+
+    @property
+    def generation(self) -> int: ...
+
 class UnitGraph:
     """
     The u units of a problem and what flows between them.

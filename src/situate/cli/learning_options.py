@@ -12,7 +12,7 @@ from situate.cli.search import Budget
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
 from situate.grouping import GROUPINGS
-from situate.solvers import LEARNERS
+from situate.solvers import LEARNERS, WITH_SETTINGS
 from situate.solvers.learned.driver import SAMPLES
 from situate.solvers.learned.learner import Learning, Settings
 
@@ -70,7 +70,8 @@ class LearningOptions:
     def _check_unused(self, methods: Sequence[str]) -> None:
         who = f"method {methods[0]!r} does not learn"
         for option, value in vars(self).items():
-            if value is not None and not (option == "samples" and "random" in methods):
+            takers = {"samples": ("random",), "settings": WITH_SETTINGS}.get(option, ())
+            if value is not None and not set(takers) & set(methods):
                 raise SituateError(
                     f"--{option}: {who if len(methods) == 1 else 'none of the methods learns'} "
                     f"from measurements; those that do: {', '.join(LEARNERS)}"
@@ -98,6 +99,12 @@ class LearningOptions:
             study=study,
             evaluator=machine,
         )
+
+    def of_search(self, method: str) -> Learning | None:
+        """The settings of a method that does not learn, if it has any."""
+        if method not in WITH_SETTINGS or self.settings is None:
+            return None
+        return Learning(settings=cast(Settings, self.settings))
 
     def study_of(self, method: str) -> Path | None:
         """The file of one of several methods, in the folder `study`, which is made."""

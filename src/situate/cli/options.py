@@ -128,8 +128,8 @@ Samples = Annotated[
 Settings = Annotated[
     str | None,
     typer.Option(
-        help="Settings of a learning method: paper, as published, or tuned, situate's choice. "
-        "Default: tuned.",
+        help="Settings of a learning method, or of brkga: paper, as published, or tuned, situate's "
+        "choice. Default: tuned.",
         autocompletion=of(lambda: ("paper", "tuned")),
     ),
 ]

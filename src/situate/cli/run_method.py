@@ -57,7 +57,8 @@ def run(
     """
     if method not in LEARNERS:
         progress = SearchProgress(problem, method)
-        return Run(search(problem, method, budget, progress=progress), progress.curve())
+        found = search(problem, method, budget, options.of_search(method), progress)
+        return Run(found, progress.curve())
     progress = SearchProgress(problem, method, budget.evaluations)
     folder = Path(options.tensorboard, method) if options.tensorboard else None
     with tensorboard(folder) as scalars:

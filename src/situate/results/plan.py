@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import msgspec
 import numpy as np
 
+from situate.data.arrays import Placement
 from situate.data.costs import Costs
 from situate.data.placements import Restrictions
 from situate.data.problem import Objective, Problem
@@ -17,6 +19,7 @@ from situate.files.scalars import plain
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName, scheduled
 from situate.simulation.simulator import Simulator
+from situate.simulation.transfer_order import TransferOrder, sent
 from situate.validation import check
 from situate.version import VERSION
 
@@ -29,6 +32,9 @@ LIMIT = 2**30
 NOT_NEGATIVE = msgspec.Meta(ge=0)
 Seconds = Annotated[float, NOT_NEGATIVE]
 
+PlannedTransfer = tuple[str, str, Annotated[int, NOT_NEGATIVE]]
+"""A tensor, the device that it is sent to, and the number of ops that are more urgent."""
+
 
 class Plan(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag="situate-plan"
@@ -36,11 +42,12 @@ class Plan(
     """Where every op goes, and what that was predicted to give.
 
     `placement` maps op names to device names, the most urgent op first: its order is the priority
-    that `decoder` turns into a schedule. Times are in the graph's `unit`, sizes in bytes. The
-    hashes name the graph, the cluster and the measured costs that the plan was made for; that of
-    the costs is empty where there were none. `optimizer` is that of the graph: empty where the step
-    updates no parameters, None where that is not known. A plan that does not fit has no lower
-    bound.
+    that `decoder` turns into a schedule. `transfers` has the most urgent transfer first; where it
+    is unset, each is as urgent as its most urgent consumer. Times are in the graph's `unit`, sizes
+    in bytes. The hashes name the graph, the cluster and the measured costs that the plan was made
+    for; that of the costs is empty where there were none. `optimizer` is that of the graph: empty
+    where the step updates no parameters, None where that is not known. A plan that does not fit has
+    no lower bound.
 
     Raises:
         PlanError: an unknown optimizer or decoder; a lower bound that is negative or above the
@@ -65,6 +72,7 @@ class Plan(
     makespan: Seconds | None
     peak_memory: dict[str, Annotated[int, NOT_NEGATIVE]]
     placement: dict[str, str]
+    transfers: list[PlannedTransfer] | msgspec.UnsetType = msgspec.UNSET
     costs_hash: str = ""
     optimizer: str | None = None
     version: int = 1
@@ -140,7 +148,7 @@ class Plan(
         Raises:
             PlanError: the plan was made for another graph or cluster, with other costs or under
                 other rules; it leaves an op out, names an op or a device that there is not, or
-                places an op where it must not run.
+                places an op where it must not run; its transfers are not those of its placement.
         """
         check(problem, Problem, "problem", PlanError)
         self._check(problem)
@@ -161,7 +169,10 @@ class Plan(
             Restrictions(problem).check(placement[None], lambda _: "the plan: ")
         except SituateError as error:
             raise PlanError(str(error)) from None
-        return scheduled(Simulator(problem), placement, order, self.decoder)
+        transfers = None
+        if self.transfers is not msgspec.UNSET:
+            transfers = _transfer_order(problem, placement, self.transfers)
+        return scheduled(Simulator(problem), placement, order, self.decoder, transfers)
 
     def check_costs(self, costs: Costs | None) -> None:
         """
@@ -193,6 +204,39 @@ class Plan(
         self.check_costs(problem.costs)
         if self.decoder == "calls" and problem.transfers != "atomic":
             raise PlanError(f"decoder 'calls' is not for rules {problem.rules.name!r}: plan again")
+
+
+def _transfer_order(
+    problem: Problem, placement: Placement, transfers: Sequence[PlannedTransfer]
+) -> TransferOrder:
+    """The order of a placement's transfers, as a plan names them.
+
+    Raises:
+        PlanError: they are not the transfers of the placement, or not the most urgent first.
+    """
+    tensors = {tensor.name: t for t, tensor in enumerate(problem.graph.tensors)}
+    devices = {name: d for d, name in enumerate(problem.cluster.names)}
+    needed = set(zip(*(ends.tolist() for ends in sent(problem, placement)), strict=True))
+    rows = list[tuple[int, int, int]]()
+    for tensor, device, place in transfers:
+        ends = tensors.get(tensor, -1), devices.get(device, -1)
+        if ends not in needed:
+            raise PlanError(
+                f"the plan sends tensor {tensor!r} to device {device!r} twice, or in vain: plan "
+                f"again, or leave 'transfers' out"
+            )
+        if place < (rows[-1][2] if rows else 0) or place > problem.n:
+            raise PlanError(f"the plan sends tensor {tensor!r} out of its place: plan again")
+        needed.remove(ends)
+        rows.append((*ends, place))
+    if needed:
+        first, target = min(needed)
+        raise PlanError(
+            f"the plan's transfers leave out that of {problem.graph.tensors[first].name!r} to "
+            f"{problem.cluster.names[target]!r}: plan again, or leave 'transfers' out"
+        )
+    columns = np.array(rows, np.int32).reshape(-1, 3).T
+    return TransferOrder(*columns)
 
 
 def _changed(graph: Graph) -> str:

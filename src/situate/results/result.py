@@ -6,15 +6,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from situate.bounds.rounding import gap
 from situate.data.problem import Problem
 from situate.results.expected import expected_seconds
-from situate.results.plan import Plan
+from situate.results.plan import Plan, PlannedTransfer
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName
+from situate.simulation.transfer_order import TransferOrder
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Result:
         history: (seconds, evaluations, value) at each improvement.
         samples: (evaluations,) seconds that a method which learns was told of each placement in
             turn, infinite where it failed; empty for other methods.
+        transfers: the urgency of each transfer among the ops; None where each is as urgent as its
+            most urgent consumer.
         measured: seconds of a step of this plan on the machine; None where none was run.
     """
 
@@ -75,6 +79,7 @@ class Result:
     seed: int
     history: tuple[tuple[float, int, float], ...]
     samples: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    transfers: TransferOrder | None = None
     measured: float | None = None
 
     @property
@@ -160,7 +165,17 @@ class Result:
             costs_hash=self.problem.costs.hash if self.problem.costs else "",
             optimizer=self.problem.graph.optimizer,
             placement={names[op]: devices[self.placement[op]] for op in self.order},
+            transfers=self._transfers(),
         )
+
+    def _transfers(self) -> list[PlannedTransfer] | msgspec.UnsetType:
+        """The transfers as a plan names them."""
+        if self.transfers is None:
+            return msgspec.UNSET
+        names = [tensor.name for tensor in self.problem.graph.tensors]
+        devices, made = self.problem.cluster.names, self.transfers
+        rows = zip(made.tensor.tolist(), made.target.tolist(), made.place.tolist(), strict=True)
+        return [(names[tensor], devices[target], place) for tensor, target, place in rows]
 
     def __repr__(self) -> str:
         fits = "fits" if self.feasible else "does not fit"

@@ -16,6 +16,7 @@ from situate.errors import SituateError, nearest
 from situate.schedule.schedule import Schedule
 from situate.simulation.atomic import schedule_calls
 from situate.simulation.simulator import Simulator
+from situate.simulation.transfer_order import TransferOrder
 
 DecoderName = Literal["eager", "serial", "calls"]
 
@@ -56,15 +57,22 @@ def scheduled(
     placement: NDArray[np.int32],
     order: NDArray[np.int32],
     decoder: DecoderName,
+    transfers: TransferOrder | None = None,
 ) -> Schedule:
     """The schedule of a decision, as by `decode`, that was checked where it entered.
+
+    Args:
+        transfers: of the placement; None for the urgency of the most urgent consumer.
 
     Raises:
         ValueError: a placement of another shape or on an unknown device; see `naming`.
     """
     if decoder == "calls":
         return schedule_calls(simulator.problem, placement, simulator.core)
-    return simulator.schedule(placement, priority_of(order), decoder=decoder)
+    if transfers is None:
+        return simulator.schedule(placement, priority_of(order), decoder=decoder)
+    of_ops, of_transfers = transfers.priorities(simulator.problem, order)
+    return simulator.schedule(placement, of_ops, of_transfers, decoder=decoder)
 
 
 def step_times(

@@ -16,11 +16,11 @@ from situate.solvers.custom import custom_name
 from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning, MakeLearner
 from situate.solvers.outcome import result_of
-from situate.solvers.registry import LEARNERS, METHODS, Method
+from situate.solvers.registry import LEARNERS, METHODS, WITH_SETTINGS, Method
 from situate.solvers.search import Search
 from situate.validation import check
 
-__all__ = ["LEARNERS", "METHODS", "Method", "solve"]
+__all__ = ["LEARNERS", "METHODS", "WITH_SETTINGS", "Method", "solve"]
 
 DEFAULT_SECONDS = 10.0
 """The time limit of a search that is given no budget."""
@@ -58,7 +58,8 @@ def solve(
         seed: of all the search's randomness, at least 0.
         threads: at most this many; None for all CPUs.
         on_progress: called now and then, in the calling thread.
-        learning: how a method that learns goes about it, and for no other; None for `Learning()`.
+        learning: how a method that learns goes about it; of another method at most its settings.
+            None for `Learning()`.
 
     Raises:
         SituateError: an unknown method, a budget below zero or not whole, `learning` for a method
@@ -72,7 +73,8 @@ def solve(
     name, run = _named(method)
     _check_budget(time_limit, evaluations, seed, threads)
     learns = name in LEARNERS or name not in METHODS
-    if not learns and learning not in (None, Learning()):
+    allowed = learning and name in WITH_SETTINGS and learning == Learning(learning.settings)
+    if not learns and learning not in (None, Learning()) and not allowed:
         known = ", ".join(LEARNERS)
         raise SituateError(f"learning: method {name!r} does not learn; those that do: {known}")
     if time_limit is None and evaluations is None and not learns:

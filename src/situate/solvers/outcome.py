@@ -35,5 +35,6 @@ def result_of(search: Search, method: str) -> Result:
         seed=search.seed,
         history=tuple(search.history),
         samples=samples,
+        transfers=best.transfers,
         measured=search.measured_best if search.learning.evaluator is not None else None,
     )

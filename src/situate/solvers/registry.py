@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from situate.solvers.learned.learner import MakeLearner
     from situate.solvers.search import Search
 
-Kind = Literal["heuristic", "portfolio", "partitioner", "learner"]
-"""A rule that makes a plan or a few; several methods one after the other; a graph partitioner; or a
-method that learns from measured step times."""
+Kind = Literal["heuristic", "portfolio", "partitioner", "search", "learner"]
+"""A rule that makes a plan or a few; several methods one after the other; a graph partitioner; a
+search among decisions; or a method that learns from measured step times."""
 
 PYTORCH = "PyTorch: pip install 'situate[torch]'"
 PYMETIS = "pymetis: pip install 'situate[baselines]'"
@@ -36,6 +36,7 @@ class Method:
         told_costs: whether it reads from the problem what ops and transfers take. One that does not
             is told the measured times of whole steps alone; the groups that it places by default
             are made with the seconds of ops all the same.
+        has_settings: whether it takes `Learning.settings` though it does not learn.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Method:
     paper: str = ""
     extra: str = ""
     told_costs: bool = True
+    has_settings: bool = False
 
     @property
     def learns(self) -> bool:
@@ -74,6 +76,12 @@ class Method:
 
 def _learner(name: str, module: str, summary: str, paper: str = "", extra: str = "") -> Method:
     return Method(name, "learner", module, summary, paper, extra, told_costs=False)
+
+
+def _brkga(name: str, summary: str, paper: str) -> Method:
+    return Method(
+        name, "search", f"evolutionary.brkga:{name}", summary, paper=paper, has_settings=True
+    )
 
 
 POST = "Gao, Chen and Li, Post, NeurIPS 2018"
@@ -125,6 +133,16 @@ _ALL = (
         "portfolio",
         "auto:run",
         "the best plan of simple rules, improved by local search until the budget ends",
+    ),
+    _brkga(
+        "brkga",
+        "a biased random-key genetic algorithm over placements and priorities",
+        "Gonçalves and Resende, J. Heuristics 17, 2011; Paliwal et al., REGAL, ICLR 2020",
+    ),
+    _brkga(
+        "tuned_brkga",
+        "the same with the settings that a grid search found",
+        "Paliwal et al., REGAL, ICLR 2020",
     ),
     _learner(
         "hill_climbing",
@@ -205,6 +223,9 @@ _ALL = (
 
 METHODS: Mapping[str, Method] = MappingProxyType({method.name: method for method in _ALL})
 """All methods by name, in the order in which lists show them."""
+
+WITH_SETTINGS = tuple(method.name for method in _ALL if method.learns or method.has_settings)
+"""Names of the methods that take settings."""
 
 LEARNERS = tuple(method.name for method in _ALL if method.learns)
 """Names of the methods that learn from measured step times."""

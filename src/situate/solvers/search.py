@@ -21,6 +21,7 @@ from situate.results.result import Progress
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName, decoders_for, priority_of, scheduled
 from situate.simulation.simulator import Simulator
+from situate.simulation.transfer_order import TransferOrder
 from situate.solvers.late import Lateness
 from situate.solvers.learned.learner import Learning
 
@@ -36,7 +37,8 @@ NEGLIGIBLE_PEAK_SHARE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A decision, its schedule and its score: excess bytes first, then the objective."""
+    """A decision, its schedule and its score: excess bytes first, then the objective. Without
+    `transfers` each transfer is as urgent as its most urgent consumer."""
 
     placement: Placement
     order: Order
@@ -44,6 +46,7 @@ class Found:
     schedule: Schedule
     value: float
     excess: int
+    transfers: TransferOrder | None = None
 
     @property
     def feasible(self) -> bool:
@@ -227,13 +230,14 @@ class Search:
         order: Order,
         decoders: Sequence[DecoderName] | None = None,
         ties: bool = False,
+        transfers: TransferOrder | None = None,
     ) -> Found:
         """Decode a decision by each decoder and return the best of them; keep it if it is better
         than all before it, or with `ties` as good. Where memory counts it is decoded in other
         ways too, see `_decoded`."""
         begin = self.seconds
         placement = self._checked(placement)
-        best = self._decoded(placement, order, decoders or self.decoders)
+        best = self._decoded(placement, order, decoders or self.decoders, transfers=transfers)
         self.took(self.seconds - begin)
         if self.best is None or best.score < self.best.score:
             self.history.append((self.seconds, self.evaluations, best.value))
@@ -305,6 +309,7 @@ class Search:
         order: Order,
         decoders: Sequence[DecoderName],
         margin: float = 0.0,
+        transfers: TransferOrder | None = None,
     ) -> Found:
         """The best of a decision by these decoders.
 
@@ -312,11 +317,11 @@ class Search:
         by each in the order in which what depends on weights alone is late. A plan that is worse
         than the best by `margin` at most may be wanted too.
         """
-        found = [self._decode(placement, order, by) for by in decoders]
+        found = [self._decode(placement, order, by, transfers) for by in decoders]
         if self._memory_counts(found, margin):
             others = [by for by in self.decoders if by not in decoders]
             # Memory in use differs between decoders, and only one of them may fit.
-            found += [self._decode(placement, order, by) for by in others]
+            found += [self._decode(placement, order, by, transfers) for by in others]
         if self._memory_counts(found, margin) and self._lateness_helps(found):
             late = self._lateness.order(order)
             found += [self._decode(placement, late, by) for by in self.decoders]
@@ -356,10 +361,16 @@ class Search:
         [checked] = self._restrictions.check(placement[None], lambda _: "")
         return checked
 
-    def _decode(self, placement: Placement, order: Order, decoder: DecoderName) -> Found:
-        schedule = scheduled(self.simulator, placement, order, decoder)
-        excess = schedule.excess(self.problem)
-        return Found(placement, order, decoder, schedule, self._value(schedule), excess)
+    def _decode(
+        self,
+        placement: Placement,
+        order: Order,
+        decoder: DecoderName,
+        transfers: TransferOrder | None = None,
+    ) -> Found:
+        schedule = scheduled(self.simulator, placement, order, decoder, transfers)
+        excess, value = schedule.excess(self.problem), self._value(schedule)
+        return Found(placement, order, decoder, schedule, value, excess, transfers)
 
     def _value(self, schedule: Schedule) -> float:
         if self.problem.objective == "memory":

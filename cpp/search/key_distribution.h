@@ -1,0 +1,32 @@
+// The distributions that mutants are drawn from: for every key of a chromosome a beta distribution,
+// as REGAL proposes them (A. Paliwal et al., ICLR 2020, A.6).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "random/beta.h"
+#include "random/splitmix64.h"
+
+namespace situate::search {
+
+using random::SplitMix64;
+
+class KeyDistribution {
+ public:
+  // All keys uniform.
+  explicit KeyDistribution(size_t keys) : keys_(keys) {}
+  // A beta distribution a key; both spans have positive, finite numbers.
+  KeyDistribution(std::span<const float> alpha, std::span<const float> beta);
+
+  void draw(SplitMix64& random, float* keys) const;
+
+ private:
+  size_t keys_;
+  std::vector<random::Beta> distinct_;
+  std::vector<uint32_t> of_key_;  // empty where all are uniform
+};
+
+}  // namespace situate::search

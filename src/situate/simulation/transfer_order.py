@@ -1,0 +1,74 @@
+"""The urgency of transfers among the ops, where a decision says it itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.data.arrays import Order, Placement
+from situate.data.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class TransferOrder:
+    """All transfers of a placement but signals, the most urgent first.
+
+    Attributes:
+        tensor: (k,) tensor that is sent.
+        target: (k,) device that it is sent to.
+        place: (k,) number of ops that are more urgent, never less than the one before.
+    """
+
+    tensor: NDArray[np.int32]
+    target: NDArray[np.int32]
+    place: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.tensor)
+
+    def priorities(
+        self, problem: Problem, order: Order
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Priorities (n,) of the ops and (m, d) of the transfers: the most urgent of all has the
+        largest, and the last has 1."""
+        total = problem.n + len(self)
+        # (n,) the rank of the op at each place of the order: those before it, and the transfers
+        # that are before it.
+        ahead = np.searchsorted(self.place, np.arange(problem.n), side="right")
+        of_ops = np.empty(problem.n, np.float32)
+        of_ops[order] = total - (np.arange(problem.n) + ahead)
+        of_transfers = np.zeros((len(problem.size), problem.d), np.float32)
+        of_transfers[self.tensor, self.target] = total - (np.arange(len(self)) + self.place)
+        return of_ops, of_transfers
+
+
+def sent(problem: Problem, placement: Placement) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Tensors (k,) and targets (k,) of a placement's transfers but signals, each once."""
+    tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    target = placement[problem.consumers]
+    signal = (problem.size == 0) & np.isnan(problem.transfer_seconds)
+    leaves = (target != placement[problem.producer[tensor]]) & ~signal[tensor]
+    pairs = np.unique(tensor[leaves] * problem.d + target[leaves])
+    return (pairs // problem.d).astype(np.int32), (pairs % problem.d).astype(np.int32)
+
+
+def by_priority(
+    problem: Problem,
+    placement: Placement,
+    of_ops: NDArray[np.float32],
+    of_transfers: NDArray[np.float32],
+) -> tuple[Order, TransferOrder]:
+    """The order (n,) of ops and that of transfers that priorities (n,), (m, d) stand for. Of one
+    priority an op goes before a transfer, then the lower index."""
+    n = problem.n
+    tensor, target = sent(problem, placement)
+    # (n + k,) ops, then transfers by tensor and target: the order in which ties are resolved.
+    priority = np.concatenate((of_ops, of_transfers[tensor, target]))
+    urgent = np.argsort(-priority, kind="stable")
+    is_op = urgent < n
+    item = urgent[~is_op] - n
+    place = np.cumsum(is_op)[~is_op]
+    order = urgent[is_op].astype(np.int32)
+    return order, TransferOrder(tensor[item], target[item], place.astype(np.int32))

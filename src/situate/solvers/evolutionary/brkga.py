@@ -1,0 +1,163 @@
+"""`brkga` and `tuned_brkga`: a biased random-key genetic algorithm over REGAL's chromosomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate import _core
+from situate.data.arrays import Order, Placement
+from situate.errors import SituateError
+from situate.simulation.simulator import Simulator
+from situate.simulation.transfer_order import by_priority
+from situate.solvers.evolutionary.settings import BRKGA, TUNED_BRKGA, BrkgaSettings
+from situate.solvers.search import Search
+
+FIRST_OFFER = 1000
+"""Evaluations before the first decision is offered, and then twice as many each time."""
+
+SLICE_SECONDS = 0.25
+"""Seconds after which the user is told how far the search is."""
+
+
+def brkga(search: Search) -> None:
+    """Search until the budget ends, with common settings."""
+    evolve(search, BRKGA[search.learning.settings])
+
+
+def tuned_brkga(search: Search) -> None:
+    """Search until the budget ends, with the settings that a grid search found."""
+    evolve(search, TUNED_BRKGA[search.learning.settings])
+
+
+def evolve(search: Search, settings: BrkgaSettings) -> None:
+    """Breed until the budget ends, and offer what is best."""
+    _check_objective(search)
+    population = evolution(
+        search.simulator, settings, goal=search.problem.objective, seed=search.seed
+    )
+    # The first is looked at whatever the budget, so that there is a plan.
+    population.run(1, inf, 1)
+    offered = (inf, inf)
+    wanted = FIRST_OFFER
+    try:
+        while True:
+            _advance(search, population, wanted)
+            offered = _offer_better(search, population, settings, offered)
+            if search.finished():
+                return
+            if population.evaluations >= wanted:
+                wanted *= 2
+    finally:
+        _offer_better(search, population, settings, offered)
+
+
+def evolution(
+    simulator: Simulator,
+    settings: BrkgaSettings,
+    *,
+    goal: str,
+    seed: int,
+    proposals: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
+    bias: NDArray[np.float32] | None = None,
+    begin: Iterable[tuple[Placement, Order]] = (),
+) -> _core.Brkga:
+    """Populations that are yet to be drawn.
+
+    A chromosome has `_core.key_count` keys: (n, d) affinities of ops to devices, (n,) priorities of
+    ops, then (t, d) priorities of the tensors that may be sent.
+
+    Args:
+        simulator: of a problem of n ops, t tensors and d devices.
+        settings: see `BrkgaSettings`.
+        goal: `time` or `memory`.
+        seed: of all draws.
+        proposals: alpha and beta (keys,) of the distribution that each key is drawn from; None for
+            those of the settings.
+        bias: (keys,) the probability that a child has its elite's key; None for the settings'.
+        begin: placements (n,) and orders (n,) that are among the first generation.
+
+    Raises:
+        ValueError: arrays of another length or with numbers out of their range; decisions that are
+            not valid.
+    """
+    alpha, beta = proposals or _distribution(simulator, settings)
+    members, elites, mutants = settings.sizes
+    population = _core.Brkga(
+        problem=simulator.core,
+        goal=goal,
+        decoder=settings.decoder,
+        seed=seed,
+        members=members,
+        elites=elites,
+        mutants=mutants,
+        populations=settings.populations,
+        elite_bias=np.full(len(alpha), settings.bias, np.float32) if bias is None else bias,
+        alpha=alpha,
+        beta=beta,
+    )
+    for placement, order in begin:
+        population.begin_with(placement, order)
+    return population
+
+
+def _distribution(
+    simulator: Simulator, settings: BrkgaSettings
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Alpha and beta (keys,): the settings' for keys of ops, uniform for transfers."""
+    problem = simulator.problem
+    alpha, beta = np.ones((2, _core.key_count(simulator.core)), np.float32)
+    of_ops = problem.n * (problem.d + 1)
+    alpha[:of_ops], beta[:of_ops] = settings.alpha, settings.beta
+    return alpha, beta
+
+
+def _check_objective(search: Search) -> None:
+    if search.problem.objective == "throughput":
+        raise SituateError(
+            "BRKGA makes the time or the memory of a step small, not the seconds between steps: "
+            "use auto"
+        )
+    if "calls" in search.decoders:
+        raise SituateError(
+            f"BRKGA knows no schedules in which devices run all their ops as one call (rules "
+            f"{search.problem.rules.name!r}): use auto, or other rules"
+        )
+
+
+def _advance(search: Search, population: _core.Brkga, wanted: int) -> None:
+    """Evaluate until there are so many evaluations, the budget ends or, with a time limit, for a
+    slice."""
+    if search.evaluation_limit is not None:
+        wanted = min(wanted, search.evaluation_limit)
+    while population.evaluations < wanted and not search.finished():
+        seconds = min(SLICE_SECONDS, _seconds_left(search))
+        population.run(wanted - population.evaluations, seconds, search.threads)
+        search.evaluations = population.evaluations
+        search.report()
+        if search.time_limit is not None:
+            return
+
+
+def _seconds_left(search: Search) -> float:
+    return inf if search.time_limit is None else search.left() * search.time_limit
+
+
+def _offer_better(
+    search: Search,
+    population: _core.Brkga,
+    settings: BrkgaSettings,
+    offered: tuple[float, float],
+) -> tuple[float, float]:
+    """Offer the best chromosome unless one as good was offered, and return what it is."""
+    excess, value, placement, of_ops, of_transfers = population.best()
+    if (excess, value) < offered:
+        order, transfers = by_priority(search.problem, placement, of_ops, of_transfers)
+        # Decoding what was evaluated already is no further evaluation.
+        search.evaluations = population.evaluations - 1
+        search.offer(placement, order, [settings.decoder], transfers=transfers)
+        search.evaluations = population.evaluations
+    return min((excess, value), offered)

@@ -1,0 +1,75 @@
+"""Settings of the biased random-key genetic algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from situate.errors import SituateError
+from situate.simulation.simulator import Decoder
+
+Name = Literal["paper", "tuned"]
+
+
+@dataclass(frozen=True)
+class BrkgaSettings:
+    """What a generation is made of, and what makes a schedule of a chromosome.
+
+    Attributes:
+        population: chromosomes.
+        elites: share of them that go on to the next generation as they are.
+        mutants: share of them that are drawn anew.
+        bias: probability that a child has a key of its elite parent.
+        populations: how many of them evolve side by side, without exchange.
+        alpha, beta: of the beta distribution that the keys of ops are drawn from; those of
+            transfers are uniform.
+        decoder: `serial`, as in REGAL, or `eager`.
+
+    Raises:
+        SituateError: a population without an elite, a child or a mutant, or all of elites; shares
+            or a bias out of their range.
+    """
+
+    population: int = 100
+    elites: float = 0.2
+    mutants: float = 0.15
+    bias: float = 0.7
+    populations: int = 1
+    alpha: float = 1.0
+    beta: float = 1.0
+    decoder: Decoder = "serial"
+
+    def __post_init__(self) -> None:
+        if self.population < 2 or self.populations < 1:
+            raise SituateError("brkga: a population is of two chromosomes at least")
+        if not 0 < self.elites < 1 or not 0 <= self.mutants <= 1 - self.elites:
+            raise SituateError("brkga: elites and mutants are shares of the population, one in all")
+        if not 0.5 <= self.bias <= 1:
+            raise SituateError(f"brkga: the bias is from 0.5 to 1, got {self.bias}")
+        if not (0 < self.alpha < float("inf") and 0 < self.beta < float("inf")):
+            raise SituateError("brkga: alpha and beta are positive and finite")
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Members, elites and mutants of a generation: at least one elite, and one other."""
+        elites = min(max(1, round(self.elites * self.population)), self.population - 1)
+        mutants = min(round(self.mutants * self.population), self.population - elites)
+        return self.population, elites, mutants
+
+
+BRKGA: Mapping[Name, BrkgaSettings] = MappingProxyType(
+    {"paper": BrkgaSettings(), "tuned": BrkgaSettings(decoder="eager")}
+)
+"""Of the method `brkga`: population, shares and bias within the ranges that Gonçalves and Resende
+(2011) recommend."""
+
+TUNED_BRKGA: Mapping[Name, BrkgaSettings] = MappingProxyType(
+    {
+        "paper": BrkgaSettings(alpha=1, beta=4),
+        "tuned": BrkgaSettings(alpha=1, beta=30, decoder="eager"),
+    }
+)
+"""Of the method `tuned_brkga`: of 648 settings those that are best with each decoder.
+`python -m benchmarks.search.tune_brkga` found them."""
