@@ -69,8 +69,17 @@ KERNELS = {
 }
 
 
-@pytest.mark.parametrize("shape", [(3, 4, 5), (3, 4, 5, 6), (3, 4, 1, 1), (2, 4, 3, 5, 6)])
-@pytest.mark.parametrize("kernel", KERNELS)
+SHAPES = [(3, 4, 5), (3, 4, 5, 6), (3, 4, 1, 1), (2, 4, 3, 5, 6)]
+NORMS = ("batch norm", "batch norm that infers", "gradient of batch norm")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "shape"),
+    [
+        *((kernel, shape) for kernel in KERNELS for shape in SHAPES),
+        *((kernel, (3, 4, 5, 1)) for kernel in NORMS),
+    ],
+)
 def test_fake_tensors_have_the_strides_of_real_ones(kernel, shape):
     for g in permuted(*shape):
         for x in permuted(*shape):

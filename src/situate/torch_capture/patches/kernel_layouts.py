@@ -31,8 +31,7 @@ BATCH_NORMS = frozenset(
         "_native_batch_norm_legit_no_training",
     }
 )
-"""Operators whose first result has the memory format of their first argument; the contiguous one
-where that has both."""
+"""Operators whose first result has the memory format of their first argument."""
 
 BATCH_NORM_GRADIENTS = frozenset({"native_batch_norm_backward", "batch_norm_backward"})
 """Operators whose first result has the memory format of their second argument."""
@@ -82,9 +81,11 @@ def _strides(
     if name in CONTIGUOUS:
         return [() if result is None else _formatted(result, plain) for result in results]
     if name in BATCH_NORMS:
-        return [_formatted(args[0], plain if args[0].is_contiguous() else _format(args[0]))]
+        return [_formatted(args[0], _compact(args[0]) or _seen(args[0]))]
     if name in BATCH_NORM_GRADIENTS:
-        return [_formatted(args[1], _format(args[1]))]
+        gradient, given = args[:2]
+        alike = _compact(gradient) and _seen(gradient) == _seen(given)
+        return [_formatted(given, (alike and _compact(given)) or _seen(given))]
     if name in PRODUCTS:
         return [run(aten.mul.Tensor, (args[0], args[PRODUCTS[name]]), {}).stride()]
     if name in ALIKE:
@@ -92,8 +93,17 @@ def _strides(
     return []
 
 
-def _format(tensor: torch.Tensor) -> torch.memory_format:
-    """The memory format that PyTorch sees in the strides of a tensor."""
+def _compact(tensor: torch.Tensor) -> torch.memory_format | None:
+    """The first memory format in which a tensor lies without gaps, if there is one."""
+    import torch
+
+    last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensor.dim())
+    formats = (torch.contiguous_format, *([last] if last else []))
+    return next((each for each in formats if tensor.is_contiguous(memory_format=each)), None)
+
+
+def _seen(tensor: torch.Tensor) -> torch.memory_format:
+    """The memory format that PyTorch sees in the strides of a tensor, with gaps or without."""
     from torch._prims_common import suggest_memory_format
 
     return suggest_memory_format(tensor)
