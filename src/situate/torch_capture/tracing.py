@@ -21,6 +21,7 @@ from situate.torch_capture.patches.distributions import arguments_unchecked
 from situate.torch_capture.patches.grouped_query_attention import heads_share
 from situate.torch_capture.patches.inference import inference_without_gradients
 from situate.torch_capture.patches.interpolation import interpolation_whole
+from situate.torch_capture.patches.kernel_layouts import layouts_as_computed
 from situate.torch_capture.patches.lifted_constants import lifted_apart
 from situate.torch_capture.patches.margin_losses import margins_whole
 from situate.torch_capture.patches.matrix_products import products_of_one_dtype
@@ -186,6 +187,7 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
 @arguments_unchecked()
 @tensors_unchecked()
 @statistics_as_computed()
+@layouts_as_computed()
 @devices_here()
 @inference_without_gradients()
 def _joint(

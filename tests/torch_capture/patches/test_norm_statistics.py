@@ -52,12 +52,10 @@ def test_a_backward_pass_on_another_device_is_equal_to_the_last_bit(layer):
     assert compare(model, X, autocast, sgd, backward_apart, threads=1).within(0.0)
 
 
-dropped = aten.native_dropout_backward.default
 KERNELS = {
     "layer": lambda x, w: aten.native_layer_norm.default(x, [4], w, w, 1e-5),
     "group": lambda x, w: aten.native_group_norm.default(x, w, w, 2, 4, 16, 2, 1e-5),
     "batch": lambda x, w: aten.native_batch_norm.default(x, w, w, None, None, True, 0.1, 1e-5),
-    "dropout": lambda x, w: (dropped(x.mT, x.mT > 0, 2.0), dropped(x[0, 0].expand_as(x), x > 0, 2)),
 }
 
 

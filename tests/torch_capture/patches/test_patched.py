@@ -12,6 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from situate.torch_capture.patches.constant_values import constants_known  # noqa: E402
 from situate.torch_capture.patches.interpolation import interpolation_whole  # noqa: E402
+from situate.torch_capture.patches.kernel_layouts import layouts_as_computed  # noqa: E402
 from situate.torch_capture.patches.margin_losses import margins_whole  # noqa: E402
 from situate.torch_capture.patches.norm_statistics import statistics_as_computed  # noqa: E402
 
@@ -29,7 +30,7 @@ def test_an_operator_has_its_kernels_again(trace):
     assert WHOLE[trace].py_kernels == before
 
 
-@pytest.mark.parametrize("trace", [constants_known, statistics_as_computed])
+@pytest.mark.parametrize("trace", [constants_known, layouts_as_computed, statistics_as_computed])
 def test_fake_tensors_are_dispatched_as_before_even_after_an_error(trace):
     before = FakeTensorMode.dispatch
     with suppress(KeyboardInterrupt), trace():

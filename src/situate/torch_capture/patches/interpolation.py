@@ -7,13 +7,18 @@ from collections.abc import Iterator
 
 from situate.torch_capture.patches.patched import whole
 
-KERNELS = ("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d")
+KERNELS = (
+    *("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"),
+    *("_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"),
+    *("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"),
+)
 
 
 @contextlib.contextmanager
 def interpolation_whole() -> Iterator[None]:
-    """Trace linear and cubic interpolation as one op each way. Where it traces, PyTorch makes many
-    small ops of them, a hundred of a bicubic one, which take longer and round otherwise."""
+    """Trace interpolation as one op each way. Where it traces, PyTorch makes many small ops of it,
+    a hundred of a bicubic one, which take longer, round otherwise, and do not keep the memory
+    format of a gradient."""
     from torch.ops import aten
 
     with contextlib.ExitStack() as stack:

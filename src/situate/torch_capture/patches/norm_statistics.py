@@ -1,4 +1,5 @@
-"""Outputs of kernels as the kernels make them, where PyTorch says otherwise of fake tensors."""
+"""Statistics of normalisations as the kernels make them, where PyTorch says otherwise of fake
+tensors."""
 
 from __future__ import annotations
 
@@ -26,14 +27,10 @@ NORMALISATIONS = frozenset(
 def statistics_as_computed() -> Iterator[None]:
     """Trace the means and deviations of what is normalised with the type that the kernels give
     them, which is that of weights where these are finer than the input, as under autocast: those
-    that PyTorch gives to fake tensors are of another type. And the gradient of a dropout gets the
-    strides of the product that it is; PyTorch gives it those of CUDA's kernel."""
+    that PyTorch gives to fake tensors are of another type."""
     import torch
-    from torch.ops import aten
 
     def corrected(run: Any, mode: Any, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
-        if func is aten.native_dropout_backward.default:
-            return run(aten.mul.Tensor, tuple(args[:2]), {})
         made = run(func, args, kwargs)
         if getattr(func, "_opname", None) not in NORMALISATIONS:
             return made
