@@ -132,6 +132,14 @@ def order_of(problem: Problem, schedule: Schedule) -> NDArray[np.int32]:
     return rising(problem, schedule.start)
 
 
+def is_topological(problem: Problem, order: NDArray[np.int32]) -> bool:
+    """True where every op of an order (n,) comes after all that it reads."""
+    place = places(order)
+    readers = np.diff(problem.consumer_start)
+    producers = np.repeat(problem.producer, readers)  # (edges,)
+    return bool(np.all(place[producers] < place[problem.consumers]))
+
+
 def rising(problem: Problem, key: NDArray[np.float64]) -> NDArray[np.int32]:
     """Ops, the one with the least key (n,) first; where keys are equal, in the graph's order."""
     return np.lexsort((places(problem.graph.order), key)).astype(np.int32)

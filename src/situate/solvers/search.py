@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from situate import _core
 from situate.bounds.rounding import gap
 from situate.data.arrays import Order, Placement
 from situate.data.placements import Restrictions
@@ -19,7 +20,14 @@ from situate.evaluators.measurements import Measurements
 from situate.host.machine import usable_cpus
 from situate.results.result import Progress
 from situate.schedule.schedule import Schedule
-from situate.simulation.decoding import DecoderName, decoders_for, priority_of, scheduled
+from situate.simulation.decoding import (
+    DecoderName,
+    decoders_for,
+    is_topological,
+    order_of,
+    priority_of,
+    scheduled,
+)
 from situate.simulation.simulator import Simulator
 from situate.simulation.transfer_order import TransferOrder
 from situate.solvers.late import Lateness
@@ -318,6 +326,8 @@ class Search:
         than the best by `margin` at most may be wanted too.
         """
         found = [self._decode(placement, order, by, transfers) for by in decoders]
+        if transfers is None and self._instant_transfers:
+            found.append(self._sent_together(found, order))
         if self._memory_counts(found, margin):
             others = [by for by in self.decoders if by not in decoders]
             # Memory in use differs between decoders, and only one of them may fit.
@@ -327,6 +337,22 @@ class Search:
             found += [self._decode(placement, late, by) for by in self.decoders]
         self.evaluations += len(found)
         return min(found, key=lambda f: f.score)
+
+    @cached_property
+    def _instant_transfers(self) -> bool:
+        """True where transfers are blocking, and some take no time."""
+        return self.problem.transfers == "blocking" and bool(
+            np.any(self.problem.transfer_seconds == 0)
+        )
+
+    def _sent_together(self, found: list[Found], order: Order) -> Found:
+        """The decision with transfers that take no time sent with others, so that devices stop for
+        fewer; in the order of the best schedule found where its own is no topological one."""
+        best = min(found, key=lambda f: f.score)
+        if not is_topological(self.problem, order):
+            order = order_of(self.problem, best.schedule)
+        sent = _core.blocking_transfers(self.simulator.core, best.placement, order)
+        return self._decode(best.placement, order, "serial", TransferOrder(*sent))
 
     def _memory_counts(self, found: list[Found], margin: float) -> bool:
         """True where a decision like these may become the best if it holds fewer bytes."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from situate import _core
+from situate.data.arrays import Order
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.simulation.decoding import order_of
@@ -36,7 +37,7 @@ from situate.solvers.auto.segments import offer_segments, outgrown
 from situate.solvers.auto.small import look_at_all
 from situate.solvers.heuristics import etf, expert, heft, single, topological
 from situate.solvers.heuristics.random_search import SAMPLES, draw
-from situate.solvers.search import Search
+from situate.solvers.search import Found, Search
 
 RANDOM_SHARE = 0.05
 """Share of the budget after which no more random plans are drawn."""
@@ -179,7 +180,7 @@ def _anneal(search: Search, full: bool = False) -> None:
     found = search.incumbent
     lines = phase_lines(search.problem) if full else []
     core = search.simulator.core
-    order = order_of(search.problem, found.schedule)
+    order = _order_of(search.problem, found)
     goal = "time" if search.problem.objective == "time" else "memory"
     chains = chains_of(search)
     annealers = _core.make_annealers(core, goal, search.seed, chains, found.placement, order)
@@ -197,7 +198,7 @@ def _anneal(search: Search, full: bool = False) -> None:
             if full:
                 move_critical(search, lines)
             found = search.incumbent
-            order = order_of(search.problem, found.schedule)
+            order = _order_of(search.problem, found)
             # Every round goes on from the best plan of all chains.
             for chain in range(chains):
                 annealers.restart(chain, found.placement, order)
@@ -212,6 +213,12 @@ def _anneal(search: Search, full: bool = False) -> None:
         search.report()
         if search.problem.objective == "throughput" and search.incumbent.feasible:
             return
+
+
+def _order_of(problem: Problem, found: Found) -> Order:
+    """The order that annealing begins with: the one whose transfers go together, or else that of the
+    schedule."""
+    return found.order if found.transfers is not None else order_of(problem, found.schedule)
 
 
 def _offer_best(
