@@ -19,7 +19,10 @@ from situate.solvers.auto.blocks import blocks
 from situate.solvers.auto.cleanup import clean_up
 from situate.solvers.auto.climb import climb
 from situate.solvers.auto.cooling import (
+    BLOCKING,
     INTERVAL,
+    OVERLAPPED,
+    Cooling,
     chains_of,
     cooling,
     evaluations_of,
@@ -55,9 +58,6 @@ rest."""
 
 FIT_SHARE = 0.5
 """Share of the budget that is left alone while annealing looks for a plan that fits."""
-
-EVALUATIONS_AN_OP_TO_RECOVER = 100
-"""Evaluations an op from which on annealing begins hot."""
 
 OFFERS_TO_SET_UP, OFFERS_FOR_LINES = 15, 10
 """Offers that take longer than the work of annealing before its first interval, and than the lines
@@ -187,12 +187,15 @@ def _anneal(search: Search, full: bool = False) -> None:
     together = blocks(search.problem)
     annealers.move_blocks(*together, BLOCKS_AT_LEAST)
     scale = annealers.typical_change(_samples(search))
-    heat = _heat(search, annealers)
+    schedule = OVERLAPPED
+    if search.problem.transfers == "blocking":
+        schedule, scale = BLOCKING, float(search.problem.fastest.mean())
+    heat = _heat(search, annealers, schedule)
     scale *= heat
     annealers.move_blocks(*together, max(BLOCKS_AT_MOST, round(BLOCKS_AT_LEAST * heat)))
     search.evaluations += annealers.evaluations
     known = [(True, math.inf)] * chains
-    for temperature, evaluations, new_round in cooling(search, chains):
+    for temperature, evaluations, new_round in cooling(search, chains, schedule):
         if new_round:
             swap_devices(search)
             if full:
@@ -240,7 +243,7 @@ def _samples(search: Search) -> int:
     return min(samples, 1 + (search.evaluation_limit - search.evaluations) // 10)
 
 
-def _heat(search: Search, annealers: _core.Annealers) -> float:
+def _heat(search: Search, annealers: _core.Annealers, schedule: Cooling) -> float:
     """Colder, the fewer evaluations an op the budget allows: then there is no time to recover."""
     if search.time_limit is None:
         expected = float(search.evaluation_limit or 0)
@@ -251,4 +254,4 @@ def _heat(search: Search, annealers: _core.Annealers) -> float:
         rate = (annealers.evaluations - before) / max(search.seconds - begin, 1e-6)
         # Evaluations that the rest of the time allows at the rate of the trial.
         expected = rate * (search.time_limit - search.seconds)
-    return min(1.0, max(0.0, expected) / (EVALUATIONS_AN_OP_TO_RECOVER * search.problem.n))
+    return min(1.0, max(0.0, expected) / (schedule.to_recover * search.problem.n))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from situate.solvers.search import Search
 
@@ -23,11 +24,30 @@ CHAINS = 2
 OFFERS_AN_INTERVAL = 4
 """Offers of its chains' plans that an interval is expected to end with, at most."""
 
-ROUND_ENDS = (0.2, 0.5, 1.0)
-"""Ends of the cooling rounds, as fractions of the budget; each round starts from the best plan."""
 
-HOTTEST, COLDEST = 0.1, 0.0003
-"""Temperatures at the two ends of a round, as fractions of the typical change of a move."""
+@dataclass(frozen=True)
+class Cooling:
+    """A cooling schedule.
+
+    Attributes:
+        round_ends: the ends of its rounds, as fractions of the budget; each round starts from the
+            best plan.
+        hottest, coldest: temperatures at the two ends of a round.
+        to_recover: evaluations an op from which on annealing begins hot.
+    """
+
+    round_ends: tuple[float, ...]
+    hottest: float
+    coldest: float
+    to_recover: int
+
+
+OVERLAPPED = Cooling((0.2, 0.5, 1.0), 0.1, 0.0003, to_recover=100)
+"""Temperatures as fractions of the typical change of a move."""
+
+BLOCKING = Cooling((1.0,), 0.5, 0.005, to_recover=500)
+"""Temperatures in mean seconds of an op. A move changes when devices stop for each other all the
+rest of the step, so that one long hot round finds what several colder ones do not."""
 
 
 def chains_of(search: Search) -> int:
@@ -35,8 +55,8 @@ def chains_of(search: Search) -> int:
     return CHAINS if search.time_limit is None else search.threads
 
 
-def cooling(search: Search, chains: int) -> Iterator[tuple[float, int, bool]]:
-    """Temperature (relative), evaluations a chain and whether a round begins, for each interval.
+def cooling(search: Search, chains: int, schedule: Cooling) -> Iterator[tuple[float, int, bool]]:
+    """Temperature (in the unit of the schedule), evaluations a chain and whether a round begins, for each interval.
 
     Ends with the budget, but for the time in which the plans of an interval are offered; or where
     an interval evaluated nothing.
@@ -46,11 +66,12 @@ def cooling(search: Search, chains: int) -> Iterator[tuple[float, int, bool]]:
     while not search.finished() and search.affords(offers) and search.evaluations > before:
         before = search.evaluations
         done = (1 - search.left() - begin) / max(1 - begin, 1e-9)
-        now = next((r for r, end in enumerate(ROUND_ENDS) if done < end), len(ROUND_ENDS) - 1)
-        first = ROUND_ENDS[now - 1] if now else 0.0
+        ends = schedule.round_ends
+        now = next((r for r, end in enumerate(ends) if done < end), len(ends) - 1)
+        first = ends[now - 1] if now else 0.0
         # Geometric from the hottest to the coldest over each round.
-        within = (done - first) / (ROUND_ENDS[now] - first)
-        temperature = HOTTEST * (COLDEST / HOTTEST) ** within
+        within = (done - first) / (ends[now] - first)
+        temperature = schedule.hottest * (schedule.coldest / schedule.hottest) ** within
         yield temperature, evaluations_of(search, chains), now > current
         current = now
 
