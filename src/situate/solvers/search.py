@@ -274,7 +274,9 @@ class Search:
         assert decoder != "calls", "the simulator has no calls"
         self.evaluations += 1
         priority = priority_of(order)[None]
-        [seconds], [peak] = self.simulator.evaluate(placement[None], priority, decoder=decoder)
+        [seconds], [peak] = self.simulator.evaluate(
+            placement[None], priority, decoder=decoder, threads=1
+        )
         excess = sum(np.maximum(0, peak - self.problem.capacity).tolist())
         by_time = self.problem.objective == "time"
         return excess, float(seconds if by_time else peak.max())

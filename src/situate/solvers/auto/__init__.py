@@ -63,6 +63,9 @@ OFFERS_TO_SET_UP, OFFERS_FOR_LINES = 15, 10
 """Offers that take longer than the work of annealing before its first interval, and than the lines
 of critical moves."""
 
+TRIAL_SHARE = 0.05
+"""Share of the time left that goes at most into finding out how fast annealing is."""
+
 BLOCKS_AT_LEAST, BLOCKS_AT_MOST = 20, 2
 """One move in so many concerns a whole block: seldom in a long search, often in a short one."""
 
@@ -250,7 +253,8 @@ def _heat(search: Search, annealers: _core.Annealers, schedule: Cooling) -> floa
     else:
         begin, before = search.seconds, annealers.evaluations
         evaluations = max(1, evaluations_of(search, search.threads) // 10)
-        annealers.run(0.0, evaluations, INTERVAL, search.threads)
+        seconds = min(INTERVAL, TRIAL_SHARE * (search.time_limit - begin))
+        annealers.run(0.0, evaluations, seconds, search.threads)
         rate = (annealers.evaluations - before) / max(search.seconds - begin, 1e-6)
         # Evaluations that the rest of the time allows at the rate of the trial.
         expected = rate * (search.time_limit - search.seconds)
