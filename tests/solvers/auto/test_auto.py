@@ -20,8 +20,9 @@ from situate.data.problem import RULES, Problem
 from situate.data.topology import pipeline_order
 from situate.grouping import heavy_edge
 from situate.results.result import Progress, Result
-from situate.simulation.decoding import priority_of
+from situate.simulation.decoding import scheduled
 from situate.simulation.simulator import Simulator
+from situate.simulation.transfer_order import TransferOrder
 from situate.solvers import solve
 from situate.solvers.auto import critical
 from situate.solvers.auto.blocks import Blocks
@@ -238,7 +239,10 @@ def _exact(drawn: Problem, seed: int) -> Problem:
 def _check_cost(
     problem: Problem, goal: str, fits: bool, cost: float, placement: Any, order: Any
 ) -> None:
-    schedule = Simulator(problem).schedule(placement, priority_of(order), decoder="serial")
+    simulator, sent = Simulator(problem), None
+    if goal == "time" and problem.transfers == "blocking" and _fits_one_device(problem):
+        sent = TransferOrder(*_core.blocking_transfers(simulator.core, placement, order))
+    schedule = scheduled(simulator, placement, order, "serial", sent)
     schedule.verify(problem, allow_overflow=True)
     over = schedule.overflow(problem) / problem.capacity
     value = schedule.makespan if goal == "time" else float(schedule.peak.max())
@@ -247,6 +251,14 @@ def _check_cost(
         assert cost == value
     else:
         assert cost == pytest.approx(value * (1.05 + 10 * over.sum()), rel=1e-9)
+
+
+def _fits_one_device(problem: Problem) -> bool:
+    """True where memory cannot matter, whatever is where."""
+    held = problem.persistent.sum()
+    if problem.rules.memory != "persistent":
+        held += problem.workspace.max(initial=0) + problem.size.sum()
+    return bool(held <= problem.capacity.min())
 
 
 def test_the_core_refuses_what_is_no_decision_of_its_problem() -> None:

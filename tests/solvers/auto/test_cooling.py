@@ -8,13 +8,13 @@ import pytest
 
 from situate.data.problem import Problem
 from situate.solvers.auto.cooling import (
+    BLOCKING,
     CHAINS,
-    COLDEST,
-    HOTTEST,
     INTERVAL,
     INTERVALS,
     MOST_EVALUATIONS,
-    ROUND_ENDS,
+    OVERLAPPED,
+    Cooling,
     chains_of,
     cooling,
     evaluations_of,
@@ -35,24 +35,25 @@ def begun(
     return search
 
 
-def spent(search: Search) -> list[tuple[float, int, bool]]:
+def spent(search: Search, schedule: Cooling = OVERLAPPED) -> list[tuple[float, int, bool]]:
     """The slices of a search whose chains spend what they may."""
     found = []
-    for each in cooling(search, CHAINS):
+    for each in cooling(search, CHAINS, schedule):
         found.append(each)
         search.evaluations += CHAINS * each[1]
     return found
 
 
-def test_rounds_begin_hot_and_end_cold() -> None:
-    found = spent(begun(evaluations=20_000))
+@pytest.mark.parametrize("schedule", [OVERLAPPED, BLOCKING])
+def test_rounds_begin_hot_and_end_cold(schedule: Cooling) -> None:
+    found = spent(begun(evaluations=20_000), schedule)
     begins = [k for k, (_, _, new) in enumerate(found) if new]
-    assert len(begins) == len(ROUND_ENDS)
+    assert len(begins) == len(schedule.round_ends)
     for first, end in zip(begins, [*begins[1:], len(found)], strict=True):
         temperatures = [temperature for temperature, _, _ in found[first:end]]
         assert temperatures == sorted(temperatures, reverse=True)
-        assert temperatures[0] == pytest.approx(HOTTEST, rel=0.2)
-        assert temperatures[-1] == pytest.approx(COLDEST, rel=0.2)
+        assert temperatures[0] == pytest.approx(schedule.hottest, rel=0.2)
+        assert temperatures[-1] == pytest.approx(schedule.coldest, rel=0.2)
 
 
 def test_the_evaluations_are_spent_and_no_more() -> None:
@@ -63,7 +64,7 @@ def test_the_evaluations_are_spent_and_no_more() -> None:
 
 
 def test_slices_end_where_nothing_is_evaluated() -> None:
-    assert len(list(cooling(begun(evaluations=1000), CHAINS))) == 1
+    assert len(list(cooling(begun(evaluations=1000), CHAINS, OVERLAPPED))) == 1
 
 
 def test_without_a_clock_the_machine_does_not_decide() -> None:

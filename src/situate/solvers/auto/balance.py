@@ -10,7 +10,7 @@ from situate import _core
 from situate.data.arrays import Placement
 from situate.data.topology import pipeline_order
 from situate.simulation.decoding import order_of
-from situate.solvers.auto.cooling import chains_of, cooling, interval_seconds
+from situate.solvers.auto.cooling import OVERLAPPED, chains_of, cooling, interval_seconds
 from situate.solvers.auto.device_swap import swap_devices
 from situate.solvers.auto.liveness import orders_count, weights
 from situate.solvers.search import Found, Search
@@ -23,7 +23,7 @@ def balance(search: Search) -> None:
         return
     chains = _Chains(search)
     scale = search.incumbent.value / 3
-    for temperature, evaluations, new_round in cooling(search, chains.count):
+    for temperature, evaluations, new_round in cooling(search, chains.count, OVERLAPPED):
         if new_round:
             swap_devices(search)
             chains.restart()
