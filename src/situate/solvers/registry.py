@@ -78,12 +78,6 @@ def _learner(name: str, module: str, summary: str, paper: str = "", extra: str =
     return Method(name, "learner", module, summary, paper, extra, told_costs=False)
 
 
-def _brkga(name: str, summary: str, paper: str) -> Method:
-    return Method(
-        name, "search", f"evolutionary.brkga:{name}", summary, paper=paper, has_settings=True
-    )
-
-
 POST = "Gao, Chen and Li, Post, NeurIPS 2018"
 
 _ALL = (
@@ -134,15 +128,21 @@ _ALL = (
         "auto:run",
         "the best plan of simple rules, improved by local search until the budget ends",
     ),
-    _brkga(
+    Method(
         "brkga",
+        "search",
+        "evolutionary.brkga:brkga",
         "a biased random-key genetic algorithm over placements and priorities",
-        "Gonçalves and Resende, J. Heuristics 17, 2011; Paliwal et al., REGAL, ICLR 2020",
+        paper="Gonçalves and Resende, J. Heuristics 17, 2011; Paliwal et al., REGAL, ICLR 2020",
+        has_settings=True,
     ),
-    _brkga(
+    Method(
         "tuned_brkga",
+        "search",
+        "evolutionary.brkga:tuned_brkga",
         "the same with the settings that a grid search found",
-        "Paliwal et al., REGAL, ICLR 2020",
+        paper="Paliwal et al., REGAL, ICLR 2020",
+        has_settings=True,
     ),
     _learner(
         "hill_climbing",

@@ -25,15 +25,15 @@ SLICE_SECONDS = 0.25
 
 def brkga(search: Search) -> None:
     """Search until the budget ends, with common settings."""
-    evolve(search, BRKGA[search.learning.settings])
+    _evolve(search, BRKGA[search.learning.settings])
 
 
 def tuned_brkga(search: Search) -> None:
     """Search until the budget ends, with the settings that a grid search found."""
-    evolve(search, TUNED_BRKGA[search.learning.settings])
+    _evolve(search, TUNED_BRKGA[search.learning.settings])
 
 
-def evolve(search: Search, settings: BrkgaSettings) -> None:
+def _evolve(search: Search, settings: BrkgaSettings) -> None:
     """Breed until the budget ends, and offer what is best."""
     _check_objective(search)
     population = evolution(
@@ -62,7 +62,7 @@ def evolution(
     goal: str,
     seed: int,
     proposals: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
-    bias: NDArray[np.float32] | None = None,
+    biases: NDArray[np.float32] | None = None,
     begin: Iterable[tuple[Placement, Order]] = (),
 ) -> _core.Brkga:
     """Populations that are yet to be drawn.
@@ -77,7 +77,7 @@ def evolution(
         seed: of all draws.
         proposals: alpha and beta (keys,) of the distribution that each key is drawn from; None for
             those of the settings.
-        bias: (keys,) the probability that a child has its elite's key; None for the settings'.
+        biases: (keys,) the probability that a child has its elite's key; None for the settings'.
         begin: placements (n,) and orders (n,) that are among the first generation.
 
     Raises:
@@ -95,7 +95,7 @@ def evolution(
         elites=elites,
         mutants=mutants,
         populations=settings.populations,
-        elite_bias=np.full(len(alpha), settings.bias, np.float32) if bias is None else bias,
+        elite_bias=np.full(len(alpha), settings.bias, np.float32) if biases is None else biases,
         alpha=alpha,
         beta=beta,
     )

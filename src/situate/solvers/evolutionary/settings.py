@@ -15,7 +15,7 @@ Name = Literal["paper", "tuned"]
 
 @dataclass(frozen=True)
 class BrkgaSettings:
-    """What a generation is made of, and what makes a schedule of a chromosome.
+    """The parts of a generation, and the decoder that makes a schedule of a chromosome.
 
     Attributes:
         population: chromosomes.

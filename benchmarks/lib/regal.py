@@ -1,0 +1,133 @@
+"""REGAL's synthetic graphs (A. Paliwal et al., ICLR 2020, A.1.4), from a seed.
+
+Four models of random graphs, their edges turned along a random order of the nodes; an op makes no
+tensor, one or two; a tensor has about 50 units, an op takes as long as all its tensors have units,
+give or take a tenth. What the paper filters out is not filtered out here.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from situate.data.graph import Graph, Op, Tensor
+
+Edges = set[tuple[int, int]]
+"""Pairs of nodes, the lower first."""
+
+
+def erdos_renyi(nodes: int, draw: random.Random) -> Edges:
+    """Each pair with probability 0.05."""
+    return {(u, v) for v in range(nodes) for u in range(v) if draw.random() < 0.05}
+
+
+def barabasi_albert(nodes: int, draw: random.Random) -> Edges:
+    """Each node to two before it, by how many edges these have."""
+    edges: Edges = {(0, 2), (1, 2)}
+    ends = [0, 1, 2, 2]
+    for v in range(3, nodes):
+        chosen: set[int] = set()
+        while len(chosen) < 2:
+            chosen.add(draw.choice(ends))
+        edges |= {(u, v) for u in chosen}
+        ends += [*sorted(chosen), v, v]
+    return edges
+
+
+def watts_strogatz(nodes: int, draw: random.Random) -> Edges:
+    """A ring, each node to its four neighbours; three edges in ten have another end."""
+    edges: Edges = set()
+    for u in range(nodes):
+        for step in (1, 2):
+            v = (u + step) % nodes
+            while draw.random() < 0.3 or u == v or _pair(u, v) in edges:
+                v = draw.randrange(nodes)
+            edges.add(_pair(u, v))
+    return edges
+
+
+def stochastic_block(nodes: int, draw: random.Random) -> Edges:
+    """Four blocks: pairs within one with probability 0.3, others with 0.01."""
+    chance = {True: 0.3, False: 0.01}
+    return {
+        (u, v)
+        for v in range(nodes)
+        for u in range(v)
+        if draw.random() < chance[4 * u // nodes == 4 * v // nodes]
+    }
+
+
+MODELS: dict[str, Callable[[int, random.Random], Edges]] = {
+    "er": erdos_renyi,
+    "ba": barabasi_albert,
+    "ws": watts_strogatz,
+    "sbm": stochastic_block,
+}
+
+
+def synthetic(model: str, nodes: int, seed: int, bandwidth: float | None = None) -> Graph:
+    """A graph of so many ops, with a source and a sink beside them.
+
+    Args:
+        model: a name of `MODELS`.
+        nodes: the paper's have 50 to 200.
+        seed: of all draws.
+        bandwidth: units that a transfer moves in a unit of time; None for transfers that take none.
+    """
+    draw = random.Random(f"{model} {nodes} {seed}")
+    place = list(range(1, nodes + 1))
+    draw.shuffle(place)
+    edges = sorted(_pair(place[u], place[v]) for u, v in MODELS[model](nodes, draw))
+    made = [[max(1, round(draw.gauss(50, 10))) for _ in range(_outputs(draw))] for _ in place]
+    sizes = [[], *made, []]  # type: list[list[int]]
+    readers = [[set[int]() for _ in outputs] for outputs in sizes]
+    control = set[tuple[int, int]]()
+    for producer, consumer in edges:
+        if not sizes[producer] or draw.random() < 0.2:
+            control.add((producer, consumer))
+        else:
+            draw.choice(readers[producer]).add(consumer)
+    begin, end = {u for u, _ in edges}, {v for _, v in edges}
+    control |= {(0, op) for op in place if op not in end}
+    control |= {(op, nodes + 1) for op in place if op not in begin}
+    return Graph(
+        f"{model}-{nodes}-{seed}",
+        _ops(sizes, readers, draw),
+        tuple(
+            Tensor(
+                f"t{op}.{i}",
+                op,
+                size,
+                tuple(sorted(readers[op][i])),
+                seconds=size / bandwidth if bandwidth else 0.0,
+            )
+            for op, outputs in enumerate(sizes)
+            for i, size in enumerate(outputs)
+        ),
+        tuple(sorted(control)),
+        unit="",
+        rules="regal",
+    )
+
+
+def _pair(u: int, v: int) -> tuple[int, int]:
+    return min(u, v), max(u, v)
+
+
+def _outputs(draw: random.Random) -> int:
+    return draw.choices((0, 1, 2), (0.1, 0.8, 0.1))[0]
+
+
+def _ops(
+    sizes: list[list[int]], readers: list[list[set[int]]], draw: random.Random
+) -> tuple[Op, ...]:
+    units = [sum(outputs) for outputs in sizes]
+    for op, of_op in enumerate(readers):
+        for i, users in enumerate(of_op):
+            for user in users:
+                units[user] += sizes[op][i]
+    noise = [1 + draw.gauss(0, 0.1) for _ in units]
+    return tuple(
+        Op(f"op{j}", seconds={"*": float(max(round(u * factor), 0))})
+        for j, (u, factor) in enumerate(zip(units, noise, strict=True))
+    )

@@ -1,0 +1,300 @@
+"""BRKGA breeds placements and priorities, the same ones for a seed, and keeps the best."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+
+from situate import _core
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
+from situate.errors import SituateError
+from situate.simulation.decoding import priority_of
+from situate.simulation.simulator import Simulator
+from situate.solvers import solve
+from situate.solvers.evolutionary.brkga import evolution
+from situate.solvers.evolutionary.settings import BRKGA, BrkgaSettings
+from situate.solvers.learned.learner import Learning
+from tests.oracle.problems import random_problem
+from tests.oracle.simulator import simulate
+from tests.solvers.families import apart, chain, devices, layered, problem
+
+DECODERS = ("serial", "eager")
+SMALL = BrkgaSettings(population=20)
+
+
+def evolved(
+    of: Problem, evaluations: int = 400, threads: int = 1, goal: str = "time", **changes: Any
+) -> _core.Brkga:
+    settings = replace(SMALL, **{k: v for k, v in changes.items() if hasattr(SMALL, k)})
+    others = {k: v for k, v in changes.items() if not hasattr(SMALL, k)}
+    made = evolution(Simulator(of), settings, goal=goal, seed=others.pop("seed", 0), **others)
+    made.run(evaluations, inf, threads)
+    return made
+
+
+def same(a: _core.Brkga, b: _core.Brkga) -> bool:
+    pairs = zip((*a.best(), *a.population()), (*b.best(), *b.population()), strict=True)
+    return all(np.array_equal(x, y) for x, y in pairs)
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("goal", ["time", "memory"])
+@pytest.mark.parametrize("seed", range(25))
+def test_what_is_best_is_what_the_oracle_makes_of_it(seed: int, goal: str, decoder: Any) -> None:
+    drawn = random_problem(seed)
+    excess, value, placement, of_ops, of_transfers = evolved(
+        drawn, 60, goal=goal, decoder=decoder, seed=seed
+    ).best()
+    schedule = simulate(drawn, placement, of_ops, of_transfers, decoder)
+    schedule.verify(drawn, allow_overflow=True)
+    assert drawn.allowed[drawn.unit, placement].all()
+    assert value == (schedule.makespan if goal == "time" else schedule.peak.max())
+    over = schedule.excess(drawn)
+    # Where all fits on any device peaks are not even counted.
+    assert excess == over
+
+
+@pytest.mark.parametrize("populations", [1, 3])
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_neither_threads_nor_pauses_change_anything(decoder: Any, populations: int) -> None:
+    of = problem("layered")
+    changes = {"decoder": decoder, "populations": populations}
+    once = evolved(of, 333, threads=1, **changes)
+    assert same(once, evolved(of, 333, threads=3, **changes))
+    paused = evolved(of, 1, **changes)
+    for more in (6, 13, 100, 213):
+        paused.run(more, inf, 2)
+    assert same(once, paused)
+    assert once.evaluations == paused.evaluations == 333
+
+
+def test_the_seed_decides() -> None:
+    of = problem("layered")
+    assert same(evolved(of, seed=3), evolved(of, seed=3))
+    assert not same(evolved(of, seed=3), evolved(of, seed=4))
+
+
+def test_elites_are_not_evaluated_again() -> None:
+    made = evolved(problem("layered"), 20 + 16 + 16)
+    assert made.generation == 3
+    keys, _, value = made.population()
+    assert len(keys) == 20
+    assert (np.diff(value) >= 0).all()
+
+
+def test_the_best_never_gets_worse() -> None:
+    made = evolved(problem("layered"), 1)
+    values = []
+    for _ in range(100):
+        values.append(made.best()[:2])
+        made.run(7, inf, 1)
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < values[0]
+
+
+def test_keys_come_of_parents_or_are_new() -> None:
+    """Without mutants every key is one of the generation before."""
+    made = evolved(problem("layered"), 20, mutants=0.0)
+    before, _, _ = made.population()
+    made.run(16, inf, 1)
+    after, _, _ = made.population()
+    assert all(np.isin(after[:, key], before[:, key]).all() for key in range(before.shape[1]))
+    assert ((after >= 0) & (after <= 1)).all()
+
+
+def test_the_bias_is_the_share_of_an_elites_keys() -> None:
+    """Two members: every child has the one elite and the one other as parents."""
+    of = Problem(apart(2000), devices(1, 1))
+    made = evolved(of, 2, population=2, elites=0.5, mutants=0.0, bias=0.8)
+    [elite, _], _, _ = made.population()
+    made.run(1, inf, 1)
+    keys, _, _ = made.population()
+    child = next(row for row in keys if not np.array_equal(row, elite))
+    assert (child == elite).mean() == pytest.approx(0.8, abs=0.02)
+
+
+def test_a_bias_a_key_is_obeyed() -> None:
+    of = Problem(apart(500), devices(1, 1))
+    count = _core.key_count(Simulator(of).core)
+    bias = np.full(count, 0.5, np.float32)
+    bias[: count // 2] = 1
+    made = evolved(of, 2, population=2, elites=0.5, mutants=0.0, biases=bias)
+    [elite, _], _, _ = made.population()
+    made.run(1, inf, 1)
+    keys, _, _ = made.population()
+    child = next(row for row in keys if not np.array_equal(row, elite))
+    assert (child == elite)[: count // 2].all()
+    assert (child == elite)[count // 2 :].mean() == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta"),
+    [(1, 1), (2, 5), (30, 1.5), (0.5, 0.5), (0.1, 3), (1, 4), (1, 0.2), (400, 300), (1e-3, 1e-3)],
+)
+def test_keys_are_drawn_from_beta_distributions(alpha: float, beta: float) -> None:
+    of = Problem(apart(4000), devices(1, 1))
+    count = _core.key_count(Simulator(of).core)
+    proposals = (np.full(count, alpha, np.float32), np.full(count, beta, np.float32))
+    keys, _, _ = evolved(of, 4, population=4, elites=0.25, proposals=proposals).population()
+    expected = np.random.default_rng(0).beta(alpha, beta, keys.size).astype(np.float32)
+    assert ((keys >= 0) & (keys <= 1)).all()
+    # The statistic of Kolmogorov and Smirnov, which one such pair in a thousand exceeds.
+    values = np.sort(np.concatenate((keys.ravel(), expected)))
+    shares = [
+        np.searchsorted(np.sort(of), values, "right") / of.size for of in (keys.ravel(), expected)
+    ]
+    assert np.abs(shares[0] - shares[1]).max() < 1.95 * np.sqrt(2 / keys.size)
+
+
+def test_proposals_push_ops_to_a_device() -> None:
+    of = Problem(apart(6), devices(1, 1, 1))
+    count = _core.key_count(Simulator(of).core)
+    alpha, beta = np.ones((2, count), np.float32)
+    affinities = alpha[: 6 * 3].reshape(6, 3)
+    affinities[:, 2], beta[: 6 * 3].reshape(6, 3)[:, 2] = 1e4, 1e-2
+    placement = evolved(of, 1, proposals=(alpha, beta)).best()[2]
+    assert (placement == 2).all()
+
+
+def test_what_fits_comes_before_what_is_fast() -> None:
+    """On one device nothing waits for a transfer, but two ops' bytes are too many for it."""
+    slow = tuple(Op(f"op{j}", seconds={"*": 1.0}, persistent=6) for j in range(2))
+    of = Problem(Graph("g", slow, (Tensor("t", 0, 1, (1,), seconds=100.0),)), _rooms(10))
+    excess, value, placement, _, _ = evolved(of, 40).best()
+    assert (excess, value) == (0, 102)
+    assert placement[0] != placement[1]
+    roomy = Problem(of.graph, _rooms(100))
+    assert evolved(roomy, 40).best()[:2] == (0, 2)
+
+
+def _rooms(memory: int) -> Cluster:
+    return devices(1, 1, memory=memory)
+
+
+def test_where_nothing_fits_the_least_excess_is_kept() -> None:
+    ops = tuple(Op(f"op{j}", seconds={"*": 1.0}, persistent=6) for j in range(4))
+    excess, _, placement, _, _ = evolved(Problem(Graph("g", ops), _rooms(10)), 40).best()
+    assert excess == 4
+    assert sorted(placement) == [0, 0, 1, 1]
+
+
+def test_a_unit_goes_where_its_first_op_wants_to() -> None:
+    of = Problem(apart(4, group="g"), devices(1, 1, 1))
+    placement = evolved(of, 20).best()[2]
+    assert (placement == placement[0]).all()
+    keys, _, _ = evolved(of, 20, population=20).population()
+    assert (keys[:, : 4 * 3].reshape(-1, 4, 3)[0, 0].argmax()) == evolved(of, 20).best()[2][0]
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_it_begins_with_given_decisions(decoder: Any) -> None:
+    of = Problem(layered(4, 3, 1), devices(1, 1), rules="regal")
+    placement = (np.arange(of.n) % 2).astype(np.int32)
+    order = np.array(of.graph.order, np.int32)
+    made = evolved(of, 1, decoder=decoder, begin=[(placement, order)])
+    _, value, found, of_ops, _ = made.best()
+    assert (found == placement).all()
+    assert (np.argsort(-of_ops) == order).all()
+    known = Simulator(of).schedule(placement, priority_of(order), decoder=decoder)
+    assert value == known.makespan
+
+
+@pytest.mark.parametrize("method", ["brkga", "tuned_brkga"])
+@pytest.mark.parametrize("settings", ["paper", "tuned"])
+@pytest.mark.parametrize("objective", ["time", "memory"])
+def test_results_are_those_of_their_plans(method: str, settings: Any, objective: str) -> None:
+    of = Problem(layered(5, 4, 2), devices(1, 2, 1), objective, "regal")  # type: ignore[arg-type]
+    result = solve(of, method, evaluations=300, learning=Learning(settings=settings))
+    assert result.evaluations == 300
+    assert result.decoder == BRKGA[settings].decoder
+    assert result.plan.schedule(of).makespan == result.makespan
+    result.schedule.verify(of)
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        Problem(chain(1), devices(1)),
+        Problem(chain(1), devices(1, 1, 1)),
+        Problem(chain(6), devices(1)),
+        Problem(chain(2), devices(1, 1, 1, 1, 1)),
+        Problem(apart(3, device="d1"), devices(1, 1)),
+        Problem(apart(3, group="all"), devices(1, 1)),
+    ],
+    ids=["one op", "one op, three devices", "one device", "more devices", "pinned", "one group"],
+)
+def test_where_there_is_little_to_choose_the_optimum_is_found(of: Problem) -> None:
+    for settings in ("paper", "tuned"):
+        result = solve(of, "brkga", evaluations=200, learning=Learning(settings=settings))  # type: ignore[arg-type]
+        assert result.value == solve(of, "auto", evaluations=200).value
+
+
+def test_threads_change_no_result() -> None:
+    of = Problem(layered(5, 4, 2), devices(1, 1), rules="regal")
+    one, three = (solve(of, "brkga", evaluations=2500, threads=threads) for threads in (1, 3))
+    assert one.plan.placement == three.plan.placement
+    assert one.plan.transfers == three.plan.transfers
+    assert [line[1:] for line in one.history] == [line[1:] for line in three.history]
+
+
+def test_a_budget_of_nothing_gives_a_plan() -> None:
+    result = solve(problem("layered"), "brkga", time_limit=0)
+    assert result.evaluations == 1
+
+
+def test_a_search_ends_at_the_bound() -> None:
+    of = Problem(chain(4), devices(1, 1))
+    assert solve(of, "brkga", evaluations=10**9).optimal
+
+
+@pytest.mark.parametrize("method", ["brkga", "tuned_brkga"])
+def test_throughput_is_refused(method: str) -> None:
+    with pytest.raises(SituateError, match="not the seconds between steps: use auto"):
+        solve(problem("chain", "throughput"), method, evaluations=9)
+
+
+def test_calls_are_refused() -> None:
+    with pytest.raises(SituateError, match=r"'dnn-partitioning'.*: use auto"):
+        solve(problem("chain", "time", "dnn-partitioning"), "brkga", evaluations=9)
+
+
+def test_other_options_of_learners_are_refused() -> None:
+    with pytest.raises(SituateError, match="does not learn"):
+        solve(problem("chain"), "brkga", evaluations=9, learning=Learning(noise=0.1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"biases": np.full(4, 0.7, np.float32)}, "for every key"),
+        ({"biases": np.full(8, 0.4, np.float32)}, "0.5 to 1"),
+        ({"proposals": (np.ones(8, np.float32), np.zeros(8, np.float32))}, "positive and finite"),
+        ({"proposals": (np.full(8, np.nan, np.float32),) * 2}, "positive and finite"),
+        ({"begin": [(np.array([0, 2], np.int32), np.arange(2, dtype=np.int32))]}, "device"),
+        ({"begin": [(np.zeros(2, np.int32), np.array([1, 0], np.int32))]}, "topological"),
+    ],
+)
+def test_arrays_that_are_not_valid_are_refused(changes: dict[str, Any], message: str) -> None:
+    of = Problem(chain(2), devices(1, 1))
+    assert _core.key_count(Simulator(of).core) == 2 * 2 + 2 + 1 * 2
+    with pytest.raises(ValueError, match=message):
+        evolution(Simulator(of), SMALL, goal="time", seed=0, **changes)
+
+
+def test_there_is_no_best_of_nothing() -> None:
+    made = evolved(problem("chain"), 0)
+    assert made.evaluations == 0
+    with pytest.raises(ValueError, match="nothing was evaluated"):
+        made.best()
+
+
+def test_decisions_come_before_the_first_evaluation() -> None:
+    made, none = evolved(problem("chain"), 1), np.zeros(0, np.int32)
+    with pytest.raises(ValueError, match="under way"):
+        made.begin_with(none, none)
