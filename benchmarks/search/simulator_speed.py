@@ -13,12 +13,20 @@ import numpy as np
 from benchmarks.lib import child
 from benchmarks.lib.graphs import TWO_DEVICES, layered
 from benchmarks.lib.record import Row, Target, record
+from benchmarks.lib.regal import synthetic
+from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.host.machine import usable_cpus
 from situate.simulation.simulator import Decoder, Simulator
 
 WANTED = {150: 20_000, 2_000: 2_000, 10_000: 300, 80_000: 20}
 """Evaluations a second with the eager decoder, one thread, by number of ops."""
+
+REGAL_WANTED = {150: 150_000, 2_000: 10_000, 10_000: 1_500, 80_000: 100}
+"""Evaluations a second with the serial decoder on a synthetic graph of REGAL's under its rules."""
+
+EAGER_AT_MOST = 2.0
+"""Times the seconds of the serial decoder there."""
 
 BYTES_WANTED = 1000
 """An op, beside the graph."""
@@ -37,22 +45,34 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    speed = list(_speed(options.seed, options.repeats))
+    speed = list(_speed(_layered, options.seed, options.repeats))
+    regal = list(_speed(_regal, options.seed, options.repeats))
     threads = list(_threads(options.seed, options.repeats))
     memory = [_memory(ops, options.seed) for ops in WANTED]
-    targets = [*_speed_targets(speed), *_memory_targets(memory)]
+    targets = [*_speed_targets(speed), *_regal_targets(regal), *_memory_targets(memory)]
     tables = {
         "one thread, two devices, overlapped transfers, random decisions": speed,
+        "one thread, two devices, blocking transfers, REGAL's rules, random decisions": regal,
         "over threads, wall time": threads,
         "memory beside the graph": memory,
     }
     record("simulator_speed", tables, targets, options=options)
 
 
-def _speed(seed: int, repeats: int) -> Iterator[Row]:
+def _layered(ops: int, seed: int) -> Problem:
+    return Problem(layered(ops, seed), TWO_DEVICES)
+
+
+def _regal(ops: int, seed: int) -> Problem:
+    """About so many ops; transfers take no time."""
+    return Problem(synthetic("ba", ops, seed), Cluster.identical(2))
+
+
+def _speed(make: Callable[[int, int], Problem], seed: int, repeats: int) -> Iterator[Row]:
     for ops in WANTED:
+        problem = make(ops, seed)
         for decoder in DECODERS:
-            evaluate, count = _batch(ops, seed, decoder, threads=1)
+            evaluate, count = _batch(problem, seed, decoder, threads=1)
             times = _times(evaluate, repeats, time.thread_time)
             yield {
                 "ops": ops,
@@ -68,7 +88,7 @@ def _speed(seed: int, repeats: int) -> Iterator[Row]:
 def _threads(seed: int, repeats: int, ops: int = 2_000) -> Iterator[Row]:
     alone = 0.0
     for threads in sorted({1, 2, usable_cpus()}):
-        evaluate, count = _batch(ops, seed, "eager", threads)
+        evaluate, count = _batch(_layered(ops, seed), seed, "eager", threads)
         median = statistics.median(_times(evaluate, repeats, time.perf_counter))
         alone = alone or median
         yield {
@@ -79,13 +99,15 @@ def _threads(seed: int, repeats: int, ops: int = 2_000) -> Iterator[Row]:
         }
 
 
-def _batch(ops: int, seed: int, decoder: Decoder, threads: int) -> tuple[Callable[[], object], int]:
+def _batch(
+    problem: Problem, seed: int, decoder: Decoder, threads: int
+) -> tuple[Callable[[], object], int]:
     """A function that evaluates one batch, and the number of decisions in it."""
-    simulator = Simulator(Problem(layered(ops, seed), TWO_DEVICES))
-    count = max(4, DECISIONS // ops)
+    simulator = Simulator(problem)
+    count = max(4, DECISIONS // problem.n)
     draw = np.random.default_rng(seed)
-    placements = draw.integers(0, 2, (count, ops)).astype(np.int32)
-    priorities = draw.random((count, ops), np.float32)
+    placements = draw.integers(0, 2, (count, problem.n)).astype(np.int32)
+    priorities = draw.random((count, problem.n), np.float32)
     return (
         lambda: simulator.evaluate(placements, priorities, decoder=decoder, threads=threads)
     ), count
@@ -122,6 +144,24 @@ def _speed_targets(rows: list[Row]) -> Iterator[Target]:
                 f"{measured:,.0f}",
                 measured >= wanted,
             )
+
+
+def _regal_targets(rows: list[Row]) -> Iterator[Target]:
+    for eager, serial in zip(rows[::2], rows[1::2], strict=True):
+        measured, wanted = serial["evaluations_a_second_median"], REGAL_WANTED[serial["ops"]]
+        yield Target(
+            f"REGAL's rules, serial, {serial['ops']:,} ops",
+            f"at least {wanted:,} evaluations a second",
+            f"{measured:,.0f}",
+            measured >= wanted,
+        )
+        ratio = measured / eager["evaluations_a_second_median"]
+        yield Target(
+            f"REGAL's rules, eager, {eager['ops']:,} ops",
+            f"at most {EAGER_AT_MOST} times the serial decoder's seconds",
+            f"{ratio:.2f}",
+            ratio <= EAGER_AT_MOST,
+        )
 
 
 def _memory_targets(rows: list[Row]) -> Iterator[Target]:
