@@ -43,17 +43,17 @@ BEST_SHOWN = 10
 TWO, FOUR = Cluster.identical(2), Cluster.identical(4)
 
 PROBLEMS = {
-    "er": lambda: Problem(synthetic("er", 60, 1), TWO),
-    "ba": lambda: Problem(synthetic("ba", 60, 1), TWO),
-    "ws": lambda: Problem(synthetic("ws", 50, 1), TWO),
-    "sbm": lambda: Problem(synthetic("sbm", 60, 1), TWO),
-    "ba, transfers that take time": lambda: Problem(synthetic("ba", 50, 2, 10.0), TWO),
+    "er": lambda: Problem(synthetic("er", 45, 1), TWO),
+    "ba": lambda: Problem(synthetic("ba", 45, 1), TWO),
+    "ws": lambda: Problem(synthetic("ws", 40, 1), TWO),
+    "sbm": lambda: Problem(synthetic("sbm", 45, 1), TWO),
+    "ba, transfers that take time": lambda: Problem(synthetic("ba", 40, 2, 10.0), TWO),
     "sbm, transfers that take time, 4 devices": lambda: Problem(
-        synthetic("sbm", 50, 2, 10.0), FOUR
+        synthetic("sbm", 40, 2, 10.0), FOUR
     ),
-    "layered, overlapped": lambda: Problem(layered(60, 1), Cluster.preset("k80-4")),
+    "layered, overlapped": lambda: Problem(layered(48, 1), Cluster.preset("k80-4")),
     "branching, blocking": lambda: Problem(
-        branching(4, 4, 1), Cluster.preset("k80-4"), rules="regal"
+        branching(3, 4, 1), Cluster.preset("k80-4"), rules="regal"
     ),
 }
 """None of them is in another benchmark."""
@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--evaluations", type=int, default=5000, help="a search; default: 5000")
+    parser.add_argument("--evaluations", type=int, default=2500, help="a search; default: 2500")
     parser.add_argument("--seeds", type=int, default=1, help="0, 1, ...; default: 1")
     options = parser.parse_args(arguments)
     tables = dict[str, list[Row]]()

@@ -39,6 +39,7 @@ Brkga::Brkga(const Problem& problem, const BrkgaSettings& settings)
       keys_(problem),
       mutants_(settings.alpha, settings.beta),
       inherited_(thresholds(settings.elite_bias, keys_.room())) {
+  populations_.reserve(settings.populations);
   for (int i = 0; i < settings.populations; ++i)
     populations_.emplace_back(settings.sizes, keys_.count(), keys_.room());
 }

@@ -115,3 +115,15 @@ def test_every_method_that_learns_has_a_study_of_its_own_in_the_folder(tmp_path)
     assert (tmp_path / "a" / "b").is_dir()
     assert options.study_of("heft") is None
     assert LearningOptions().study_of("post") is None
+
+
+def test_a_search_with_settings_takes_them_and_nothing_else():
+    options = LearningOptions(settings="paper")
+    options.check(["brkga"], "memory")
+    assert options.of_search("brkga").settings == "paper"
+    assert options.of_search("auto") is None
+    assert LearningOptions().of_search("brkga") is None
+    with pytest.raises(SituateError, match="--noise: method 'brkga' does not learn"):
+        LearningOptions(noise=0.1).check(["brkga"], "time")
+    with pytest.raises(SituateError, match="--settings: method 'heft' does not learn"):
+        options.check(["heft"], "time")

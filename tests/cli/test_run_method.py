@@ -116,3 +116,9 @@ def test_curves_are_drawn_among_their_levels(situate, model, pair):
 def test_the_plan_written_is_the_best_that_was_measured(situate, model, pair):
     run = situate("plan", model, "--cluster", pair, *POST, "--out", "plan.json", "--json")
     assert json.loads(Path("plan.json").read_text())["value"] == run.json["samples"]["best"]
+
+
+def test_settings_reach_a_search_that_does_not_learn(situate, model, pair):
+    plan = ("plan", model, "--cluster", pair, "--method", "brkga", "--evaluations", "50", "--json")
+    assert situate(*plan, "--settings", "paper").json["decoder"] == "serial"
+    assert situate(*plan).json["decoder"] == "eager"

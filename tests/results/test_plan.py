@@ -294,3 +294,51 @@ def test_a_bound_beside_a_plan_that_does_not_fit_is_refused(tmp_path: Path) -> N
 def test_a_plan_made_in_python_has_a_bound_of_sense(bound: float) -> None:
     plan = _plan()
     _rejected("lower_bound", lambda: msgspec.structs.replace(plan, lower_bound=bound))
+
+
+def _bred(**changes: Any) -> tuple[Problem, Plan]:
+    """A plan that says how urgent its transfers are: two at least."""
+    problem = Problem(layered(3, 3, 1), devices(1, 1), rules="regal", **changes)
+    plan = solve(problem, "brkga", evaluations=50).plan
+    assert isinstance(plan.transfers, list)
+    assert len(plan.transfers) >= 2
+    return problem, plan
+
+
+def test_transfers_survive_the_file(tmp_path: Path) -> None:
+    problem, plan = _bred()
+    plan.write(tmp_path / "plan.json")
+    read = Plan.read(tmp_path / "plan.json")
+    assert read == plan
+    assert read.schedule(problem).makespan == plan.makespan
+
+
+def test_without_transfers_the_file_has_no_such_field(tmp_path: Path) -> None:
+    _plan().write(tmp_path / "plan.json")
+    assert "transfers" not in json.loads((tmp_path / "plan.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: [*rows, rows[-1]], "twice, or in vain"),
+        (lambda rows: [("zz", *rows[0][1:]), *rows[1:]], "sends tensor 'zz' .*in vain"),
+        (lambda rows: [(rows[0][0], "zz", 0), *rows[1:]], "to device 'zz' twice, or in vain"),
+        (lambda rows: rows[1:], "leave out that of"),
+        (lambda rows: [*rows[:-1], (*rows[-1][:2], 10)], "out of its place"),
+        (lambda rows: [(*rows[0][:2], 9), *rows[1:-1], (*rows[-1][:2], 0)], "out of its place"),
+    ],
+)
+def test_transfers_that_are_not_the_placements_are_refused(change: Any, message: str) -> None:
+    problem, plan = _bred()
+    _rejected(message, lambda: _with_transfers(plan, change(plan.transfers)).schedule(problem))
+
+
+def _with_transfers(plan: Plan, transfers: Any) -> Plan:
+    return msgspec.structs.replace(plan, transfers=transfers)
+
+
+def test_a_place_below_none_is_refused(tmp_path: Path) -> None:
+    _, plan = _bred()
+    _with_transfers(plan, [("t0", "d1", -1)]).write(tmp_path / "plan.json")
+    _rejected("transfers", lambda: Plan.read(tmp_path / "plan.json"))

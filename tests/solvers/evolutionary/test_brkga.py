@@ -298,3 +298,9 @@ def test_decisions_come_before_the_first_evaluation() -> None:
     made, none = evolved(problem("chain"), 1), np.zeros(0, np.int32)
     with pytest.raises(ValueError, match="under way"):
         made.begin_with(none, none)
+
+
+def test_chromosomes_that_fill_the_machine_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("situate.solvers.evolutionary.brkga.usable_memory", lambda: 10_000)
+    with pytest.raises(SituateError, match=r"180 chromosomes of 33 keys, 23760 bytes.*: use auto"):
+        solve(Problem(chain(7), devices(1, 1)), "brkga", evaluations=9)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from situate import _core
 from situate.data.arrays import Order, Placement
 from situate.errors import SituateError
+from situate.host.machine import usable_memory
 from situate.simulation.simulator import Simulator
 from situate.simulation.transfer_order import by_priority
 from situate.solvers.evolutionary.settings import BRKGA, TUNED_BRKGA, BrkgaSettings
@@ -21,6 +22,10 @@ FIRST_OFFER = 1000
 
 SLICE_SECONDS = 0.25
 """Seconds after which the user is told how far the search is."""
+
+
+KEY_BYTES = 4
+"""Of a random key."""
 
 
 def brkga(search: Search) -> None:
@@ -81,9 +86,11 @@ def evolution(
         begin: placements (n,) and orders (n,) that are among the first generation.
 
     Raises:
+        SituateError: the chromosomes are too many bytes for this machine.
         ValueError: arrays of another length or with numbers out of their range; decisions that are
             not valid.
     """
+    _check_memory(simulator, settings)
     alpha, beta = proposals or _distribution(simulator, settings)
     members, elites, mutants = settings.sizes
     population = _core.Brkga(
@@ -113,6 +120,18 @@ def _distribution(
     of_ops = problem.n * (problem.d + 1)
     alpha[:of_ops], beta[:of_ops] = settings.alpha, settings.beta
     return alpha, beta
+
+
+def _check_memory(simulator: Simulator, settings: BrkgaSettings) -> None:
+    """Raise where the chromosomes of two generations, elites once, fill half of the memory."""
+    members, elites, _ = settings.sizes
+    count, keys = settings.populations * (2 * members - elites), _core.key_count(simulator.core)
+    memory = usable_memory()
+    if memory is not None and count * keys * KEY_BYTES > memory / 2:
+        raise SituateError(
+            f"BRKGA keeps {count} chromosomes of {keys:,} keys, {count * keys * KEY_BYTES} bytes, "
+            f"more than half of this machine's memory: use auto"
+        )
 
 
 def _check_objective(search: Search) -> None:
