@@ -9,6 +9,7 @@ NB_MODULE(_core, module) {
   bind_simulation(module);
   bind_search(module);
   bind_partition(module);
+  bind_bounds(module);
   bind_threads(module);
   bind_nn(module);
 }
