@@ -20,7 +20,7 @@ from tests.solvers.families import apart, chain, devices, fork, graph
 
 
 def live(problem: Problem, *ops: int, **work: int) -> int:
-    """Of all ops, or of some that are confined to a device."""
+    """The least of all ops, or of some that are confined to a device."""
     mask = np.isin(np.arange(problem.n), ops) if ops else np.ones(problem.n, np.bool_)
     return Live(problem).least(mask, **work)
 

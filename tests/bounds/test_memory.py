@@ -110,7 +110,7 @@ def test_no_plan_of_a_tiny_problem_holds_less(chunk: int) -> None:
 
 
 def test_devices_that_cannot_hold_a_share_are_full() -> None:
-    """Of 40 bytes the small device holds 4."""
+    """The small device holds 4 bytes, the other the 36 that are left."""
     cluster = devices(1, 1)
     small = dataclasses.replace(
         cluster, devices=(structs.replace(cluster.devices[0], memory=4), cluster.devices[1])

@@ -35,7 +35,7 @@ class Need:
 
     @property
     def peak(self) -> int:
-        """What the fullest device holds at least: an equal share, where devices that cannot hold
+        """Bytes that the fullest device holds at least: an equal share, where devices that cannot hold
         one are full."""
         left, rising = self.bytes, sorted(self.room)
         for full, capacity in enumerate(rising):
@@ -53,7 +53,7 @@ def least_peak(problem: Problem) -> int:
 
 
 def needs(problem: Problem) -> list[Need]:
-    """What one device or several must hold at once, whatever is placed where."""
+    """All that one device or several must hold at once, whatever is placed where."""
     found = [_largest_unit(problem)]
     sets = _device_sets(problem)
     if problem.rules.memory == "persistent":
@@ -89,7 +89,7 @@ def _share(problem: Problem, on: Bools, size: int) -> Need:
 
 
 def _one(problem: Problem, size: int) -> Need:
-    """What some device must hold, whichever it is."""
+    """A need that some device has, whichever it is."""
     return Need(size, (int(problem.capacity.max()),))
 
 
@@ -114,7 +114,7 @@ def _largest_op(problem: Problem) -> Need:
 
 
 def _group(problem: Problem, live: Live, unit: int) -> Need:
-    """What the ops of a colocation group need at once on their device."""
+    """The need of a colocation group's ops on their device."""
     size = live.least(problem.unit == unit, WORK // GROUPS)
     return _one(problem, int(problem.unit_persistent[unit]) + size)
 
