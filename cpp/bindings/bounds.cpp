@@ -1,10 +1,15 @@
 // Binds what bounds compute on graphs.
+#include <nanobind/stl/tuple.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
+#include <utility>
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bounds/live_bytes.h"
+#include "bounds/paths.h"
 #include "problem/check.h"
 #include "problem/problem.h"
 
@@ -89,6 +94,17 @@ int64_t least_live(const Dependencies& graph, const HeldTensors& tensors,
   return live.least(tensors.held(view(workspace)), view(graph.orders), view(runs), work);
 }
 
+std::tuple<Numpy<double>, Numpy<double>> longest_paths(const problem::Problem& p, bool free) {
+  bounds::Paths paths;
+  {
+    nb::gil_scoped_release released;
+    paths = bounds::longest_paths(p, free);
+  }
+  const auto n = static_cast<size_t>(p.n), d = static_cast<size_t>(p.d);
+  return std::make_tuple(to_numpy(std::move(paths.head), {n, d}),
+                         to_numpy(std::move(paths.tail), {n, d}));
+}
+
 }  // namespace
 
 void bind_bounds(nb::module_& module) {
@@ -113,6 +129,12 @@ output: (m,) 1 where the tensor is kept to the end of the step.)")
 workspace: (n,) bytes of an op while it runs.
 runs: (n,) 1 for the ops that count as running.
 work: edges of networks to look at; fewer give fewer bytes.)");
+  module.def("longest_paths", &longest_paths, "problem"_a, nb::kw_only(), "free"_a,
+             R"(Seconds (n, d), (n, d) before an op begins and after it ends on a device.
+
+Every op on the way runs where the path is shortest; infinite where an op may not run.
+
+free: whether transfers take no time.)");
 }
 
 }  // namespace situate::bindings

@@ -222,6 +222,15 @@ def least_live(dependencies: Dependencies, tensors: HeldTensors, *, workspace: A
     work: edges of networks to look at; fewer give fewer bytes.
     """
 
+def longest_paths(problem: Problem, *, free: bool) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+    """
+    Seconds (n, d), (n, d) before an op begins and after it ends on a device.
+
+    Every op on the way runs where the path is shortest; infinite where an op may not run.
+
+    free: whether transfers take no time.
+    """
+
 class Flags:
     """Counters in an array (f,) that several processes map."""
 

@@ -8,8 +8,10 @@ import numpy as np
 
 from situate.bounds.load import least_load
 from situate.bounds.memory import least_peak
+from situate.bounds.narrow import least_narrow
+from situate.bounds.paths import Paths
 from situate.bounds.rounding import rounding
-from situate.bounds.windows import Paths, least_window
+from situate.bounds.windows import least_window
 from situate.data.problem import Problem
 
 SMALLEST_TIME = float(np.finfo(np.float64).smallest_subnormal)
@@ -27,7 +29,8 @@ def lower_bound(problem: Problem, until: float = math.inf) -> float:
     if problem.objective == "memory":
         return float(least_peak(problem))
     if problem.objective == "throughput":
-        bound = max(least_load(problem, until).seconds, float(problem.fastest.max()))
+        narrow = least_narrow(problem, Paths.without(problem))
+        bound = max(least_load(problem, until).seconds, float(problem.fastest.max()), narrow)
     else:
         bound = _least_time(problem, until)
     # Lowered by all that rounding may have added, so that the bound holds for exact sums.
@@ -40,7 +43,8 @@ def _least_time(problem: Problem, until: float) -> float:
     if problem.transfers == "atomic":
         return paths.longest
     load = least_load(problem, until)
-    return max(paths.longest, load.seconds, least_window(problem, paths, load))
+    narrow = least_narrow(problem, paths)
+    return max(paths.longest, load.seconds, least_window(problem, paths, load), narrow)
 
 
 def _whole_numbers(problem: Problem) -> bool:

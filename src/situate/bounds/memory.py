@@ -35,8 +35,8 @@ class Need:
 
     @property
     def peak(self) -> int:
-        """Bytes that the fullest device holds at least: an equal share, where devices that cannot hold
-        one are full."""
+        """Bytes that the fullest device holds at least: an equal share, where those that cannot
+        hold one are full."""
         left, rising = self.bytes, sorted(self.room)
         for full, capacity in enumerate(rising):
             # Rounded up, in integers: bytes beyond 2^53 are no exact floats.
