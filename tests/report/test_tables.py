@@ -74,6 +74,12 @@ def test_memory_without_a_limit() -> None:
     assert "none" in shown(tables.memory(problem, schedule(problem, [0, 1])))
 
 
+def test_a_summary_names_the_bound() -> None:
+    result = outcome(chain(4), [0, 0, 1, 1])
+    assert "2.00 s, by load" in shown(tables.summary(result))
+    assert ", by" not in shown(tables.summary(replace(result, bounded_by=None)))
+
+
 def test_a_comparison_puts_the_best_plan_that_fits_first() -> None:
     problem = chain(4, memory=235)
     results = [

@@ -19,11 +19,13 @@ class Need:
     """Bytes that one device or several together must hold at one moment.
 
     Attributes:
+        name: of the bound, as docs/bounds.md calls it.
         bytes: of all of them together.
         room: the devices' capacities; where it may be any device, the largest capacity.
         devices: indices of the devices; empty where it may be any device.
     """
 
+    name: str
     bytes: int
     room: tuple[int, ...]
     devices: tuple[int, ...] = ()
@@ -54,15 +56,16 @@ def least_peak(problem: Problem) -> int:
 
 def needs(problem: Problem) -> list[Need]:
     """All that one device or several must hold at once, whatever is placed where."""
+    sets = [(on, ops, _held(problem, ops)) for on, ops in _device_sets(problem)]
     found = [_largest_unit(problem)]
-    sets = _device_sets(problem)
+    found += [_share(problem, "persistent bytes", on, held) for on, _, held in sets]
     if problem.rules.memory == "persistent":
-        return found + [_share(problem, on, _held(problem, ops)) for on, ops in sets]
+        return found
     found.append(_largest_op(problem))
     live = Live(problem)
-    for on, ops in sets:
-        size = _held(problem, ops) + live.least(ops, WORK // len(sets))
-        found.append(_share(problem, on, size))
+    for on, ops, held in sets:
+        size = held + live.least(ops, WORK // len(sets))
+        found.append(_share(problem, "live tensors", on, size))
     above = max(need.peak for need in found)
     return found + [_group(problem, live, unit) for unit in _heavy_groups(problem, above)]
 
@@ -84,17 +87,20 @@ def _held(problem: Problem, ops: Bools) -> int:
     return int(problem.persistent[ops].sum())
 
 
-def _share(problem: Problem, on: Bools, size: int) -> Need:
-    return Need(size, tuple(problem.capacity[on].tolist()), tuple(np.flatnonzero(on).tolist()))
+def _share(problem: Problem, name: str, on: Bools, size: int) -> Need:
+    """A need of the devices of a mask (d,) together."""
+    return Need(
+        name, size, tuple(problem.capacity[on].tolist()), tuple(np.flatnonzero(on).tolist())
+    )
 
 
-def _one(problem: Problem, size: int) -> Need:
+def _one(problem: Problem, name: str, size: int) -> Need:
     """A need that some device has, whichever it is."""
-    return Need(size, (int(problem.capacity.max()),))
+    return Need(name, size, (int(problem.capacity.max()),))
 
 
 def _largest_unit(problem: Problem) -> Need:
-    return _one(problem, int(problem.unit_persistent.max()))
+    return _one(problem, "persistent bytes", int(problem.unit_persistent.max()))
 
 
 def _largest_op(problem: Problem) -> Need:
@@ -110,13 +116,13 @@ def _largest_op(problem: Problem) -> Need:
     np.add.at(need, problem.producer, size)
     repeat = np.diff(problem.consumer_start)
     np.add.at(need, problem.consumers, np.repeat(size, repeat))
-    return _one(problem, int(need[takes_time(problem)].max(initial=0)))
+    return _one(problem, "one op", int(need[takes_time(problem)].max(initial=0)))
 
 
 def _group(problem: Problem, live: Live, unit: int) -> Need:
     """The need of a colocation group's ops on their device."""
     size = live.least(problem.unit == unit, WORK // GROUPS)
-    return _one(problem, int(problem.unit_persistent[unit]) + size)
+    return _one(problem, "live tensors", int(problem.unit_persistent[unit]) + size)
 
 
 def _heavy_groups(problem: Problem, above: int) -> list[int]:

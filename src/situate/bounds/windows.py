@@ -9,8 +9,9 @@ from situate.bounds.paths import Paths
 from situate.bounds.rounding import rounding
 from situate.data.problem import Problem
 
-WINDOW_STARTS = 64
-"""Windows begin at so many different times."""
+STARTS, STARTS_OF_OPS = (64, 512), 1_000_000
+"""Windows begin at so many different times, at least and at most; between them the more, the fewer
+ops there are: so many starts of ops in all."""
 
 
 @np.errstate(over="ignore", invalid="ignore")  # endless times bound nothing
@@ -35,7 +36,8 @@ def least_window(problem: Problem, paths: Paths, load: Load) -> float:
     head, tail, cost = paths.head[falling], paths.tail[falling], cost[falling]
     longest = 0.0
     # Quantiles of heads in place of all of them: fewer windows bound less, and never wrongly.
-    for begin in np.unique(np.quantile(head, np.linspace(0, 1, WINDOW_STARTS), method="lower")):
+    starts = np.clip(STARTS_OF_OPS // len(head), *STARTS)
+    for begin in np.unique(np.quantile(head, np.linspace(0, 1, starts), method="lower")):
         inside = head >= begin
         # (m,) of the m ops with such a head: a, load of the prefix, b.
         windows = begin + cost[inside].cumsum() - paid + tail[inside]

@@ -104,7 +104,8 @@ def _bound(result: Result) -> list[tuple[str, str]]:
         return []
     problem = result.problem
     bound = value_text(result.lower_bound, problem.objective, problem.graph.unit)
-    return [("lower bound", bound), ("gap", gap_text(result.gap))]
+    named = f"{bound}, by {result.bounded_by}" if result.bounded_by else bound
+    return [("lower bound", named), ("gap", gap_text(result.gap))]
 
 
 def expected_text(result: Result) -> str:

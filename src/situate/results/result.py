@@ -59,6 +59,7 @@ class Result:
         samples: (evaluations,) seconds that a method which learns was told of each placement in
             turn, infinite where it failed; empty for other methods.
         measured: seconds of a step of this plan on the machine; None where none was run.
+        bounded_by: the name of the lower bound, as docs/bounds.md has it; None where there is none.
     """
 
     problem: Problem
@@ -76,6 +77,7 @@ class Result:
     history: tuple[tuple[float, int, float], ...]
     samples: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     measured: float | None = None
+    bounded_by: str | None = None
 
     @property
     def gap(self) -> float:

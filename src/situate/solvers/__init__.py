@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from numbers import Integral
 
-from situate.bounds.lower_bound import lower_bound
+from situate.bounds.lower_bound import tightest_bound
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.results.result import Progress, Result
@@ -75,10 +75,10 @@ def solve(
         raise SituateError(f"learning: method {name!r} does not learn; those that do: {known}")
     if time_limit is None and evaluations is None and not learns:
         time_limit = DEFAULT_SECONDS
-    bound = lower_bound(problem, _bounded_until(begin, time_limit))
+    bound = tightest_bound(problem, _bounded_until(begin, time_limit))
     search = Search(
         problem,
-        bound,
+        bound.value,
         time_limit=time_limit,
         evaluations=evaluations,
         seed=seed,
@@ -86,6 +86,7 @@ def solve(
         on_progress=on_progress,
         begin=begin,
         learning=learning,
+        bounded_by=bound.name,
     )
     try:
         run(search)
