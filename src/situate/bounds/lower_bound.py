@@ -13,6 +13,7 @@ from situate.bounds.memory import needs
 from situate.bounds.narrow import least_narrow
 from situate.bounds.paths import Paths
 from situate.bounds.rounding import rounding
+from situate.bounds.split import least_split
 from situate.bounds.windows import least_window
 from situate.data.problem import Problem
 
@@ -38,20 +39,23 @@ def lower_bound(problem: Problem, until: float = math.inf) -> float:
     return tightest_bound(problem, until).value
 
 
-def tightest_bound(problem: Problem, until: float = math.inf) -> Bound:
+def tightest_bound(
+    problem: Problem, until: float = math.inf, split_until: float = math.inf
+) -> Bound:
     """The largest of all bounds on the objective.
 
     Args:
         problem: what is to be planned.
-        until: what `time.perf_counter` says when the ascent for the load ends, were it not at its
-            best by then.
+        until, split_until: what `time.perf_counter` says when the ascents for the load and for the
+            split end, were they not at their best by then.
     """
     if problem.objective == "memory":
         need = max(needs(problem), key=lambda need: need.peak)
         return Bound(float(need.peak), need.name)
     of_objective = _on_throughput if problem.objective == "throughput" else _on_time
     # The first of those that are equal.
-    tightest = max(of_objective(problem, until), key=lambda bound: bound.value)
+    bounds = [*of_objective(problem, until), Bound(least_split(problem, split_until), "split")]
+    tightest = max(bounds, key=lambda bound: bound.value)
     return Bound(_rounded(problem, tightest.value), tightest.name)
 
 

@@ -26,6 +26,9 @@ DEFAULT_SECONDS = 10.0
 BOUNDING, BOUNDING_AT_LEAST = 0.2, 0.5
 """Part of the time limit, and seconds at least, that the lower bound may take."""
 
+SPLITTING = 0.1
+"""Part of the time limit in which the bound by what a split sends may go on."""
+
 
 def solve(
     problem: Problem,
@@ -75,7 +78,9 @@ def solve(
         raise SituateError(f"learning: method {name!r} does not learn; those that do: {known}")
     if time_limit is None and evaluations is None and not learns:
         time_limit = DEFAULT_SECONDS
-    bound = tightest_bound(problem, _bounded_until(begin, time_limit))
+    bound = tightest_bound(
+        problem, _bounded_until(begin, time_limit), begin + SPLITTING * _seconds(time_limit)
+    )
     search = Search(
         problem,
         bound.value,
@@ -99,9 +104,12 @@ def solve(
 def _bounded_until(begin: float, time_limit: float | None) -> float:
     """The reading of the clock at which the lower bound must be there; infinite without a time
     limit, where the clock must not decide."""
-    if time_limit is None:
-        return math.inf
-    return begin + max(BOUNDING_AT_LEAST, BOUNDING * time_limit)
+    return begin + max(BOUNDING_AT_LEAST, BOUNDING * _seconds(time_limit))
+
+
+def _seconds(time_limit: float | None) -> float:
+    """A time limit; infinite where there is none."""
+    return math.inf if time_limit is None else time_limit
 
 
 def _named(method: str | MakeLearner) -> tuple[str, Callable[[Search], None]]:
