@@ -64,8 +64,14 @@ def test_too_many_units_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> No
     assert least_split(blocking(complete(8))) == 0
 
 
-def test_an_ascent_that_has_no_time_gives_the_share() -> None:
-    assert least_split(blocking(complete(8)), until=0.0) == pytest.approx(4)
+def test_an_ascent_that_is_ended_gives_a_smaller_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at the clock takes a second."""
+    problem = blocking(layered(5, 4, 1), bandwidth=2.0)
+    share = problem.fastest.sum() / 2
+    assert least_split(problem, until=0.0) == 0
+    looks = itertools.count()
+    monkeypatch.setattr("time.perf_counter", lambda: next(looks))
+    assert share - 1e-9 <= least_split(problem, until=2.5) < least_split(problem)
 
 
 @pytest.mark.parametrize("objective", ["time", "throughput"])

@@ -31,9 +31,11 @@ def least_split(problem: Problem, until: float = math.inf) -> float:
 
     Args:
         problem: on devices of which each transfer occupies two.
-        until: what `time.perf_counter` says when no more evaluations begin.
+        until: what `time.perf_counter` says when no more evaluations begin; 0 if that is over.
     """
     if problem.transfers != "blocking" or problem.d < 2 or not 1 < problem.units <= UNITS:
+        return 0.0
+    if time.perf_counter() > until:
         return 0.0
     sends = (problem.d - 1) / problem.d**2 * _laplacian(problem)
     if not sends.any():

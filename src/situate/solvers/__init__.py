@@ -26,8 +26,9 @@ DEFAULT_SECONDS = 10.0
 BOUNDING, BOUNDING_AT_LEAST = 0.2, 0.5
 """Part of the time limit, and seconds at least, that the lower bound may take."""
 
-SPLITTING = 0.1
-"""Part of the time limit in which the bound by what a split sends may go on."""
+SPLITTING, SPLITTING_AT_LEAST = 0.1, 0.05
+"""Part of the time limit in which the bound by what a split sends may go on, and the seconds below
+which it gains less than the search loses."""
 
 
 def solve(
@@ -79,7 +80,7 @@ def solve(
     if time_limit is None and evaluations is None and not learns:
         time_limit = DEFAULT_SECONDS
     bound = tightest_bound(
-        problem, _bounded_until(begin, time_limit), begin + SPLITTING * _seconds(time_limit)
+        problem, _bounded_until(begin, time_limit), _split_until(begin, time_limit)
     )
     search = Search(
         problem,
@@ -105,6 +106,12 @@ def _bounded_until(begin: float, time_limit: float | None) -> float:
     """The reading of the clock at which the lower bound must be there; infinite without a time
     limit, where the clock must not decide."""
     return begin + max(BOUNDING_AT_LEAST, BOUNDING * _seconds(time_limit))
+
+
+def _split_until(begin: float, time_limit: float | None) -> float:
+    """The same for what a split sends."""
+    seconds = SPLITTING * _seconds(time_limit)
+    return begin + (seconds if seconds >= SPLITTING_AT_LEAST else 0.0)
 
 
 def _seconds(time_limit: float | None) -> float:
