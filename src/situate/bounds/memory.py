@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from situate.bounds.device_sets import DeviceSets
 from situate.bounds.live import WORK, Live, takes_time
 from situate.data.arrays import Bools, Ints
 from situate.data.problem import Problem
@@ -73,13 +74,11 @@ def needs(problem: Problem) -> list[Need]:
 def _device_sets(problem: Problem) -> list[tuple[Bools, Bools]]:
     """Sets of devices (d,), each with the ops (n,) that can only run on devices of it: all
     devices that anything may run on, and those of every unit's."""
-    rows, of_unit, count = np.unique(
-        problem.allowed, axis=0, return_inverse=True, return_counts=True
-    )
-    most = rows[np.argsort(-count, kind="stable")[:SETS]]
-    sets = {row.tobytes(): row for row in [rows.any(axis=0), *most]}
-    inside = [(on, (~(rows & ~on).any(axis=1))[of_unit.ravel()]) for on in sets.values()]
-    return [(on, units[problem.unit]) for on, units in inside]
+    distinct = DeviceSets.of(problem)
+    rows = distinct.sets
+    sets = {row.tobytes(): row for row in [rows.any(axis=0), *rows[:SETS]]}
+    inside = [(on, ~(rows & ~on).any(axis=1)) for on in sets.values()]
+    return [(on, confined[distinct.of_unit][problem.unit]) for on, confined in inside]
 
 
 def _held(problem: Problem, ops: Bools) -> int:

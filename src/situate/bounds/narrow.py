@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from situate.bounds.device_sets import DeviceSets
 from situate.bounds.load import Load
 from situate.bounds.paths import Paths
 from situate.bounds.windows import least_window
@@ -24,6 +25,4 @@ def least_narrow(problem: Problem, paths: Paths) -> float:
 
 def narrow_sets(problem: Problem) -> list[Bools]:
     """Sets of devices (d,), not all of them, that are all that some units may run on."""
-    rows, count = np.unique(problem.allowed, axis=0, return_counts=True)
-    most = rows[np.argsort(-count, kind="stable")]
-    return [on for on in most if not on.all()][:SETS]
+    return [on for on in DeviceSets.of(problem).sets if not on.all()][:SETS]
