@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from situate.bounds.lower_bound import tightest_bound
 from situate.bounds.split import least_split
@@ -18,7 +20,7 @@ from tests.solvers.exhaustive import best_values
 from tests.solvers.families import apart, chain, devices, layered
 
 
-def complete(n: int, size: int = 1, **op: str) -> Graph:
+def complete(n: int, size: int = 1, **op: Any) -> Graph:
     """Every two ops of a second have a tensor between them."""
     pairs = enumerate(itertools.combinations(range(n), 2))
     tensors = tuple(Tensor(f"t{i}", before, size, (after,)) for i, (before, after) in pairs)
@@ -72,6 +74,22 @@ def test_an_ascent_that_is_ended_gives_a_smaller_bound(monkeypatch: pytest.Monke
     looks = itertools.count()
     monkeypatch.setattr("time.perf_counter", lambda: next(looks))
     assert share - 1e-9 <= least_split(problem, until=2.5) < least_split(problem)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1e290])
+def test_it_scales_with_all_times(scale: float) -> None:
+    """Times near the smallest and the largest that there are."""
+    small = layered(5, 4, 1)
+    ops = tuple(
+        structs.replace(op, seconds={"x1": scale * (op.seconds or {})["x1"]}) for op in small.ops
+    )
+    scaled = dataclasses.replace(small, ops=ops)
+    by_one = least_split(blocking(small, bandwidth=2.0))
+    assert least_split(blocking(scaled, bandwidth=2.0 / scale)) == pytest.approx(by_one * scale)
+
+
+def test_work_without_seconds_goes_to_one_device() -> None:
+    assert least_split(blocking(complete(8, seconds=0.0))) == 0
 
 
 @pytest.mark.parametrize("objective", ["time", "throughput"])

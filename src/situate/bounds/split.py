@@ -40,8 +40,12 @@ def least_split(problem: Problem, until: float = math.inf) -> float:
     sends = (problem.d - 1) / problem.d**2 * _laplacian(problem)
     if not sends.any():
         return 0.0
+    work = np.where(problem.allowed, problem.unit_seconds, np.inf).min(axis=1)
+    # In parts of the longest time, so that no product overflows.
+    unit = max(float(work.max()), float(sends.max()))
+    seconds = _Ascent(sends / unit, work / unit, problem.d, until).best() * unit
     # A device's time is a sum of transfers, too, whose rounding is not in that of `lower_bound`.
-    return _Ascent(problem, sends, until).best() * (1 - 2 * EPSILON * len(problem.size))
+    return seconds * (1 - 2 * EPSILON * len(problem.size))
 
 
 def _laplacian(problem: Problem) -> Floats:
@@ -72,10 +76,8 @@ def _least_transfers(problem: Problem) -> Floats:
 class _Ascent:
     """Ascent of the dual of the relaxed split, stage by stage with less smoothing."""
 
-    def __init__(self, problem: Problem, sends: Floats, until: float) -> None:
-        self._d, self._sends, self._until = problem.d, sends, until
-        allowed = np.where(problem.allowed, problem.unit_seconds, np.inf)
-        self._work = allowed.min(axis=1)
+    def __init__(self, sends: Floats, work: Floats, d: int, until: float) -> None:
+        self._sends, self._work, self._d, self._until = sends, work, d, until
         self._scale = float(np.diag(sends).mean())
         self._left = min(EVALUATIONS, WORK // len(sends) ** 3)
         self._best, self._point = 0.0, np.zeros(len(sends))
