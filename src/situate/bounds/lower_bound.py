@@ -14,6 +14,7 @@ from situate.bounds.narrow import least_narrow
 from situate.bounds.paths import Paths
 from situate.bounds.rounding import rounding
 from situate.bounds.split import least_split
+from situate.bounds.together import least_together
 from situate.bounds.windows import least_window
 from situate.data.problem import Problem
 
@@ -74,6 +75,7 @@ def _on_time(problem: Problem, until: float) -> Iterator[Bound]:
     yield Bound(load.seconds, "load")
     yield Bound(least_window(problem, paths, load), "window")
     yield Bound(least_narrow(problem, paths), "narrow work")
+    yield Bound(least_together(problem, paths), "together")
 
 
 def _rounded(problem: Problem, seconds: float) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from situate.bounds.quasi_newton import minimise
 from situate.bounds.rounding import EPSILON
+from situate.bounds.transfers import least_transfers
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
 
@@ -52,7 +53,7 @@ def _laplacian(problem: Problem) -> Floats:
     """(units, units) of the graph whose edges, weighed and cut, take no longer than the transfers
     of tensors that are sent: every tensor a clique of its units, of which no split in two cuts
     more edges than half its units times the other half."""
-    edges, seconds = np.zeros((problem.units, problem.units)), _least_transfers(problem)
+    edges, seconds = np.zeros((problem.units, problem.units)), least_transfers(problem)
     for tensor in np.flatnonzero(seconds > 0).tolist():
         first, last = problem.consumer_start[tensor : tensor + 2]
         touched = [problem.producer[tensor], *problem.consumers[first:last]]
@@ -62,15 +63,6 @@ def _laplacian(problem: Problem) -> Floats:
             edges[np.ix_(clique, clique)] += seconds[tensor] / (half * (len(clique) - half))
     np.fill_diagonal(edges, 0.0)
     return np.asarray(np.diag(edges.sum(axis=1)) - edges)
-
-
-def _least_transfers(problem: Problem) -> Floats:
-    """(m,) seconds of a transfer of each tensor over the fastest link; signals occupy nothing."""
-    between = ~np.eye(problem.d, dtype=bool)
-    own = problem.transfer_seconds
-    links = problem.latency[between] + problem.size[:, None] / problem.bandwidth[between]
-    linked = np.where(problem.size > 0, links.min(axis=1), 0.0)
-    return np.asarray(np.where(np.isnan(own), linked, own))
 
 
 class _Ascent:
