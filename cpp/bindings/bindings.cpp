@@ -10,6 +10,7 @@ NB_MODULE(_core, module) {
   bind_search(module);
   bind_brkga(module);
   bind_partition(module);
+  bind_bounds(module);
   bind_threads(module);
   bind_nn(module);
 }

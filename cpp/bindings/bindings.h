@@ -10,6 +10,7 @@ void bind_simulation(nanobind::module_& module);
 void bind_search(nanobind::module_& module);
 void bind_brkga(nanobind::module_& module);
 void bind_partition(nanobind::module_& module);
+void bind_bounds(nanobind::module_& module);
 void bind_nn(nanobind::module_& module);
 void bind_device_sampler(nanobind::module_& module);
 void bind_threads(nanobind::module_& module);

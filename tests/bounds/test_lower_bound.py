@@ -6,13 +6,13 @@ import dataclasses
 
 import pytest
 
-from situate.bounds.lower_bound import lower_bound
+from situate.bounds.lower_bound import lower_bound, tightest_bound
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Problem
+from situate.data.problem import RULES, Objective, Problem
 from situate.solvers import solve
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
-from tests.solvers.families import OBJECTIVES, apart, chain, devices, fork
+from tests.solvers.families import OBJECTIVES, apart, chain, devices, fork, graph
 
 SEEDS = 480
 CHUNKS = 8
@@ -102,3 +102,24 @@ def test_rounding_in_a_long_sum_stays_above_the_bound(objective: str) -> None:
     result = solve(long, "topological")
     assert result.lower_bound <= result.value < 1 + 20_000 * brief * (1 - 1e-2)
     assert result.optimal
+
+
+@pytest.mark.parametrize(
+    ("small", "objective", "name"),
+    [
+        (chain(5), "time", "critical path"),
+        (apart(6), "time", "load"),
+        (fork(12), "time", "window"),
+        (apart(6, device="d0"), "time", "narrow work"),
+        (apart(6), "throughput", "load"),
+        (apart(3, seconds=[9.0, 1.0, 1.0]), "throughput", "longest op"),
+        (apart(6, device="d0"), "throughput", "narrow work"),
+        (apart(6, persistent=4), "memory", "persistent bytes"),
+        (chain(5, size=4, workspace=2), "memory", "one op"),
+        (graph(4, [(0, 1), (1, 2), (2, 3), (0, 3)], device="d0"), "memory", "live tensors"),
+    ],
+)
+def test_the_bound_that_is_active_is_named(small: Graph, objective: Objective, name: str) -> None:
+    bound = tightest_bound(Problem(small, devices(1, 1), objective))
+    assert bound.name == name
+    assert bound.value == lower_bound(Problem(small, devices(1, 1), objective)) > 0

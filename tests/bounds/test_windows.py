@@ -9,7 +9,8 @@ import pytest
 from msgspec import structs
 
 from situate.bounds.load import Load, least_load
-from situate.bounds.windows import Paths, least_window
+from situate.bounds.paths import Paths
+from situate.bounds.windows import least_window
 from situate.data.problem import Problem
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
@@ -21,21 +22,6 @@ LIMITLESS = 2**53
 
 def window(problem: Problem) -> float:
     return least_window(problem, Paths.of(problem), least_load(problem))
-
-
-def test_heads_and_tails_of_a_chain() -> None:
-    paths = Paths.of(Problem(chain(4, seconds=[1.0, 2.0, 3.0, 4.0]), devices(1, 2)))
-    assert paths.head.tolist() == [0, 1, 3, 6]
-    assert paths.tail.tolist() == [9, 7, 4, 0]
-    assert paths.longest == 10
-
-
-@pytest.mark.parametrize("seed", range(50))
-def test_no_path_through_an_op_is_longer_than_the_longest(seed: int) -> None:
-    problem = random_problem(seed)
-    paths = Paths.of(problem)
-    through = paths.head + problem.fastest + paths.tail
-    assert through.max() == pytest.approx(paths.longest)
 
 
 def test_what_is_between_two_ends_is_shared() -> None:

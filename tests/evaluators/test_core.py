@@ -17,10 +17,11 @@ import pytest
 
 from situate import _core
 from situate.data.cluster import Cluster, Device, Link
+from situate.data.core_problem import core_problem
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
 from situate.data.topology import pipeline_order
-from situate.simulation.simulator import Simulator, core_problem
+from situate.simulation.simulator import Simulator
 from tests.oracle.problems import random_problem
 from tests.solvers.families import chain, devices
 
@@ -289,7 +290,7 @@ ROOM = """
 import resource
 import numpy as np
 from situate import _core
-from situate.simulation.simulator import core_problem
+from situate.data.core_problem import core_problem
 from situate.data.problem import RULES, Problem
 from tests.solvers.families import chain, devices
 

@@ -20,6 +20,7 @@ class Outcome:
     method: str = "heft"
     decoder: str = "handmade"
     lower_bound: float = 2.0
+    bounded_by: str | None = "load"
     evaluations: int = 1
     seconds: float = 0.25
     measured: float | None = None

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 from rich.console import Console, RenderableType
 
-from situate.data.graph import Graph, Op
+from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.report import tables
 from tests.report.handmade import HOSTILE, chain, schedule
 from tests.report.outcome import outcome
+from tests.solvers.families import apart, devices
 
 
 def shown(renderable: RenderableType) -> str:
@@ -61,6 +63,18 @@ def test_a_summary_says_by_how_much_a_plan_does_not_fit() -> None:
     assert "no: gpu0 by 41 B" in text
 
 
+def test_why_no_plan_can_fit_names_the_devices_that_would_have_to_hold_it() -> None:
+    small = apart(4, persistent=10)
+    pinned = replace(small, ops=tuple(structs.replace(op, device="d1") for op in small.ops))
+    held = "at least 40 B must be held at once on d1, with room for 30 B"
+    assert tables.never_text(Problem(pinned, devices(1, 1, memory=30))) == held
+    outputs = tuple(Tensor(f"t{j}", j, 30, output=True) for j in range(4))
+    chained = Graph("g", apart(4).ops, outputs, control=((0, 1), (1, 2), (2, 3)))
+    together = "at least 120 B must be held at once, all devices together have 100 B"
+    assert tables.never_text(Problem(chained, devices(1, 1, memory=50))) == together
+    assert tables.never_text(Problem(chained, devices(1, 1, memory=60))) == ""
+
+
 def test_memory_has_a_row_a_device_with_its_share_of_the_limit() -> None:
     problem = chain(4, memory=1000, devices=3)
     text = shown(tables.memory(problem, schedule(problem, [0, 0, 1, 1])))
@@ -72,6 +86,12 @@ def test_memory_has_a_row_a_device_with_its_share_of_the_limit() -> None:
 def test_memory_without_a_limit() -> None:
     problem = chain(2, memory=None)
     assert "none" in shown(tables.memory(problem, schedule(problem, [0, 1])))
+
+
+def test_a_summary_names_the_bound() -> None:
+    result = outcome(chain(4), [0, 0, 1, 1])
+    assert "2.00 s, by load" in shown(tables.summary(result))
+    assert ", by" not in shown(tables.summary(replace(result, bounded_by=None)))
 
 
 def test_a_comparison_puts_the_best_plan_that_fits_first() -> None:

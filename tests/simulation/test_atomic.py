@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from situate import _core
 from situate.data.cluster import Cluster, Device, Link
+from situate.data.core_problem import core_problem
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
 from situate.evaluators.simulated import SimulatedMachine
 from situate.readers import read
 from situate.simulation import atomic as calls
 from situate.simulation.atomic import schedule_calls
-from situate.simulation.simulator import core_problem
 from situate.solvers.search import Search
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import devices, fork

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.data.core_problem import core_problem
 from situate.data.problem import Problem
 from situate.simulation.atomic import schedule_calls
 from situate.simulation.decoding import priority_of
-from situate.simulation.simulator import Simulator, core_problem
+from situate.simulation.simulator import Simulator
 
 MANY = 20_000
 """Decisions above which there are too many to look at."""

@@ -3,44 +3,86 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from situate.bounds.load import least_load
-from situate.bounds.memory import least_peak
+from situate.bounds.memory import needs
+from situate.bounds.narrow import least_narrow
+from situate.bounds.paths import Paths
 from situate.bounds.rounding import rounding
-from situate.bounds.windows import Paths, least_window
+from situate.bounds.split import least_split
+from situate.bounds.together import least_together
+from situate.bounds.windows import least_window
 from situate.data.problem import Problem
 
 SMALLEST_TIME = float(np.finfo(np.float64).smallest_subnormal)
 """What a product of times as small as this may be off by, which no relative error covers."""
 
 
+@dataclass(frozen=True)
+class Bound:
+    """A value that no feasible plan is below.
+
+    Attributes:
+        value: seconds, or bytes for `memory`.
+        name: of the bound that is the largest, as docs/bounds.md calls it.
+    """
+
+    value: float
+    name: str
+
+
 def lower_bound(problem: Problem, until: float = math.inf) -> float:
-    """No feasible plan of the problem has a smaller value. Seconds, or bytes for `memory`.
+    """The value of `tightest_bound`."""
+    return tightest_bound(problem, until).value
+
+
+def tightest_bound(
+    problem: Problem, until: float = math.inf, split_until: float = math.inf
+) -> Bound:
+    """The largest of all bounds on the objective.
 
     Args:
         problem: what is to be planned.
-        until: what `time.perf_counter` says when the ascent for the load ends, were it not at its
-            best by then.
+        until, split_until: what `time.perf_counter` says when the ascents for the load and for the
+            split end, were they not at their best by then.
     """
     if problem.objective == "memory":
-        return float(least_peak(problem))
-    if problem.objective == "throughput":
-        bound = max(least_load(problem, until).seconds, float(problem.fastest.max()))
-    else:
-        bound = _least_time(problem, until)
-    # Lowered by all that rounding may have added, so that the bound holds for exact sums.
-    bound = max(0.0, bound * (1 - rounding(problem)) - SMALLEST_TIME * (problem.n + problem.d))
-    return float(np.ceil(bound)) if _whole_numbers(problem) else bound
+        need = max(needs(problem), key=lambda need: need.peak)
+        return Bound(float(need.peak), need.name)
+    of_objective = _on_throughput if problem.objective == "throughput" else _on_time
+    # The first of those that are equal.
+    bounds = [*of_objective(problem, until), Bound(least_split(problem, split_until), "split")]
+    tightest = max(bounds, key=lambda bound: bound.value)
+    return Bound(_rounded(problem, tightest.value), tightest.name)
 
 
-def _least_time(problem: Problem, until: float) -> float:
+def _on_throughput(problem: Problem, until: float) -> Iterator[Bound]:
+    yield Bound(least_load(problem, until).seconds, "load")
+    yield Bound(least_narrow(problem, Paths.without(problem)), "narrow work")
+    yield Bound(float(problem.fastest.max()), "longest op")
+
+
+def _on_time(problem: Problem, until: float) -> Iterator[Bound]:
     paths = Paths.of(problem)
+    yield Bound(paths.longest, "critical path")
     if problem.transfers == "atomic":
-        return paths.longest
+        return
     load = least_load(problem, until)
-    return max(paths.longest, load.seconds, least_window(problem, paths, load))
+    yield Bound(load.seconds, "load")
+    yield Bound(least_window(problem, paths, load), "window")
+    yield Bound(least_narrow(problem, paths), "narrow work")
+    yield Bound(least_together(problem, paths), "together")
+
+
+def _rounded(problem: Problem, seconds: float) -> float:
+    """A bound lowered by all that rounding may have added, so that it holds for exact sums; rounded
+    up where all times are whole numbers."""
+    least = seconds * (1 - rounding(problem)) - SMALLEST_TIME * (problem.n + problem.d)
+    return float(np.ceil(max(0.0, least))) if _whole_numbers(problem) else max(0.0, least)
 
 
 def _whole_numbers(problem: Problem) -> bool:

@@ -17,11 +17,11 @@ OTHER_ROUNDING = 1e-12
 
 
 def rounding(problem: Problem) -> float:
-    """Relative error of a bound and a value together, each a sum of up to n times; bytes have
-    none."""
+    """Relative error of a bound and a value together, each a sum of up to 2 n times, of ops and of
+    transfers between them; bytes have none."""
     if problem.objective == "memory":
         return 0.0
-    return OTHER_ROUNDING + problem.n * EPSILON
+    return OTHER_ROUNDING + 2 * problem.n * EPSILON
 
 
 def gap(problem: Problem, value: float, bound: float) -> float:

@@ -78,6 +78,7 @@ def _result_figures(result: Result) -> dict[str, Any]:
         "unit": problem.graph.unit,
         "value": result.value,
         "lower_bound": result.lower_bound,
+        "bounded_by": result.bounded_by,
         "gap": result.gap,
         "optimal": result.optimal,
         "feasible": result.feasible,

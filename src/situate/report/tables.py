@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from situate.bounds.memory import least_peak
+from situate.bounds.memory import Need, needs
 from situate.data.graph import Graph
 from situate.data.problem import UNLIMITED, Problem
 from situate.report.computing_time import computing_time
@@ -104,7 +104,8 @@ def _bound(result: Result) -> list[tuple[str, str]]:
         return []
     problem = result.problem
     bound = value_text(result.lower_bound, problem.objective, problem.graph.unit)
-    return [("lower bound", bound), ("gap", gap_text(result.gap))]
+    named = f"{bound}, by {result.bounded_by}" if result.bounded_by else bound
+    return [("lower bound", named), ("gap", gap_text(result.gap))]
 
 
 def _expected_text(result: Result) -> str:
@@ -141,12 +142,18 @@ def never_text(problem: Problem) -> str:
     if held > room:
         together = f"all devices together have {size_text(room)}"
         return f"{size_text(held)} are held for the whole step, {together}"
-    least, largest = least_peak(problem), int(problem.capacity.max())
-    if least > largest:
-        return (
-            f"some device holds at least {size_text(least)}, the largest has {size_text(largest)}"
-        )
-    return ""
+    unmet = (_unmet_text(problem, need) for need in needs(problem) if not need.fits)
+    return next(unmet, "")
+
+
+def _unmet_text(problem: Problem, need: Need) -> str:
+    least, room = size_text(need.bytes), size_text(sum(need.room))
+    if not need.devices:
+        return f"some device holds at least {least}, the largest has {room}"
+    if len(need.devices) == problem.d > 1:
+        return f"at least {least} must be held at once, all devices together have {room}"
+    names = ", ".join(printable(problem.cluster.names[device]) for device in need.devices)
+    return f"at least {least} must be held at once on {names}, with room for {room}"
 
 
 def memory(problem: Problem, schedule: Schedule) -> Table:

@@ -63,6 +63,7 @@ class Result:
         transfers: the urgency of each transfer among the ops; None where each is as urgent as its
             most urgent consumer.
         measured: seconds of a step of this plan on the machine; None where none was run.
+        bounded_by: the name of the lower bound, as docs/bounds.md has it; None where there is none.
     """
 
     problem: Problem
@@ -81,6 +82,7 @@ class Result:
     samples: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     transfers: TransferOrder | None = None
     measured: float | None = None
+    bounded_by: str | None = None
 
     @property
     def gap(self) -> float:

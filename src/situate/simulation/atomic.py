@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from situate import _core
 from situate.data.arrays import Floats
+from situate.data.core_problem import core_problem
 from situate.data.problem import Problem
 from situate.data.topology import edge_tensors
 from situate.schedule.items import signals
 from situate.schedule.schedule import Schedule
-from situate.simulation.simulator import core_problem
 
 Indices = NDArray[np.int32]
 """Of tensors or devices."""

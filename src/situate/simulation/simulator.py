@@ -8,48 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.data.core_problem import core_problem
 from situate.data.placements import check_devices, rows
 from situate.data.problem import Problem
 from situate.host.machine import usable_cpus
 from situate.schedule.schedule import Schedule
 
 Decoder = Literal["eager", "serial"]
-
-
-def core_problem(problem: Problem) -> _core.Problem:
-    """The problem as the core holds it."""
-    ops = _core.Ops(
-        seconds=np.ascontiguousarray(problem.seconds),
-        persistent=problem.persistent,
-        workspace=problem.workspace,
-        order=np.array(problem.graph.order, np.int32),
-        unit=problem.unit,
-        allowed=problem.allowed.astype(np.uint8),
-    )
-    tensors = _core.Tensors(
-        size=problem.size,
-        producer=problem.producer,
-        consumer_start=problem.consumer_start,
-        consumers=problem.consumers,
-        own_seconds=problem.transfer_seconds,
-        resident=problem.resident,
-        output=problem.output,
-    )
-    devices = _core.Devices(
-        capacity=problem.capacity,
-        pays=problem.accelerators.astype(np.uint8),
-        latency=problem.latency,
-        bandwidth=problem.bandwidth,
-        channel=problem.channel,
-    )
-    rules = _core.Rules(
-        blocking=problem.transfers == "blocking",
-        contention=problem.rules.contention,
-        atomic=problem.transfers == "atomic",
-        memory=problem.rules.memory,
-        synchronisation=problem.cluster.synchronisation,
-    )
-    return _core.Problem(ops=ops, tensors=tensors, devices=devices, rules=rules)
 
 
 class Simulator:

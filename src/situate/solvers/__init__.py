@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 
-from situate.bounds.lower_bound import lower_bound
+from situate.bounds.lower_bound import tightest_bound
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.results.result import Progress, Result
@@ -27,6 +27,10 @@ DEFAULT_SECONDS = 10.0
 
 BOUNDING, BOUNDING_AT_LEAST = 0.2, 0.5
 """Part of the time limit, and seconds at least, that the lower bound may take."""
+
+SPLITTING, SPLITTING_AT_LEAST = 0.1, 0.05
+"""Part of the time limit in which the bound by what a split sends may go on, and the seconds below
+which it gains less than the search loses."""
 
 
 def solve(
@@ -79,10 +83,12 @@ def solve(
         raise SituateError(f"learning: method {name!r} does not learn; those that do: {known}")
     if time_limit is None and evaluations is None and not learns:
         time_limit = DEFAULT_SECONDS
-    bound = lower_bound(problem, _bounded_until(begin, time_limit))
+    bound = tightest_bound(
+        problem, _bounded_until(begin, time_limit), _split_until(begin, time_limit)
+    )
     search = Search(
         problem,
-        bound,
+        bound.value,
         time_limit=time_limit,
         evaluations=evaluations,
         seed=seed,
@@ -90,6 +96,7 @@ def solve(
         on_progress=on_progress,
         begin=begin,
         learning=learning,
+        bounded_by=bound.name,
     )
     try:
         run(search)
@@ -102,9 +109,18 @@ def solve(
 def _bounded_until(begin: float, time_limit: float | None) -> float:
     """The reading of the clock at which the lower bound must be there; infinite without a time
     limit, where the clock must not decide."""
-    if time_limit is None:
-        return math.inf
-    return begin + max(BOUNDING_AT_LEAST, BOUNDING * time_limit)
+    return begin + max(BOUNDING_AT_LEAST, BOUNDING * _seconds(time_limit))
+
+
+def _split_until(begin: float, time_limit: float | None) -> float:
+    """The same for what a split sends."""
+    seconds = SPLITTING * _seconds(time_limit)
+    return begin + (seconds if seconds >= SPLITTING_AT_LEAST else 0.0)
+
+
+def _seconds(time_limit: float | None) -> float:
+    """A time limit; infinite where there is none."""
+    return math.inf if time_limit is None else time_limit
 
 
 def _named(method: str | MakeLearner) -> tuple[str, Callable[[Search], None]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.bounds.lower_bound import lower_bound
+from situate.bounds.lower_bound import tightest_bound
 from situate.data.placements import Restrictions, check_order, indices_of, integers
 from situate.data.problem import Problem
 from situate.results.result import Result
@@ -45,6 +45,7 @@ def evaluate(
     rows = integers(given, (problem.n,), "placement")[None]
     devices = Restrictions(problem).check(rows, lambda _: "placement: ")[0]
     urgent = check_order(problem, problem.graph.order if order is None else order)
-    search = Search(problem, lower_bound(problem), seed=seed)
+    bound = tightest_bound(problem)
+    search = Search(problem, bound.value, seed=seed, bounded_by=bound.name)
     search.offer(devices, urgent)
     return result_of(search, method)

@@ -29,6 +29,7 @@ def result_of(search: Search, method: str) -> Result:
         schedule=best.schedule,
         value=best.value,
         lower_bound=search.lower_bound if best.feasible else None,
+        bounded_by=search.bounded_by if best.feasible else None,
         feasible=best.feasible,
         evaluations=search.evaluations,
         seconds=search.seconds,

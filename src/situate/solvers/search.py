@@ -73,6 +73,7 @@ class Search:
     Args:
         problem: what is solved.
         lower_bound: no value is smaller; the search may stop there.
+        bounded_by: the name of that bound.
         time_limit: wall seconds, or None.
         evaluations: decisions to look at, or None. With a limit of evaluations alone the result
             depends on the seed only.
@@ -99,12 +100,14 @@ class Search:
         on_progress: Callable[[Progress], None] | None = None,
         begin: float | None = None,
         learning: Learning | None = None,
+        bounded_by: str = "",
     ) -> None:
         self._begin = time.perf_counter() if begin is None else begin
         self.problem = problem
         self.simulator = Simulator(problem)
         self._restrictions = Restrictions(problem, problem.runnable)
         self.lower_bound = lower_bound
+        self.bounded_by = bounded_by
         self.time_limit = time_limit
         self.evaluation_limit = evaluations
         self.seed = seed

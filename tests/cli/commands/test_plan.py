@@ -17,6 +17,7 @@ KEYS = {
     "objective",
     "value",
     "lower_bound",
+    "bounded_by",
     "gap",
     "optimal",
     "feasible",

@@ -222,8 +222,8 @@ def _anneal(search: Search, full: bool = False) -> None:
 
 
 def _order_of(problem: Problem, found: Found) -> Order:
-    """The order that annealing begins with: the one whose transfers go together, or else that of the
-    schedule."""
+    """The order that annealing begins with: its own where its transfers go together, or else that
+    of the schedule."""
     return found.order if found.transfers is not None else order_of(problem, found.schedule)
 
 

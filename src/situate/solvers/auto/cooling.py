@@ -56,7 +56,8 @@ def chains_of(search: Search) -> int:
 
 
 def cooling(search: Search, chains: int, schedule: Cooling) -> Iterator[tuple[float, int, bool]]:
-    """Temperature (in the unit of the schedule), evaluations a chain and whether a round begins, for each interval.
+    """Temperature (in the unit of the schedule), evaluations a chain and whether a round begins,
+    for each interval.
 
     Ends with the budget, but for the time in which the plans of an interval are offered; or where
     an interval evaluated nothing.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
-from situate.bounds.memory import takes_time
+from situate.bounds.live import takes_time
 from situate.bounds.rounding import rounding
 from situate.data.arrays import Floats, Placements
 from situate.data.problem import Problem

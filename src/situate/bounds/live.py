@@ -1,0 +1,72 @@
+"""The bytes of tensors and workspaces that must be live at once; docs/bounds.md derives them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate import _core
+from situate.bounds.rounding import EPSILON
+from situate.data.arrays import Bools, Ints
+from situate.data.problem import Problem
+from situate.data.topology import edge_producers, edge_tensors
+
+WORK = 200_000_000
+"""Edges to look at, in a third of a second or so."""
+
+
+class Live:
+    """The bytes of a problem's tensors and workspaces that are live at once in every schedule.
+
+    Args:
+        problem: of n ops, under rules that count live tensors.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        orders = np.array([problem.graph.order, problem.depth_first], np.int32)
+        self._from, self._tensor = edge_producers(problem), edge_tensors(problem)
+        self._dependencies = _core.Dependencies(
+            before=self._from, after=problem.consumers, orders=orders
+        )
+        # In what is counted per step an op of no time is a step, too.
+        each_step = problem.rules.memory == "step"
+        runs = np.ones(problem.n, np.bool_) if each_step else takes_time(problem)
+        self._runs = runs.astype(np.uint8)
+
+    def least(self, confined: Bools, work: int = WORK) -> int:
+        """Bytes that the ops of a mask (n,), which are all on some devices, need there at some
+        moment: what they make until the last of them has read it, inputs from elsewhere while they
+        are read, and workspaces. Fewer if `work` edges are not enough to find them.
+        """
+        problem = self._problem
+        counts = confined[problem.producer] & (problem.resident == 0) & (problem.size > 0)
+        read = counts[self._tensor] & confined[problem.consumers]
+        number = np.cumsum(counts, dtype=np.int32) - 1
+        tensors = _core.HeldTensors(
+            size=problem.size[counts],
+            producer=problem.producer[counts],
+            edge_tensor=number[self._tensor[read]],
+            edge_consumer=problem.consumers[read],
+            output=problem.output[counts],
+        )
+        return _core.least_live(
+            self._dependencies,
+            tensors,
+            workspace=np.where(confined, problem.workspace + self._received(confined), 0),
+            runs=self._runs & confined,
+            work=work,
+        )
+
+    def _received(self, confined: Bools) -> Ints:
+        """(n,) bytes of inputs from ops outside the mask. A resident one takes none beside its
+        producer, which may be there."""
+        problem = self._problem
+        received, size = np.zeros(problem.n, np.int64), problem.size[self._tensor]
+        counts = ~confined[self._from] & (problem.resident[self._tensor] == 0)
+        np.add.at(received, problem.consumers[counts], size[counts])
+        return received
+
+
+def takes_time(problem: Problem) -> Bools:
+    """(n,) whether a clock at an op's start shows another time at its end, whenever it starts."""
+    return np.asarray(problem.fastest > EPSILON * problem.serial_seconds)

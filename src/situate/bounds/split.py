@@ -1,0 +1,122 @@
+"""Transfers that any split of the work must pay for; docs/bounds.md derives what they take."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from situate.bounds.quasi_newton import minimise
+from situate.bounds.rounding import EPSILON
+from situate.bounds.transfers import least_transfers
+from situate.data.arrays import Floats
+from situate.data.problem import Problem
+
+UNITS = 300
+"""Most units of a problem that is looked at; the time grows with their number's third power."""
+
+WORK, EVALUATIONS = 200_000_000, 40
+"""Third powers of the number of units that are spent, and most evaluations: a fifth of a second."""
+
+SMOOTHINGS = (0.03, 0.01)
+"""Widths over which eigenvalues are averaged, stage by stage, in parts of the average diagonal."""
+
+IMBALANCE = 0.05
+"""Price of imbalance: the part of the bound that it may take off."""
+
+
+def least_split(problem: Problem, until: float = math.inf) -> float:
+    """Seconds that the busiest device works and transfers where transfers are blocking; 0 where the
+    bound has nothing to say.
+
+    Args:
+        problem: on devices of which each transfer occupies two.
+        until: what `time.perf_counter` says when no more evaluations begin; 0 if that is over.
+    """
+    if problem.transfers != "blocking" or problem.d < 2 or not 1 < problem.units <= UNITS:
+        return 0.0
+    if time.perf_counter() > until:
+        return 0.0
+    sends = (problem.d - 1) / problem.d**2 * _laplacian(problem)
+    if not sends.any():
+        return 0.0
+    work = np.where(problem.allowed, problem.unit_seconds, np.inf).min(axis=1)
+    # In parts of the longest time, so that no product overflows.
+    unit = max(float(work.max()), float(sends.max()))
+    seconds = _Ascent(sends / unit, work / unit, problem.d, until).best() * unit
+    # A device's time is a sum of transfers, too, whose rounding is not in that of `lower_bound`.
+    return seconds * (1 - 2 * EPSILON * len(problem.size))
+
+
+def _laplacian(problem: Problem) -> Floats:
+    """(units, units) of the graph whose edges, weighed and cut, take no longer than the transfers
+    of tensors that are sent: every tensor a clique of its units, of which no split in two cuts
+    more edges than half its units times the other half."""
+    edges, seconds = np.zeros((problem.units, problem.units)), least_transfers(problem)
+    for tensor in np.flatnonzero(seconds > 0).tolist():
+        first, last = problem.consumer_start[tensor : tensor + 2]
+        touched = [problem.producer[tensor], *problem.consumers[first:last]]
+        clique = np.unique(problem.unit[touched])
+        half = len(clique) // 2
+        if half:
+            edges[np.ix_(clique, clique)] += seconds[tensor] / (half * (len(clique) - half))
+    np.fill_diagonal(edges, 0.0)
+    return np.asarray(np.diag(edges.sum(axis=1)) - edges)
+
+
+class _Ascent:
+    """Ascent of the dual of the relaxed split, stage by stage with less smoothing."""
+
+    def __init__(self, sends: Floats, work: Floats, d: int, until: float) -> None:
+        self._sends, self._work, self._d, self._until = sends, work, d, until
+        self._scale = float(np.diag(sends).mean())
+        self._left = min(EVALUATIONS, WORK // len(sends) ** 3)
+        self._best, self._point = 0.0, np.zeros(len(sends))
+
+    def best(self) -> float:
+        """Seconds of the busiest device."""
+        share = float(self._work.sum()) / self._d
+        price = IMBALANCE / (self._d**2 * 0.1 * share) if share > 0 else 0.0
+        for smoothing in SMOOTHINGS:
+            self._stage(price, smoothing * self._scale)
+            if self._best > 0:
+                price = IMBALANCE / (self._d**2 * self._best)
+        return share + self._best
+
+    def _stage(self, price: float, width: float) -> None:
+        matrix = self._sends + price * np.outer(self._work, self._work)
+        steps = max(1, self._left // len(SMOOTHINGS))
+
+        def value(point: Floats) -> tuple[float, Floats]:
+            return self._evaluate(matrix, price, width, point)
+
+        minimise(value, self._point, 0.2 * self._scale, steps)
+
+    def _evaluate(
+        self, matrix: Floats, price: float, width: float, point: Floats
+    ) -> tuple[float, Floats]:
+        """The smoothed dual at a point (units,), with its sign changed, and its gradient."""
+        if self._left <= 0 or time.perf_counter() > self._until:
+            return math.inf, np.zeros(len(point))
+        self._left -= 1
+        shifted = matrix - np.diag(point)
+        eigenvalues, vectors = np.linalg.eigh(shifted)
+        units = len(point)
+        error = 10 * units * EPSILON * float(np.linalg.norm(shifted))
+        dual = units * (float(eigenvalues[0]) - error) + float(point.sum())
+        self._keep(dual, price, point)
+        weight = np.exp((eigenvalues[0] - eigenvalues) / width)
+        total = float(weight.sum())
+        smooth = units * (float(eigenvalues[0]) - width * math.log(total)) + float(point.sum())
+        return -smooth, units * (vectors**2 @ (weight / total)) - 1
+
+    def _keep(self, dual: float, price: float, point: Floats) -> None:
+        """A dual that is better: above an equal share the busiest device has e seconds, and
+        e + price d^2 e^2 is no less than the dual."""
+        if dual <= 0:
+            return
+        slope = price * self._d**2
+        found = 2 * dual / (1 + math.sqrt(1 + 4 * slope * dual))
+        if found > self._best:
+            self._best, self._point = found, point

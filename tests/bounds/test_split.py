@@ -1,0 +1,137 @@
+"""Transfers that any split of the work must pay for."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from situate.bounds.lower_bound import tightest_bound
+from situate.bounds.split import least_split
+from situate.data.graph import Graph, Tensor
+from situate.data.problem import RULES, Objective, Problem
+from tests.oracle.problems import random_problem
+from tests.solvers.exhaustive import best_values
+from tests.solvers.families import apart, chain, devices, layered
+
+
+def complete(n: int, size: int = 1, **op: Any) -> Graph:
+    """Every two ops of a second have a tensor between them."""
+    pairs = enumerate(itertools.combinations(range(n), 2))
+    tensors = tuple(Tensor(f"t{i}", before, size, (after,)) for i, (before, after) in pairs)
+    return dataclasses.replace(apart(n, **op), tensors=tensors)
+
+
+def blocking(small: Graph, d: int = 2, **changes: float) -> Problem:
+    return Problem(small, devices(*[1] * d, **changes), rules=RULES["regal"])
+
+
+def test_half_of_a_complete_graph_sends_to_the_other_half() -> None:
+    """Eight ops: four on each of two devices, and 16 transfers that occupy both, a hundredth of a
+    second each."""
+    bound = least_split(blocking(complete(8), bandwidth=100.0))
+    assert 4.12 < bound <= 4.16
+
+
+def test_four_parts_send_to_one_another() -> None:
+    """Two ops on each of four devices, and 24 transfers, each of which occupies two."""
+    bound = least_split(blocking(complete(8), 4, bandwidth=100.0))
+    assert 2.09 < bound <= 2.12
+
+
+def test_what_falls_into_parts_sends_nothing() -> None:
+    """Ops of one unit, and two units that share nothing."""
+    assert least_split(blocking(complete(8, group="g"))) == 0
+    assert least_split(blocking(apart(8))) == 0
+
+
+def test_a_chain_is_cut_once() -> None:
+    assert 5 <= least_split(blocking(chain(10))) <= 6
+
+
+def test_only_blocking_transfers_of_some_size_occupy_devices() -> None:
+    small = complete(8)
+    assert least_split(Problem(small, devices(1, 1))) == 0
+    assert least_split(blocking(small, bandwidth=np.inf)) == 0
+    assert least_split(blocking(small, 1)) == 0
+
+
+def test_too_many_units_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("situate.bounds.split.UNITS", 7)
+    assert least_split(blocking(complete(8))) == 0
+
+
+def test_an_ascent_that_is_ended_gives_a_smaller_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at the clock takes a second."""
+    problem = blocking(layered(5, 4, 1), bandwidth=2.0)
+    share = problem.fastest.sum() / 2
+    assert least_split(problem, until=0.0) == 0
+    looks = itertools.count()
+    monkeypatch.setattr("time.perf_counter", lambda: next(looks))
+    assert share - 1e-9 <= least_split(problem, until=2.5) < least_split(problem)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1e290])
+def test_it_scales_with_all_times(scale: float) -> None:
+    """Times near the smallest and the largest that there are."""
+    small = layered(5, 4, 1)
+    ops = tuple(
+        structs.replace(op, seconds={"x1": scale * (op.seconds or {})["x1"]}) for op in small.ops
+    )
+    scaled = dataclasses.replace(small, ops=ops)
+    by_one = least_split(blocking(small, bandwidth=2.0))
+    assert least_split(blocking(scaled, bandwidth=2.0 / scale)) == pytest.approx(by_one * scale)
+
+
+def test_work_without_seconds_goes_to_one_device() -> None:
+    assert least_split(blocking(complete(8, seconds=0.0))) == 0
+
+
+@pytest.mark.parametrize("objective", ["time", "throughput"])
+def test_it_is_the_active_bound_where_transfers_matter(objective: Objective) -> None:
+    pairs = enumerate(product(range(6), range(6, 12)))
+    tensors = tuple(Tensor(f"t{i}", before, 1, (after,)) for i, (before, after) in pairs)
+    halves = dataclasses.replace(apart(12), tensors=tensors)
+    problem = dataclasses.replace(blocking(halves, bandwidth=30.0), objective=objective)
+    assert tightest_bound(problem).name == "split"
+
+
+@pytest.mark.parametrize(("seed", "d"), [(seed, 2 + seed // 2 % 2) for seed in range(32)])
+def test_no_split_works_and_transfers_less(seed: int, d: int) -> None:
+    """Against the busiest device of every placement of three to nine ops."""
+    small = layered(4 - d + seed % 2, 3, seed, size=1 + seed % 4)
+    problem = blocking(small, d, bandwidth=4.0)
+    placements = np.array(list(product(range(d), repeat=problem.n)))
+    busiest = min(busy(problem, placement) for placement in placements)
+    assert least_split(problem) <= busiest * (1 + 1e-12)
+
+
+def busy(problem: Problem, placement: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
+    """Seconds of the busiest device, each transfer on its sender and its receiver."""
+    seconds = np.bincount(placement, problem.fastest, minlength=problem.d)
+    for tensor, producer in enumerate(problem.producer.tolist()):
+        first, last = problem.consumer_start[tensor : tensor + 2]
+        home = int(placement[producer])
+        for there in {int(placement[reader]) for reader in problem.consumers[first:last]} - {home}:
+            seconds[[home, there]] += problem.transfer_time(tensor, home, there)
+    return float(seconds.max())
+
+
+@pytest.mark.parametrize("chunk", range(2))
+def test_no_plan_of_a_tiny_problem_is_faster(chunk: int) -> None:
+    compared = 0
+    for seed in range(chunk, 400, 2):
+        drawn = random_problem(seed)
+        problem = Problem(drawn.graph, drawn.cluster, rules=RULES["regal"])
+        if problem.n > 5 or problem.d > 3 or (best := best_values(problem)) is None:
+            continue
+        least = least_split(problem)
+        assert least <= best["time"] * (1 + 1e-12), seed
+        assert least <= best["throughput"] * (1 + 1e-12), seed
+        compared += least > 0
+    assert compared >= 5

@@ -1,0 +1,56 @@
+"""Ops that a step is too short to part."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from situate.bounds.lower_bound import tightest_bound
+from situate.bounds.paths import Paths
+from situate.bounds.together import least_together
+from situate.data.problem import RULES, Problem
+from tests.oracle.problems import random_problem
+from tests.solvers.exhaustive import best_values
+from tests.solvers.families import apart, chain, devices, fork, graph
+
+
+def together(problem: Problem) -> float:
+    return least_together(problem, Paths.of(problem))
+
+
+def test_a_fork_whose_tensors_are_slow_stays_whole() -> None:
+    """Twelve ops of a second; any transfer makes a path of 2 + 100 seconds or more."""
+    problem = Problem(fork(12, size=100), devices(1, 1, 1, 1))
+    assert together(problem) == 12
+    assert tightest_bound(problem).name == "together"
+
+
+def test_where_a_transfer_is_worth_it_the_step_is_as_long_as_its_path() -> None:
+    """The shortest path with a transfer takes 3 + 4 seconds."""
+    assert together(Problem(fork(12, size=4), devices(1, 1, 1, 1))) == 7
+
+
+def test_two_of_three_parts_share_a_device() -> None:
+    """Three chains of four seconds on two devices, none of which is worth a transfer."""
+    edges = [(j, j + 1) for j in range(11) if j % 4 < 3]
+    assert together(Problem(graph(12, edges, size=100), devices(1, 1))) == 8
+
+
+def test_without_edges_or_other_devices_nothing_is_held_together() -> None:
+    assert together(Problem(apart(5), devices(1, 1))) == 0
+    assert together(Problem(chain(5), devices(1))) == 0
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_no_plan_of_a_tiny_problem_is_faster(chunk: int) -> None:
+    compared = 0
+    for seed in range(chunk, 400, 4):
+        drawn = random_problem(seed)
+        for rules in (drawn.rules, RULES["regal"], RULES["doppler"]):
+            problem = Problem(drawn.graph, drawn.cluster, rules=rules)
+            if problem.n > 5 or problem.d > 3 or (best := best_values(problem)) is None:
+                continue
+            assert together(problem) <= best["time"] * (1 + 1e-12), (seed, rules.name)
+            compared += together(dataclasses.replace(problem)) > 0
+    assert compared >= 5
