@@ -22,20 +22,26 @@ COMPOSITE = frozenset(
 UNKNOWN = object()
 
 
-def fold_sized(module: fx.GraphModule, constants: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+def fold_sized(
+    module: fx.GraphModule,
+    constants: Mapping[str, Any],
+    inputs: Mapping[int, torch.Tensor] | None = None,
+) -> dict[str, torch.Tensor]:
     """Put tensors in the place of the calls that make them, such as `nonzero`, where all that they
     are made of is known: traced again, they would have no known size.
 
     Args:
         module: an exported step, changed in place.
         constants: by name, the tensors that the step reads and that are no state of the model.
+        inputs: by number, the values of inputs that hold for every step.
 
     Returns:
         What was put in, by name.
     """
     folded: dict[str, torch.Tensor] = {}
     if any(_is_sized(node) for node in module.graph.nodes):
-        known = _Known(constants)
+        placeholders = module.graph.find_nodes(op="placeholder")
+        known = _Known(constants, {placeholders[k]: inputs[k] for k in inputs or {}})
         for node in [*module.graph.nodes]:
             known.narrow(node)
             value = known.compute(node)
@@ -87,8 +93,10 @@ def _erase_calls(module: fx.GraphModule) -> None:
 class _Known:
     """Values of nodes that depend on constants alone, node by node in the order of the graph."""
 
-    def __init__(self, constants: Mapping[str, Any]) -> None:
-        self._constants = constants
+    def __init__(
+        self, constants: Mapping[str, Any], inputs: Mapping[fx.Node, torch.Tensor]
+    ) -> None:
+        self._constants, self._inputs = constants, inputs
         self._values: dict[fx.Node, Any] = {}
         self._overwritten: set[int] = set()  # storages that something unknown was written to
 
@@ -118,6 +126,8 @@ class _Known:
         if node.op == "get_attr":
             return _copied(self._constants.get(str(node.target)))
         filled = _is_filled(node)
+        if node.op == "placeholder":
+            return _copied(self._inputs.get(node))
         known = filled or all(map(self._is_known, node.all_input_nodes))
         if not known or not _is_computed(node):
             self._overwrite(node)

@@ -48,6 +48,7 @@ FUNCTIONS = {
 BEFORE = 6
 """Lines before one that are looked at too."""
 
+OWN = "use torch.where, or decide it outside the model"
 OTHER = (
     f"make what it looks at {OF_NUMBERS}; or look for an argument of the model that leaves it out"
 )
@@ -63,6 +64,11 @@ def library_remedy(frame: FrameSummary) -> str:
     own."""
     inside = inside_package(frame.filename)
     return VALUES.format(_package(inside), _known(frame)) if inside else ""
+
+
+def value_remedy(frame: FrameSummary | None) -> str:
+    """How to do without what a line looks at."""
+    return _known(frame) if frame and inside_package(frame.filename) else OWN
 
 
 def not_ours(frame: FrameSummary | None, said: str) -> str:
