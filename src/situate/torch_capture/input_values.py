@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.patches.followed_values import Followed, followed
+from situate.torch_capture.patches.followed_values import Followed, data_forgotten, followed
+from situate.torch_capture.patches.numbers_of_tensors import numbers_read
 from situate.torch_capture.patches.patched import dispatched
 from situate.torch_capture.refusals.libraries import value_remedy
 from situate.torch_capture.refusals.lines import user_frame_of, written
@@ -48,7 +49,7 @@ class Taken:
         number: of the input.
         name: as in `Example`.
         values: the only ones that it may have.
-        line: of the program, that looks at them.
+        line: `file.py:12` of the program, that looks at them.
         remedy: how to do without.
     """
 
@@ -66,7 +67,7 @@ class Taken:
         which = f"which are {self.values.tolist()}" if few else f"of type and shape {kind}"
         return (
             f"the step and its plan hold for the values of input {self.name} alone, {which}: "
-            f"{self.line}depends on them; to be free of that, {self.remedy}"
+            f"{self.line} depends on them; to be free of that, {self.remedy}"
         )
 
 
@@ -105,7 +106,7 @@ class InputValues:
 
     def _taken(self, number: int) -> Taken:
         example, frame = self._examples[number], self._looks[number]
-        line = written(frame.filename, frame.lineno) if frame else ""
+        line = written(frame.filename, frame.lineno).removesuffix(": ") if frame else "a line"
         return Taken(number, example.name, example.values, line, value_remedy(frame))
 
     def begin(self, tensors: Sequence[torch.Tensor]) -> None:
@@ -155,10 +156,11 @@ class InputValues:
             if values is not None and TARGET.search(name):
                 self._targets |= self._followed.made_of(values)
 
-    def looked_at(self) -> Any:
-        """A context in which operators on fake tensors give what values decide, where the values
-        may be taken."""
-        return dispatched(self._called)
+    @contextmanager
+    def looked_at(self) -> Iterator[None]:
+        """Within, operators on fake tensors give what values decide, where they may be taken."""
+        with dispatched(self._called), data_forgotten(), numbers_read():
+            yield
 
     def _called(self, run: Any, mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
         if _looks(func, args, kwargs):

@@ -125,6 +125,6 @@ def _check_values(taken: Taken, tensor: torch.Tensor) -> None:
     place, at = ", ".join(map(str, first)), tuple(first)
     raise SituateError(
         f"input {taken.name} is {now[at].item()} at [{place}] and was {taken.values[at].item()} "
-        f"when the step was captured, which holds for those values alone: {taken.line}depends on "
-        f"them; capture and plan for these, or {taken.remedy}"
+        f"when the step was captured, which holds for those values alone: {taken.line} depends "
+        f"on them; capture and plan for these, or {taken.remedy}"
     )

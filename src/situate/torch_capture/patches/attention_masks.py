@@ -34,7 +34,5 @@ def masks_as_run(is_known: Callable[[object], bool] = lambda _: False) -> Iterat
             stack.enter_context(replaced(masking, EXPORTS, lambda: False))
         if hasattr(masking, TRACED):
             traced = getattr(masking, TRACED)
-            stack.enter_context(
-                replaced(masking, TRACED, lambda *of: unknown(*of) and traced(*of))
-            )
+            stack.enter_context(replaced(masking, TRACED, lambda *of: unknown(*of) and traced(*of)))
         yield

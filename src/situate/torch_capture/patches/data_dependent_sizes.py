@@ -25,7 +25,7 @@ UNKNOWN = object()
 def fold_sized(
     module: fx.GraphModule,
     constants: Mapping[str, Any],
-    inputs: Mapping[int, torch.Tensor] | None = None,
+    inputs: Mapping[int, torch.Tensor],
 ) -> dict[str, torch.Tensor]:
     """Put tensors in the place of the calls that make them, such as `nonzero`, where all that they
     are made of is known: traced again, they would have no known size.
@@ -41,7 +41,7 @@ def fold_sized(
     folded: dict[str, torch.Tensor] = {}
     if any(_is_sized(node) for node in module.graph.nodes):
         placeholders = module.graph.find_nodes(op="placeholder")
-        known = _Known(constants, {placeholders[k]: inputs[k] for k in inputs or {}})
+        known = _Known(constants, {placeholders[k]: inputs[k] for k in inputs})
         for node in [*module.graph.nodes]:
             known.narrow(node)
             value = known.compute(node)

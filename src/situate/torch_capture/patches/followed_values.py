@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.patches.constant_values import (
@@ -11,6 +13,7 @@ from situate.torch_capture.patches.constant_values import (
     MAX_KEPT_NUMBERS,
     MAX_KEPT_TOTAL,
 )
+from situate.torch_capture.patches.patched import replaced
 from situate.torch_capture.side_effects.value_numbering import written_by
 
 if TYPE_CHECKING:
@@ -80,12 +83,14 @@ class Followed:
         """Follow a constant that is to be written, and all that share its memory: PyTorch is about
         to forget what is in them."""
         from torch.multiprocessing.reductions import StorageWeakRef
+        from torch.utils._mode_utils import no_dispatch
 
         if self.of(tensor) is None:
             memory = tensor.constant.untyped_storage()
             sharing = tensor.fake_mode.fake_tensor_converter.constant_storage_mapping
-            copy = memory.clone()
-            for alias in [ref() for ref in sharing.get(StorageWeakRef(memory), ())]:
+            with no_dispatch():
+                copy = memory.clone()
+            for alias in [ref() for ref in sharing.get(StorageWeakRef(memory), ())]:  # type: ignore[no-untyped-call]
                 if alias is not None and alias.constant is not None:
                     self._put(alias, _view(alias.constant, copy), set())
 
@@ -129,7 +134,7 @@ class Followed:
         from torch.utils._pytree import tree_leaves
 
         results, written = tree_leaves(made), list(written_by(func, *args))
-        sizes = [t.numel() for t in results if isinstance(t, _fake_kind())]
+        sizes = [tensor.numel() for tensor in _tensors(made)]
         if sum(sizes) > self._left or max(sizes, default=0) > MAX_KEPT_NUMBERS:
             self.lose(func, *args)
             return
@@ -175,6 +180,22 @@ def followed(
     return made
 
 
+@contextmanager
+def data_forgotten() -> Iterator[None]:
+    """What is assigned to `Tensor.data`, which no operator does, is not followed."""
+    import torch
+
+    before = inspect.getattr_static(torch.Tensor, "data")
+
+    def put(tensor: Any, value: torch.Tensor) -> None:
+        if hasattr(tensor, VALUES):
+            delattr(tensor, VALUES)
+        before.__set__(tensor, value)
+
+    with replaced(torch.Tensor, "data", property(before.__get__, put)):
+        yield
+
+
 def _is_followed(func: Any) -> bool:
     """True for an operator of PyTorch that gives the same at any time."""
     import torch
@@ -214,7 +235,7 @@ def copied(tensor: torch.Tensor) -> torch.Tensor:
     from torch.utils._mode_utils import no_dispatch
 
     with no_dispatch():
-        return _view(tensor, tensor.untyped_storage().clone())
+        return _view(tensor, tensor.untyped_storage().clone())  # type: ignore[no-untyped-call]
 
 
 def _view(like: torch.Tensor, memory: Any) -> torch.Tensor:

@@ -14,9 +14,7 @@ class Unsupported(Exception):
     """A step that capture cannot take; the text says why, and what to do instead."""
 
 
-VALUES = (
-    f"what happens here depends on the values of a tensor, which capture does not know: {OWN}"
-)
+VALUES = f"what happens here depends on the values of a tensor, which capture does not know: {OWN}"
 SHAPES = (
     "a size or number here depends on the values of a tensor, which capture does not know: use a "
     "mask or a fixed size"

@@ -222,9 +222,7 @@ def _joined(depends: Any) -> frozenset[str] | None:
     return found
 
 
-def written_by(
-    func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Iterator[torch.Tensor]:
+def written_by(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
     """The tensors that an operator writes over; the averages of a batch-norm that trains, of which
     its schema says nothing, are its fourth and fifth."""
     if getattr(func, "_opname", "") == "native_batch_norm" and args[5]:
