@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from situate.torch_capture.refusals.lines import user_frame_of, written
 
 if TYPE_CHECKING:
     import torch
+    from torch import fx
 
 LOOKS = frozenset({"data_dependent_output", "dynamic_output_shape"})
 """Tags of operators whose result, or its size, is known only if values are."""
@@ -28,17 +29,31 @@ MOST_SHOWN = 16
 """Numbers of a tensor that a warning shows."""
 
 
+COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+"""Operators that compare a tensor with a number."""
+
+COMPARED = 2**32
+"""From here on, numbers are of comparisons, and of inputs below."""
+
+Test = tuple[str, float]
+"""One of them, and the number."""
+
+
 @dataclass(frozen=True)
 class Example:
-    """A tensor of integers or booleans among the inputs.
+    """A tensor of integers or booleans among the inputs, or what a comparison says of one.
 
     Attributes:
         name: where it is among them, such as `'attention_mask'`.
         values: those it has when the step is captured.
+        number: of the input that is compared.
+        test: the comparison, if it is one.
     """
 
     name: str
     values: torch.Tensor
+    number: int = -1
+    test: Test | None = None
 
 
 @dataclass(frozen=True)
@@ -47,8 +62,10 @@ class Taken:
 
     Attributes:
         number: of the input.
-        name: as in `Example`.
-        values: the only ones that it may have.
+        name: of the input, as in `Example`, with what it is compared with, as in
+            `'input_ids' == 3`, if nothing else of it counts.
+        values: the only ones that it, or the comparison, may have.
+        test: the comparison.
         line: `file.py:12` of the program, that looks at them.
         remedy: how to do without.
     """
@@ -56,8 +73,13 @@ class Taken:
     number: int
     name: str
     values: torch.Tensor
+    test: Test | None
     line: str
     remedy: str
+
+    def of(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The values of this input, or what the comparison says of it."""
+        return tensor if self.test is None else _compared(tensor, self.test)
 
     @property
     def warning(self) -> str:
@@ -88,7 +110,9 @@ class InputValues:
     """
 
     def __init__(self, examples: Mapping[int, Example]) -> None:
-        self._examples = examples
+        self._examples = dict(examples)
+        self._inputs = frozenset(examples)
+        self._compared: dict[tuple[int, Test], int] = {}
         self.masks = False
         self._followed = Followed()
         self._looks: dict[int, traceback.FrameSummary | None] = {}
@@ -102,27 +126,55 @@ class InputValues:
     @property
     def taken(self) -> tuple[Taken, ...]:
         """The inputs that the step has looked at, in order."""
-        return tuple(self._taken(number) for number in sorted(self._looks))
+        found = (self._taken(number) for number in sorted(self._looks))
+        return tuple(t for t in found if t.test is None or t.number not in self._looks)
 
     def _taken(self, number: int) -> Taken:
         example, frame = self._examples[number], self._looks[number]
         line = written(frame.filename, frame.lineno).removesuffix(": ") if frame else "a line"
-        return Taken(number, example.name, example.values, line, value_remedy(frame))
+        whose = number if example.test is None else example.number
+        remedy = value_remedy(frame)
+        return Taken(whose, example.name, example.values, example.test, line, remedy)
 
     def begin(self, tensors: Sequence[torch.Tensor]) -> None:
         """A run of the step begins, with these tensors of the inputs."""
         self._followed, self._targets, self._inside = Followed(), set(), 0
-        for number, example in self._examples.items():
-            self._followed.give(tensors[number], example.values, number)
+        self._retraced = False
+        for number in self._inputs:
+            self._followed.give(tensors[number], self._examples[number].values, number)
 
     def begin_again(self, tensors: Sequence[torch.Tensor]) -> None:
         """A run of the step as it was exported begins: it may look at what was looked at."""
         self.begin(tensors)
         self._retraced = True
 
-    def known(self) -> Mapping[int, torch.Tensor]:
-        """By number of an input, the values that have been looked at."""
-        return {number: self._examples[number].values for number in self._looks}
+    def in_graph(self, graph: fx.Graph) -> Callable[[fx.Node], torch.Tensor | None]:
+        """The values of those nodes of the step, as it was exported last, that are inputs which
+        have been looked at, or comparisons of inputs."""
+        from torch import fx
+
+        numbers = {node: k for k, node in enumerate(graph.find_nodes(op="placeholder"))}
+        # A comparison that comes later, of an input that is written over, would be another one.
+        changed = {k for k in self._inputs if self._followed.is_written(k)}
+
+        def number_of(node: fx.Node) -> int | None:
+            name = getattr(node.target, "_opname", "")
+            if name not in COMPARISONS:
+                return numbers.get(node)
+            tensor, scalar = node.args[:2]
+            number = numbers.get(tensor, -1) if isinstance(tensor, fx.Node) else -1
+            known = number not in changed and isinstance(scalar, (int, float))
+            return self._compared.get((number, (name, scalar))) if known else None
+
+        def find(node: fx.Node) -> torch.Tensor | None:
+            number = number_of(node)
+            return self._examples[number].values if number in self._looks else None
+
+        return find
+
+    def begin_with_masks(self) -> None:
+        """Another attempt to capture the step begins, in which masks may be looked at, too."""
+        self.masks, self._looks = True, {}
 
     def is_known(self, tensor: object) -> bool:
         """True if a mask may be looked at, and its values are known."""
@@ -167,7 +219,37 @@ class InputValues:
             real = self._followed.computed(func, args, kwargs)
             if real is not None and self._look(self._followed.made_of_all(args, kwargs)):
                 return self._followed.fakes(mode, real, args, kwargs)
-        return followed(self._followed, run, func, args, kwargs)
+        made = followed(self._followed, run, func, args, kwargs)
+        if (number := self._comparison(func, args)) is not None:
+            self._followed.give(made, self._examples[number].values, number)
+        return made
+
+    def _comparison(self, func: Any, args: Any) -> int | None:
+        """The number by which the comparison of an input with a number goes: where only that is
+        looked at, the input may be another. None for anything else, and for an input that has
+        been written over."""
+        name = getattr(func, "_opname", "")
+        if self._followed.depth or name not in COMPARISONS or func._overloadname != "Scalar":
+            return None
+        tensor, scalar = args[:2]
+        real = self._followed.of(tensor)
+        made_of = set() if real is None else self._followed.made_of(real)
+        if len(made_of) != 1 or not made_of <= self._inputs:
+            return None
+        [number] = made_of
+        example = self._examples[number]
+        if not self._followed.is_given(tensor, number):
+            return None
+        return self._numbered(number, example, (name, scalar))
+
+    def _numbered(self, number: int, example: Example, test: Test) -> int:
+        key = number, test
+        if key not in self._compared:
+            name = f"{example.name} {COMPARISONS[test[0]]} {test[1]}"
+            values = _compared(example.values, test)
+            self._compared[key] = COMPARED + len(self._compared)
+            self._examples[self._compared[key]] = Example(name, values, number, test)
+        return self._compared[key]
 
     def _may_look(self, numbers: set[int]) -> bool:
         if self._retraced:
@@ -181,6 +263,14 @@ class InputValues:
         for number in numbers:
             self._looks.setdefault(number, frame)
         return True
+
+
+def _compared(tensor: torch.Tensor, test: Test) -> torch.Tensor:
+    from torch.utils._mode_utils import no_dispatch
+
+    with no_dispatch():
+        result: torch.Tensor = getattr(tensor, test[0])(test[1])
+    return result
 
 
 def _looks(func: Any, args: Any, kwargs: Any) -> bool:

@@ -131,7 +131,7 @@ def _or_with_masks(traced: Callable[[], Joint], values: InputValues) -> Joint:
     except Exception as error:
         if not (values and mask_remedy(user_frame(error))):
             raise
-        values.masks = True
+        values.begin_with_masks()
         try:
             return traced()
         except Exception:
@@ -251,7 +251,7 @@ def _joint(
         raise SituateError(SHAPES)
     module = _with_buffers(exported)
     _erase_looks(module)
-    sized = fold_sized(module, exported.constants, values.known())
+    sized = fold_sized(module, exported.constants, values.in_graph(module.graph))
     module.recompile()
     with contextlib.ExitStack() as stack:
         stack.enter_context(mode)

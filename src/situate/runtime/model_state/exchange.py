@@ -118,7 +118,7 @@ def _check_values(taken: Taken, tensor: torch.Tensor) -> None:
     """Refuse values that the step was not captured for."""
     import torch
 
-    now = tensor.to(taken.values.device)
+    now = taken.of(tensor.to(taken.values.device))
     if torch.equal(now, taken.values):
         return
     [first, *_] = (now != taken.values).nonzero().tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.patches.constant_values import FILLING, MAX_KEPT_NUMBERS
@@ -25,7 +25,7 @@ UNKNOWN = object()
 def fold_sized(
     module: fx.GraphModule,
     constants: Mapping[str, Any],
-    inputs: Mapping[int, torch.Tensor],
+    find: Callable[[fx.Node], torch.Tensor | None],
 ) -> dict[str, torch.Tensor]:
     """Put tensors in the place of the calls that make them, such as `nonzero`, where all that they
     are made of is known: traced again, they would have no known size.
@@ -33,15 +33,15 @@ def fold_sized(
     Args:
         module: an exported step, changed in place.
         constants: by name, the tensors that the step reads and that are no state of the model.
-        inputs: by number, the values of inputs that hold for every step.
+        find: gives the value of a node where it is the same in every step, such as an input that
+            may have no other.
 
     Returns:
         What was put in, by name.
     """
     folded: dict[str, torch.Tensor] = {}
     if any(_is_sized(node) for node in module.graph.nodes):
-        placeholders = module.graph.find_nodes(op="placeholder")
-        known = _Known(constants, {placeholders[k]: inputs[k] for k in inputs})
+        known = _Known(constants, find)
         for node in [*module.graph.nodes]:
             known.narrow(node)
             value = known.compute(node)
@@ -94,9 +94,9 @@ class _Known:
     """Values of nodes that depend on constants alone, node by node in the order of the graph."""
 
     def __init__(
-        self, constants: Mapping[str, Any], inputs: Mapping[fx.Node, torch.Tensor]
+        self, constants: Mapping[str, Any], find: Callable[[fx.Node], torch.Tensor | None]
     ) -> None:
-        self._constants, self._inputs = constants, inputs
+        self._constants, self._find = constants, find
         self._values: dict[fx.Node, Any] = {}
         self._overwritten: set[int] = set()  # storages that something unknown was written to
 
@@ -126,8 +126,8 @@ class _Known:
         if node.op == "get_attr":
             return _copied(self._constants.get(str(node.target)))
         filled = _is_filled(node)
-        if node.op == "placeholder":
-            return _copied(self._inputs.get(node))
+        if (found := self._find(node)) is not None:
+            return found.clone()
         known = filled or all(map(self._is_known, node.all_input_nodes))
         if not known or not _is_computed(node):
             self._overwrite(node)

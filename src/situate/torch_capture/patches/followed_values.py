@@ -37,12 +37,15 @@ class Followed:
         self._made_of: dict[int, set[int]] = {}
         self._memory: dict[int, Any] = {}  # held, so that no other has the same key
         self._lost: set[int] = set()
+        self._written: set[int] = set()
+        self._given: dict[int, torch.Tensor] = {}
         self._left = MAX_KEPT_TOTAL
         self.depth = 0
 
     def give(self, tensor: torch.Tensor, values: torch.Tensor, number: int) -> None:
         """Let a fake tensor have the values of another, in memory of its own."""
-        self._put(tensor, copied(values), {number})
+        self._given[number] = real = copied(values)
+        self._put(tensor, real, {number})
 
     def of(self, tensor: object) -> torch.Tensor | None:
         """The values of a tensor, which are not to be changed; None if they are not known."""
@@ -51,6 +54,23 @@ class Followed:
             return None
         key = _key(real)
         return real if key in self._made_of and key not in self._lost else None
+
+    def is_written(self, number: int) -> bool:
+        """True if something was written over the values that were given for this number."""
+        given = self._given.get(number)
+        return given is not None and _key(given) in self._written
+
+    def is_given(self, tensor: object, number: int) -> bool:
+        """True for all of a tensor that values of this number were given to, if nothing was written
+        over it."""
+        real, given = self.of(tensor), self._given.get(number)
+        if real is None or given is None or _key(real) in self._written:
+            return False
+        alike = real.stride() == given.stride() and (real.shape, real.dtype) == (
+            given.shape,
+            given.dtype,
+        )
+        return alike and real.data_ptr() == given.data_ptr()
 
     def made_of(self, real: torch.Tensor) -> set[int]:
         """The numbers of what values were made of."""
@@ -142,6 +162,7 @@ class Followed:
         with no_dispatch():
             real = func(*reals[0], **reals[1])
         places = list(written_by(func, *reals))
+        self._written.update(map(_key, places))
         for fake, value in zip((*results, *written), (*tree_leaves(real), *places), strict=False):
             if isinstance(fake, _fake_kind()) and getattr(fake, "constant", None) is None:
                 self._put(fake, value, numbers)
@@ -152,6 +173,7 @@ class Followed:
             real = getattr(tensor, VALUES, None)
             if real is not None:
                 self._lost.add(_key(real))
+                self._written.add(_key(real))
 
     def _put(self, fake: Any, real: torch.Tensor, numbers: set[int]) -> None:
         setattr(fake, VALUES, real)
