@@ -121,7 +121,7 @@ class InputValues:
         self._retraced = False
 
     def __bool__(self) -> bool:
-        return bool(self._examples)
+        return bool(self._inputs)
 
     @property
     def taken(self) -> tuple[Taken, ...]:
@@ -163,14 +163,24 @@ class InputValues:
                 return numbers.get(node)
             tensor, scalar = node.args[:2]
             number = numbers.get(tensor, -1) if isinstance(tensor, fx.Node) else -1
-            known = number not in changed and isinstance(scalar, (int, float))
-            return self._compared.get((number, (name, scalar))) if known else None
+            if number in changed or not isinstance(scalar, (int, float)):
+                return None
+            return self._compared.get((number, (name, scalar)))
 
         def find(node: fx.Node) -> torch.Tensor | None:
             number = number_of(node)
             return self._examples[number].values if number in self._looks else None
 
         return find
+
+    @property
+    def looked(self) -> bool:
+        """True if the step has looked at values."""
+        return bool(self._looks)
+
+    def forget(self) -> None:
+        """Let no values be known from now on."""
+        self._inputs, self._looks, self.masks = frozenset(), {}, False
 
     def begin_with_masks(self) -> None:
         """Another attempt to capture the step begins, in which masks may be looked at, too."""

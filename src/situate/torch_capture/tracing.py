@@ -112,7 +112,7 @@ def joint(what: Built, training: bool, name: str) -> Trace:
             environment_kept(what.model, what.call) as environment,
         ):
             traced = partial(_joint, step, what, values, environment, training, called)
-            graph, constants = _or_with_masks(traced, values)
+            graph, constants = _captured(traced, values)
     named = list(what.model.named_parameters(remove_duplicate=False))
     first: dict[int, str] = {}
     for path, parameter in named:
@@ -123,19 +123,20 @@ def joint(what: Built, training: bool, name: str) -> Trace:
     return Trace(graph, canonical, trainable, known, step.restore, what.named, values.taken)
 
 
-def _or_with_masks(traced: Callable[[], Joint], values: InputValues) -> Joint:
-    """The result; where what a library does of a mask fails, that with the values of masks: it may
-    then do without one."""
+def _captured(traced: Callable[[], Joint], values: InputValues) -> Joint:
+    """The result; where what a library does of a mask fails, that with the values of masks, without
+    which it may then do. A refusal is that of a step which may look at no values."""
     try:
         return traced()
     except Exception as error:
-        if not (values and mask_remedy(user_frame(error))):
+        if values and mask_remedy(user_frame(error)):
+            values.begin_with_masks()
+            with contextlib.suppress(Exception):
+                return traced()
+        if not values.looked:
             raise
-        values.begin_with_masks()
-        try:
-            return traced()
-        except Exception:
-            raise error from None
+    values.forget()
+    return traced()
 
 
 def _devices(what: Built) -> contextlib.AbstractContextManager[None]:
