@@ -152,7 +152,7 @@ def test_losses_of_a_library_that_match_boxes_are_left_to_the_step():
 
 
 def test_what_a_library_does_only_in_training_leaves_inference():
-    with pytest.raises(SituateError, match=r"the line is transformers's own: .* or plan inference"):
+    with pytest.raises(SituateError, match=r"the line is transformers's own: plan inference"):
         capture(reversed_words, name="net")
     assert capture(reversed_words, training=False, name="net").ops
 

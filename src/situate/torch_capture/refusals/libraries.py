@@ -34,6 +34,10 @@ BOXES = (
     "(model.rpn.head) on a batch of images of one size, and do the rest on what they return "
     "outside of the step; for training, match anchors to boxes there, too"
 )
+PICTURES = (
+    "give the model image_hidden_states in place of pixel_values, and compute them in the step: "
+    "connector(vision_model(pixel_values=..., patch_attention_mask=...).last_hidden_state)"
+)
 KNOWN = (
     ("layerdrop", "set layerdrop (encoder_layerdrop, decoder_layerdrop) to 0 in its configuration"),
     ("expert_", EXPERTS),
@@ -47,12 +51,13 @@ KNOWN = (
     ),
     (r"\b(attention_|causal_|padding_)?mask", MASKS),
     ("self.training", EVAL),
-    (r"self\.(stride|kernel_size|padding_total)", BUFFERS),
 )
 """By an expression found in the line or just before it, what has been tried and works."""
 
 FILES = (
     ("/loss/", LABELS),
+    ("/idefics3/", PICTURES),
+    ("/encodec/", BUFFERS),
     ("torchvision/models/detection/", BOXES),
     ("torchvision/ops/", BOXES),
 )
