@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
-from situate.torch_capture.input_values import Example
 from situate.torch_capture.meta_device import to_cpu
 from situate.torch_capture.patches.constant_values import constants_known
 from situate.torch_capture.patches.devices import devices_here, devices_stand
 from situate.torch_capture.patches.distributed import check_of_one_process, no_replicas
-from situate.torch_capture.patches.drawn_examples import Values, examples_drawn
-from situate.torch_capture.patches.followed_values import copied, may_follow
 from situate.torch_capture.patches.module_conversion import modules_convertible
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained
 from situate.torch_capture.side_effects.invariants import contents_kept
 from situate.torch_capture.trees import flatten, names
+from situate.torch_capture.values.drawn_examples import Values, examples_drawn
+from situate.torch_capture.values.followed import copied, may_follow
+from situate.torch_capture.values.taken import Example
 
 if TYPE_CHECKING:
     import torch

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.torch_capture.build import Build, Built, built, described, set_mode
-from situate.torch_capture.input_values import InputValues, Taken
 from situate.torch_capture.names import path_of
 from situate.torch_capture.patches.attention_masks import masks_as_run
 from situate.torch_capture.patches.autograd_functions import FunctionsCalled, functions_whole
@@ -45,6 +44,8 @@ from situate.torch_capture.side_effects.effects import check_effects, environmen
 from situate.torch_capture.side_effects.environment import Environment
 from situate.torch_capture.side_effects.replaced_buffers import Assigned, AssignedBuffers
 from situate.torch_capture.trees import Structure, flatten
+from situate.torch_capture.values.input_values import InputValues
+from situate.torch_capture.values.taken import Taken
 
 if TYPE_CHECKING:
     import torch

@@ -58,7 +58,7 @@ def flatten(value: Any) -> tuple[list[Any], Structure]:
 
 
 def names(value: Any) -> list[str]:
-    """What the leaves of a nested value are called: of arguments by name `'mask'`, of others their
+    """Names of the leaves of a nested value: of arguments by name `'mask'`, of others their
     number, and in these what leads to the leaf, as in `0['mask']`."""
     from torch.utils._pytree import keystr, tree_flatten_with_path
 

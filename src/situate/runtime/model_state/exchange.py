@@ -9,7 +9,7 @@ from situate.errors import SituateError
 from situate.runtime.model_state.bindings import described, span
 from situate.runtime.model_state.common import Common
 from situate.runtime.programs.program import Program
-from situate.torch_capture.input_values import Taken
+from situate.torch_capture.values.taken import Taken
 
 if TYPE_CHECKING:
     import torch

@@ -108,7 +108,7 @@ def library_remedy(frame: FrameSummary) -> str:
 
 
 def value_remedy(frame: FrameSummary | None) -> str:
-    """How to do without what a line looks at."""
+    """The way to do without what a line looks at."""
     return _known(frame) if frame and inside_package(frame.filename) else OWN
 
 

@@ -9,14 +9,14 @@ torch = pytest.importorskip("torch")
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from situate.torch_capture.patches.constant_values import constants_known  # noqa: E402
-from situate.torch_capture.patches.followed_values import (  # noqa: E402
+from situate.torch_capture.patches.patched import dispatched  # noqa: E402
+from situate.torch_capture.values.followed import (  # noqa: E402
     Followed,
     copied,
     data_forgotten,
     followed,
     may_follow,
 )
-from situate.torch_capture.patches.patched import dispatched  # noqa: E402
 
 
 def values_of(function, first=(1, 2, 3)):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from situate.torch_capture.patches.followed_values import Followed, followed
 from situate.torch_capture.patches.patched import dispatched
+from situate.torch_capture.values.followed import Followed, followed
 
 MAX_DRAWN = 2**16
 """Numbers of a tensor that is drawn for real, those of 32 sentences of 2,048 words."""

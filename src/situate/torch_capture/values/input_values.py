@@ -6,14 +6,14 @@ import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.patches.followed_values import Followed, data_forgotten, followed
-from situate.torch_capture.patches.numbers_of_tensors import numbers_read
 from situate.torch_capture.patches.patched import dispatched
 from situate.torch_capture.refusals.libraries import value_remedy
 from situate.torch_capture.refusals.lines import user_frame_of, written
+from situate.torch_capture.values.followed import Followed, data_forgotten, followed
+from situate.torch_capture.values.numbers_of_tensors import numbers_read
+from situate.torch_capture.values.taken import COMPARISONS, Example, Taken, Test, compared
 
 if TYPE_CHECKING:
     import torch
@@ -25,72 +25,9 @@ LOOKS = frozenset({"data_dependent_output", "dynamic_output_shape"})
 TARGET = re.compile("label|target", re.IGNORECASE)
 """In a name under which a model is given what a loss compares its result with."""
 
-MOST_SHOWN = 16
-"""Numbers of a tensor that a warning shows."""
-
-
-COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-"""Operators that compare a tensor with a number."""
 
 COMPARED = 2**32
 """From here on, numbers are of comparisons, and of inputs below."""
-
-Test = tuple[str, float]
-"""One of them, and the number."""
-
-
-@dataclass(frozen=True)
-class Example:
-    """A tensor of integers or booleans among the inputs, or what a comparison says of one.
-
-    Attributes:
-        name: where it is among them, such as `'attention_mask'`.
-        values: those it has when the step is captured.
-        number: of the input that is compared.
-        test: the comparison, if it is one.
-    """
-
-    name: str
-    values: torch.Tensor
-    number: int = -1
-    test: Test | None = None
-
-
-@dataclass(frozen=True)
-class Taken:
-    """An input whose values the captured step counts on.
-
-    Attributes:
-        number: of the input.
-        name: of the input, as in `Example`, with what it is compared with, as in
-            `'input_ids' == 3`, if nothing else of it counts.
-        values: the only ones that it, or the comparison, may have.
-        test: the comparison.
-        line: `file.py:12` of the program, that looks at them.
-        remedy: how to do without.
-    """
-
-    number: int
-    name: str
-    values: torch.Tensor
-    test: Test | None
-    line: str
-    remedy: str
-
-    def of(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The values of this input, or what the comparison says of it."""
-        return tensor if self.test is None else _compared(tensor, self.test)
-
-    @property
-    def warning(self) -> str:
-        """A line that says what a plan of the step holds for."""
-        kind = f"{str(self.values.dtype).removeprefix('torch.')} {tuple(self.values.shape)}"
-        few = self.values.numel() <= MOST_SHOWN
-        which = f"which are {self.values.tolist()}" if few else f"of type and shape {kind}"
-        return (
-            f"the step and its plan hold for the values of input {self.name} alone, {which}: "
-            f"{self.line} depends on them; to be free of that, {self.remedy}"
-        )
 
 
 class InputValues:
@@ -256,7 +193,7 @@ class InputValues:
         key = number, test
         if key not in self._compared:
             name = f"{example.name} {COMPARISONS[test[0]]} {test[1]}"
-            values = _compared(example.values, test)
+            values = compared(example.values, test)
             self._compared[key] = COMPARED + len(self._compared)
             self._examples[self._compared[key]] = Example(name, values, number, test)
         return self._compared[key]
@@ -273,14 +210,6 @@ class InputValues:
         for number in numbers:
             self._looks.setdefault(number, frame)
         return True
-
-
-def _compared(tensor: torch.Tensor, test: Test) -> torch.Tensor:
-    from torch.utils._mode_utils import no_dispatch
-
-    with no_dispatch():
-        result: torch.Tensor = getattr(tensor, test[0])(test[1])
-    return result
 
 
 def _looks(func: Any, args: Any, kwargs: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What a builder draws has values, and costs nobody random numbers."""
+"""Examples that a builder draws have values, and cost nobody random numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from situate.torch_capture.patches.constant_values import constants_known  # noqa: E402
-from situate.torch_capture.patches.drawn_examples import MAX_DRAWN, examples_drawn  # noqa: E402
+from situate.torch_capture.values.drawn_examples import MAX_DRAWN, examples_drawn  # noqa: E402
 
 
 def found(make):

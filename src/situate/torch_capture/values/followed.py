@@ -204,7 +204,7 @@ def followed(
 
 @contextmanager
 def data_forgotten() -> Iterator[None]:
-    """What is assigned to `Tensor.data`, which no operator does, is not followed."""
+    """Within, a tensor whose `data` is assigned, which no operator does, is not followed."""
     import torch
 
     before = inspect.getattr_static(torch.Tensor, "data")
