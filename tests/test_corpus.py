@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from benchmarks.corpus import listed, totals  # noqa: E402
+from benchmarks.corpus import listed, parts, totals  # noqa: E402
 from benchmarks.corpus.limits import within  # noqa: E402
 from benchmarks.corpus.measure import Subject, measure, refusal  # noqa: E402
 
@@ -53,6 +53,20 @@ def test_a_refused_model_is_changed_as_its_messages_say(
     assert row["outcome"] == "refused"
     assert row["remedied"]
     assert row["remedy"] == remedy
+
+
+def test_experts_that_compute_every_token_give_what_those_do_that_they_replace() -> None:
+    for name in ("DbrxForCausalLM", "SwitchTransformersForConditionalGeneration"):
+        [moe] = [c for c in listed.configurations() if c.name == name]
+        model, inputs, loss = moe.build(False)
+        model.eval()
+        kind = "DbrxExperts" if "Dbrx" in name else "SwitchTransformersExperts"
+        with torch.no_grad():
+            before = model(**inputs)[0]
+            parts.dense_experts((model, inputs, loss), f"in the place of its {kind} that computes")
+            after = model(**inputs)[0]
+        assert not any(type(module).__name__ == kind for module in model.modules())
+        torch.testing.assert_close(before, after)
 
 
 def test_a_training_step_that_can_only_be_planned_as_inference_is_not_captured() -> None:
