@@ -55,6 +55,13 @@ def test_a_refused_model_is_changed_as_its_messages_say(
     assert row["remedy"] == remedy
 
 
+def test_a_row_names_the_inputs_that_are_looked_at() -> None:
+    [looks] = [c for c in listed.configurations() if c.name == "LEDForConditionalGeneration"]
+    row: dict[str, Any] = {}
+    measure(Subject(looks, training=False), row.update, seeds=0)
+    assert (row["outcome"], row["values_of"]) == ("captured", "'attention_mask'")
+
+
 def test_experts_that_compute_every_token_give_what_those_do_that_they_replace() -> None:
     for name in ("DbrxForCausalLM", "SwitchTransformersForConditionalGeneration"):
         [moe] = [c for c in listed.configurations() if c.name == name]
