@@ -168,8 +168,9 @@ def labelled():
     return inputs() | {"labels": torch.tensor([1, 2])}
 
 
-def test_labels_are_not_taken_whatever_the_loss_makes_of_them():
+def test_labels_are_not_taken_whatever_model_and_loss_make_of_them():
     refused(of_labels, labelled)
+    refused(lambda model, x, m, labels: model.layer(x)[(labels > 0).nonzero()], labelled)
     refused(
         of_labels, labelled, lambda model, labels, **rest: model(labels=labels > 1, **rest).mean()
     )

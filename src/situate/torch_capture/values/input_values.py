@@ -181,7 +181,7 @@ class InputValues:
         tensor, scalar = args[:2]
         real = self._followed.of(tensor)
         made_of = set() if real is None else self._followed.made_of(real)
-        if len(made_of) != 1 or not made_of <= self._inputs:
+        if len(made_of) != 1 or not made_of <= self._inputs - self._targets:
             return None
         [number] = made_of
         example = self._examples[number]
