@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from benchmarks.corpus import listed, totals  # noqa: E402
+from benchmarks.corpus import listed, parts, totals  # noqa: E402
 from benchmarks.corpus.limits import within  # noqa: E402
 from benchmarks.corpus.measure import Subject, measure, refusal  # noqa: E402
 
@@ -37,8 +37,11 @@ def test_a_row_is_told_stage_by_stage() -> None:
     [
         ("SEWForSequenceClassification", True, "layerdrop 0, no spec augment"),
         ("ProphetNetForConditionalGeneration", True, "decoder ids"),
-        ("LongformerForSequenceClassification", False, "no attention mask"),
-        ("Qwen2VLForConditionalGeneration", False, "of numbers, positions"),
+        ("DbrxForCausalLM", False, "dense experts"),
+        ("RwkvForCausalLM", False, "no scaling of layers"),
+        ("Idefics3ForConditionalGeneration", False, "pictures in the step"),
+        ("EncodecModel", False, "buffers of numbers"),
+        ("AutoformerForPrediction", True, "layerdrop 0, parts infer"),
     ],
 )
 def test_a_refused_model_is_changed_as_its_messages_say(
@@ -52,12 +55,33 @@ def test_a_refused_model_is_changed_as_its_messages_say(
     assert row["remedy"] == remedy
 
 
+def test_a_row_names_the_inputs_that_are_looked_at() -> None:
+    [looks] = [c for c in listed.configurations() if c.name == "LEDForConditionalGeneration"]
+    row: dict[str, Any] = {}
+    measure(Subject(looks, training=False), row.update, seeds=0)
+    assert (row["outcome"], row["values_of"]) == ("captured", "'attention_mask'")
+
+
+def test_experts_that_compute_every_token_give_what_those_do_that_they_replace() -> None:
+    for name in ("DbrxForCausalLM", "SwitchTransformersForConditionalGeneration"):
+        [moe] = [c for c in listed.configurations() if c.name == name]
+        model, inputs, loss = moe.build(False)
+        model.eval()
+        kind = "DbrxExperts" if "Dbrx" in name else "SwitchTransformersExperts"
+        with torch.no_grad():
+            before = model(**inputs)[0]
+            parts.dense_experts((model, inputs, loss), f"in the place of its {kind} that computes")
+            after = model(**inputs)[0]
+        assert not any(type(module).__name__ == kind for module in model.modules())
+        torch.testing.assert_close(before, after)
+
+
 def test_a_training_step_that_can_only_be_planned_as_inference_is_not_captured() -> None:
-    [refused] = [c for c in listed.configurations() if c.name == "AutoformerForPrediction"]
+    [refused] = [c for c in listed.configurations() if c.name == "ReformerModelWithLMHead"]
     row: dict[str, Any] = {}
     measure(Subject(refused, training=True), row.update, seeds=0)
     assert not row["remedied"]
-    assert row["remedy"] == "inference only, after layerdrop 0"
+    assert row["remedy"] == "inference only, after nothing else"
 
 
 def test_what_a_process_told_before_it_hung_is_kept() -> None:

@@ -33,6 +33,7 @@ COLUMNS: Row = {
     "ops": None,
     "capture_seconds": None,
     "outcome": None,
+    "values_of": "",
     "message": "",
     "names_line": None,
     "names_remedy": None,

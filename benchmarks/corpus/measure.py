@@ -7,7 +7,7 @@ import re
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -122,12 +122,18 @@ def measure(subject: Subject, tell: Tell, seeds: int) -> None:
         return
     seconds = round(time.perf_counter() - begin, 2)
     tell({"outcome": "captured", "ops": len(graph.ops), "capture_seconds": seconds})
+    tell({"values_of": taken(graph.warnings)})
     tell({"stage": "plan"})
     tell(_planned(graph))
     if seeds:
         tell({"stage": "verify"})
         tell(_verified(subject, seeds))
     tell({"stage": "end"})
+
+
+def taken(warnings: Sequence[str]) -> str:
+    """The inputs that a graph holds for the values of, as its warnings name them."""
+    return ", ".join(name for text in warnings for name in re.findall(HOLDS, text))
 
 
 def _remedied(subject: Subject, message: str) -> Row:
@@ -150,6 +156,8 @@ def said(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
+
+HOLDS = r"hold for the values of input (.+?) alone"
 
 REMEDIES = (
     "build call capture choose decide define feed fill fix give keep leave make move name pass "

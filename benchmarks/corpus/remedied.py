@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,9 +12,11 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 import situate
+from benchmarks.corpus import parts
 from benchmarks.corpus.configuration import Built, Configuration
 
-Change = Callable[[Built], Built]
+Change = Callable[[Built, str], Built]
+"""From what a refused step is built of, and the message, to what it is built of instead."""
 
 NUMBERS = ("mask", "grid_thw")
 """Ends of names of inputs that the step may make of numbers."""
@@ -41,7 +44,7 @@ def captured_after_remedies(
         if found is None:
             return False, message
         done.append(found.name)
-        configuration = found.applied(configuration)
+        configuration = found.applied(configuration, message)
         if found.infers and training:
             return False, f"{found.name} only, after {', '.join(done[:-1]) or 'nothing else'}"
         try:
@@ -66,19 +69,19 @@ class Remedy:
 
     name: str
     words: str
-    change: Change = lambda built: built
+    change: Change = lambda built, _: built
     infers: bool = False
 
-    def applied(self, configuration: Configuration) -> Configuration:
+    def applied(self, configuration: Configuration, message: str) -> Configuration:
         """The configuration, whose models are built with the change."""
         before = configuration.build
-        return replace(configuration, build=lambda training: self.change(before(training)))
+        return replace(configuration, build=lambda training: self.change(before(training), message))
 
 
 def _set(**values: Any) -> Change:
     """Settings, in the configurations of a model and in its modules that have read them."""
 
-    def change(built: Built) -> Built:
+    def change(built: Built, _: str) -> Built:
         for module in built[0].modules():
             for owner in (module, *_configs(module)):
                 for name, value in values.items():
@@ -93,15 +96,15 @@ def _configs(module: torch.nn.Module) -> Iterator[Any]:
     config = getattr(module, "config", None)
     if hasattr(config, "to_dict"):
         yield config
-        yield from (part for part in vars(config).values() if hasattr(part, "to_dict"))
+        yield from (each for each in vars(config).values() if hasattr(each, "to_dict"))
 
 
-def _without_mask(built: Built) -> Built:
+def _without_mask(built: Built, _: str) -> Built:
     model, inputs, loss = built
     return model, {k: v for k, v in inputs.items() if k != "attention_mask"}, loss
 
 
-def _without_labels(built: Built) -> Built:
+def _without_labels(built: Built, _: str) -> Built:
     model, inputs, _ = built
     return model, {k: v for k, v in inputs.items() if k not in LABELS}, _square
 
@@ -109,34 +112,34 @@ def _without_labels(built: Built) -> Built:
 def _square(model: torch.nn.Module, **batch: Any) -> torch.Tensor:
     """The sum of the mean squares of all that the model returns."""
     leaves = tree_leaves(dict(model(**batch)))
-    parts = [leaf.square().mean() for leaf in leaves if _is_number(leaf)]
-    return torch.stack(parts).sum()
+    squares = [leaf.square().mean() for leaf in leaves if _is_number(leaf)]
+    return torch.stack(squares).sum()
 
 
 def _is_number(leaf: object) -> bool:
     return isinstance(leaf, torch.Tensor) and leaf.is_floating_point() and leaf.requires_grad
 
 
-def _experts_batched(built: Built) -> Built:
+def _experts_batched(built: Built, _: str) -> Built:
     built[0].set_experts_implementation("batched_mm")
     return built
 
 
-def _with_decoder_ids(built: Built) -> Built:
+def _with_decoder_ids(built: Built, _: str) -> Built:
     model, inputs, loss = built
     return model, {**inputs, "decoder_input_ids": inputs["labels"].clone()}, loss
 
 
-def _with_positions(built: Built) -> Built:
+def _with_positions(built: Built, _: str) -> Built:
     model, inputs, loss = built
     [compute] = [m.get_rope_index for m in model.modules() if hasattr(m, "get_rope_index")]
     given = inputs | model.made() if isinstance(model, OfNumbers) else inputs
     wanted = inspect.signature(compute).parameters
-    positions, _ = compute(**{name: each for name, each in given.items() if name in wanted})
+    positions = compute(**{name: each for name, each in given.items() if name in wanted})[0]
     return model, {**inputs, "position_ids": positions}, loss
 
 
-def _of_numbers(built: Built) -> Built:
+def _of_numbers(built: Built, _: str) -> Built:
     model, inputs, loss = built
     if not isinstance(inputs, dict):
         return built
@@ -161,6 +164,14 @@ class OfNumbers(torch.nn.Module):
         return self.model(**batch, **self.made())
 
 
+def _parts_infer(built: Built, message: str) -> Built:
+    [name] = re.findall(r"the modules of class (\w+) alone infer", message)
+    for module in built[0].modules():
+        if name in (kind.__name__ for kind in type(module).__mro__):
+            module.eval()
+    return built
+
+
 REMEDIES = (
     Remedy(
         "layerdrop 0",
@@ -174,6 +185,12 @@ REMEDIES = (
     Remedy("decoder ids", "decoder_input_ids too", _with_decoder_ids),
     Remedy("positions", "position_ids too", _with_positions),
     Remedy("of numbers", "in the step itself, of numbers", _of_numbers),
+    Remedy("pictures in the step", "give the model image_hidden_states", parts.pictures_seen),
+    Remedy("dense experts", "computes every expert for every token", parts.dense_experts),
+    Remedy("no scaling of layers", "set rescale_every to 0", _set(rescale_every=0)),
+    Remedy("parts infer", "alone infer: model.train()", _parts_infer),
+    Remedy("buffers of numbers", "set them in the step as attributes", parts.buffers_of_numbers),
+    Remedy("without boxes", "plan the parts that compute", parts.without_boxes),
     Remedy("inference", "plan inference", infers=True),
 )
 """In the order in which they are looked for."""

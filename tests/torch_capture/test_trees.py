@@ -11,7 +11,7 @@ transformers = pytest.importorskip("transformers")
 
 from situate.runtime.equality import STEPS, compare  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
-from situate.torch_capture.trees import flatten  # noqa: E402
+from situate.torch_capture.trees import flatten, names  # noqa: E402
 from tests.runtime.placing import placed_step  # noqa: E402
 
 LAYERS, HEADS, LENGTH, WIDTH = 2, 2, 6, 8
@@ -114,3 +114,11 @@ def test_a_static_cache_is_written_where_it_is():
     assert found.within(0.0)
     assert found.inputs
     assert not any(map(torch.equal, before, (layer.keys for layer in cache.layers)))
+
+
+def test_leaves_are_named_by_what_leads_to_them():
+    cache = transformers.DynamicCache()
+    cache.update(torch.zeros(1, 1, 1, 1), torch.zeros(1, 1, 1, 1), 0)
+    assert names({"mask": 1, "pair": (2, {"b": 3})}) == ["'mask'", "'pair'[0]", "'pair'[1]['b']"]
+    assert names(([1], 2)) == ["0[0]", "1"]
+    assert len(names((cache,))) == len(flatten((cache,))[0])

@@ -13,9 +13,8 @@ from situate.torch_capture import capture_cache
 from situate.torch_capture.build import Build
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
-from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained
-from situate.torch_capture.tracing import trace
+from situate.torch_capture.tracing import Trace, trace
 
 __all__ = ["capture", "capture_function"]
 
@@ -53,7 +52,7 @@ def capture(
     check_installed()
     with explained(name, "capturing the step"):
         traced = trace(build, training, name)
-        return checked(to_graph(traced, name, optimizer), training, traced.named)
+        return checked(to_graph(traced, name, optimizer), training, traced)
 
 
 def capture_function(text: str, *, optimizer: str | None = None, cache: bool = True) -> Graph:
@@ -87,7 +86,7 @@ def capture_function(text: str, *, optimizer: str | None = None, cache: bool = T
         return graph
 
 
-def checked(graph: Graph, training: bool, named: NamedDevices) -> Graph:
+def checked(graph: Graph, training: bool, traced: Trace) -> Graph:
     """A graph that was captured, with what to warn of, as of devices that were named.
 
     Raises:
@@ -95,7 +94,9 @@ def checked(graph: Graph, training: bool, named: NamedDevices) -> Graph:
     """
     if training and all(op.phase != "update" for op in graph.ops):
         raise SituateError("the loss depends on no parameter that takes a gradient")
-    return dataclasses.replace(graph, warnings=(*_warnings(), *named.warnings, *graph.warnings))
+    taken = (each.warning for each in traced.taken)
+    told = (*_warnings(), *traced.named.warnings, *taken, *graph.warnings)
+    return dataclasses.replace(graph, warnings=told)
 
 
 def check_installed(*packages: str) -> None:

@@ -16,7 +16,10 @@ from situate.torch_capture.patches.module_conversion import modules_convertible
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained
 from situate.torch_capture.side_effects.invariants import contents_kept
-from situate.torch_capture.trees import flatten
+from situate.torch_capture.trees import flatten, names
+from situate.torch_capture.values.drawn_examples import Values, examples_drawn
+from situate.torch_capture.values.followed import copied, may_follow
+from situate.torch_capture.values.taken import Example
 
 if TYPE_CHECKING:
     import torch
@@ -40,6 +43,7 @@ class Built:
         strangers: names of parameters that the loss has.
         named: the devices that have been named.
         originals: of a model that exists, by identity of a fake tensor what it is a copy of.
+        examples: by number, the tensors of integers and booleans whose values are known.
     """
 
     model: torch.nn.Module
@@ -50,6 +54,7 @@ class Built:
     strangers: tuple[str, ...]
     named: NamedDevices = field(default_factory=NamedDevices)
     originals: Mapping[int, torch.Tensor] = field(default_factory=dict)
+    examples: Mapping[int, Example] = field(default_factory=dict)
 
 
 def built(build: Build, name: str) -> Built:
@@ -61,8 +66,15 @@ def built(build: Build, name: str) -> Built:
     mode, named = _mode(), NamedDevices()
     with explained(name, "building the model", called=CALLED), devices_stand(named):
         try:
-            with mode, constants_known(), modules_convertible(mode), devices_here(), no_replicas():
-                return _on_cpu(replace(_checked(build(), mode), named=named))
+            with (
+                mode,
+                constants_known(),
+                modules_convertible(mode),
+                devices_here(),
+                no_replicas(),
+                examples_drawn() as values,
+            ):
+                return _on_cpu(replace(_checked(build(), mode, values), named=named))
         except Exception as error:
             if not _needs_values(error):
                 raise
@@ -158,7 +170,9 @@ def _needs_values(error: Exception) -> bool:
     return type(error).__name__ in types or any(word in str(error) for word in words)
 
 
-def _checked(returned: object, mode: FakeTensorMode) -> Built:
+def _checked(
+    returned: object, mode: FakeTensorMode, values: Values = lambda tensor: tensor
+) -> Built:
     import torch
 
     model, inputs, loss = _three(returned)
@@ -186,8 +200,24 @@ def _checked(returned: object, mode: FakeTensorMode) -> Built:
 
     owner = loss if isinstance(loss, torch.nn.Module) else torch.nn.Module()
     strangers = tuple(name for name, p in owner.named_parameters() if p.requires_grad)
+    examples = dict(_examples(inputs, tensors, values))
     tensors = tuple(_distinct(tensors, mode))
-    return Built(model, tensors, call, _separator(inputs), mode, strangers)
+    return Built(model, tensors, call, _separator(inputs), mode, strangers, examples=examples)
+
+
+def _examples(
+    inputs: object, tensors: Sequence[torch.Tensor], values: Values
+) -> Iterator[tuple[int, Example]]:
+    """By number, the tensors among the inputs whose values a step may look at."""
+    import torch
+
+    leaves = zip(names(inputs), flatten(inputs)[0], strict=True)
+    named = [name for name, leaf in leaves if isinstance(leaf, torch.Tensor)]
+    for number, (name, tensor) in enumerate(zip(named, tensors, strict=True)):
+        exact = not (tensor.is_floating_point() or tensor.is_complex())
+        real = values(tensor) if exact else None
+        if real is not None and may_follow(real):
+            yield number, Example(name, copied(real))
 
 
 def _check_eager(model: torch.nn.Module) -> None:

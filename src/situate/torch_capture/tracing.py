@@ -6,6 +6,7 @@ import contextlib
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
@@ -31,6 +32,8 @@ from situate.torch_capture.patches.norm_statistics import statistics_as_computed
 from situate.torch_capture.patches.recurrent_layers import layers_step_by_step
 from situate.torch_capture.patches.value_checks import tensors_unchecked
 from situate.torch_capture.refusals.errors import explained, quiet
+from situate.torch_capture.refusals.libraries import mask_remedy
+from situate.torch_capture.refusals.lines import user_frame
 from situate.torch_capture.refusals.remedies import OUTSIDE, SHAPES
 from situate.torch_capture.refusals.unsupported import (
     backward_is_autograds,
@@ -42,11 +45,15 @@ from situate.torch_capture.side_effects.effects import check_effects, environmen
 from situate.torch_capture.side_effects.environment import Environment
 from situate.torch_capture.side_effects.replaced_buffers import Assigned, AssignedBuffers
 from situate.torch_capture.trees import Structure, flatten
+from situate.torch_capture.values.input_values import InputValues
+from situate.torch_capture.values.taken import Taken
 
 if TYPE_CHECKING:
     import torch
     from torch import fx
     from torch.export import ExportedProgram
+
+Joint = tuple["fx.Graph", "dict[str, torch.Tensor]"]
 
 STEP = "the step is loss(model, *inputs), which"
 
@@ -62,6 +69,7 @@ class Trace:
         constants: by name, the tensors that are neither parameters nor buffers of the model.
         restore: from the tensors that the step returns to what the loss or the model returns.
         named: the devices that model and step name.
+        taken: the inputs whose values the step counts on.
     """
 
     graph: fx.Graph
@@ -70,6 +78,7 @@ class Trace:
     constants: dict[str, torch.Tensor]
     restore: Callable[[list[torch.Tensor]], Any]
     named: NamedDevices
+    taken: tuple[Taken, ...] = ()
 
 
 def trace(build: Build, training: bool, name: str) -> Trace:
@@ -97,13 +106,15 @@ def joint(what: Built, training: bool, name: str) -> Trace:
                 "part of the model, whose parameters the step updates"
             )
         check_averages(what.model)
-        step = _step(what, training)
+        values = InputValues(what.examples)
+        step = _step(what, training, values)
         with (
             _devices(what),
             functions_whole(training) as called,
             environment_kept(what.model, what.call) as environment,
         ):
-            graph, constants = _joint(step, what, environment, training, called)
+            traced = partial(_joint, step, what, values, environment, training, called)
+            graph, constants = _captured(traced, values)
     named = list(what.model.named_parameters(remove_duplicate=False))
     first: dict[int, str] = {}
     for path, parameter in named:
@@ -111,7 +122,23 @@ def joint(what: Built, training: bool, name: str) -> Trace:
     canonical = {path: first[id(parameter)] for path, parameter in named}
     trainable = frozenset(path for path, parameter in named if parameter.requires_grad)
     known = {name: what.originals.get(id(value), value) for name, value in constants.items()}
-    return Trace(graph, canonical, trainable, known, step.restore, what.named)
+    return Trace(graph, canonical, trainable, known, step.restore, what.named, values.taken)
+
+
+def _captured(traced: Callable[[], Joint], values: InputValues) -> Joint:
+    """The result; where what a library does of a mask fails, that with the values of masks, without
+    which it may then do. A refusal is that of a step which may look at no values."""
+    try:
+        return traced()
+    except Exception as error:
+        if values and mask_remedy(user_frame(error)):
+            values.begin_with_masks()
+            with contextlib.suppress(Exception):
+                return traced()
+        if not values.looked:
+            raise
+    values.forget()
+    return traced()
 
 
 def _devices(what: Built) -> contextlib.AbstractContextManager[None]:
@@ -120,7 +147,7 @@ def _devices(what: Built) -> contextlib.AbstractContextManager[None]:
     return devices_stand(what.named) if lie_here(state) else contextlib.nullcontext()
 
 
-def _step(what: Built, training: bool) -> Any:
+def _step(what: Built, training: bool, values: InputValues) -> Any:
     import torch
 
     # Not attributes of the module: export sets those back.
@@ -136,9 +163,10 @@ def _step(what: Built, training: bool) -> Any:
 
         def forward(self, *tensors: torch.Tensor) -> Any:
             returned: list[Any] = []
+            values.begin(tensors)
             hook = self.model.register_forward_hook(lambda *call: returned.append(call[-1]))
             try:
-                with assigned.written():
+                with assigned.written(), values.model_called(self.model):
                     value = what.call(self.model, *tensors)
             finally:
                 hook.remove()
@@ -193,10 +221,11 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
 def _joint(
     step: torch.nn.Module,
     what: Built,
+    values: InputValues,
     environment: Environment,
     training: bool,
     called: FunctionsCalled,
-) -> tuple[fx.Graph, dict[str, torch.Tensor]]:
+) -> Joint:
     """Export, then trace the exported step together with its gradient (or without one)."""
     import torch
     from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
@@ -209,12 +238,13 @@ def _joint(
         stack.enter_context(mode)
         stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
         stack.enter_context(constants_known())
+        stack.enter_context(values.looked_at())
         stack.enter_context(products_of_one_dtype())
         stack.enter_context(heads_share())
         stack.enter_context(backward_is_autograds(training))
         stack.enter_context(modules_stay_as_built())
         stack.enter_context(one_thread())
-        stack.enter_context(masks_as_run())
+        stack.enter_context(masks_as_run(values.is_known))
         stack.enter_context(lifted_apart())
         check_effects(step, tensors, environment, training, mode)
         stack.enter_context(called())
@@ -225,11 +255,13 @@ def _joint(
         raise SituateError(SHAPES)
     module = _with_buffers(exported)
     _erase_looks(module)
-    sized = fold_sized(module, exported.constants)
+    sized = fold_sized(module, exported.constants, values.in_graph(module.graph))
     module.recompile()
     with contextlib.ExitStack() as stack:
         stack.enter_context(mode)
         stack.enter_context(constants_known())
+        stack.enter_context(values.looked_at())
+        values.begin_again(tensors)
         stack.enter_context(preserve_node_meta())
         stack.enter_context(torch.set_grad_enabled(training))
         if training:

@@ -57,6 +57,19 @@ def flatten(value: Any) -> tuple[list[Any], Structure]:
     return leaves, Structure(outer, caches)
 
 
+def names(value: Any) -> list[str]:
+    """Names of the leaves of a nested value: of arguments by name `'mask'`, of others their
+    number, and in these what leads to the leaf, as in `0['mask']`."""
+    from torch.utils._pytree import keystr, tree_flatten_with_path
+
+    found: list[str] = []
+    for path, leaf in tree_flatten_with_path(value)[0]:
+        first = keystr(path[:1])[1:-1]
+        inside = names(dict(vars(leaf))) if _is_cache(leaf) else [""]
+        found += [first + keystr(path[1:]) + (each and f".{each}") for each in inside]
+    return found
+
+
 def _is_cache(value: object) -> bool:
     """True for a cache of transformers, or a layer of one."""
     kind = type(value)

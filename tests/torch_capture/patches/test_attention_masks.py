@@ -62,6 +62,14 @@ def test_where_a_mask_that_is_not_known_fails_it_is_said_to_leave_it_out():
         capture(lambda: words(torch.ones(1, 8)), name="words")
 
 
+def test_where_a_mask_of_an_input_fails_that_hides_nothing_it_is_left_out():
+    graph = capture(lambda: words(torch.ones(1, 8, dtype=torch.int64)), name="words")
+    [warning] = graph.warnings
+    assert "the values of input 'attention_mask' alone" in warning
+    with pytest.raises(SituateError, match="leave the attention mask out"):
+        capture(lambda: words(torch.arange(8)[None] // 4), name="words")
+
+
 def test_masks_are_again_as_before():
     from transformers import masking_utils
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from pathlib import Path
 from traceback import FrameSummary
 
 import pytest
@@ -151,8 +152,35 @@ def test_losses_of_a_library_that_match_boxes_are_left_to_the_step():
     assert capture(boxes, name="net").ops
 
 
+def remedy_at(file, text):
+    """The remedy for the first line of a file of transformers that has a text in it."""
+    path = Path(transformers.__file__).parent / "models" / file
+    lines = path.read_text().splitlines()
+    number = next(k for k, line in enumerate(lines, start=1) if text in line)
+    return libraries.library_remedy(FrameSummary(str(path), number, "forward"))
+
+
+def test_experts_that_have_one_implementation_are_to_be_replaced():
+    dense = remedy_at("dbrx/modeling_dbrx.py", "in expert_hit:")
+    assert "put a module in the place of its DbrxExperts that computes every expert" in dense
+    assert remedy_at("mixtral/modeling_mixtral.py", "in expert_hit:").endswith(libraries.EXPERTS)
+
+
+def test_a_module_that_looks_only_in_training_may_infer_alone():
+    said = remedy_at("autoformer/modeling_autoformer.py", "shifts=-int(top_k_delays_index[i])")
+    assert "let the modules of class AutoformerAttention alone infer" in said
+
+
+def test_state_of_a_library_has_the_remedy_that_was_tried():
+    line = FrameSummary("/lib/site-packages/lib/model.py", 1, "forward")
+    assert "set rescale_every to 0" in libraries.not_ours(
+        line, "what it keeps in 'layers_are_rescaled'"
+    )
+    assert libraries.not_ours(line, "something else").endswith(libraries.LEFT_OUT)
+
+
 def test_what_a_library_does_only_in_training_leaves_inference():
-    with pytest.raises(SituateError, match=r"the line is transformers's own: .* or plan inference"):
+    with pytest.raises(SituateError, match=r"the line is transformers's own: plan inference"):
         capture(reversed_words, name="net")
     assert capture(reversed_words, training=False, name="net").ops
 

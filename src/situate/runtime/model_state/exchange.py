@@ -9,6 +9,7 @@ from situate.errors import SituateError
 from situate.runtime.model_state.bindings import described, span
 from situate.runtime.model_state.common import Common
 from situate.runtime.programs.program import Program
+from situate.torch_capture.values.taken import Taken
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +30,8 @@ class Exchange:
         """The tensors of the inputs.
 
         Raises:
-            SituateError: they are other ones than were captured.
+            SituateError: they are other ones than were captured, or have other values where the
+                step counts on those.
         """
         tensors = [tensor.detach() for tensor in self._program.separate(given)]
         for k, (tensor, place) in enumerate(zip(tensors, self._common.inputs, strict=True)):
@@ -38,6 +40,8 @@ class Exchange:
                     f"input {k} is {described(tensor)}, the step was captured with "
                     f"{described(place)}: give such batches, or capture and plan for this one"
                 )
+        for taken in self._program.step.trace.taken:
+            _check_values(taken, tensors[taken.number])
         for number in self._program.overwritten:
             self._check_apart(number, tensors)
         return tensors
@@ -108,3 +112,19 @@ class Exchange:
         if written is None:
             written = [result.clone() for result in self._common.results]
         return self._program.restore([*written])
+
+
+def _check_values(taken: Taken, tensor: torch.Tensor) -> None:
+    """Refuse values that the step was not captured for."""
+    import torch
+
+    now = taken.of(tensor.to(taken.values.device))
+    if torch.equal(now, taken.values):
+        return
+    [first, *_] = (now != taken.values).nonzero().tolist()
+    place, at = ", ".join(map(str, first)), tuple(first)
+    raise SituateError(
+        f"input {taken.name} is {now[at].item()} at [{place}] and was {taken.values[at].item()} "
+        f"when the step was captured, which holds for those values alone: {taken.line} depends "
+        f"on them; capture and plan for these, or {taken.remedy}"
+    )

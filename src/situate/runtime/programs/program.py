@@ -89,7 +89,7 @@ def capture_program(
         step = to_step(captured, optimizer)
         check_functional(step.flow.ops)
         made = drafts(step)
-        graph = checked(assemble(name, made, step.flow, optimizer), training, real.named)
+        graph = checked(assemble(name, made, step.flow, optimizer), training, captured)
     results, overwritten, gradients, mutations = _outputs(captured)
     nodes = tuple(draft.node for draft in made)
     return Program(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from situate.torch_capture.patches.patched import replaced
 
@@ -14,10 +14,19 @@ EXPORTS, TRACED = "is_torchdynamo_exporting", "is_tracing"
 
 
 @contextlib.contextmanager
-def masks_as_run() -> Iterator[None]:
+def masks_as_run(is_known: Callable[[object], bool] = lambda _: False) -> Iterator[None]:
     """Let it make the masks of a model that runs. Of a mask whose values capture does not know it
-    makes one all the same."""
+    makes one all the same.
+
+    Args:
+        is_known: asks if the values of an input may be looked at.
+    """
     masking = sys.modules.get(MASKING)
+
+    def unknown(mask: object = None) -> bool:
+        """True if the values of a mask are not known; also where there is no mask."""
+        return getattr(mask, "constant", None) is None and not is_known(mask)
+
     with contextlib.ExitStack() as stack:
         # Either function, where a version of transformers has it, makes it build masks for export
         # that a model that runs does without.
@@ -25,12 +34,5 @@ def masks_as_run() -> Iterator[None]:
             stack.enter_context(replaced(masking, EXPORTS, lambda: False))
         if hasattr(masking, TRACED):
             traced = getattr(masking, TRACED)
-            stack.enter_context(
-                replaced(masking, TRACED, lambda *of: _unknown(*of) and traced(*of))
-            )
+            stack.enter_context(replaced(masking, TRACED, lambda *of: unknown(*of) and traced(*of)))
         yield
-
-
-def _unknown(mask: object = None) -> bool:
-    """True if the values of a mask are not known; also where there is no mask."""
-    return getattr(mask, "constant", None) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.patches.constant_values import FILLING, MAX_KEPT_NUMBERS
@@ -22,20 +22,26 @@ COMPOSITE = frozenset(
 UNKNOWN = object()
 
 
-def fold_sized(module: fx.GraphModule, constants: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+def fold_sized(
+    module: fx.GraphModule,
+    constants: Mapping[str, Any],
+    find: Callable[[fx.Node], torch.Tensor | None],
+) -> dict[str, torch.Tensor]:
     """Put tensors in the place of the calls that make them, such as `nonzero`, where all that they
     are made of is known: traced again, they would have no known size.
 
     Args:
         module: an exported step, changed in place.
         constants: by name, the tensors that the step reads and that are no state of the model.
+        find: gives the value of a node where it is the same in every step, such as an input that
+            may have no other.
 
     Returns:
         What was put in, by name.
     """
     folded: dict[str, torch.Tensor] = {}
     if any(_is_sized(node) for node in module.graph.nodes):
-        known = _Known(constants)
+        known = _Known(constants, find)
         for node in [*module.graph.nodes]:
             known.narrow(node)
             value = known.compute(node)
@@ -87,8 +93,10 @@ def _erase_calls(module: fx.GraphModule) -> None:
 class _Known:
     """Values of nodes that depend on constants alone, node by node in the order of the graph."""
 
-    def __init__(self, constants: Mapping[str, Any]) -> None:
-        self._constants = constants
+    def __init__(
+        self, constants: Mapping[str, Any], find: Callable[[fx.Node], torch.Tensor | None]
+    ) -> None:
+        self._constants, self._find = constants, find
         self._values: dict[fx.Node, Any] = {}
         self._overwritten: set[int] = set()  # storages that something unknown was written to
 
@@ -118,6 +126,8 @@ class _Known:
         if node.op == "get_attr":
             return _copied(self._constants.get(str(node.target)))
         filled = _is_filled(node)
+        if (found := self._find(node)) is not None:
+            return found.clone()
         known = filled or all(map(self._is_known, node.all_input_nodes))
         if not known or not _is_computed(node):
             self._overwrite(node)

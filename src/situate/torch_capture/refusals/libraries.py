@@ -16,13 +16,31 @@ MASKS = (
     f"leave the attention mask out where nothing is padded, or make it {OF_NUMBERS}, or choose "
     'another attention (model.set_attn_implementation("sdpa"), or "eager")'
 )
+EXPERTS = 'compute experts in another way (model.set_experts_implementation("batched_mm"))'
+DENSE = (
+    "where the model is built, put a module in the place of its {} that computes every expert for "
+    "every token, and takes it times 0 where it is not chosen"
+)
+EVAL = (
+    "let the modules of class {} alone infer: model.train() where the model is built, then eval() "
+    "of these, whose parameters are trained all the same; or plan inference"
+)
+BUFFERS = (
+    "take the integers that it looks at out of the buffers of its {} modules, and set them in the "
+    "step as attributes, of numbers (torch.tensor(...))"
+)
+BOXES = (
+    "boxes are chosen by their values: plan the parts that compute, model.backbone with model.head "
+    "(model.rpn.head) on a batch of images of one size, and do the rest on what they return "
+    "outside of the step; for training, match anchors to boxes there, too"
+)
+PICTURES = (
+    "give the model image_hidden_states in place of pixel_values, and compute them in the step: "
+    "connector(vision_model(pixel_values=..., patch_attention_mask=...).last_hidden_state)"
+)
 KNOWN = (
     ("layerdrop", "set layerdrop (encoder_layerdrop, decoder_layerdrop) to 0 in its configuration"),
-    (
-        "expert_",
-        "compute experts in another way, where the model has one "
-        '(model.set_experts_implementation("batched_mm"))',
-    ),
+    ("expert_", EXPERTS),
     ("linear_sum_assignment", LABELS),
     ("shifted_input_ids", "give the model decoder_input_ids too, the labels shifted right"),
     ("labels", LABELS),
@@ -32,11 +50,17 @@ KNOWN = (
         f"make its masks {OF_NUMBERS}",
     ),
     (r"\b(attention_|causal_|padding_)?mask", MASKS),
-    ("self.training", "plan inference, where the model does without"),
+    ("self.training", EVAL),
 )
 """By an expression found in the line or just before it, what has been tried and works."""
 
-FILES = (("/loss/", LABELS),)
+FILES = (
+    ("/loss/", LABELS),
+    ("/idefics3/", PICTURES),
+    ("/encodec/", BUFFERS),
+    ("torchvision/models/detection/", BOXES),
+    ("torchvision/ops/", BOXES),
+)
 """The same by a part of the file's path."""
 
 FUNCTIONS = {
@@ -45,9 +69,27 @@ FUNCTIONS = {
 }
 """The same by the function's name."""
 
+IMPLEMENTATIONS = "use_experts_implementation"
+"""A word in the files of models whose experts can be computed in several ways."""
+
+SAID = (
+    (
+        "layers_are_rescaled",
+        "set rescale_every to 0 in its configuration, or call the model once where it is built, "
+        "when it infers (eval()): it scales its layers then, and not again",
+    ),
+    (
+        "attention_seed",
+        "plan inference: in training, its layers compute their gradients themselves, from seeds of "
+        "their own",
+    ),
+)
+"""By a part of what a refusal says, or of the line, what has been tried and works."""
+
 BEFORE = 6
 """Lines before one that are looked at too."""
 
+OWN = "use torch.where, or decide it outside the model"
 OTHER = (
     f"make what it looks at {OF_NUMBERS}; or look for an argument of the model that leaves it out"
 )
@@ -65,12 +107,19 @@ def library_remedy(frame: FrameSummary) -> str:
     return VALUES.format(_package(inside), _known(frame)) if inside else ""
 
 
+def value_remedy(frame: FrameSummary | None) -> str:
+    """The way to do without what a line looks at."""
+    return _known(frame) if frame and inside_package(frame.filename) else OWN
+
+
 def not_ours(frame: FrameSummary | None, said: str) -> str:
     """The addition to a refusal of a library's line that does not name the library."""
     inside = inside_package(frame.filename) if frame else ""
     if not inside or _package(inside) in said:
         return ""
-    return f"; the line is {_package(inside)}'s own: {LEFT_OUT}"
+    line = linecache.getline(frame.filename, frame.lineno or 0) if frame else ""
+    remedy = next((remedy for part, remedy in SAID if part in said + line), LEFT_OUT)
+    return f"; the line is {_package(inside)}'s own: {remedy}"
 
 
 def mask_remedy(frame: FrameSummary | None) -> str:
@@ -94,7 +143,20 @@ def _known(frame: FrameSummary) -> str:
     code = [text.partition("#")[0] for text in lines]
     by_file = (remedy for part, remedy in FILES if part in frame.filename)
     by_word = (remedy for text in code for word, remedy in KNOWN if re.search(word, text))
-    return FUNCTIONS.get(frame.name) or next(by_file, None) or next(by_word, OTHER)
+    found = FUNCTIONS.get(frame.name) or next(by_file, None) or next(by_word, OTHER)
+    lacks = found == EXPERTS and not _mentions(frame.filename, IMPLEMENTATIONS)
+    return (DENSE if lacks else found).replace("{}", _class_around(frame))
+
+
+def _mentions(filename: str, word: str) -> bool:
+    return any(word in text for text in linecache.getlines(filename))
+
+
+def _class_around(frame: FrameSummary) -> str:
+    """The name of the class that a line is in."""
+    above = linecache.getlines(frame.filename)[: frame.lineno or 0]
+    found = (re.match(r"class (\w+)", text) for text in reversed(above))
+    return next((match[1] for match in found if match), "the model")
 
 
 def _package(inside: str) -> str:

@@ -7,7 +7,7 @@ import re
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +20,7 @@ _ORIGINAL = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MUL
 def user_line(error: BaseException) -> str:
     """`file.py:12: ` of the innermost line outside PyTorch, Python and situate; empty if none."""
     frame = user_frame(error)
-    return _written(frame.filename, frame.lineno) if frame else user_line_in(str(error))
+    return written(frame.filename, frame.lineno) if frame else user_line_in(str(error))
 
 
 def user_line_in(text: str) -> str:
@@ -29,14 +29,18 @@ def user_line_in(text: str) -> str:
         if match["file"].startswith(SITUATE):
             break
         if is_users(match["file"]):
-            return _written(match["file"], int(match["line"]))
+            return written(match["file"], int(match["line"]))
     return ""
 
 
 def user_frame(error: BaseException) -> traceback.FrameSummary | None:
     """The innermost frame outside PyTorch, Python and situate."""
-    frames: Iterable[traceback.FrameSummary] = reversed(traceback.extract_tb(error.__traceback__))
-    return next((frame for frame in frames if is_users(frame.filename)), None)
+    return user_frame_of(traceback.extract_tb(error.__traceback__))
+
+
+def user_frame_of(frames: Sequence[traceback.FrameSummary]) -> traceback.FrameSummary | None:
+    """The same of a stack."""
+    return next((frame for frame in reversed(frames) if is_users(frame.filename)), None)
 
 
 def is_raised_by_user(error: BaseException) -> bool:
@@ -74,7 +78,8 @@ def _installs(folder: str) -> bool:
     return any(Path(folder).glob("*.dist-info"))
 
 
-def _written(filename: str, line: int | None) -> str:
+def written(filename: str, line: int | None) -> str:
+    """`file.py:12: ` of a line."""
     path = Path(filename)
     here = str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else filename
     return f"{inside_package(filename) or here}:{line}: "

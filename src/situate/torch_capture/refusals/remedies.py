@@ -6,7 +6,7 @@ import re
 import traceback
 from collections.abc import Iterator, Sequence
 
-from situate.torch_capture.refusals.libraries import library_remedy
+from situate.torch_capture.refusals.libraries import OWN, library_remedy
 from situate.torch_capture.refusals.lines import is_raised_by_user, is_users, user_frame, user_line
 
 
@@ -14,10 +14,7 @@ class Unsupported(Exception):
     """A step that capture cannot take; the text says why, and what to do instead."""
 
 
-VALUES = (
-    "what happens here depends on the values of a tensor, which capture does not know: use "
-    "torch.where, or decide it outside the model"
-)
+VALUES = f"what happens here depends on the values of a tensor, which capture does not know: {OWN}"
 SHAPES = (
     "a size or number here depends on the values of a tensor, which capture does not know: use a "
     "mask or a fixed size"

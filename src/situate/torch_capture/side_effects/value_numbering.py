@@ -147,7 +147,7 @@ class Values:
         tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
         if any(isinstance(leaf, torch.Generator) for leaf in given):
             raise Unsupported(GENERATOR)
-        written = list(_written(func, args, kwargs))
+        written = list(written_by(func, args, kwargs))
         if any(self.held(tensor).stranger for tensor in written):
             raise Unsupported(STRANGER)
         number, depends = self._number(func, given, tensors)
@@ -222,7 +222,7 @@ def _joined(depends: Any) -> frozenset[str] | None:
     return found
 
 
-def _written(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
+def written_by(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
     """The tensors that an operator writes over; the averages of a batch-norm that trains, of which
     its schema says nothing, are its fourth and fifth."""
     if getattr(func, "_opname", "") == "native_batch_norm" and args[5]:

@@ -1,0 +1,280 @@
+"""Values of some fake tensors, followed through the operators of a program."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.patches.constant_values import (
+    EMPTY,
+    FILLING,
+    MAX_KEPT_NUMBERS,
+    MAX_KEPT_TOTAL,
+)
+from situate.torch_capture.patches.patched import replaced
+from situate.torch_capture.side_effects.value_numbering import written_by
+
+if TYPE_CHECKING:
+    import torch
+
+VALUES = "_situate_values"
+"""The attribute of a fake tensor that is a real one with its values."""
+
+UNFOLLOWED = EMPTY | {"resize_", "resize_as_", "set_"}
+"""Operators after which a tensor holds whatever the memory held, or lies elsewhere."""
+
+
+class Followed:
+    """Fake tensors whose values are known, and the numbers of what they were made of.
+
+    Views share memory with what they are views of, as the values of both do, so what is written
+    into one is in the other. A tensor that something unknown is written to is known no more.
+    """
+
+    def __init__(self) -> None:
+        self._made_of: dict[int, set[int]] = {}
+        self._memory: dict[int, Any] = {}  # held, so that no other has the same key
+        self._lost: set[int] = set()
+        self._written: set[int] = set()
+        self._given: dict[int, torch.Tensor] = {}
+        self._left = MAX_KEPT_TOTAL
+        self.depth = 0
+
+    def give(self, tensor: torch.Tensor, values: torch.Tensor, number: int) -> None:
+        """Let a fake tensor have the values of another, in memory of its own."""
+        self._given[number] = real = copied(values)
+        self._put(tensor, real, {number})
+
+    def of(self, tensor: object) -> torch.Tensor | None:
+        """The values of a tensor, which are not to be changed; None if they are not known."""
+        real: torch.Tensor | None = getattr(tensor, VALUES, None)
+        if real is None or real.shape != tensor.shape or real.dtype != tensor.dtype:  # type: ignore[attr-defined]
+            return None
+        key = _key(real)
+        return real if key in self._made_of and key not in self._lost else None
+
+    def is_written(self, number: int) -> bool:
+        """True if something was written over the values that were given for this number."""
+        given = self._given.get(number)
+        return given is not None and _key(given) in self._written
+
+    def is_given(self, tensor: object, number: int) -> bool:
+        """True for all of a tensor that values of this number were given to, if nothing was written
+        over it."""
+        real, given = self.of(tensor), self._given.get(number)
+        if real is None or given is None or _key(real) in self._written:
+            return False
+        alike = real.stride() == given.stride() and (real.shape, real.dtype) == (
+            given.shape,
+            given.dtype,
+        )
+        return alike and real.data_ptr() == given.data_ptr()
+
+    def made_of(self, real: torch.Tensor) -> set[int]:
+        """The numbers of what values were made of."""
+        return self._made_of[_key(real)]
+
+    def made_of_all(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> set[int]:
+        """The numbers of what the values of an operator's arguments were made of."""
+        reals = (self.of(tensor) for tensor in _tensors((args, kwargs)))
+        return {number for real in reals if real is not None for number in self.made_of(real)}
+
+    def arguments(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """An operator's arguments with values in the place of fake tensors; None where one is not
+        known, none was followed, or the operator gives something else every time."""
+        from torch.utils._pytree import tree_map_only
+
+        tensors = _tensors((args, kwargs))
+        if not _is_followed(func) or all(self.of(tensor) is None for tensor in tensors):
+            return None
+        if not all(map(self._is_known, tensors)) or _has_symbols((args, kwargs)):
+            return None
+        for tensor in written_by(func, args, kwargs):
+            self._adopt(tensor)
+        return tree_map_only(_fake_kind(), self._real, (tuple(args), dict(kwargs)))
+
+    def _is_known(self, tensor: Any) -> bool:
+        """Real tensors are not: they may be parameters."""
+        return self.of(tensor) is not None or getattr(tensor, "constant", None) is not None
+
+    def _adopt(self, tensor: Any) -> None:
+        """Follow a constant that is to be written, and all that share its memory: PyTorch is about
+        to forget what is in them."""
+        from torch.multiprocessing.reductions import StorageWeakRef
+        from torch.utils._mode_utils import no_dispatch
+
+        if self.of(tensor) is None:
+            memory = tensor.constant.untyped_storage()
+            sharing = tensor.fake_mode.fake_tensor_converter.constant_storage_mapping
+            with no_dispatch():
+                copy = memory.clone()
+            for alias in [ref() for ref in sharing.get(StorageWeakRef(memory), ())]:  # type: ignore[no-untyped-call]
+                if alias is not None and alias.constant is not None:
+                    self._put(alias, _view(alias.constant, copy), set())
+
+    def _real(self, tensor: Any) -> torch.Tensor:
+        from torch.utils._mode_utils import no_dispatch
+
+        real = self.of(tensor)
+        if real is None:
+            with no_dispatch():
+                real = tensor.constant.clone()
+        return real
+
+    def computed(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The result of an operator on the values of its arguments; None if they are unknown."""
+        from torch.utils._mode_utils import no_dispatch
+
+        reals = self.arguments(func, args, kwargs)
+        if reals is None:
+            return None
+        with no_dispatch():
+            return func(*reals[0], **reals[1])
+
+    def fakes(self, mode: Any, real: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The result, with fake tensors for real ones."""
+        import torch
+        from torch.utils._pytree import tree_map_only
+
+        numbers = self.made_of_all(args, kwargs)
+
+        def fake(value: torch.Tensor) -> torch.Tensor:
+            with mode:
+                made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+            self._put(made, value, numbers)
+            return made
+
+        return tree_map_only(torch.Tensor, fake, real)
+
+    def follow(self, func: Any, made: Any, reals: Any, numbers: set[int], args: Any) -> None:
+        """Know the values of what an operator made of known values, and of what it wrote."""
+        from torch.utils._mode_utils import no_dispatch
+        from torch.utils._pytree import tree_leaves
+
+        results, written = tree_leaves(made), list(written_by(func, *args))
+        sizes = [tensor.numel() for tensor in _tensors(made)]
+        if sum(sizes) > self._left or max(sizes, default=0) > MAX_KEPT_NUMBERS:
+            self.lose(func, *args)
+            return
+        self._left -= sum(sizes)
+        with no_dispatch():
+            real = func(*reals[0], **reals[1])
+        places = list(written_by(func, *reals))
+        self._written.update(map(_key, places))
+        for fake, value in zip((*results, *written), (*tree_leaves(real), *places), strict=False):
+            if isinstance(fake, _fake_kind()) and getattr(fake, "constant", None) is None:
+                self._put(fake, value, numbers)
+
+    def lose(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Something unknown is in what an operator writes."""
+        for tensor in written_by(func, args, kwargs):
+            real = getattr(tensor, VALUES, None)
+            if real is not None:
+                self._lost.add(_key(real))
+                self._written.add(_key(real))
+
+    def _put(self, fake: Any, real: torch.Tensor, numbers: set[int]) -> None:
+        setattr(fake, VALUES, real)
+        key = _key(real)
+        self._memory[key] = real.untyped_storage()
+        self._made_of.setdefault(key, set()).update(numbers)
+
+
+def followed(
+    values: Followed, run: Any, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """The result of `run`, an operator on fake tensors, whose values are followed where they can
+    be. Of operators that it is made of only the whole is."""
+    outermost = values.depth == 0
+    reals = values.arguments(func, args, kwargs) if outermost else None
+    numbers = values.made_of_all(args, kwargs) if reals is not None else set()
+    values.depth += 1
+    try:
+        made = run(func, args, kwargs)
+    finally:
+        values.depth -= 1
+    if reals is not None:
+        values.follow(func, made, reals, numbers, (args, kwargs))
+    elif outermost:
+        values.lose(func, args, kwargs)
+    return made
+
+
+@contextmanager
+def data_forgotten() -> Iterator[None]:
+    """Within, a tensor whose `data` is assigned, which no operator does, is not followed."""
+    import torch
+
+    before = inspect.getattr_static(torch.Tensor, "data")
+
+    def put(tensor: Any, value: torch.Tensor) -> None:
+        if hasattr(tensor, VALUES):
+            delattr(tensor, VALUES)
+        before.__set__(tensor, value)
+
+    with replaced(torch.Tensor, "data", property(before.__get__, put)):
+        yield
+
+
+def _is_followed(func: Any) -> bool:
+    """True for an operator of PyTorch that gives the same at any time."""
+    import torch
+
+    name = getattr(func, "_opname", "")
+    if getattr(func, "namespace", "") not in ("aten", "prims") or name in UNFOLLOWED | FILLING:
+        return False
+    return torch.Tag.nondeterministic_seeded not in func.tags
+
+
+def _tensors(values: Any) -> list[Any]:
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    return [leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)]
+
+
+def _has_symbols(values: Any) -> bool:
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    kinds = (torch.SymInt, torch.SymFloat, torch.SymBool)
+    return any(isinstance(leaf, kinds) for leaf in tree_leaves(values))
+
+
+def may_follow(tensor: torch.Tensor) -> bool:
+    """True for a real tensor that is small enough, and lies in plain memory of the CPU."""
+    import torch
+
+    plain = type(tensor) is torch.Tensor and tensor.layout == torch.strided
+    small = plain and tensor.untyped_storage().nbytes() <= MAX_KEPT_NUMBERS * tensor.itemsize
+    return small and tensor.device.type == "cpu"
+
+
+def copied(tensor: torch.Tensor) -> torch.Tensor:
+    """A real tensor that is laid out alike in memory of its own."""
+    from torch.utils._mode_utils import no_dispatch
+
+    with no_dispatch():
+        return _view(tensor, tensor.untyped_storage().clone())  # type: ignore[no-untyped-call]
+
+
+def _view(like: torch.Tensor, memory: Any) -> torch.Tensor:
+    """The part of other memory that a tensor shows of its own."""
+    import torch
+    from torch.utils._mode_utils import no_dispatch
+
+    with no_dispatch():
+        empty = torch.empty(0, dtype=like.dtype)
+        return empty.set_(memory, like.storage_offset(), like.shape, like.stride())
+
+
+def _fake_kind() -> type:
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return FakeTensor
+
+
+def _key(real: torch.Tensor) -> int:
+    return int(real.untyped_storage()._cdata)

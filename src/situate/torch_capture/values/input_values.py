@@ -1,0 +1,234 @@
+"""Values of a step's inputs that it looks at, taken from the inputs that it is captured with."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.patches.patched import dispatched
+from situate.torch_capture.refusals.libraries import value_remedy
+from situate.torch_capture.refusals.lines import user_frame_of, written
+from situate.torch_capture.values.followed import Followed, data_forgotten, followed
+from situate.torch_capture.values.numbers_of_tensors import numbers_read
+from situate.torch_capture.values.taken import COMPARISONS, Example, Taken, Test, compared
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+
+LOOKS = frozenset({"data_dependent_output", "dynamic_output_shape"})
+"""Tags of operators whose result, or its size, is known only if values are."""
+
+TARGET = re.compile("label|target", re.IGNORECASE)
+"""In a name under which a model is given what a loss compares its result with."""
+
+
+COMPARED = 2**32
+"""From here on, numbers are of comparisons, and of inputs below."""
+
+
+class InputValues:
+    """The values of a step's inputs while it runs on fake tensors, and those that it looks at.
+
+    Looked at are values that follow from inputs of integers or booleans, from such alone and from
+    numbers of the program, while the model computes. Values that depend on parameters, buffers,
+    floating-point inputs or chance are never known. Nor are those of what the loss alone reads, or
+    of what the model is given as labels or targets: a step that holds for one batch of them trains
+    nothing.
+
+    Args:
+        examples: by number of an input.
+
+    Attributes:
+        masks: transformers may look at masks, too, to leave out those that hide nothing.
+    """
+
+    def __init__(self, examples: Mapping[int, Example]) -> None:
+        self._examples = dict(examples)
+        self._inputs = frozenset(examples)
+        self._compared: dict[tuple[int, Test], int] = {}
+        self.masks = False
+        self._followed = Followed()
+        self._looks: dict[int, traceback.FrameSummary | None] = {}
+        self._targets: set[int] = set()
+        self._inside = 0
+        self._retraced = False
+
+    def __bool__(self) -> bool:
+        return bool(self._inputs)
+
+    @property
+    def taken(self) -> tuple[Taken, ...]:
+        """The inputs that the step has looked at, in order."""
+        found = (self._taken(number) for number in sorted(self._looks))
+        return tuple(t for t in found if t.test is None or t.number not in self._looks)
+
+    def _taken(self, number: int) -> Taken:
+        example, frame = self._examples[number], self._looks[number]
+        line = written(frame.filename, frame.lineno).removesuffix(": ") if frame else "a line"
+        whose = number if example.test is None else example.number
+        remedy = value_remedy(frame)
+        return Taken(whose, example.name, example.values, example.test, line, remedy)
+
+    def begin(self, tensors: Sequence[torch.Tensor]) -> None:
+        """A run of the step begins, with these tensors of the inputs."""
+        self._followed, self._targets, self._inside = Followed(), set(), 0
+        self._retraced = False
+        for number in self._inputs:
+            self._followed.give(tensors[number], self._examples[number].values, number)
+
+    def begin_again(self, tensors: Sequence[torch.Tensor]) -> None:
+        """A run of the step as it was exported begins: it may look at what was looked at."""
+        self.begin(tensors)
+        self._retraced = True
+
+    def in_graph(self, graph: fx.Graph) -> Callable[[fx.Node], torch.Tensor | None]:
+        """The values of those nodes of the step, as it was exported last, that are inputs which
+        have been looked at, or comparisons of inputs."""
+        from torch import fx
+
+        numbers = {node: k for k, node in enumerate(graph.find_nodes(op="placeholder"))}
+        # A comparison that comes later, of an input that is written over, would be another one.
+        changed = {k for k in self._inputs if self._followed.is_written(k)}
+
+        def number_of(node: fx.Node) -> int | None:
+            name = getattr(node.target, "_opname", "")
+            if name not in COMPARISONS:
+                return numbers.get(node)
+            tensor, scalar = node.args[:2]
+            number = numbers.get(tensor, -1) if isinstance(tensor, fx.Node) else -1
+            if number in changed or not isinstance(scalar, (int, float)):
+                return None
+            return self._compared.get((number, (name, scalar)))
+
+        def find(node: fx.Node) -> torch.Tensor | None:
+            number = number_of(node)
+            return self._examples[number].values if number in self._looks else None
+
+        return find
+
+    @property
+    def looked(self) -> bool:
+        """True if the step has looked at values."""
+        return bool(self._looks)
+
+    def forget(self) -> None:
+        """Let no values be known from now on."""
+        self._inputs, self._looks, self.masks = frozenset(), {}, False
+
+    def begin_with_masks(self) -> None:
+        """Another attempt to capture the step begins, in which masks may be looked at, too."""
+        self.masks, self._looks = True, {}
+
+    def is_known(self, tensor: object) -> bool:
+        """True if a mask may be looked at, and its values are known."""
+        found = self._followed.of(tensor) if self.masks else None
+        return found is not None and self._may_look(self._followed.made_of(found))
+
+    @contextmanager
+    def model_called(self, model: torch.nn.Module) -> Iterator[None]:
+        """Within, what is looked at while the model computes is taken."""
+
+        def enter(_: Any, args: Any, kwargs: Any) -> None:
+            self._inside += 1
+            self._note_targets(model, args, kwargs)
+
+        def leave(*_: Any) -> None:
+            self._inside -= 1
+
+        hooks = (
+            model.register_forward_pre_hook(enter, with_kwargs=True),
+            model.register_forward_hook(leave),
+        )
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _note_targets(self, model: torch.nn.Module, args: Any, kwargs: Any) -> None:
+        for name, leaf in _arguments(model, args, kwargs):
+            values = self._followed.of(leaf)
+            if values is not None and TARGET.search(name):
+                self._targets |= self._followed.made_of(values)
+
+    @contextmanager
+    def looked_at(self) -> Iterator[None]:
+        """Within, operators on fake tensors give what values decide, where they may be taken."""
+        with dispatched(self._called), data_forgotten(), numbers_read():
+            yield
+
+    def _called(self, run: Any, mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
+        if _looks(func, args, kwargs):
+            real = self._followed.computed(func, args, kwargs)
+            if real is not None and self._look(self._followed.made_of_all(args, kwargs)):
+                return self._followed.fakes(mode, real, args, kwargs)
+        made = followed(self._followed, run, func, args, kwargs)
+        if (number := self._comparison(func, args)) is not None:
+            self._followed.give(made, self._examples[number].values, number)
+        return made
+
+    def _comparison(self, func: Any, args: Any) -> int | None:
+        """The number by which the comparison of an input with a number goes: where only that is
+        looked at, the input may be another. None for anything else, and for an input that has
+        been written over."""
+        name = getattr(func, "_opname", "")
+        if self._followed.depth or name not in COMPARISONS or func._overloadname != "Scalar":
+            return None
+        tensor, scalar = args[:2]
+        real = self._followed.of(tensor)
+        made_of = set() if real is None else self._followed.made_of(real)
+        if len(made_of) != 1 or not made_of <= self._inputs - self._targets:
+            return None
+        [number] = made_of
+        example = self._examples[number]
+        if not self._followed.is_given(tensor, number):
+            return None
+        return self._numbered(number, example, (name, scalar))
+
+    def _numbered(self, number: int, example: Example, test: Test) -> int:
+        key = number, test
+        if key not in self._compared:
+            name = f"{example.name} {COMPARISONS[test[0]]} {test[1]}"
+            values = compared(example.values, test)
+            self._compared[key] = COMPARED + len(self._compared)
+            self._examples[self._compared[key]] = Example(name, values, number, test)
+        return self._compared[key]
+
+    def _may_look(self, numbers: set[int]) -> bool:
+        if self._retraced:
+            return numbers <= self._looks.keys()
+        return self._inside > 0 and numbers.isdisjoint(self._targets)
+
+    def _look(self, numbers: set[int]) -> bool:
+        if not self._may_look(numbers):
+            return False
+        frame = user_frame_of(traceback.extract_stack()) if not self._retraced else None
+        for number in numbers:
+            self._looks.setdefault(number, frame)
+        return True
+
+
+def _looks(func: Any, args: Any, kwargs: Any) -> bool:
+    """True for an operator whose result, or its size, values decide. One that indexes asks for the
+    places in each mask, and for nothing where it is given numbers."""
+    sized = kwargs.get("output_size") is not None
+    tags = {tag.name for tag in getattr(func, "tags", ())}
+    return not LOOKS.isdisjoint(tags) and func._opname != "index" and not sized
+
+
+def _arguments(model: torch.nn.Module, args: Any, kwargs: Any) -> Iterator[tuple[str, Any]]:
+    """Every leaf of a model's arguments, with the names that it is found by."""
+    import inspect
+
+    from torch.utils._pytree import keystr, tree_flatten_with_path
+
+    try:
+        bound = inspect.signature(model.forward).bind_partial(*args, **kwargs).arguments
+    except TypeError:  # which the call will raise
+        bound = {"": (args, kwargs)}
+    for path, leaf in tree_flatten_with_path(dict(bound))[0]:
+        yield keystr(path), leaf

@@ -1,0 +1,63 @@
+"""Examples that a builder draws have values, and cost nobody random numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+
+from situate.torch_capture.patches.constant_values import constants_known  # noqa: E402
+from situate.torch_capture.values.drawn_examples import MAX_DRAWN, examples_drawn  # noqa: E402
+
+
+def found(make):
+    """The values of what `make` makes on fake tensors."""
+    with FakeTensorMode(), constants_known(), examples_drawn() as values:
+        made = make()
+        return values(made)
+
+
+def test_what_is_drawn_and_made_of_it_has_values():
+    words = found(lambda: torch.randint(4, 9, (64,)))
+    assert words.unique().tolist() == [4, 5, 6, 7, 8]
+    mask = found(lambda: torch.rand(64) > 0.5)
+    assert mask.dtype == torch.bool
+    assert 0 < mask.sum() < 64
+
+
+def marked():
+    words = torch.randint(4, 9, (2, 8))
+    words[:, 2:5] = 3
+    return words
+
+
+def test_what_is_written_into_it_is_in_it():
+    words = found(marked)
+    assert torch.equal(words == 3, torch.arange(8).expand(2, 8).clamp(2, 4) == torch.arange(8))
+
+
+def test_two_draws_differ():
+    first, second = found(lambda: torch.stack([torch.rand(9), torch.rand(9)]))
+    assert not torch.equal(first, second)
+
+
+def test_pytorchs_random_numbers_are_as_they_were():
+    before = torch.get_rng_state()
+    found(lambda: torch.rand(9))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.rand(MAX_DRAWN + 1),
+        lambda: torch.empty(3),
+        lambda: torch.rand(3, generator=torch.Generator()),
+        lambda: torch.zeros(3).bernoulli_(0.5),
+    ],
+    ids=["large", "empty", "of a generator", "in place"],
+)
+def test_anything_else_has_none(make):
+    assert found(make) is None
