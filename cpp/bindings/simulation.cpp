@@ -148,8 +148,9 @@ start and end (t,) of the transfers; makespan; peaks (d,) in bytes.
 
 placement, priority: (n,).
 transfer_priority: (1, m, d), or None.)");
-  module.def("blocking_transfers", &blocking_transfers, "problem"_a, "placement"_a, "order"_a,
-             R"(The transfers of a placement (n,) whose ops go in a topological order (n,), blocking and no
+  module.def(
+      "blocking_transfers", &blocking_transfers, "problem"_a, "placement"_a, "order"_a,
+      R"(The transfers of a placement (n,) whose ops go in a topological order (n,), blocking and no
 signals, in their own order: tensor, target device and the place (k,) in the order of the op that
 each is just before. One that takes no time goes with any that its devices stop for.)");
   module.def(

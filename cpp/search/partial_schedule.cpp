@@ -53,11 +53,11 @@ double PartialSchedule::inputs_arrive(int op, int device) const {
     if (!placed_[producer]) continue;  // deferred, and goes where this op goes
     const int source = device_of(producer);
     const double known = arrival(tensor, device);
-    latest = std::max(latest, source == device ? finish_[producer]
-                              : known == known ? known
-                              : p_.blocking && !p_.signal[tensor]
-                                  ? meet(tensor, device, trial_)
-                                  : send_time(tensor, source, device));
+    latest =
+        std::max(latest, source == device                    ? finish_[producer]
+                         : known == known                    ? known
+                         : p_.blocking && !p_.signal[tensor] ? meet(tensor, device, trial_)
+                                                             : send_time(tensor, source, device));
   }
   return latest;
 }
@@ -65,8 +65,7 @@ double PartialSchedule::inputs_arrive(int op, int device) const {
 // Blocking: whether a tensor was sent with another one, since its own transfer takes no time.
 bool PartialSchedule::goes_along(int tensor, int device) const {
   const int producer = p_.producer[tensor];
-  return instant_[tensor] &&
-         place_[producer] < met_[sim::pair_of(device_of(producer), device)];
+  return instant_[tensor] && place_[producer] < met_[sim::pair_of(device_of(producer), device)];
 }
 
 // Blocking: when a tensor is on the device, to which it is sent; that occupies both devices.

@@ -62,7 +62,7 @@ class PartialSchedule {
   std::vector<uint8_t> instant_;       // blocking: of every tensor
   std::vector<int32_t> place_;         // in order_, of placed ops
   std::vector<int32_t> met_;           // blocking: ops placed when each pair of devices last met
-  std::vector<double> arrival_;  // tensors x devices, NaN where it was not sent
+  std::vector<double> arrival_;        // tensors x devices, NaN where it was not sent
   std::vector<int64_t> used_;
   std::vector<int32_t> waiting_;  // consumers of each tensor that are not placed
   std::vector<int64_t> held_;     // persistent bytes of a unit

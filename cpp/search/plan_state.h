@@ -58,10 +58,10 @@ class PlanState {
   const Problem& problem_;
   const Goal goal_;
   sim::OrderedPlacement plan_;
-  std::unique_ptr<sim::IncrementalTimer> timer_;  // the goal of time
+  std::unique_ptr<sim::IncrementalTimer> timer_;        // the goal of time
   std::unique_ptr<sim::BlockingTimer> blocking_timer_;  // in its place where it can be
-  std::unique_ptr<sim::Simulator> simulator_;     // the goal of memory, and whether a plan fits
-  int first_effect_ = 0;                          // position, of the change applied last
+  std::unique_ptr<sim::Simulator> simulator_;  // the goal of memory, and whether a plan fits
+  int first_effect_ = 0;                       // position, of the change applied last
   std::vector<float> priority_;
   std::vector<int64_t> peak_, bytes_, workspace_;
   bool peaks_known_ = false;

@@ -80,8 +80,7 @@ void BlockingItems::add_transfers(int tensor, const Decision& decision, Timeline
 void BlockingItems::number_items(const Timeline& timeline) {
   const auto known = static_cast<int>(sequence_.size());
   sequence_.resize(count_);
-  if (known < count_ || !in_order_)
-    std::iota(sequence_.begin(), sequence_.end(), 0);
+  if (known < count_ || !in_order_) std::iota(sequence_.begin(), sequence_.end(), 0);
   if (in_order_) return;
   const auto transfers = timeline.transfers();
   std::sort(sequence_.begin() + problem_.n, sequence_.end(), [&](int a, int b) {

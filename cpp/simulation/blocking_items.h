@@ -13,8 +13,8 @@ namespace situate::sim {
 
 class BlockingItems {
  public:
-  // A consumer of an op's or a transfer's tensors. A signal reaches it wherever it is, another tensor
-  // only on the item's target.
+  // A consumer of an op's or a transfer's tensors. A signal reaches it wherever it is, another
+  // tensor only on the item's target.
   struct Reader {
     uint32_t signal : 1, op : 31;
   };

@@ -65,9 +65,10 @@ class BlockingSerial::Appender {
  private:
   void append(int index) {
     const Item& item = item_[index];
-    double &source = free_[item.source], &target = free_[item.target], &channel = free_[item.channel];
-    const double start = std::max(std::max(source, target),
-                                  std::max(channel, ops_[item.after].arrival));
+    double &source = free_[item.source], &target = free_[item.target],
+           &channel = free_[item.channel];
+    const double start =
+        std::max(std::max(source, target), std::max(channel, ops_[item.after].arrival));
     const double end = start + item.seconds;
     start_[index] = start;
     end_[index] = ops_[std::min(index, n_)].arrival = source = target = channel = end;

@@ -25,9 +25,9 @@ class BlockingSerial {
   // a processor guesses every other branch between the two wrong.
   struct Item {
     double seconds;
-    int32_t source, target;  // an op's device twice
-    int32_t channel;         // an op, or a transfer without contention, has its source's own
-    int32_t after;           // op whose inputs, or whose end, it waits for
+    int32_t source, target;     // an op's device twice
+    int32_t channel;            // an op, or a transfer without contention, has its source's own
+    int32_t after;              // op whose inputs, or whose end, it waits for
     int32_t opens, last_opens;  // items that it opens
     const BlockingItems::Reader *readers, *last_reader;
   };
@@ -50,7 +50,7 @@ class BlockingSerial {
   BlockingItems& items_;
   std::vector<int32_t> needs_;  // n: inputs
   std::vector<Item> item_;
-  std::vector<Op> ops_;  // and one that transfers end
+  std::vector<Op> ops_;       // and one that transfers end
   std::vector<double> free_;  // when each device, each channel, and each device's own channel is
   std::vector<uint64_t> open_;
 };

@@ -125,8 +125,7 @@ double BlockingTimer::signalled(int op, int device) const {
   double latest = 0;
   for (int k = signal_start_[op]; k < signal_start_[op + 1]; ++k) {
     const int producer = signals_[k].producer;
-    const double end =
-        plan_.position(producer) < first_ ? end_[producer] : new_end_[producer];
+    const double end = plan_.position(producer) < first_ ? end_[producer] : new_end_[producer];
     const bool same = plan_.device()[producer] == device;
     latest = std::max(latest, same ? end : end + problem_.synchronisation);
   }

@@ -53,8 +53,8 @@ class BlockingTimer {
   std::vector<Input> inputs_, signals_;  // of every op; signals from other ops
   size_t width_;                         // doubles a checkpoint
   int stride_;                           // positions from one checkpoint to the next
-  // Device free times, their sum, the work left; of every pair of devices the position at which they
-  // met last: the end of a transfer between them.
+  // Device free times, their sum, the work left; of every pair of devices the position at which
+  // they met last: the end of a transfer between them.
   std::vector<double> state_, checkpoints_, new_checkpoints_;
   std::vector<double> end_, new_end_;  // of every op
   std::vector<uint8_t> instant_;       // of every tensor: whether its transfers take no time

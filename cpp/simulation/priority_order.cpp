@@ -15,8 +15,7 @@ constexpr size_t many = 4096;
 constexpr size_t few_moves = 8;
 }  // namespace
 
-void PriorityOrder::sort(std::span<const float> priorities,
-                         const std::vector<int32_t>& sequence) {
+void PriorityOrder::sort(std::span<const float> priorities, const std::vector<int32_t>& sequence) {
   const size_t count = priorities.size();
   for (auto* of_items : {&keys_, &sorted_}) of_items->resize(count);
   item_at_.resize(count);

@@ -21,8 +21,7 @@ void StepMemory::raise(const int32_t* placement, const Timeline& timeline, int64
   line_up(problem_.blocking ? timeline.taken : sorted_);
   if (problem_.blocking) order_ties(timeline);
   free_after_last_use(placement, timeline);
-  for (int device = 0; device < problem_.d; ++device)
-    peak[device] = peak_of(device, peak[device]);
+  for (int device = 0; device < problem_.d; ++device) peak[device] = peak_of(device, peak[device]);
 }
 
 void StepMemory::describe(const int32_t* placement, const Timeline& timeline) {
@@ -107,8 +106,8 @@ bool StepMemory::goes_first(int a, int b, const Timeline& timeline) const {
   return key(a) < key(b);
 }
 
-// A tensor goes from its producer's device after its consumers there and its transfers, from another
-// after its consumers there.
+// A tensor goes from its producer's device after its consumers there and its transfers, from
+// another after its consumers there.
 void StepMemory::free_after_last_use(const int32_t* placement, const Timeline& timeline) {
   const auto& p = problem_;
   freed_.assign(line_.size(), 0);

@@ -13,7 +13,8 @@ class StepMemory {
  public:
   explicit StepMemory(const Problem& problem);
 
-  // Raises `peak` (d), which holds the persistent bytes of every device, to the peaks of a schedule.
+  // Raises `peak` (d), which holds the persistent bytes of every device, to the peaks of a
+  // schedule.
   void raise(const int32_t* placement, const Timeline& timeline, int64_t* peak);
 
  private:

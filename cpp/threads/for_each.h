@@ -29,8 +29,8 @@ void for_each(size_t count, int threads, MakeStep make_step) {
       raised = std::current_exception();
     }
   };
-  // Every thread takes the memory that an exception needs before any thread works: where it is taken
-  // only for the exception that says there is none left, glibc ends the process.
+  // Every thread takes the memory that an exception needs before any thread works: where it is
+  // taken only for the exception that says there is none left, glibc ends the process.
   std::atomic<size_t> prepared = 0;
   std::atomic<bool> begun = false;
   const auto help = [&] {

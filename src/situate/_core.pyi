@@ -81,6 +81,13 @@ def schedule(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(s
     transfer_priority: (1, m, d), or None.
     """
 
+def blocking_transfers(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]:
+    """
+    The transfers of a placement (n,) whose ops go in a topological order (n,), blocking and no
+    signals, in their own order: tensor, target device and the place (k,) in the order of the op that
+    each is just before. One that takes no time goes with any that its devices stop for.
+    """
+
 def atomic_calls(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
     """
     The schedule of a placement (n,) under atomic rules: makespan, begin and load (d,) of the
