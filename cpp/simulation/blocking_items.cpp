@@ -35,7 +35,7 @@ BlockingItems::BlockingItems(const Problem& problem)
     sent_by_.close();
     timed_.close();
   }
-  priority_.resize(Timeline(problem).start.size());
+  priority_.resize(Timeline::most_items(problem));
 }
 
 void BlockingItems::collect(const Decision& decision, Timeline& timeline) {

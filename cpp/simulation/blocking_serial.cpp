@@ -16,7 +16,7 @@ BlockingSerial::BlockingSerial(const Problem& problem, BlockingItems& items)
     : problem_(problem),
       items_(items),
       needs_(problem.n),
-      item_(Timeline(problem).start.size()),
+      item_(Timeline::most_items(problem)),
       ops_(problem.n + 1),
       free_(2 * problem.d + problem.channels) {
   for (int op = 0; op < problem.n; ++op)

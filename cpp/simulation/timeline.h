@@ -29,9 +29,18 @@ struct Transfer {
 class Timeline {
  public:
   explicit Timeline(const Problem& problem)
-      : ops_(problem.n), first_transfer_(problem.m), transfers_(most_transfers(problem) + 1) {
-    start.resize(ops_ + transfers_.size());
-    end.resize(start.size());
+      : start(most_items(problem)),
+        end(start.size()),
+        ops_(problem.n),
+        first_transfer_(problem.m),
+        transfers_(start.size() - problem.n) {}
+
+  // Items of any placement at most, and one more that add() may write in vain.
+  static size_t most_items(const Problem& problem) {
+    size_t most = static_cast<size_t>(problem.n) + 1;
+    for (int tensor = 0; tensor < problem.m; ++tensor)
+      most += std::min<size_t>(problem.consumers_of(tensor).size(), problem.d - 1);
+    return most;
   }
 
   void clear() {
@@ -61,14 +70,6 @@ class Timeline {
   std::vector<int32_t> taken;      // blocking: all items but signals in the decoder's order
 
  private:
-  // One to every other device, or to every consumer where those are fewer.
-  static size_t most_transfers(const Problem& problem) {
-    size_t most = 0;
-    for (int tensor = 0; tensor < problem.m; ++tensor)
-      most += std::min<size_t>(problem.consumers_of(tensor).size(), problem.d - 1);
-    return most;
-  }
-
   size_t ops_, count_ = 0;
   std::vector<int32_t> first_transfer_;  // of each tensor
   std::vector<Transfer> transfers_;
