@@ -26,6 +26,8 @@ class PartialSchedule {
   }
   // When all inputs of the op could be on the device if nothing else were sent before them.
   double inputs_arrive(int op, int device) const;
+  // Bytes in use on the device.
+  int64_t used(int device) const { return used_[device]; }
   // Bytes that the device lacks for the op.
   int64_t shortage(int op, int device) const;
 
