@@ -76,9 +76,9 @@ void MemoryConstrained::readmit(int device) {
 MemoryConstrained::Pair MemoryConstrained::next() {
   Pair best;
   for (int device = 0; device < p_.d; ++device) {
-    Pair pair = awaited_on(device);
-    if (pair.op < 0) pair = first_on(device);
+    Pair pair = first_on(device);
     if (pair.op < 0) continue;
+    if (const Pair awaited = awaited_on(device, pair.start); awaited.op >= 0) pair = awaited;
     const bool sooner =
         pair.start < best.start ||
         (pair.start == best.start && p_.place_in_order[pair.op] < p_.place_in_order[best.op]);
@@ -105,11 +105,13 @@ MemoryConstrained::Pair MemoryConstrained::first_on(int device) {
   }
 }
 
-// The favourite child of the device's last op, or what is urgent before it starts, where the child
-// is ready and no other device can start it sooner.
-MemoryConstrained::Pair MemoryConstrained::awaited_on(int device) {
+// The favourite child of the device's last op, or what is urgent before it starts: where all that
+// the child reads is made by `now`, when the device could start something, and no other device can
+// start it sooner.
+MemoryConstrained::Pair MemoryConstrained::awaited_on(int device, double now) {
   const int child = last_[device] < 0 ? -1 : favourite_[last_[device]];
   if (child < 0 || !ready_[child] || partial_.placed(child)) return {};
+  if (partial_.inputs_end(child) > now) return {};
   if (!takes(device, child) || !fits(child, device)) return {};
   const double own = start(child, device);
   for (int other = 0; other < p_.d; ++other)

@@ -41,7 +41,7 @@ class MemoryConstrained {
 
   Pair next();
   Pair first_on(int device);
-  Pair awaited_on(int device);
+  Pair awaited_on(int device, double now);
   Pair urgent_on(int device, double before);
   Pair least_lacking();
   void place(const Pair& pair);

@@ -72,5 +72,5 @@ def _op_seconds(problem: Problem) -> Floats:
     allowed = problem.allowed[problem.unit]
     best = allowed.copy()
     best[:, np.setdiff1d(np.arange(problem.d), accelerators(problem))] = False
-    may = np.where(best.any(axis=1)[:, None], best, allowed)
+    may = np.where(best.any(axis=1, keepdims=True), best, allowed)
     return np.asarray(np.where(may, problem.seconds, 0.0).sum(axis=1) / may.sum(axis=1))

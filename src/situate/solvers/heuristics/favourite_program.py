@@ -128,7 +128,8 @@ class _Rows:
 
 def _solver(highspy: Any, time_limit: float | None) -> Any:
     """One thread and no output: the same solution in every run."""
-    solver = highspy.Highs()
+    # `Highs` itself writes a banner to standard output before any option can forbid it.
+    solver = highspy._Highs()
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("threads", 1)
     if time_limit is not None:

@@ -18,27 +18,40 @@ def run(search: Search) -> None:
 
 def fill(problem: Problem) -> Placement:
     """Placement (n,): units in the order of their first ops go to one accelerator after the other,
-    each up to an equal share of all bytes and the bytes of the largest unit, or up to its capacity.
+    each up to its share of all bytes and the bytes of the largest unit, or up to its capacity.
 
     A unit that may not run there, or for which no accelerator has room, goes to the device with
     most room of those that it may use, the CPUs among them; a full device is not returned to.
     """
     need, turn = bytes_of_units(problem), accelerators(problem)
-    cap = need.sum() / len(turn) + need.max()
     room = problem.capacity.astype(np.float64)
-    room[turn] = np.minimum(room[turn], cap)
+    # (d,) bytes that each device takes in its turn.
+    share = np.minimum(room, equal_share(float(need.sum()), room[turn]) + need.max())
     of_unit = np.full(problem.units, -1)
     for op in problem.graph.order:
         unit = int(problem.unit[op])
         if of_unit[unit] >= 0:
             continue
         allowed = problem.allowed[unit]
-        while turn and allowed[turn[0]] and room[turn[0]] < need[unit]:
+        while turn and allowed[turn[0]] and share[turn[0]] < need[unit]:
             turn.pop(0)
-        fits = bool(turn) and bool(allowed[turn[0]])
-        of_unit[unit] = turn[0] if fits else int(np.where(allowed, room, -np.inf).argmax())
-        room[of_unit[unit]] -= need[unit]
+        in_turn = bool(turn) and bool(allowed[turn[0]])
+        device = turn[0] if in_turn else int(np.where(allowed, room, -np.inf).argmax())
+        of_unit[unit] = device
+        share[device] -= need[unit]
+        room[device] -= need[unit]
     return op_devices(problem, of_unit)
+
+
+def equal_share(total: float, capacity: Floats) -> float:
+    """The least bytes that devices of these capacities (k,) may each hold so that they hold the
+    total: an equal part of it, or of what smaller devices leave; infinite where they cannot."""
+    for taken, least in enumerate(np.sort(capacity).tolist()):
+        part = total / (len(capacity) - taken)
+        if least >= part:
+            return part
+        total -= least
+    return np.inf
 
 
 def bytes_of_units(problem: Problem) -> Floats:

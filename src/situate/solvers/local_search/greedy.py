@@ -16,12 +16,12 @@ from situate.data.problem import Problem
 from situate.data.topology import op_devices, pipeline_order
 from situate.solvers.search import Search
 
-EVALUATIONS_AN_OP = 100
+EVALUATIONS_AN_OP = 200
 """Moves that are tried for every op before the search begins anew from another plan."""
 
-CHAINS = 2
+CHAINS = 1
 """Plans that are improved at once where evaluations alone are limited: as many at any number of
-threads."""
+threads, and one goes furthest. With a time limit there is one a thread."""
 
 INTERVAL = 0.05
 """Wall seconds between two looks at the clock."""
@@ -45,34 +45,31 @@ def run(search: Search) -> None:
     if search.finished():
         return
     climb = _Climb(search, first)
-    while climb.moved and not search.finished():
-        climb.go(EVALUATIONS_AN_OP * search.problem.n)
+    while climb.go(EVALUATIONS_AN_OP * search.problem.n):
         climb.restart(generator)
 
 
 class _Climb:
-    """Chains of greedy moves.
-
-    Attributes:
-        moved: whether there was anything to try so far.
-    """
+    """Chains of greedy moves."""
 
     def __init__(self, search: Search, first: _Plan) -> None:
         self._search = search
         self._count = CHAINS if search.time_limit is None else search.threads
         self._chains = _chains(search, first, self._count)
         self._known = [(True, math.inf)] * self._count
-        self.moved = True
 
-    def go(self, moves: int) -> None:
-        """So many moves of every chain, fewer where the budget ends; a move that is no worse is
-        taken."""
-        while moves > 0 and not self._search.finished() and self._search.affords(self._count):
-            tried = self._run(min(moves, self._allowed()))
-            self.moved = tried > 0
-            if not self.moved:
-                return
-            moves -= max(1, tried // self._count)
+    def go(self, moves: int) -> bool:
+        """So many moves of every chain, each taken if it is no worse; then the best plans are
+        offered. False where the budget ended before, or there is nothing to move."""
+        try:
+            while moves > 0 and not self._search.finished() and self._search.affords(self._count):
+                tried = self._run(min(moves, self._allowed()))
+                if not tried:
+                    break
+                moves -= max(1, tried // self._count)
+        finally:
+            self._offer()
+        return moves <= 0 and not self._search.finished()
 
     def restart(self, generator: Generator) -> None:
         """Go on from other random plans."""
@@ -84,14 +81,13 @@ class _Climb:
                 self._chains.restart(chain, plan.placement, plan.order)
 
     def _run(self, moves: int) -> int:
-        """The moves of all chains in an interval; the best plan of each is offered."""
+        """The moves of all chains in an interval."""
         search, before = self._search, self._chains.evaluations
         try:
             self._chains.run(0.0, moves, self._seconds(), search.threads)
         finally:
             tried = self._chains.evaluations - before
             search.evaluations += tried
-            self._offer()
         search.report()
         return tried
 

@@ -35,15 +35,17 @@ def _least_cut(search: Search, mapping: Mapping) -> Ints:
     """The part (units,) of every unit, in the best of several partitions."""
     bisection = _Bisection(search, mapping)
     generator = np.random.default_rng(search.seed)
-    best = bisection.parts(generator)
-    least = _cut(mapping.graph, best)
-    for _ in range(1, STARTS):
-        if search.left() <= 0 or least == 0:
+    best, least = np.zeros(search.problem.units, np.int64), np.inf
+    for start in range(STARTS):
+        # One takes as long as another, and the first is made in any case.
+        if start and (search.finished() or least == 0):
             break
-        other = bisection.parts(generator)
-        cut = _cut(mapping.graph, other)
+        begin = search.seconds
+        part = bisection.parts(generator)
+        search.took(search.seconds - begin)
+        cut = _cut(mapping.graph, part)
         if cut < least:
-            best, least = other, cut
+            best, least = part, cut
     return best
 
 
