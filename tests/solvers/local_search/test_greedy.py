@@ -27,7 +27,7 @@ def test_a_chain_comes_together() -> None:
 
 
 def test_an_order_is_found_as_well() -> None:
-    """Of the ops on d0 the one that all of d1 waits for goes first."""
+    """The op that all of d1 waits for is found to go first on d0."""
     ops = tuple(Op(f"op{j}", seconds={"*": 1.0}, device=f"d{j // 9}") for j in range(18))
     after = tuple(range(9, 18))
     graph = Graph("g", ops, (Tensor("t", 8, 1, after),))

@@ -40,7 +40,7 @@ def test_what_exchanges_much_is_one_part(count: int) -> None:
 
 
 def test_no_cut_is_smaller_on_small_graphs() -> None:
-    """Of all halves of eight ops, in nineteen of twenty graphs."""
+    """No half of eight ops has a smaller cut, in nineteen of twenty graphs."""
     halves = np.array([p for p in product((0, 1), repeat=8) if sum(p) == 4])
     best = 0
     for seed in range(20):

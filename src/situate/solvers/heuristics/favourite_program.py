@@ -86,7 +86,7 @@ class FavouriteProgram:
         )
 
     def _add_one_favourite(self, rows: _Rows, end: Ints) -> None:
-        """Of the edges with one op as producer, or as consumer, all but one are apart."""
+        """All but one of the edges that one op is at this end of are apart."""
         edge = np.flatnonzero(self.free)
         _, row, count = np.unique(end[edge], return_inverse=True, return_counts=True)
         rows.add(row, edge, np.ones(len(edge)), np.asarray(count - 1, np.float64))

@@ -12,7 +12,7 @@ from situate.solvers.search import Search
 
 
 def run(search: Search) -> None:
-    """Of all ready ops and the accelerators with memory for them, the pair that can start first."""
+    """Take the pair of a ready op and an accelerator with memory for it that can start first."""
     offer_earliest(search, np.full(search.problem.n, -1, np.int32))
 
 

@@ -13,10 +13,10 @@ from situate.solvers.search import Search
 
 def run(search: Search) -> None:
     """One plan, whose ops are run in the graph's order."""
-    search.offer(fill(search.problem), np.array(search.problem.graph.order, np.int32))
+    search.offer(_fill(search.problem), np.array(search.problem.graph.order, np.int32))
 
 
-def fill(problem: Problem) -> Placement:
+def _fill(problem: Problem) -> Placement:
     """Placement (n,): units in the order of their first ops go to one accelerator after the other,
     each up to its share of all bytes and the bytes of the largest unit, or up to its capacity.
 
