@@ -7,6 +7,7 @@ import pytest
 
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
+from situate.results.result import Progress
 from situate.solvers import solve
 from situate.solvers.local_search.greedy import _random_order, _random_plan
 from tests.oracle.problems import random_problem
@@ -51,6 +52,21 @@ def test_threads_change_nothing(objective: str) -> None:
     assert found[0].history[-1][1:] == found[1].history[-1][1:]
     assert np.array_equal(found[0].placement, found[1].placement)
     assert np.array_equal(found[0].order, found[1].order)
+
+
+def test_ctrl_c_returns_what_was_found_by_then() -> None:
+    """Also in the middle of an ascent."""
+    seen: list[Progress] = []
+
+    def interrupt(progress: Progress) -> None:
+        seen.append(progress)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+
+    problem = Problem(layered(40, 20, 1), devices(1, 1, 2))
+    result = solve(problem, "local_search", time_limit=60, on_progress=interrupt)
+    result.schedule.verify(problem)
+    assert result.value < seen[0].value
 
 
 def test_other_seeds_find_other_plans() -> None:
