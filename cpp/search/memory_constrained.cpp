@@ -79,12 +79,14 @@ MemoryConstrained::Pair MemoryConstrained::next() {
     Pair pair = first_on(device);
     if (pair.op < 0) continue;
     if (const Pair awaited = awaited_on(device, pair.start); awaited.op >= 0) pair = awaited;
-    const bool sooner =
-        pair.start < best.start ||
-        (pair.start == best.start && p_.place_in_order[pair.op] < p_.place_in_order[best.op]);
-    if (best.op < 0 || sooner) best = pair;
+    if (best.op < 0 || comes_before(pair, best)) best = pair;
   }
   return best.op < 0 ? least_lacking() : best;
+}
+
+bool MemoryConstrained::comes_before(const Pair& a, const Pair& b) const {
+  if (a.start != b.start) return a.start < b.start;
+  return p_.place_in_order[a.op] < p_.place_in_order[b.op];
 }
 
 // The op that can start first on the device, of those that it has memory for.

@@ -40,6 +40,7 @@ class MemoryConstrained {
   void readmit(int device);
 
   Pair next();
+  bool comes_before(const Pair& a, const Pair& b) const;
   Pair first_on(int device);
   Pair awaited_on(int device, double now);
   Pair urgent_on(int device, double before);
