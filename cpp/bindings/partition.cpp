@@ -1,10 +1,13 @@
-// Binds the coarsening of the graph of units into groups.
+// Binds the coarsening of the graph of units into groups, and its bisection.
 #include <algorithm>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "partition/coarsening.h"
+#include "partition/kernighan_lin.h"
 #include "problem/check.h"
 #include "problem/problem.h"
 
@@ -71,6 +74,29 @@ Numpy<int64_t> coarsen(const UnitGraph& graph, const Array<int64_t, 1>& counts, 
   return to_numpy(std::move(labels), {partitions, units});
 }
 
+Numpy<int8_t> bisect(const UnitGraph& graph, const Array<int8_t, 1>& side,
+                     const Array<int64_t, 1>& order, double share) {
+  const size_t units = graph.seconds.size();
+  graph.check_arrays();
+  check(side.size() == units && order.size() == units, "a side and a place for each unit");
+  check(std::all_of(side.data(), side.data() + units, [](int8_t s) { return s >= -1 && s <= 2; }) &&
+            share >= 0 && share <= 1,
+        "sides are -1 to 2, and a share is 0 to 1");
+  std::vector<uint8_t> seen(units);
+  for (const int64_t unit : view(order))
+    check(unit >= 0 && unit < static_cast<int64_t>(units) && !seen[unit]++,
+          "the order names every unit once");
+  nb::gil_scoped_release released;
+  const std::vector<double> weight(graph.bytes.data(), graph.bytes.data() + graph.bytes.size());
+  partition::KernighanLin halves(
+      {view(graph.start), view(graph.neighbour), weight, view(graph.seconds)}, view(side), share,
+      view(order));
+  halves.improve();
+  auto found = std::move(halves).side();
+  nb::gil_scoped_acquire acquired;
+  return to_numpy(std::move(found), {units});
+}
+
 }  // namespace
 
 void bind_partition(nb::module_& module) {
@@ -93,6 +119,12 @@ group.
 
 fine: groups of the partition that all others are made of.
 most: seconds of a group, in averages over groups, that none exceeds where that can be.)");
+  module.def("bisect", &bisect, "graph"_a, nb::kw_only(), "side"_a, "order"_a, "share"_a,
+             R"(Sides (u,), 0 or 1, of units between which few bytes flow, by Kernighan and Lin.
+
+side: (u,) -1 for units that are free to move, 0 or 1 for those that are not, 2 for those left out.
+order: (u,) in which free units are put on side 0 at first.
+share: of the units' seconds, what side 0 is to have.)");
 }
 
 }  // namespace situate::bindings

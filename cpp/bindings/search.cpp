@@ -17,6 +17,7 @@
 #include "search/annealer.h"
 #include "search/list_rules.h"
 #include "search/load_annealer.h"
+#include "search/memory_constrained.h"
 #include "threads/for_each.h"
 
 namespace nb = nanobind;
@@ -29,6 +30,7 @@ using search::Annealer;
 using search::Blocks;
 using search::Goal;
 using search::LoadAnnealer;
+using search::Moves;
 
 template <typename Rule>
 auto listed(Rule rule, const Problem& p, double room) {
@@ -41,6 +43,19 @@ auto listed(Rule rule, const Problem& p, double room) {
   const size_t n = result.order.size();
   return std::make_tuple(to_numpy(std::move(result.placement), {n}),
                          to_numpy(std::move(result.order), {n}));
+}
+
+auto memory_constrained(const Problem& p, double room, const Array<uint8_t, 1>& preferred,
+                        const Array<int32_t, 1>& favourite) {
+  check(preferred.size() == static_cast<size_t>(p.d), "each device is preferred or not");
+  check(favourite.size() == static_cast<size_t>(p.n) &&
+            std::all_of(favourite.data(), favourite.data() + favourite.size(),
+                        [&](int32_t child) { return child >= -1 && child < p.n; }),
+        "each op has a favourite child, or -1");
+  const auto rule = [&](const Problem& problem, double share) {
+    return search::MemoryConstrained(problem, share, view(preferred), view(favourite)).listed();
+  };
+  return listed(rule, p, room);
 }
 
 // Several independent chains of annealing, advanced together.
@@ -81,14 +96,17 @@ constexpr uint64_t seed_stride = 1000003;  // so that chains of near seeds have 
 using Annealers = Chains<Annealer>;
 using LoadAnnealers = Chains<LoadAnnealer>;
 
+Moves moves_of(bool single) { return single ? Moves::single : Moves::annealing; }
+
 Annealers make_annealers(const Problem& p, const std::string& goal, uint64_t seed, int count,
-                         const Array<int32_t, 1>& placement, const Array<int32_t, 1>& order) {
+                         const Array<int32_t, 1>& placement, const Array<int32_t, 1>& order,
+                         bool single_moves) {
   const Goal by = goal_named(goal);
   check_decision(p, view(placement), view(order));
   Annealers chains;
   for (int k = 0; k < count; ++k)
-    chains.members.push_back(
-        std::make_unique<Annealer>(p, by, seed * seed_stride + k, placement.data(), order.data()));
+    chains.members.push_back(std::make_unique<Annealer>(
+        p, by, moves_of(single_moves), seed * seed_stride + k, placement.data(), order.data()));
   return chains;
 }
 
@@ -122,8 +140,8 @@ auto best_of(const Annealers& chains, size_t k) {
 }
 
 LoadAnnealers make_load_annealers(const Problem& p, uint64_t seed, int count,
-                                  const Array<int32_t, 1>& placement,
-                                  const Array<int32_t, 1>& line) {
+                                  const Array<int32_t, 1>& placement, const Array<int32_t, 1>& line,
+                                  bool single_moves) {
   check_start(p, view(placement));
   check(line.size() == static_cast<size_t>(p.units), "the line has one entry a unit");
   std::vector<uint8_t> seen(p.units);
@@ -131,8 +149,8 @@ LoadAnnealers make_load_annealers(const Problem& p, uint64_t seed, int count,
     check(u >= 0 && u < p.units && !seen[u]++, "the line names every unit once");
   LoadAnnealers chains;
   for (int k = 0; k < count; ++k)
-    chains.members.push_back(
-        std::make_unique<LoadAnnealer>(p, seed * seed_stride + k, placement.data(), line.data()));
+    chains.members.push_back(std::make_unique<LoadAnnealer>(
+        p, moves_of(single_moves), seed * seed_stride + k, placement.data(), line.data()));
   return chains;
 }
 
@@ -193,6 +211,14 @@ void bind_list_rules(nb::module_& module) {
       "etf", [](const Problem& p, double room) { return listed(search::etf, p, room); },
       "problem"_a, "room"_a,
       "Placement (n,) and order (n,) by ETF, which fills the share `room` of memory at most.");
+  module.def(
+      "memory_constrained", &memory_constrained, "problem"_a, "room"_a, nb::kw_only(),
+      "preferred"_a, "favourite"_a,
+      R"(Placement (n,) and order (n,) by m-ETF, or by m-SCT where ops have favourite children.
+
+room: share of memory that may be filled.
+preferred: (d,) 1 for the devices that take all that they can.
+favourite: (n,) an op, or -1.)");
 }
 
 void bind_annealers(nb::module_& module) {
@@ -218,8 +244,10 @@ start, units: (b + 1,), (e,) block i has units[start[i]:start[i + 1]].
 turns: (t,) blocks; one is drawn as often as it is here.)")
       .def_prop_ro("evaluations", &Annealers::evaluations);
   module.def("make_annealers", &make_annealers, nb::keep_alive<0, 1>(), "problem"_a, "goal"_a,
-             "seed"_a, "count"_a, "placement"_a, "order"_a,
-             "Chains that start from one plan (n,), (n,). The goal is time or memory.");
+             "seed"_a, "count"_a, "placement"_a, "order"_a, "single_moves"_a = false,
+             R"(Chains that start from one plan (n,), (n,). The goal is time or memory.
+
+single_moves: a step gives one unit another device or one op another place, and nothing else.)");
 }
 
 void bind_load_annealers(nb::module_& module) {
@@ -240,9 +268,11 @@ devices: (k,) that take the pieces, in this order.
 step: units of which the pieces are multiples.)")
       .def_prop_ro("evaluations", &LoadAnnealers::evaluations);
   module.def("make_load_annealers", &make_load_annealers, nb::keep_alive<0, 1>(), "problem"_a,
-             "seed"_a, "count"_a, "placement"_a, "line"_a,
-             "Chains that start from one placement (n,); `line` (u,) orders the units along the "
-             "pipeline.");
+             "seed"_a, "count"_a, "placement"_a, "line"_a, "single_moves"_a = false,
+             R"(Chains that start from one placement (n,); `line` (u,) orders the units along the
+pipeline.
+
+single_moves: a step gives one unit another device, and nothing else.)");
 }
 
 }  // namespace

@@ -22,9 +22,14 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // as long as a hundred in a small one.
 constexpr int64_t steps_between_calls = 64, ops_between_calls = 500'000;
 
-Neighbourhood moves_of(const sim::OrderedPlacement& plan) {
+Neighbourhood moves_of(const sim::OrderedPlacement& plan, Moves kind) {
   using Shares = AnnealingShares;
   Neighbourhood moves(plan.problem());
+  if (kind == Moves::single) {
+    moves.add(1, std::make_unique<ReorderMove>(plan));
+    moves.add(1, std::make_unique<ReassignMove>(plan.placement()));
+    return moves;
+  }
   moves.add(Shares::reorder, std::make_unique<ReorderMove>(plan));
   moves.add(Shares::reassign, std::make_unique<ReassignMove>(plan.placement()));
   moves.add(Shares::region, std::make_unique<RegionMove>(plan.placement(), annealing_region));
@@ -35,11 +40,11 @@ Neighbourhood moves_of(const sim::OrderedPlacement& plan) {
 
 }  // namespace
 
-Annealer::Annealer(const Problem& problem, Goal goal, uint64_t seed, const int32_t* placement,
-                   const int32_t* order)
+Annealer::Annealer(const Problem& problem, Goal goal, Moves moves, uint64_t seed,
+                   const int32_t* placement, const int32_t* order)
     : state_(problem, goal, placement, order),
       random_(seed),
-      moves_(moves_of(state_.plan())),
+      moves_(moves_of(state_.plan(), moves)),
       block_move_(state_.plan().placement()) {}
 
 void Annealer::restart(const int32_t* placement, const int32_t* order) {

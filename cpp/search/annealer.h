@@ -14,7 +14,7 @@ namespace situate::search {
 
 class Annealer {
  public:
-  Annealer(const Problem& problem, Goal goal, uint64_t seed, const int32_t* placement,
+  Annealer(const Problem& problem, Goal goal, Moves moves, uint64_t seed, const int32_t* placement,
            const int32_t* order);
 
   // Takes up to `evaluations` steps at one temperature, in the unit of the cost; fewer if `ended`,

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <queue>
 
 #include "search/partial_schedule.h"
+#include "search/ready_queue.h"
 
 namespace situate::search {
 
@@ -110,36 +110,6 @@ Listed heft(const Problem& p, double room) {
 
 namespace {
 
-struct Candidate {
-  double key;  // when its inputs arrive, or minus its rank
-  int32_t op;
-};
-constexpr auto later = [](const Candidate& a, const Candidate& b) {
-  return a.key != b.key ? a.key > b.key : a.op > b.op;
-};
-using Heap = std::priority_queue<Candidate, std::vector<Candidate>, decltype(later)>;
-
-// The ops that a device could run next: `coming` by the arrival of their inputs, and `waiting`, by
-// rank, those whose inputs are there, so that they wait for the device alone.
-struct Queue {
-  Heap coming, waiting;
-
-  void drop_placed(const PartialSchedule& partial, int device) {
-    const auto stale = [&](const Heap& heap) {
-      return !heap.empty() &&
-             (partial.placed(heap.top().op) || !partial.may_run(heap.top().op, device));
-    };
-    while (stale(coming)) coming.pop();
-    while (stale(waiting)) waiting.pop();
-  }
-  void advance(double now, const std::vector<double>& rank) {
-    while (!coming.empty() && coming.top().key <= now) {
-      waiting.push({-rank[coming.top().op], coming.top().op});
-      coming.pop();
-    }
-  }
-};
-
 // The queues of all devices, with the ops whose inputs are placed.
 class ReadyOps {
  public:
@@ -179,22 +149,21 @@ class ReadyOps {
   Option first_on(int device) {
     auto& queue = queues_[device];
     const double free = partial_.device_free(device);
-    queue.drop_placed(partial_, device);
-    queue.advance(free, rank_);
-    queue.drop_placed(partial_, device);
-    const bool waits = !queue.waiting.empty();
-    if (!waits && queue.coming.empty()) return {};
-    const Candidate& first = waits ? queue.waiting.top() : queue.coming.top();
+    queue.advance(
+        free, [&](int op) { return partial_.placed(op) || !partial_.may_run(op, device); },
+        [&](int op) { return -rank_[op]; });
+    if (queue.empty()) return {};
+    const int op = queue.top().op;
     // With blocking transfers an input's way depends on all that was placed since the op came.
-    const double start = p_.blocking ? partial_.inputs_arrive(first.op, device)
-                                     : std::max(free, waits ? 0 : first.key);
-    return {first.op, device, partial_.shortage(first.op, device), start};
+    const double start =
+        p_.blocking ? partial_.inputs_arrive(op, device) : std::max(free, queue.start(free));
+    return {op, device, partial_.shortage(op, device), start};
   }
 
   const Problem& p_;
   const PartialSchedule& partial_;
   const std::vector<double>& rank_;
-  std::vector<Queue> queues_;
+  std::vector<ReadyQueue> queues_;
   std::vector<int32_t> unplaced_inputs_;  // of each op, deferred producers not counted
 };
 

@@ -4,6 +4,7 @@
 
 #include "search/metropolis.h"
 #include "search/moves/odds.h"
+#include "search/moves/reassign.h"
 #include "search/moves/region.h"
 #include "search/moves/swap.h"
 
@@ -14,8 +15,12 @@ namespace {
 constexpr int64_t steps_between_calls = 256;  // of `ended`
 constexpr int64_t steps_between_recounts = 1 << 16;
 
-Neighbourhood moves_of(const sim::Placement& placement) {
+Neighbourhood moves_of(const sim::Placement& placement, Moves kind) {
   Neighbourhood moves(placement.problem());
+  if (kind == Moves::single) {
+    moves.add(1, std::make_unique<ReassignMove>(placement));
+    return moves;
+  }
   moves.add(LoadShares::swap, std::make_unique<SwapMove>(placement));
   moves.add_fallback(LoadShares::region,
                      std::make_unique<NeighbourRegionMove>(placement, load_region));
@@ -24,11 +29,11 @@ Neighbourhood moves_of(const sim::Placement& placement) {
 
 }  // namespace
 
-LoadAnnealer::LoadAnnealer(const Problem& problem, uint64_t seed, const int32_t* placement,
-                           const int32_t* line)
+LoadAnnealer::LoadAnnealer(const Problem& problem, Moves moves, uint64_t seed,
+                           const int32_t* placement, const int32_t* line)
     : state_(problem, placement),
       random_(seed),
-      moves_(moves_of(state_.placement())),
+      moves_(moves_of(state_.placement(), moves)),
       line_split_(state_, line) {}
 
 void LoadAnnealer::weigh(const int64_t* bytes, const int64_t* capacity) {

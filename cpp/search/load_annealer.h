@@ -16,7 +16,7 @@ namespace situate::search {
 class LoadAnnealer {
  public:
   // `line` orders all units along the pipeline.
-  LoadAnnealer(const Problem& problem, uint64_t seed, const int32_t* placement,
+  LoadAnnealer(const Problem& problem, Moves moves, uint64_t seed, const int32_t* placement,
                const int32_t* line);
 
   // As Annealer::run().

@@ -76,6 +76,15 @@ double PartialSchedule::meet(int tensor, int device, std::vector<double>& free) 
   return free[source] = free[device] = begin + p_.transfer_seconds(tensor, source, device);
 }
 
+double PartialSchedule::inputs_end(int op) const {
+  double latest = 0;
+  for (const int tensor : p_.inputs_of(op)) {
+    const int producer = p_.producer[tensor];
+    if (placed_[producer]) latest = std::max(latest, finish_[producer]);
+  }
+  return latest;
+}
+
 int64_t PartialSchedule::shortage(int op, int device) const {
   if (!counts_tensors() && device_of(op) >= 0) return 0;
   int64_t need = device_of(op) < 0 ? held_[p_.unit[op]] : 0;

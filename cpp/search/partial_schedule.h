@@ -28,6 +28,10 @@ class PartialSchedule {
   // When all inputs of the op could be on the device if nothing else were sent before them; with
   // blocking transfers, when the op could start.
   double inputs_arrive(int op, int device) const;
+  // When the last of its inputs that are placed is made.
+  double inputs_end(int op) const;
+  // Bytes in use on the device.
+  int64_t used(int device) const { return used_[device]; }
   // Bytes that the device lacks for the op.
   int64_t shortage(int op, int device) const;
 

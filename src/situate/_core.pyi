@@ -107,6 +107,15 @@ def etf(problem: Problem, room: float) -> tuple[NDArray[numpy.int32], NDArray[nu
     Placement (n,) and order (n,) by ETF, which fills the share `room` of memory at most.
     """
 
+def memory_constrained(problem: Problem, room: float, *, preferred: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], favourite: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]:
+    """
+    Placement (n,) and order (n,) by m-ETF, or by m-SCT where ops have favourite children.
+
+    room: share of memory that may be filled.
+    preferred: (d,) 1 for the devices that take all that they can.
+    favourite: (n,) an op, or -1.
+    """
+
 class Annealers:
     """Independent chains of annealing over placement and order."""
 
@@ -137,9 +146,11 @@ class Annealers:
     @property
     def evaluations(self) -> int: ...
 
-def make_annealers(problem: Problem, goal: str, seed: int, count: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annealers:
+def make_annealers(problem: Problem, goal: str, seed: int, count: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], single_moves: bool = False) -> Annealers:
     """
     Chains that start from one plan (n,), (n,). The goal is time or memory.
+
+    single_moves: a step gives one unit another device or one op another place, and nothing else.
     """
 
 class LoadAnnealers:
@@ -172,9 +183,12 @@ class LoadAnnealers:
     @property
     def evaluations(self) -> int: ...
 
-def make_load_annealers(problem: Problem, seed: int, count: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], line: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> LoadAnnealers:
+def make_load_annealers(problem: Problem, seed: int, count: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], line: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], single_moves: bool = False) -> LoadAnnealers:
     """
-    Chains that start from one placement (n,); `line` (u,) orders the units along the pipeline.
+    Chains that start from one placement (n,); `line` (u,) orders the units along the
+    pipeline.
+
+    single_moves: a step gives one unit another device, and nothing else.
     """
 
 def key_count(problem: Problem) -> int:
@@ -238,6 +252,15 @@ def coarsen(graph: UnitGraph, *, counts: Annotated[NDArray[numpy.int64], dict(sh
 
     fine: groups of the partition that all others are made of.
     most: seconds of a group, in averages over groups, that none exceeds where that can be.
+    """
+
+def bisect(graph: UnitGraph, *, side: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], share: float) -> NDArray[numpy.int8]:
+    """
+    Sides (u,), 0 or 1, of units between which few bytes flow, by Kernighan and Lin.
+
+    side: (u,) -1 for units that are free to move, 0 or 1 for those that are not, 2 for those left out.
+    order: (u,) in which free units are put on side 0 at first.
+    share: of the units' seconds, what side 0 is to have.
     """
 
 class Dependencies:

@@ -1,4 +1,4 @@
-"""Programs that tests of the graph partitioners need, and the reason to skip them without it."""
+"""Programs that tests of some methods need, and the reason to skip them without it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pytest
 from situate.solvers.partitioners.scotch.programs import PROGRAMS
 
 _no_metis = find_spec("pymetis") is None
+_no_highs = find_spec("highspy") is None
 _no_scotch = not any(map(shutil.which, PROGRAMS))
-MISSING = {"metis": _no_metis, "scotch": _no_scotch, "mincut": _no_scotch}
+MISSING = {"metis": _no_metis, "m_sct": _no_highs, "scotch": _no_scotch, "mincut": _no_scotch}
 """Whether a method cannot run here."""
 
 needs_metis = pytest.mark.skipif(_no_metis, reason="pymetis is not installed: pip install pymetis")
+needs_highs = pytest.mark.skipif(_no_highs, reason="highspy is not installed: pip install highspy")
 needs_scotch = pytest.mark.skipif(
     _no_scotch, reason="Scotch is not installed: apt-get install scotch"
 )

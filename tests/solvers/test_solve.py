@@ -14,9 +14,11 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.readers import read
 from situate.results.result import Progress, Result
+from situate.simulation.decoding import priority_of
 from situate.solvers import LEARNERS, METHODS, solve
 from situate.solvers.learned.learner import Learning
 from tests.oracle.problems import random_problem
+from tests.oracle.simulator import simulate
 from tests.readers.test_dnn_partitioning import DATA
 from tests.solvers.families import (
     OBJECTIVES,
@@ -139,6 +141,43 @@ def test_pins_and_groups_hold(method: str) -> None:
             continue
         result = solved(one, method)
         assert result.placement.tolist() == [1, 2, 1, 0]
+
+
+def extremes() -> dict[str, Problem]:
+    """Problems at the edge of what there is."""
+    one, two = devices(1), devices(1, 2)
+    pinned = tuple(Op(f"op{j}", seconds={"*": 1.0}, device=f"d{j % 2}") for j in range(6))
+    grouped = tuple(Op(f"op{j}", seconds={"*": 1.0}, group="all") for j in range(6))
+    far = tuple(
+        Op(f"op{j}", seconds={"*": 10.0 ** (3 * j - 9)}, persistent=10 ** (3 * j)) for j in range(6)
+    )
+    tensors = tuple(Tensor(f"t{j}", j, 10 ** (15 - 3 * j), (j + 1,)) for j in range(5))
+    return {
+        "one op, one device": Problem(apart(1), one),
+        "more devices than ops": Problem(fork(3), devices(*[1] * 7)),
+        "all pinned": Problem(Graph("g", pinned, tensors), two),
+        "all in one group": Problem(Graph("g", grouped, tensors), two),
+        "15 orders of magnitude apart": Problem(Graph("g", far, tensors), two),
+        "and with little memory": Problem(
+            Graph("g", far, tensors), devices(1, 2, memory=10**15 + 10**12)
+        ),
+    }
+
+
+@pytest.mark.parametrize("extreme", extremes())
+@pytest.mark.parametrize("method", GENERAL)
+def test_plans_hold_at_the_extremes(method: str, extreme: str) -> None:
+    """The oracle makes the same schedule of the decision, under all rules that it knows."""
+    given = extremes()[extreme]
+    for objective in OBJECTIVES:
+        for rules in ("situate", "regal", "doppler"):
+            posed = Problem(given.graph, given.cluster, objective, rules)  # type: ignore[arg-type]
+            result = solved(posed, method)
+            priority = priority_of(result.order)
+            by_hand = simulate(posed, result.placement, priority, decoder=result.decoder)  # type: ignore[arg-type]
+            assert by_hand.makespan == result.schedule.makespan
+            assert np.array_equal(by_hand.start, result.schedule.start)
+            assert np.array_equal(by_hand.peak, result.schedule.peak)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

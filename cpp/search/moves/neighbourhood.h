@@ -9,6 +9,10 @@
 
 namespace situate::search {
 
+// The moves of annealing, or those of plain local search: one unit to another device, or one op to
+// another place in the order.
+enum class Moves { annealing, single };
+
 class Neighbourhood {
  public:
   explicit Neighbourhood(const Problem& problem) : problem_(problem) {}

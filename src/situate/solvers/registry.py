@@ -18,6 +18,7 @@ search among decisions; or a method that learns from measured step times."""
 
 PYTORCH = "PyTorch: pip install 'situate[torch]'"
 PYMETIS = "pymetis: pip install 'situate[baselines]'"
+HIGHS = "HiGHS: pip install 'situate[baselines]'"
 SCOTCH = "Scotch: apt-get install scotch"
 
 
@@ -78,6 +79,8 @@ def _learner(name: str, module: str, summary: str, paper: str = "", extra: str =
     return Method(name, "learner", module, summary, paper, extra, told_costs=False)
 
 
+BAECHI = "Jeon et al., Baechi, SoCC 2020"
+REGAL = "Paliwal et al., REGAL, ICLR 2020"
 POST = "Gao, Chen and Li, Post, NeurIPS 2018"
 
 _ALL = (
@@ -121,6 +124,35 @@ _ALL = (
         "heuristics.etf:run",
         "earliest task first: of all ready ops and devices the pair that can start first",
         paper="Hwang, Chow, Anger and Lee, SIAM J. Computing 18(2), 1989",
+    ),
+    Method(
+        "m_topo",
+        "heuristic",
+        "heuristics.m_topo:run",
+        "Baechi's m-TOPO: fill the accelerators in order, each up to its share of all bytes",
+        paper=BAECHI,
+    ),
+    Method(
+        "m_etf",
+        "heuristic",
+        "heuristics.m_etf:run",
+        "Baechi's m-ETF: earliest task first, of the pairs of op and accelerator that fit",
+        paper=BAECHI,
+    ),
+    Method(
+        "m_sct",
+        "heuristic",
+        "heuristics.m_sct:run",
+        "Baechi's m-SCT: as m_etf, and devices wait for the favourite children of their ops",
+        paper=BAECHI,
+        extra=HIGHS,
+    ),
+    Method(
+        "local_search",
+        "heuristic",
+        "local_search.greedy:run",
+        "greedy moves of one op to another device or place in the order, from random plans",
+        paper=REGAL,
     ),
     Method(
         "auto",
@@ -202,6 +234,13 @@ _ALL = (
         "as many balanced parts as accelerators, with few bytes between them",
         paper="Karypis and Kumar, SIAM J. Scientific Computing 20(1), 1998",
         extra=PYMETIS,
+    ),
+    Method(
+        "partition_dfs",
+        "partitioner",
+        "partitioners.partition_dfs:run",
+        "Kernighan and Lin's partition with few bytes across, ops in XLA's depth-first order",
+        paper=REGAL,
     ),
     Method(
         "scotch",

@@ -1,0 +1,157 @@
+"""`local_search`: greedy moves of one op at a time, from random plans (Paliwal et al., REGAL, ICLR
+2020, section 5.2 and A.10)."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from situate import _core
+from situate.data.arrays import Order, Placement
+from situate.data.problem import Problem
+from situate.data.topology import op_devices, pipeline_order
+from situate.solvers.search import Search
+
+EVALUATIONS_AN_OP = 200
+"""Moves that are tried for every op before the search begins anew from another plan."""
+
+CHAINS = 1
+"""Plans that are improved at once where evaluations alone are limited: as many at any number of
+threads, and one goes furthest. With a time limit there is one a thread."""
+
+INTERVAL = 0.05
+"""Wall seconds between two looks at the clock."""
+
+CHAIN_LIMIT = 2**31
+"""Moves of a chain between two looks at what it found, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    placement: Placement
+    order: Order
+
+
+def run(search: Search) -> None:
+    """Improve random plans, several at once, and begin with others again and again until the budget
+    ends."""
+    generator = np.random.default_rng(search.seed)
+    first = _random_plan(search.problem, generator)
+    search.offer(first.placement, first.order)
+    if search.finished():
+        return
+    climb = _Climb(search, first)
+    while climb.go(EVALUATIONS_AN_OP * search.problem.n):
+        climb.restart(generator)
+
+
+class _Climb:
+    """Chains of greedy moves."""
+
+    def __init__(self, search: Search, first: _Plan) -> None:
+        self._search = search
+        self._count = CHAINS if search.time_limit is None else search.threads
+        self._chains = _chains(search, first, self._count)
+        self._known = [(True, math.inf)] * self._count
+
+    def go(self, moves: int) -> bool:
+        """So many moves of every chain, each taken if it is no worse; then the best plans are
+        offered. False where the budget ended before, or there is nothing to move."""
+        try:
+            while moves > 0 and not self._search.finished() and self._search.affords(self._count):
+                tried = self._run(min(moves, self._allowed()))
+                if not tried:
+                    break
+                moves -= max(1, tried // self._count)
+        finally:
+            self._offer()
+        return moves <= 0 and not self._search.finished()
+
+    def restart(self, generator: Generator) -> None:
+        """Go on from other random plans."""
+        for chain in range(self._count):
+            plan = _random_plan(self._search.problem, generator)
+            if isinstance(self._chains, _core.LoadAnnealers):
+                self._chains.restart(chain, plan.placement)
+            else:
+                self._chains.restart(chain, plan.placement, plan.order)
+
+    def _run(self, moves: int) -> int:
+        """The moves of all chains in an interval."""
+        search, before = self._search, self._chains.evaluations
+        try:
+            self._chains.run(0.0, moves, self._seconds(), search.threads)
+        finally:
+            tried = self._chains.evaluations - before
+            search.evaluations += tried
+        search.report()
+        return tried
+
+    def _allowed(self) -> int:
+        limit = self._search.evaluation_limit
+        left = CHAIN_LIMIT if limit is None else limit - self._search.evaluations
+        return max(1, min(CHAIN_LIMIT, left // self._count))
+
+    def _seconds(self) -> float:
+        """Without a time limit the clock must not decide."""
+        limit = self._search.time_limit
+        return math.inf if limit is None else max(0.0, min(INTERVAL, limit - self._search.seconds))
+
+    def _offer(self) -> None:
+        for chain, before in enumerate(self._known):
+            feasible, cost, placement, *order = self._chains.best(chain)
+            if (not feasible, cost) < before:
+                self._known[chain] = not feasible, cost
+                by_graph = np.array(self._search.problem.graph.order, np.int32)
+                self._search.offer(placement, order[0] if order else by_graph)
+
+
+def _chains(search: Search, first: _Plan, count: int) -> _core.Annealers | _core.LoadAnnealers:
+    """Annealing of single moves, which is greedy at temperature 0."""
+    core, problem = search.simulator.core, search.problem
+    if problem.objective == "throughput":
+        line = pipeline_order(problem)
+        return _core.make_load_annealers(
+            core, search.seed, count, first.placement, line, single_moves=True
+        )
+    return _core.make_annealers(
+        core,
+        problem.objective,
+        search.seed,
+        count,
+        first.placement,
+        first.order,
+        single_moves=True,
+    )
+
+
+def _random_plan(problem: Problem, generator: Generator) -> _Plan:
+    """A device for every unit, all that may run it equally likely, and a topological order."""
+    # (units, d) random numbers where a unit may run; the device of the largest is drawn.
+    drawn = np.where(problem.allowed, generator.random(problem.allowed.shape), -1.0)
+    return _Plan(op_devices(problem, drawn.argmax(axis=1)), _random_order(problem, generator))
+
+
+def _random_order(problem: Problem, generator: Generator) -> Order:
+    """A topological order: of the ops whose inputs are there, one drawn at random is next."""
+    key = generator.random(problem.n).tolist()
+    after: list[list[int]] = [[] for _ in range(problem.n)]
+    missing = [0] * problem.n
+    for producer, consumer in problem.graph.edges():
+        after[producer].append(consumer)
+        missing[consumer] += 1
+    ready = [(key[op], op) for op in range(problem.n) if not missing[op]]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        _, op = heapq.heappop(ready)
+        order.append(op)
+        for consumer in after[op]:
+            missing[consumer] -= 1
+            if not missing[consumer]:
+                heapq.heappush(ready, (key[consumer], consumer))
+    return np.array(order, np.int32)

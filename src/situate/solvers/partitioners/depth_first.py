@@ -1,0 +1,81 @@
+"""The order in which XLA's depth-first memory scheduler runs ops (`DFSMemoryScheduler` of
+`hlo_memory_scheduler.cc`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.data.arrays import Order
+from situate.data.problem import Problem
+from situate.solvers.idle_sources import idle_sources
+
+
+def depth_first_order(problem: Problem) -> Order:
+    """Ops (n,) in post-order: each just behind what it waits for, the largest of that first, as
+    `_weights` has it."""
+    before = _inputs(problem)
+    for producer, consumer in problem.graph.control:
+        before[consumer].append(producer)
+    weight = _weights(problem)
+    needed = {op for ops in before for op in ops}
+    # The stack's end is visited first, so that sinks come in the graph's order.
+    stack = [op for op in reversed(problem.graph.order) if op not in needed]
+    done = bytearray(problem.n)
+    order: list[int] = []
+    while stack:
+        op = stack[-1]
+        missing = [] if done[op] else {i for i in before[op] if not done[i]}
+        if missing:
+            stack.extend(sorted(missing, key=lambda i: (*weight[i], -i)))
+            continue
+        stack.pop()
+        if not done[op]:
+            done[op] = 1
+            order.append(op)
+    return np.array(order, np.int32)
+
+
+def _weights(problem: Problem) -> list[tuple[int, int]]:
+    """For each op, summed over it and all paths that lead to it: its readers beyond the first, then
+    the bytes it makes.
+
+    Both are limited as in XLA, for the number of paths is exponential: to the number of ops, and to
+    the bytes of all ops up to there. Sources without work count nothing.
+    """
+    readers, made = _readers(problem), _bytes_made(problem)
+    before, ignored = _inputs(problem), idle_sources(problem)
+    weight, total = [(0, 0)] * problem.n, 0
+    for op in problem.graph.order:
+        if ignored[op]:
+            continue
+        total += made[op]
+        inputs = set(before[op])
+        extra = max(0, readers[op] - 1) + sum(weight[i][0] for i in inputs)
+        size = made[op] + sum(weight[i][1] for i in inputs)
+        weight[op] = min(extra, problem.n), min(size, total)
+    return weight
+
+
+def _inputs(problem: Problem) -> list[list[int]]:
+    """For each op, the ops whose tensors it reads."""
+    before: list[list[int]] = [[] for _ in range(problem.n)]
+    for tensor in problem.graph.tensors:
+        for consumer in tensor.consumers:
+            before[consumer].append(tensor.producer)
+    return before
+
+
+def _readers(problem: Problem) -> list[int]:
+    """For each op, how many ops read its tensors."""
+    readers: list[set[int]] = [set() for _ in range(problem.n)]
+    for tensor in problem.graph.tensors:
+        readers[tensor.producer].update(tensor.consumers)
+    return [len(ops) for ops in readers]
+
+
+def _bytes_made(problem: Problem) -> list[int]:
+    """For each op, the bytes of all its tensors."""
+    made = [0] * problem.n
+    for tensor in problem.graph.tensors:
+        made[tensor.producer] += tensor.size
+    return made

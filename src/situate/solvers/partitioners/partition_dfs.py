@@ -1,0 +1,106 @@
+"""`partition_dfs`: Kernighan and Lin's partition, ops in XLA's depth-first order: the baseline GP +
+DFS of REGAL (Paliwal et al., ICLR 2020, section 5.2 and A.10)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from situate import _core
+from situate.data.arrays import Bools, Floats, Ints
+from situate.data.topology import accelerators
+from situate.grouping.unit_graph import UnitGraph
+from situate.solvers.partitioners.depth_first import depth_first_order
+from situate.solvers.partitioners.mapping import Mapping
+from situate.solvers.search import Search
+
+STARTS = 4
+"""Random partitions that are improved; the one with the least cut is taken."""
+
+FREE, FIRST, SECOND, OUTSIDE = -1, 0, 1, 2
+"""Sides of units for the core's bisection."""
+
+
+def run(search: Search) -> None:
+    """One plan: part i on accelerator i, ops in the order of a depth-first walk, which devices keep
+    to where the rules have a decoder for that."""
+    mapping = Mapping.onto(search.problem, accelerators(search.problem))
+    placement = mapping.placement(_least_cut(search, mapping))
+    kept = [decoder for decoder in search.decoders if decoder == "serial"]
+    search.offer(placement, depth_first_order(search.problem), kept or None)
+
+
+def _least_cut(search: Search, mapping: Mapping) -> Ints:
+    """The part (units,) of every unit, in the best of several partitions."""
+    bisection = _Bisection(search, mapping)
+    generator = np.random.default_rng(search.seed)
+    best, least = np.zeros(search.problem.units, np.int64), np.inf
+    for start in range(STARTS):
+        # One takes as long as another, and the first is made in any case.
+        if start and (search.finished() or least == 0):
+            break
+        begin = search.seconds
+        part = bisection.parts(generator)
+        search.took(search.seconds - begin)
+        cut = _cut(mapping.graph, part)
+        if cut < least:
+            best, least = part, cut
+    return best
+
+
+def _cut(graph: UnitGraph, part: Ints) -> float:
+    """Bytes between units of different parts."""
+    row = np.repeat(np.arange(len(graph)), np.diff(graph.start))
+    return float(graph.bytes[part[row] != part[graph.neighbour]].sum(dtype=np.float64)) / 2
+
+
+class _Bisection:
+    """Partitions by one bisection after the other, each with the units that must be on a side there
+    from the start."""
+
+    def __init__(self, search: Search, mapping: Mapping) -> None:
+        graph, problem = mapping.graph, search.problem
+        self._graph = _core.UnitGraph(
+            start=graph.start,
+            neighbour=graph.neighbour,
+            bytes=graph.bytes,
+            seconds=mapping.load,
+            persistent=graph.persistent,
+            capacity=problem.capacity,
+            allowed=problem.allowed.astype(np.uint8),
+        )
+        self._speed: Floats = mapping.speed
+        # (units, k) whether a unit may run on the device of a part.
+        self._may: Bools = problem.allowed[:, mapping.devices]
+
+    def parts(self, generator: Generator) -> Ints:
+        """The part (units,), of k, of every unit: parts have the shares of load of their devices'
+        speeds. The first partition is random."""
+        part = np.zeros(len(self._may), np.int64)
+        self._split(part, 0, len(self._speed), generator)
+        return part
+
+    def _split(self, part: Ints, first: int, end: int, generator: Generator) -> None:
+        """Distribute the units of part `first` over the parts from there to `end`."""
+        if end - first < 2:
+            return
+        middle = first + (end - first) // 2
+        share = self._speed[first:middle].sum() / self._speed[first:end].sum()
+        found = _core.bisect(
+            self._graph,
+            side=self._sides(part == first, first, middle, end),
+            order=generator.permutation(len(part)),
+            share=float(share),
+        )
+        part[found == SECOND] = middle
+        self._split(part, first, middle, generator)
+        self._split(part, middle, end, generator)
+
+    def _sides(self, inside: Bools, first: int, middle: int, end: int) -> NDArray[np.int8]:
+        """The side (units,) on which each unit begins: free where it may run on devices of both, or
+        of neither."""
+        here = self._may[:, first:middle].any(axis=1)
+        there = self._may[:, middle:end].any(axis=1)
+        side = np.where(here == there, FREE, np.where(here, FIRST, SECOND))
+        return np.where(inside, side, OUTSIDE).astype(np.int8)
