@@ -221,6 +221,10 @@ class Search:
             return False
         return gap(self.problem, best.value, self.lower_bound) <= 0
 
+    def raise_bound(self, bound: float) -> None:
+        """Take another lower bound on the objective where it is larger than the one known."""
+        self.lower_bound = max(self.lower_bound, bound)
+
     def offer(
         self,
         placement: Placement,

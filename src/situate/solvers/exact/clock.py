@@ -1,0 +1,129 @@
+"""Times and bytes as the whole numbers of CP-SAT, rounded so that every bound stays valid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from situate.bounds.rounding import EPSILON
+from situate.data.arrays import Floats, Ints
+from situate.data.problem import Problem
+
+FINEST, WITH_MEMORY, ENERGY = 48, 24, 60
+"""Bits of the horizon at most: alone, beside memory, and of a horizon times all bytes, which must
+stay below 2^63."""
+
+EXACT = 2**53
+"""Whole numbers up to this one are floats, and their sums exact."""
+
+
+class Clock(Protocol):
+    """What takes time, in whole numbers.
+
+    Attributes:
+        horizon: no schedule that is sought ends later.
+    """
+
+    horizon: int
+
+    def ticks(self, seconds: Floats) -> Ints:
+        """Durations of any shape, none longer than it is in any schedule."""
+        ...
+
+    def at(self, instants: Floats) -> Ints:
+        """When the ops and transfers of a schedule start, of all that it consists of."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ticking:
+    """Time in ticks of `unit` seconds, rounded down.
+
+    `slack` seconds are taken off every duration first: what rounding to floats may have taken off
+    the end of an op or transfer in a schedule that ends by the horizon.
+    """
+
+    unit: float
+    slack: float
+    horizon: int
+
+    @classmethod
+    def until(cls, end: float, durations: Floats, bits: int) -> Ticking:
+        """The clock of schedules that end by `end` > 0 and consist of these durations; exact where
+        all are multiples of a tick that `bits` bits can count, and their sums no float rounds."""
+        exact = _common_measure(end, durations[(durations > 0) & (durations <= end)])
+        if exact and end / exact <= 2.0**bits:
+            return cls(exact, 0.0, int(end / exact))
+        unit = 2.0 ** (math.frexp(end)[1] - bits)
+        # Half an EPSILON of `end` for the schedule's sum, one for the subtraction below.
+        return cls(unit, 2 * EPSILON * end, int(end / unit))
+
+    def ticks(self, seconds: Floats) -> Ints:
+        shorter = np.maximum(0.0, seconds - self.slack) / self.unit
+        # What is longer than all there is time for is as good as one tick longer.
+        return np.minimum(np.floor(shorter), self.horizon + 1.0).astype(np.int64)
+
+    def at(self, instants: Floats) -> Ints:
+        return np.floor(instants / self.unit).astype(np.int64)
+
+
+def _common_measure(end: float, durations: Floats) -> float:
+    """The largest number that all durations are whole multiples of, to the last bit; zero where
+    floats round sums of them up to `end`."""
+    parts = [each.as_integer_ratio() for each in np.unique(durations).tolist()]
+    # All denominators are powers of two, so the largest is a multiple of the others.
+    below = max((denominator for _, denominator in parts), default=1)
+    if not parts or Fraction(end) * below > EXACT:
+        return 0.0
+    common = math.gcd(*(numerator * (below // denominator) for numerator, denominator in parts))
+    return common / below
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Time as the turn of each op or transfer: the number of instants before its own at which one
+    starts. All that takes time takes one turn, for what waits for its end has a later one.
+
+    Attributes:
+        shortest: seconds; what takes less may end at the very instant at which it starts.
+    """
+
+    shortest: float
+    horizon: int
+
+    def ticks(self, seconds: Floats) -> Ints:
+        return (seconds > self.shortest).astype(np.int64)
+
+    def at(self, instants: Floats) -> Ints:
+        return np.searchsorted(np.unique(instants), instants)
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """Bytes in multiples of `unit`, rounded down: what fits still fits then.
+
+    Attributes:
+        unit: in bytes.
+        total: multiples of it that all sizes add up to at most.
+    """
+
+    unit: int
+    total: int
+
+    @classmethod
+    def of(cls, problem: Problem, bits: int) -> Bytes:
+        """Exact where `bits` bits can count all that the problem may hold at once."""
+        sizes = [problem.size, problem.workspace, problem.unit_persistent]
+        # A tensor may be on every device.
+        total = sum(int(array.sum()) for array in sizes) + int(problem.size.sum()) * problem.d
+        common = int(np.gcd.reduce(np.concatenate(sizes)))
+        unit = max(1, common, -(-total // 2**bits))
+        return cls(unit, total // unit)
+
+    def whole(self, size: int) -> int:
+        """Multiples of the unit in a number of bytes."""
+        return size // self.unit

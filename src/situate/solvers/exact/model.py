@@ -1,0 +1,200 @@
+"""A whole model: placement, times, bytes and the objective, for CP-SAT to solve."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from situate.bounds.rounding import EPSILON
+from situate.data.arrays import Floats
+from situate.data.problem import Problem
+from situate.solvers.exact.calls import Calls
+from situate.solvers.exact.clock import ENERGY, FINEST, WITH_MEMORY, Bytes, Clock, Ticking, Turns
+from situate.solvers.exact.lifetimes import Lifetimes, room_beside_held
+from situate.solvers.exact.loads import loads
+from situate.solvers.exact.placing import Placing
+from situate.solvers.exact.timing import Timing
+from situate.solvers.search import Found, Search
+
+Goal = Literal["time", "memory", "throughput", "shortfall"]
+"""An objective, or the bytes by which devices overflow."""
+
+
+@dataclass
+class Model:
+    """A model of a problem.
+
+    Attributes:
+        model: the `CpModel`.
+        placing: the literals of the placement.
+        start: (n,) variables of the ops' starts; empty where there are none.
+        objective: what is minimised, an integer.
+        unit: seconds or bytes that one of the objective stands for.
+        clock: None where only bytes count.
+    """
+
+    model: Any
+    placing: Placing
+    start: list[Any]
+    timing: Timing | None
+    objective: Any
+    unit: float
+    clock: Clock | None
+
+
+def build(cp: Any, search: Search, goal: Goal) -> Model:
+    """The model of what a search has still to find: nothing that is worse than its best plan.
+
+    Args:
+        cp: the module `cp_model`.
+        search: with an incumbent, which fits unless the goal is the shortfall.
+        goal: what is minimised.
+    """
+    problem, found = search.problem, search.incumbent
+    placing = Placing(problem, cp.CpModel())
+    if goal == "time":
+        built = _of_time(placing, found, search.lower_bound)
+    elif goal == "throughput":
+        built = _of_loads(placing, found, search.lower_bound)
+    else:
+        built = _of_bytes(placing, found, goal, search.lower_bound)
+    built.model.minimize(built.objective)
+    hint(built, found)
+    return built
+
+
+def _of_time(placing: Placing, found: Found, bound: float) -> Model:
+    problem = placing.problem
+    memory = _tight(problem) and problem.rules.memory != "persistent"
+    sizes = Bytes.of(problem, ENERGY - WITH_MEMORY)
+    clock = _ticking(placing, _end(problem, found), memory)
+    if problem.transfers == "atomic":
+        calls = Calls(placing, clock)
+        room_beside_held(placing, sizes, _capacities(problem, sizes))
+        return _timed(Model(placing.model, placing, [], None, calls.makespan, clock.unit, clock), bound)
+    timing = Timing(placing, clock)
+    if memory:
+        Lifetimes(placing, timing, sizes, _capacities(problem, sizes))
+    else:
+        room_beside_held(placing, sizes, _capacities(problem, sizes))
+    built = Model(
+        placing.model, placing, timing.start, timing, timing.makespan, clock.unit, clock
+    )
+    return _timed(built, bound)
+
+
+def _end(problem: Problem, found: Found) -> float:
+    """Seconds by which every schedule that is sought has ended."""
+    if found.feasible:
+        return found.value
+    # A call may pay for a transfer that another one pays for too.
+    return 4 * problem.serial_seconds
+
+
+def _timed(built: Model, bound: float) -> Model:
+    """The model with what is known of its objective."""
+    built.model.add(built.objective >= math.floor(bound / built.unit * (1 - 2 * EPSILON)))
+    return built
+
+
+def _of_loads(placing: Placing, found: Found, bound: float) -> Model:
+    problem = placing.problem
+    sizes = Bytes.of(problem, FINEST)
+    clock = _ticking(placing, found.value, False)
+    period = placing.model.new_int_var(0, clock.horizon, "")
+    for load in loads(placing, clock).values():
+        placing.model.add(load <= period)
+    room_beside_held(placing, sizes, _capacities(problem, sizes))
+    return _timed(Model(placing.model, placing, [], None, period, clock.unit, clock), bound)
+
+
+def _of_bytes(placing: Placing, found: Found, goal: Goal, bound: float) -> Model:
+    problem, model = placing.problem, placing.model
+    horizon = problem.n + len(placing.received)
+    sizes = Bytes.of(problem, min(FINEST, ENERGY - horizon.bit_length()))
+    limit, objective = _limits(placing, found, goal, sizes)
+    clock = Turns(EPSILON * problem.serial_seconds, horizon)
+    if goal == "memory":
+        model.add(objective >= int(bound) // sizes.unit)
+    if problem.rules.memory == "persistent":
+        room_beside_held(placing, sizes, limit)
+        return Model(model, placing, [], None, objective, sizes.unit, None)
+    timing = Timing(placing, clock)
+    Lifetimes(placing, timing, sizes, limit)
+    return Model(model, placing, timing.start, timing, objective, sizes.unit, clock)
+
+
+def _limits(
+    placing: Placing, found: Found, goal: Goal, sizes: Bytes
+) -> tuple[dict[int, Any], Any]:
+    """What each device may hold, and the objective: the largest of these, or the sum of what is
+    beyond capacities."""
+    problem, model = placing.problem, placing.model
+    known = int(found.value) if goal == "memory" else found.excess
+    objective = model.new_int_var(0, sizes.whole(known), "")
+    if goal == "memory":
+        return {
+            device: _smaller(model, objective, min(sizes.total, sizes.whole(int(capacity))))
+            for device, capacity in enumerate(problem.capacity)
+        }, objective
+    limit, beyond = {}, []
+    for device, capacity in _capacities(problem, sizes).items():
+        beyond.append(model.new_int_var(0, sizes.whole(known), ""))
+        limit[device] = capacity + beyond[-1]
+    model.add(sum(beyond) <= objective)
+    return limit, objective
+
+
+def _smaller(model: Any, objective: Any, capacity: int) -> Any:
+    """A limit at most both."""
+    most = model.new_int_var(0, capacity, "")
+    model.add(most <= objective)
+    return most
+
+
+def _capacities(problem: Problem, sizes: Bytes) -> dict[int, int]:
+    """Capacities of the devices that cannot hold everything at once."""
+    whole = {d: sizes.whole(int(held)) for d, held in enumerate(problem.capacity)}
+    return {d: held for d, held in whole.items() if held < sizes.total}
+
+
+def _tight(problem: Problem) -> bool:
+    return bool(_capacities(problem, Bytes.of(problem, FINEST)))
+
+
+def _ticking(placing: Placing, end: float, memory: bool) -> Ticking:
+    """The clock of schedules that end by `end`."""
+    problem = placing.problem
+    seconds = problem.seconds[np.isfinite(problem.seconds)]
+    moves = np.array([move.seconds for move in placing.moves])
+    delay = np.array([problem.cluster.synchronisation])
+    items = problem.n * problem.d + len(placing.moves)
+    bits = WITH_MEMORY if memory else min(FINEST, ENERGY - items.bit_length())
+    return Ticking.until(end, np.concatenate((seconds, moves, delay)), bits)
+
+
+def hint(built: Model, found: Found) -> None:
+    """Tell the solver of the best plan so far."""
+    model, placing, schedule = built.model, built.placing, found.schedule
+    problem = placing.problem
+    for (unit, device), here in placing.on.items():
+        model.add_hint(here, bool(found.placement[problem.unit == unit][0] == device))
+    sent = dict(zip(zip(schedule.tensor.tolist(), schedule.target.tolist(), strict=True),
+                    range(len(schedule.tensor)), strict=True))
+    for move, made in zip(placing.moves, placing.made, strict=True):
+        home = found.placement[problem.producer[move.tensor]]
+        model.add_hint(made, move.arrival in sent and int(home) == move.source)
+    for arrival, received in placing.received.items():
+        model.add_hint(received, arrival in sent)
+    if built.timing is None or built.clock is None:
+        return
+    times: Floats = np.concatenate((schedule.start, schedule.transfer_start))
+    ticks = built.clock.at(times).tolist()
+    for start, tick in zip(built.timing.start, ticks, strict=False):
+        model.add_hint(start, tick)
+    for arrival, start in built.timing.sent.items():
+        if arrival in sent:
+            model.add_hint(start, ticks[problem.n + sent[arrival]])
