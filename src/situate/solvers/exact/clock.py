@@ -13,9 +13,10 @@ from situate.bounds.rounding import EPSILON
 from situate.data.arrays import Floats, Ints
 from situate.data.problem import Problem
 
-FINEST, WITH_MEMORY, ENERGY = 48, 24, 60
-"""Bits of the horizon at most: alone, beside memory, and of a horizon times all bytes, which must
-stay below 2^63."""
+LARGEST_SUM = 2**30
+"""What all durations, and all bytes, add up to at most. CP-SAT 9.15 proves wrong optima where the
+coefficients of literals add up to more than 2^31 (google/or-tools, 5293), and it refuses models in
+which the product of both sums passes 2^63."""
 
 EXACT = 2**53
 """Whole numbers up to this one are floats, and their sums exact."""
@@ -52,13 +53,16 @@ class Ticking:
     horizon: int
 
     @classmethod
-    def until(cls, end: float, durations: Floats, bits: int) -> Ticking:
+    def until(cls, end: float, durations: Floats) -> Ticking:
         """The clock of schedules that end by `end` > 0 and consist of these durations; exact where
-        all are multiples of a tick that `bits` bits can count, and their sums no float rounds."""
-        exact = _common_measure(end, durations[(durations > 0) & (durations <= end)])
-        if exact and end / exact <= 2.0**bits:
+        all are multiples of a tick that is long enough, and floats round no sum of them."""
+        durations = durations[(durations > 0) & np.isfinite(durations)]
+        total = max(end, float(np.minimum(durations, end).sum()))
+        exact = _common_measure(end, durations[durations <= end])
+        if exact and total / exact <= LARGEST_SUM:
             return cls(exact, 0.0, int(end / exact))
-        unit = 2.0 ** (math.frexp(end)[1] - bits)
+        # A power of two: dividing by it rounds nothing.
+        unit = 2.0 ** math.ceil(math.log2(total / LARGEST_SUM))
         # Half an EPSILON of `end` for the schedule's sum, one for the subtraction below.
         return cls(unit, 2 * EPSILON * end, int(end / unit))
 
@@ -115,13 +119,13 @@ class Bytes:
     total: int
 
     @classmethod
-    def of(cls, problem: Problem, bits: int) -> Bytes:
-        """Exact where `bits` bits can count all that the problem may hold at once."""
+    def of(cls, problem: Problem) -> Bytes:
+        """Exact where all that a problem may hold at once is not too many multiples of a unit."""
         sizes = [problem.size, problem.workspace, problem.unit_persistent]
         # A tensor may be on every device.
         total = sum(int(array.sum()) for array in sizes) + int(problem.size.sum()) * problem.d
         common = int(np.gcd.reduce(np.concatenate(sizes)))
-        unit = max(1, common, -(-total // 2**bits))
+        unit = max(1, common, -(-total // LARGEST_SUM))
         return cls(unit, total // unit)
 
     def whole(self, size: int) -> int:

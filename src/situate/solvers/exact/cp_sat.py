@@ -27,6 +27,9 @@ EVALUATIONS_A_SECOND = 1000
 FIT_SHARE = 0.5
 """Share of the budget that the search for a plan that fits may take."""
 
+LOAD_SHARE = 0.3
+"""Share of the budget after which the search for loads that bound the time ends."""
+
 DECODING_SHARE = 0.1
 """Share of the evaluations left that goes to decoding solutions."""
 
@@ -48,8 +51,17 @@ def run(search: Search) -> None:
     if not search.incumbent.feasible:
         with search.reserving(FIT_SHARE):
             _solve(cp, search, "time" if search.incumbent.excess == 0 else "shortfall")
-    if search.incumbent.feasible and not search.finished():
-        _solve(cp, search, search.problem.objective)
+    if search.incumbent.feasible:
+        _improve(cp, search)
+
+
+def _improve(cp: Any, search: Search) -> None:
+    """Solve for the objective; for time first for loads alone, whose bound is there soon."""
+    problem = search.problem
+    if problem.objective == "time" and problem.transfers != "atomic":
+        with search.reserving(1 - LOAD_SHARE):
+            _solve(cp, search, "load")
+    _solve(cp, search, problem.objective)
 
 
 def _check_size(search: Search) -> None:
@@ -63,9 +75,9 @@ def _check_size(search: Search) -> None:
 
 def _solve(cp: Any, search: Search, goal: Goal) -> None:
     """Solve one model within the search's budget, and offer what it finds."""
-    built = build(cp, search, goal)
     if search.finished():
         return
+    built = build(cp, search, goal)
     left = _evaluations_left(search)
     effort = None if left is None else (1 - DECODING_SHARE) * left / EVALUATIONS_A_SECOND
     run = Run(cp, built, _seconds_left(search), effort, search.threads, search.seed)
@@ -112,5 +124,5 @@ def _account(search: Search, run: Run, goal: Goal) -> None:
     if search.evaluation_limit is not None:
         spent = search.evaluations + round(run.effort * EVALUATIONS_A_SECOND)
         search.evaluations = max(search.evaluations, min(search.evaluation_limit, spent))
-    if goal == search.problem.objective and run.bound is not None:
+    if goal in (search.problem.objective, "load") and run.bound is not None:
         search.raise_bound(run.bound)

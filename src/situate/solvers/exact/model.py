@@ -12,15 +12,16 @@ from situate.bounds.rounding import EPSILON
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.solvers.exact.calls import Calls
-from situate.solvers.exact.clock import ENERGY, FINEST, WITH_MEMORY, Bytes, Clock, Ticking, Turns
+from situate.solvers.exact.clock import Bytes, Clock, Ticking, Turns
 from situate.solvers.exact.lifetimes import Lifetimes, room_beside_held
 from situate.solvers.exact.loads import loads
 from situate.solvers.exact.placing import Placing
 from situate.solvers.exact.timing import Timing
 from situate.solvers.search import Found, Search
 
-Goal = Literal["time", "memory", "throughput", "shortfall"]
-"""An objective, or the bytes by which devices overflow."""
+Goal = Literal["time", "memory", "throughput", "load", "shortfall"]
+"""An objective; the busiest device's or channel's seconds, which no step ends before; or the bytes
+by which devices overflow."""
 
 
 @dataclass
@@ -57,7 +58,7 @@ def build(cp: Any, search: Search, goal: Goal) -> Model:
     placing = Placing(problem, cp.CpModel())
     if goal == "time":
         built = _of_time(placing, found, search.lower_bound)
-    elif goal == "throughput":
+    elif goal in ("throughput", "load"):
         built = _of_loads(placing, found, search.lower_bound)
     else:
         built = _of_bytes(placing, found, goal, search.lower_bound)
@@ -69,8 +70,8 @@ def build(cp: Any, search: Search, goal: Goal) -> Model:
 def _of_time(placing: Placing, found: Found, bound: float) -> Model:
     problem = placing.problem
     memory = _tight(problem) and problem.rules.memory != "persistent"
-    sizes = Bytes.of(problem, ENERGY - WITH_MEMORY)
-    clock = _ticking(placing, _end(problem, found), memory)
+    sizes = Bytes.of(problem)
+    clock = _ticking(placing, _end(problem, found))
     if problem.transfers == "atomic":
         calls = Calls(placing, clock)
         room_beside_held(placing, sizes, _capacities(problem, sizes))
@@ -102,8 +103,8 @@ def _timed(built: Model, bound: float) -> Model:
 
 def _of_loads(placing: Placing, found: Found, bound: float) -> Model:
     problem = placing.problem
-    sizes = Bytes.of(problem, FINEST)
-    clock = _ticking(placing, found.value, False)
+    sizes = Bytes.of(problem)
+    clock = _ticking(placing, found.value)
     period = placing.model.new_int_var(0, clock.horizon, "")
     for load in loads(placing, clock).values():
         placing.model.add(load <= period)
@@ -114,7 +115,7 @@ def _of_loads(placing: Placing, found: Found, bound: float) -> Model:
 def _of_bytes(placing: Placing, found: Found, goal: Goal, bound: float) -> Model:
     problem, model = placing.problem, placing.model
     horizon = problem.n + len(placing.received)
-    sizes = Bytes.of(problem, min(FINEST, ENERGY - horizon.bit_length()))
+    sizes = Bytes.of(problem)
     limit, objective = _limits(placing, found, goal, sizes)
     clock = Turns(EPSILON * problem.serial_seconds, horizon)
     if goal == "memory":
@@ -162,18 +163,14 @@ def _capacities(problem: Problem, sizes: Bytes) -> dict[int, int]:
 
 
 def _tight(problem: Problem) -> bool:
-    return bool(_capacities(problem, Bytes.of(problem, FINEST)))
+    return bool(_capacities(problem, Bytes.of(problem)))
 
 
-def _ticking(placing: Placing, end: float, memory: bool) -> Ticking:
+def _ticking(placing: Placing, end: float) -> Ticking:
     """The clock of schedules that end by `end`."""
     problem = placing.problem
-    seconds = problem.seconds[np.isfinite(problem.seconds)]
-    moves = np.array([move.seconds for move in placing.moves])
-    delay = np.array([problem.cluster.synchronisation])
-    items = problem.n * problem.d + len(placing.moves)
-    bits = WITH_MEMORY if memory else min(FINEST, ENERGY - items.bit_length())
-    return Ticking.until(end, np.concatenate((seconds, moves, delay)), bits)
+    durations = [problem.seconds.ravel(), [move.seconds for move in placing.moves]]
+    return Ticking.until(end, np.concatenate((*durations, [problem.cluster.synchronisation])))
 
 
 def hint(built: Model, found: Found) -> None:
