@@ -1,4 +1,4 @@
-"""Calls of atomic rules: an accelerator starts when all its inputs are there and ends as a whole."""
+"""Calls of atomic rules: an accelerator starts when all inputs are there, and ends as a whole."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ class Calls:
             self._model.add(self.done[op] <= self.makespan)
             for device in self._placing.devices(unit):
                 if not problem.accelerators[device]:
-                    runs = self._model.add(self.done[op] >= self._begin[op] + int(ticks[op, device]))
+                    runs = self._model.add(
+                        self.done[op] >= self._begin[op] + int(ticks[op, device])
+                    )
                     runs.only_enforce_if(self._placing.on[unit, device])
 
     def _wait_for_inputs(self) -> None:

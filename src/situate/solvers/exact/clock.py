@@ -23,13 +23,12 @@ EXACT = 2**53
 
 
 class Clock(Protocol):
-    """What takes time, in whole numbers.
+    """What takes time, in whole numbers."""
 
-    Attributes:
-        horizon: no schedule that is sought ends later.
-    """
-
-    horizon: int
+    @property
+    def horizon(self) -> int:
+        """No schedule that is sought ends later."""
+        ...
 
     def ticks(self, seconds: Floats) -> Ints:
         """Durations of any shape, none longer than it is in any schedule."""

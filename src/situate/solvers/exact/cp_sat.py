@@ -12,20 +12,29 @@ from situate.data.topology import op_devices
 from situate.errors import SituateError
 from situate.simulation.decoding import order_of, rising
 from situate.solvers.exact.installed import cp_model
-from situate.solvers.exact.model import Goal, build
+from situate.solvers.exact.model import Goal, Model, build
 from situate.solvers.exact.moves import size_of_model
 from situate.solvers.exact.solving import Run, Solution
 from situate.solvers.heuristics import etf, heft, single, topological
 from situate.solvers.search import Search
 
-LARGEST = 20_000
+LARGEST = 10_000
 """Intervals that a model has at most: ops by devices, and transfers by pairs of devices."""
+
+SECONDS_AN_INTERVAL = 1e-4
+"""Seconds that a model takes to be made, for each of its intervals; no model is begun in less."""
 
 EVALUATIONS_A_SECOND = 1000
 """Evaluations that a deterministic second of CP-SAT counts as."""
 
 FIT_SHARE = 0.5
 """Share of the budget that the search for a plan that fits may take."""
+
+OTHER_PLACEMENTS = 20
+"""Placements at most that are tried after a model's best."""
+
+VARIATIONS = 64
+"""Orders near that of a solution that are tried."""
 
 LOAD_SHARE = 0.3
 """Share of the budget after which the search for loads that bound the time ends."""
@@ -74,29 +83,69 @@ def _check_size(search: Search) -> None:
 
 
 def _solve(cp: Any, search: Search, goal: Goal) -> None:
-    """Solve one model within the search's budget, and offer what it finds."""
-    if search.finished():
+    """Solve one model within the search's budget, and offer what it finds; then, where no decoder
+    comes to its best value, the model without the placements that were tried."""
+    left = _seconds_left(search)
+    making = size_of_model(search.problem) * SECONDS_AN_INTERVAL
+    if search.finished() or (left is not None and left < making):
         return
     built = build(cp, search, goal)
+    run = _run(cp, search, built, bounds=goal in (search.problem.objective, "load"))
+    for _ in range(OTHER_PLACEMENTS if built.start else 0):
+        if search.finished() or not run.optimal or run.best is None:
+            return
+        built.forbid(run.best.device)
+        built.limit(search.incumbent.excess if goal == "shortfall" else search.incumbent.value)
+        run = _run(cp, search, built, bounds=False)
+
+
+def _run(cp: Any, search: Search, built: Model, bounds: bool) -> Run:
+    """One run of the solver: its solutions are offered, and its bound is taken if it `bounds` the
+    objective."""
     left = _evaluations_left(search)
     effort = None if left is None else (1 - DECODING_SHARE) * left / EVALUATIONS_A_SECOND
     run = Run(cp, built, _seconds_left(search), effort, search.threads, search.seed)
     most = math.inf if left is None else search.evaluations + DECODING_SHARE * left
-    last = None
+    offered = None
     try:
         with closing(run.solutions()) as solutions:
             for solution in solutions:
                 if solution is None:
                     search.report()
-                    continue
-                last = solution
-                if search.evaluations < most:
+                elif search.evaluations < most:
                     _offer(search, solution)
-                    last = None
+                    offered = solution
     finally:
-        if last is not None:
-            _offer(search, last)
-        _account(search, run, goal)
+        if run.best is not None and run.best is not offered:
+            _offer(search, run.best)
+        _count(search, run)
+        if bounds and run.bound is not None:
+            search.raise_bound(run.bound)
+    if run.best is not None:
+        _vary(search, run.best)
+    return run
+
+
+def _count(search: Search, run: Run) -> None:
+    """Count the solver's work as evaluations, where these are limited."""
+    if search.evaluation_limit is not None:
+        spent = search.evaluations + round(run.effort * EVALUATIONS_A_SECOND)
+        search.evaluations = max(search.evaluations, min(search.evaluation_limit, spent))
+
+
+def _vary(search: Search, solution: Solution) -> None:
+    """Offer the solution's devices in orders near its own: no decoder waits as a solution may, and
+    what it puts where the solution waited may be better elsewhere."""
+    if solution.start is None:
+        return
+    rng = np.random.default_rng(search.seed)
+    placement, span = op_devices(search.problem, solution.device), np.ptp(solution.start) + 1
+    for reach in np.linspace(0.02, 0.5, VARIATIONS) * span:
+        if search.finished():
+            return
+        order = rising(search.problem, solution.start + rng.uniform(0, reach, search.problem.n))
+        for decoder in search.decoders:
+            search.consider(placement, order, decoder)
 
 
 def _evaluations_left(search: Search) -> float | None:
@@ -117,12 +166,3 @@ def _offer(search: Search, solution: Solution) -> None:
         search.offer(placement, order_of(problem, search.incumbent.schedule))
     else:
         search.offer(placement, rising(problem, solution.start.astype(np.float64)))
-
-
-def _account(search: Search, run: Run, goal: Goal) -> None:
-    """Count the solver's work, and take its bound where it is one on the objective."""
-    if search.evaluation_limit is not None:
-        spent = search.evaluations + round(run.effort * EVALUATIONS_A_SECOND)
-        search.evaluations = max(search.evaluations, min(search.evaluation_limit, spent))
-    if goal in (search.problem.objective, "load") and run.bound is not None:
-        search.raise_bound(run.bound)

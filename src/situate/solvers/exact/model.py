@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from situate.bounds.rounding import EPSILON
-from situate.data.arrays import Floats
+from situate.data.arrays import Floats, Ints
 from situate.data.problem import Problem
 from situate.solvers.exact.calls import Calls
 from situate.solvers.exact.clock import Bytes, Clock, Ticking, Turns
@@ -45,6 +45,15 @@ class Model:
     unit: float
     clock: Clock | None
 
+    def forbid(self, device: Ints) -> None:
+        """Leave the placement of units on these devices (units,) out."""
+        here = [self.placing.on[unit, where] for unit, where in enumerate(device.tolist())]
+        self.model.add_bool_or(~literal for literal in here)
+
+    def limit(self, value: float) -> None:
+        """Leave out what is worse than a value of the objective, in seconds or bytes."""
+        self.model.add(self.objective <= math.floor(value / self.unit * (1 + EPSILON)))
+
 
 def build(cp: Any, search: Search, goal: Goal) -> Model:
     """The model of what a search has still to find: nothing that is worse than its best plan.
@@ -59,7 +68,7 @@ def build(cp: Any, search: Search, goal: Goal) -> Model:
     if goal == "time":
         built = _of_time(placing, found, search.lower_bound)
     elif goal in ("throughput", "load"):
-        built = _of_loads(placing, found, search.lower_bound)
+        built = _of_loads(placing, found, goal, search.lower_bound)
     else:
         built = _of_bytes(placing, found, goal, search.lower_bound)
     built.model.minimize(built.objective)
@@ -69,21 +78,20 @@ def build(cp: Any, search: Search, goal: Goal) -> Model:
 
 def _of_time(placing: Placing, found: Found, bound: float) -> Model:
     problem = placing.problem
-    memory = _tight(problem) and problem.rules.memory != "persistent"
     sizes = Bytes.of(problem)
     clock = _ticking(placing, _end(problem, found))
     if problem.transfers == "atomic":
         calls = Calls(placing, clock)
         room_beside_held(placing, sizes, _capacities(problem, sizes))
-        return _timed(Model(placing.model, placing, [], None, calls.makespan, clock.unit, clock), bound)
+        return _timed(
+            Model(placing.model, placing, [], None, calls.makespan, clock.unit, clock), bound
+        )
     timing = Timing(placing, clock)
-    if memory:
+    if _live_bytes_count(problem):
         Lifetimes(placing, timing, sizes, _capacities(problem, sizes))
     else:
         room_beside_held(placing, sizes, _capacities(problem, sizes))
-    built = Model(
-        placing.model, placing, timing.start, timing, timing.makespan, clock.unit, clock
-    )
+    built = Model(placing.model, placing, timing.start, timing, timing.makespan, clock.unit, clock)
     return _timed(built, bound)
 
 
@@ -101,23 +109,36 @@ def _timed(built: Model, bound: float) -> Model:
     return built
 
 
-def _of_loads(placing: Placing, found: Found, bound: float) -> Model:
+def _of_loads(placing: Placing, found: Found, goal: Goal, bound: float) -> Model:
     problem = placing.problem
     sizes = Bytes.of(problem)
     clock = _ticking(placing, found.value)
     period = placing.model.new_int_var(0, clock.horizon, "")
     for load in loads(placing, clock).values():
         placing.model.add(load <= period)
-    room_beside_held(placing, sizes, _capacities(problem, sizes))
-    return _timed(Model(placing.model, placing, [], None, period, clock.unit, clock), bound)
+    built = Model(placing.model, placing, [], None, period, clock.unit, clock)
+    if goal == "throughput" and _live_bytes_count(problem):
+        turns = _turns(placing)
+        timing = Timing(placing, turns)
+        Lifetimes(placing, timing, sizes, _capacities(problem, sizes))
+        built.clock, built.timing, built.start = turns, timing, timing.start
+    else:
+        room_beside_held(placing, sizes, _capacities(problem, sizes))
+    return _timed(built, bound)
+
+
+def _turns(placing: Placing) -> Turns:
+    """The clock of what counts bytes alone."""
+    problem = placing.problem
+    horizon = problem.n + len(placing.received)
+    return Turns(EPSILON * problem.serial_seconds, horizon)
 
 
 def _of_bytes(placing: Placing, found: Found, goal: Goal, bound: float) -> Model:
     problem, model = placing.problem, placing.model
-    horizon = problem.n + len(placing.received)
     sizes = Bytes.of(problem)
     limit, objective = _limits(placing, found, goal, sizes)
-    clock = Turns(EPSILON * problem.serial_seconds, horizon)
+    clock = _turns(placing)
     if goal == "memory":
         model.add(objective >= int(bound) // sizes.unit)
     if problem.rules.memory == "persistent":
@@ -128,9 +149,7 @@ def _of_bytes(placing: Placing, found: Found, goal: Goal, bound: float) -> Model
     return Model(model, placing, timing.start, timing, objective, sizes.unit, clock)
 
 
-def _limits(
-    placing: Placing, found: Found, goal: Goal, sizes: Bytes
-) -> tuple[dict[int, Any], Any]:
+def _limits(placing: Placing, found: Found, goal: Goal, sizes: Bytes) -> tuple[dict[int, Any], Any]:
     """What each device may hold, and the objective: the largest of these, or the sum of what is
     beyond capacities."""
     problem, model = placing.problem, placing.model
@@ -162,15 +181,16 @@ def _capacities(problem: Problem, sizes: Bytes) -> dict[int, int]:
     return {d: held for d, held in whole.items() if held < sizes.total}
 
 
-def _tight(problem: Problem) -> bool:
-    return bool(_capacities(problem, Bytes.of(problem)))
+def _live_bytes_count(problem: Problem) -> bool:
+    """True where tensors may be too much for a device beside what ops hold."""
+    return problem.rules.memory != "persistent" and bool(_capacities(problem, Bytes.of(problem)))
 
 
 def _ticking(placing: Placing, end: float) -> Ticking:
     """The clock of schedules that end by `end`."""
     problem = placing.problem
-    durations = [problem.seconds.ravel(), [move.seconds for move in placing.moves]]
-    return Ticking.until(end, np.concatenate((*durations, [problem.cluster.synchronisation])))
+    others = [move.seconds for move in placing.moves] + [problem.cluster.synchronisation]
+    return Ticking.until(end, np.concatenate((problem.seconds.ravel(), np.array(others))))
 
 
 def hint(built: Model, found: Found) -> None:
@@ -179,8 +199,13 @@ def hint(built: Model, found: Found) -> None:
     problem = placing.problem
     for (unit, device), here in placing.on.items():
         model.add_hint(here, bool(found.placement[problem.unit == unit][0] == device))
-    sent = dict(zip(zip(schedule.tensor.tolist(), schedule.target.tolist(), strict=True),
-                    range(len(schedule.tensor)), strict=True))
+    sent = dict(
+        zip(
+            zip(schedule.tensor.tolist(), schedule.target.tolist(), strict=True),
+            range(len(schedule.tensor)),
+            strict=True,
+        )
+    )
     for move, made in zip(placing.moves, placing.made, strict=True):
         home = found.placement[problem.producer[move.tensor]]
         model.add_hint(made, move.arrival in sent and int(home) == move.source)

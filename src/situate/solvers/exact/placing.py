@@ -69,7 +69,10 @@ class Placing:
                 if (unit, target) in self.on:
                     self.model.add_bool_or(~self.on[unit, target], *present)
         for move, made in zip(self.moves, self.made, strict=True):
-            received, here = self.received[move.arrival], self.on[self.home(move.tensor), move.source]
+            received, here = (
+                self.received[move.arrival],
+                self.on[self.home(move.tensor), move.source],
+            )
             self.model.add_bool_or(~received, ~here, made)
             self.model.add_implication(made, received)
             self.model.add_implication(made, here)

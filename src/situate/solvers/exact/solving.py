@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,7 @@ class Run:
         self._found: list[Solution] = []
         self._status: Any = None
 
-    def solutions(self) -> Iterator[Solution | None]:
+    def solutions(self) -> Generator[Solution | None]:
         """Solutions, each better than the one before, and None whenever there is none yet.
 
         Raises:
@@ -108,6 +108,16 @@ class Run:
         if self._status == cp.MODEL_INVALID:
             why = self._built.model.validate().strip().splitlines() or ["no reason given"]
             raise SituateError(f"CP-SAT cannot take the model ({why[0]}): use another method")
+
+    @property
+    def best(self) -> Solution | None:
+        """The last and best solution so far."""
+        return self._found[-1] if self._found else None
+
+    @property
+    def optimal(self) -> bool:
+        """True where the best solution was proved to be the best there is."""
+        return bool(self._status == self._cp.OPTIMAL)
 
     @property
     def infeasible(self) -> bool:

@@ -36,7 +36,9 @@ class Timing:
     def __init__(self, placing: Placing, clock: Clock) -> None:
         self._placing, self._problem, self._model = placing, placing.problem, placing.model
         self._horizon = clock.horizon
-        self.ticks = clock.ticks(np.where(np.isfinite(self._problem.seconds), self._problem.seconds, 0))
+        self.ticks = clock.ticks(
+            np.where(np.isfinite(self._problem.seconds), self._problem.seconds, 0)
+        )
         self.move_ticks = clock.ticks(np.array([move.seconds for move in placing.moves])).tolist()
         self._delay = int(clock.ticks(np.array([self._problem.cluster.synchronisation]))[0])
         self.start = [self.instant() for _ in range(self._problem.n)]
