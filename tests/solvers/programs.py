@@ -1,4 +1,4 @@
-"""Programs that tests of the graph partitioners need, and the reason to skip them without it."""
+"""Programs that tests of partitioners and of exact search need, and the reason to skip them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,21 @@ from situate.solvers.partitioners.scotch.programs import PROGRAMS
 
 _no_metis = find_spec("pymetis") is None
 _no_scotch = not any(map(shutil.which, PROGRAMS))
-MISSING = {"metis": _no_metis, "scotch": _no_scotch, "mincut": _no_scotch}
+_no_ortools = find_spec("ortools") is None
+MISSING = {
+    "metis": _no_metis,
+    "scotch": _no_scotch,
+    "mincut": _no_scotch,
+    "cp_sat": _no_ortools,
+}
 """Whether a method cannot run here."""
 
 needs_metis = pytest.mark.skipif(_no_metis, reason="pymetis is not installed: pip install pymetis")
 needs_scotch = pytest.mark.skipif(
     _no_scotch, reason="Scotch is not installed: apt-get install scotch"
+)
+needs_ortools = pytest.mark.skipif(
+    _no_ortools, reason="OR-tools is not installed: pip install ortools"
 )
 PARTITIONERS = [
     pytest.param("metis", marks=needs_metis),

@@ -13,10 +13,14 @@ from situate.bounds.rounding import EPSILON
 from situate.data.arrays import Floats, Ints
 from situate.data.problem import Problem
 
-LARGEST_SUM = 2**30
+LARGEST_SUM = 2**28
 """What all durations, and all bytes, add up to at most. CP-SAT 9.15 proves wrong optima where the
-coefficients of literals add up to more than 2^31 (google/or-tools, 5293), and it refuses models in
-which the product of both sums passes 2^63."""
+coefficients of literals in one constraint add up to more than 2^31 (google/or-tools, 5293), and its
+presolve may write variables as literals too: an instant is at most as large, and a constraint has
+three. The product of both sums, too, is below the 2^63 beyond which it refuses a model."""
+
+SMALLEST_EXPONENT = -1074
+"""Of the least power of two that is a float."""
 
 EXACT = 2**53
 """Whole numbers up to this one are floats, and their sums exact."""
@@ -60,8 +64,9 @@ class Ticking:
         exact = _common_measure(end, durations[durations <= end])
         if exact and total / exact <= LARGEST_SUM:
             return cls(exact, 0.0, int(end / exact))
-        # A power of two: dividing by it rounds nothing.
-        unit = 2.0 ** math.ceil(math.log2(total / LARGEST_SUM))
+        # A power of two: dividing by it rounds nothing. The least that there is, where it is less.
+        exponent = math.ceil(math.log2(total)) - math.frexp(LARGEST_SUM)[1] + 1
+        unit = 2.0 ** max(exponent, SMALLEST_EXPONENT)
         # Half an EPSILON of `end` for the schedule's sum, one for the subtraction below.
         return cls(unit, 2 * EPSILON * end, int(end / unit))
 

@@ -52,7 +52,7 @@ class Model:
 
     def limit(self, value: float) -> None:
         """Leave out what is worse than a value of the objective, in seconds or bytes."""
-        self.model.add(self.objective <= math.floor(value / self.unit * (1 + EPSILON)))
+        self.model.add(self.objective <= math.ceil(value / self.unit))
 
 
 def build(cp: Any, search: Search, goal: Goal) -> Model:
@@ -100,7 +100,7 @@ def _end(problem: Problem, found: Found) -> float:
     if found.feasible:
         return found.value
     # A call may pay for a transfer that another one pays for too.
-    return 4 * problem.serial_seconds
+    return 4 * problem.serial_seconds or 1.0
 
 
 def _timed(built: Model, bound: float) -> Model:
@@ -153,16 +153,18 @@ def _limits(placing: Placing, found: Found, goal: Goal, sizes: Bytes) -> tuple[d
     """What each device may hold, and the objective: the largest of these, or the sum of what is
     beyond capacities."""
     problem, model = placing.problem, placing.model
-    known = int(found.value) if goal == "memory" else found.excess
-    objective = model.new_int_var(0, sizes.whole(known), "")
-    if goal == "memory":
+    # Rounding may make a shortfall larger by one a device.
+    by_memory = goal == "memory"
+    known = sizes.whole(int(found.value) if by_memory else found.excess + problem.d * sizes.unit)
+    objective = model.new_int_var(0, known, "")
+    if by_memory:
         return {
             device: _smaller(model, objective, min(sizes.total, sizes.whole(int(capacity))))
             for device, capacity in enumerate(problem.capacity)
         }, objective
     limit, beyond = {}, []
     for device, capacity in _capacities(problem, sizes).items():
-        beyond.append(model.new_int_var(0, sizes.whole(known), ""))
+        beyond.append(model.new_int_var(0, known, ""))
         limit[device] = capacity + beyond[-1]
     model.add(sum(beyond) <= objective)
     return limit, objective

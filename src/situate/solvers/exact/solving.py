@@ -57,8 +57,6 @@ class Run:
         parameters.num_workers = threads if effort is None else 1
         # The solver's own handler would leave the process without Python's.
         parameters.catch_sigint_signal = False
-        # Of the presolve that coefficients of any size can lead astray, see LARGEST_SUM.
-        parameters.presolve_inclusion_work_limit = 0
         if parameters.num_workers == 1:
             parameters.interleave_search = True
         if effort is not None:
@@ -86,8 +84,10 @@ class Run:
                     thread.join(POLL)
                     yield None
         finally:
-            self._solver.stop_search()
-            thread.join()
+            # Again and again: the solver may not have begun yet, and then it hears nothing.
+            while thread.is_alive():
+                self._solver.stop_search()
+                thread.join(POLL)
         self._check()
 
     def _solve(self) -> None:
