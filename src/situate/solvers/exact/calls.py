@@ -28,7 +28,7 @@ class Calls:
     def __init__(self, placing: Placing, clock: Clock) -> None:
         self._placing, self._problem, self._model = placing, placing.problem, placing.model
         self._horizon = clock.horizon
-        self._delay = int(clock.ticks(np.array([self._problem.cluster.synchronisation]))[0])
+        self._delay = clock.delay(self._problem.cluster.synchronisation)
         self.makespan = self._instant()
         self.done = [self._instant() for _ in range(self._problem.n)]
         self._begin = [self._instant() for _ in range(self._problem.n)]

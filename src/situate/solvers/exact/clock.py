@@ -38,6 +38,11 @@ class Clock(Protocol):
         """Durations of any shape, none longer than it is in any schedule."""
         ...
 
+    def delay(self, seconds: float) -> int:
+        """The least that passes between the end of an op and the arrival of its signal, where that
+        is later by so many seconds."""
+        ...
+
     def at(self, instants: Floats) -> Ints:
         """When the ops and transfers of a schedule start, of all that it consists of."""
         ...
@@ -57,10 +62,12 @@ class Ticking:
 
     @classmethod
     def until(cls, end: float, durations: Floats) -> Ticking:
-        """The clock of schedules that end by `end` > 0 and consist of these durations; exact where
+        """The clock of schedules that end by `end` and consist of these durations; exact where
         all are multiples of a tick that is long enough, and floats round no sum of them."""
         durations = durations[(durations > 0) & np.isfinite(durations)]
         total = max(end, float(np.minimum(durations, end).sum()))
+        if not total:
+            return cls(1.0, 0.0, 0)
         exact = _common_measure(end, durations[durations <= end])
         if exact and total / exact <= LARGEST_SUM:
             return cls(exact, 0.0, int(end / exact))
@@ -74,6 +81,9 @@ class Ticking:
         shorter = np.maximum(0.0, seconds - self.slack) / self.unit
         # What is longer than all there is time for is as good as one tick longer.
         return np.minimum(np.floor(shorter), self.horizon + 1.0).astype(np.int64)
+
+    def delay(self, seconds: float) -> int:
+        return int(self.ticks(np.array(seconds)))
 
     def at(self, instants: Floats) -> Ints:
         return np.floor(instants / self.unit).astype(np.int64)
@@ -105,6 +115,9 @@ class Turns:
 
     def ticks(self, seconds: Floats) -> Ints:
         return (seconds > self.shortest).astype(np.int64)
+
+    def delay(self, seconds: float) -> int:
+        return 0  # nothing need start meanwhile
 
     def at(self, instants: Floats) -> Ints:
         return np.searchsorted(np.unique(instants), instants)

@@ -9,10 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from situate.bounds.rounding import EPSILON
-from situate.data.arrays import Floats, Ints
+from situate.data.arrays import Ints
 from situate.data.problem import Problem
 from situate.solvers.exact.calls import Calls
 from situate.solvers.exact.clock import Bytes, Clock, Ticking, Turns
+from situate.solvers.exact.hints import hint_placement, hint_times
 from situate.solvers.exact.lifetimes import Lifetimes, room_beside_held
 from situate.solvers.exact.loads import loads
 from situate.solvers.exact.placing import Placing
@@ -72,7 +73,9 @@ def build(cp: Any, search: Search, goal: Goal) -> Model:
     else:
         built = _of_bytes(placing, found, goal, search.lower_bound)
     built.model.minimize(built.objective)
-    hint(built, found)
+    hint_placement(placing, found)
+    if built.timing is not None and built.clock is not None:
+        hint_times(placing, built.timing, built.clock, found)
     return built
 
 
@@ -193,32 +196,3 @@ def _ticking(placing: Placing, end: float) -> Ticking:
     problem = placing.problem
     others = [move.seconds for move in placing.moves] + [problem.cluster.synchronisation]
     return Ticking.until(end, np.concatenate((problem.seconds.ravel(), np.array(others))))
-
-
-def hint(built: Model, found: Found) -> None:
-    """Tell the solver of the best plan so far."""
-    model, placing, schedule = built.model, built.placing, found.schedule
-    problem = placing.problem
-    for (unit, device), here in placing.on.items():
-        model.add_hint(here, bool(found.placement[problem.unit == unit][0] == device))
-    sent = dict(
-        zip(
-            zip(schedule.tensor.tolist(), schedule.target.tolist(), strict=True),
-            range(len(schedule.tensor)),
-            strict=True,
-        )
-    )
-    for move, made in zip(placing.moves, placing.made, strict=True):
-        home = found.placement[problem.producer[move.tensor]]
-        model.add_hint(made, move.arrival in sent and int(home) == move.source)
-    for arrival, received in placing.received.items():
-        model.add_hint(received, arrival in sent)
-    if built.timing is None or built.clock is None:
-        return
-    times: Floats = np.concatenate((schedule.start, schedule.transfer_start))
-    ticks = built.clock.at(times).tolist()
-    for start, tick in zip(built.timing.start, ticks, strict=False):
-        model.add_hint(start, tick)
-    for arrival, start in built.timing.sent.items():
-        if arrival in sent:
-            model.add_hint(start, ticks[problem.n + sent[arrival]])

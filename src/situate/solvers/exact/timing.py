@@ -40,7 +40,7 @@ class Timing:
             np.where(np.isfinite(self._problem.seconds), self._problem.seconds, 0)
         )
         self.move_ticks = clock.ticks(np.array([move.seconds for move in placing.moves])).tolist()
-        self._delay = int(clock.ticks(np.array([self._problem.cluster.synchronisation]))[0])
+        self._delay = clock.delay(self._problem.cluster.synchronisation)
         self.start = [self.instant() for _ in range(self._problem.n)]
         self.end = [start + self._duration(op) for op, start in enumerate(self.start)]
         self.sent = {arrival: self.instant() for arrival in placing.received}
