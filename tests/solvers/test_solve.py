@@ -113,7 +113,8 @@ def test_exact_plans_hold_where_transfers_are_many(family: str) -> None:
 def test_exact_plans_hold_on_random_problems(seed: int) -> None:
     drawn = random_problem(seed)
     for objective in OBJECTIVES:
-        solved(Problem(drawn.graph, drawn.cluster, objective, drawn.rules), "cp_sat")
+        exact = Problem(drawn.graph, drawn.cluster, objective, drawn.rules)
+        solved(exact, "cp_sat", evaluations=30)
 
 
 @pytest.mark.parametrize("method", LEARNERS)
