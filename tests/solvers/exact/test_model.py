@@ -63,7 +63,7 @@ def test_every_schedule_is_a_solution_that_is_no_worse(first: int) -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_schedules_of_larger_problems_are_solutions(objective: Any) -> None:
-    """Of rules, transfers and memory in every combination."""
+    """Rules, transfers and memory are combined in every way."""
     for seed in range(30):
         drawn = random_problem(seed)
         _check(_search(dataclasses.replace(drawn, objective=objective), seed))

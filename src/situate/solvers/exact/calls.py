@@ -66,7 +66,7 @@ class Calls:
                     runs.only_enforce_if(self._placing.on[unit, device])
 
     def _wait_for_inputs(self) -> None:
-        """What an op reads from another device, or on a CPU, is there before it begins."""
+        """An op begins after its inputs: from other devices, and on a CPU from its own too."""
         problem, on = self._problem, self._placing.on
         signal = signals(problem)
         for tensor, producer in enumerate(problem.producer.tolist()):

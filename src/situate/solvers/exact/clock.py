@@ -27,7 +27,7 @@ EXACT = 2**53
 
 
 class Clock(Protocol):
-    """What takes time, in whole numbers."""
+    """Durations and instants, in whole numbers."""
 
     @property
     def horizon(self) -> int:

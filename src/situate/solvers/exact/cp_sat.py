@@ -120,7 +120,7 @@ def _run(cp: Any, search: Search, built: Model, bounds: bool) -> Run:
             _offer(search, run.best)
         _count(search, run)
         if bounds and run.bound is not None:
-            search.raise_bound(run.bound)
+            search.raise_bound(run.bound, "CP-SAT")
     if run.best is not None:
         _vary(search, run.best)
     return run

@@ -109,8 +109,8 @@ class Lifetimes:
                 self._used[device].append((running, size))
 
     def _hold_at_once(self, free: Mapping[int, Any]) -> None:
-        """What an op reads, makes and works with is there at once: said apart, for an op may be
-        shorter than the clock tells."""
+        """Room for the inputs, outputs and workspace of an op together: said apart, for an op may
+        be shorter than the clock tells."""
         problem = self._problem
         long = np.ones(problem.n, bool) if problem.rules.memory == "step" else takes_time(problem)
         inputs = inputs_of_ops(problem)

@@ -153,8 +153,8 @@ def _of_bytes(placing: Placing, found: Found, goal: Goal, bound: float) -> Model
 
 
 def _limits(placing: Placing, found: Found, goal: Goal, sizes: Bytes) -> tuple[dict[int, Any], Any]:
-    """What each device may hold, and the objective: the largest of these, or the sum of what is
-    beyond capacities."""
+    """Limits on the bytes of each device, and the objective: the largest of these, or the sum of
+    what is beyond capacities."""
     problem, model = placing.problem, placing.model
     # Rounding may make a shortfall larger by one a device.
     by_memory = goal == "memory"
