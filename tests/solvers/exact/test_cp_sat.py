@@ -142,6 +142,13 @@ def test_the_seed_and_evaluations_decide_at_any_number_of_threads(
     assert [event[1:] for event in one.history] == [event[1:] for event in four.history]
 
 
+@pytest.mark.parametrize("evaluations", [1, 7, 50, 400])
+def test_the_budget_of_evaluations_is_kept(evaluations: int) -> None:
+    """A rule that was begun is ended, and the last solution decoded: a dozen more."""
+    result = _solved(problem("bus"), evaluations=evaluations)
+    assert result.evaluations <= evaluations + 12
+
+
 def test_no_time_leaves_the_plans_of_rules() -> None:
     result = _solved(problem("layered"), evaluations=None, time_limit=0)
     assert result.feasible

@@ -94,3 +94,16 @@ def test_the_effort_and_the_seed_decide():
     assert second.best is not None
     assert np.array_equal(first.best.device, second.best.device)
     assert (first.bound, first.effort) == (second.bound, second.effort)
+
+
+def test_what_goes_wrong_in_the_solvers_thread_is_raised_in_this_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(cp_model().CpSolver, "solve", fail)
+    run = Run(cp_model(), _model("chain"), None, 1.0, 1, 0)
+    with pytest.raises(MemoryError, match="no room"):
+        next(solution for solution in run.solutions() if solution is not None)
+    assert (run.effort, run.bound, run.optimal) == (0.0, None, False)

@@ -13,6 +13,9 @@ from situate.data.arrays import Ints
 from situate.errors import SituateError
 from situate.solvers.exact.model import Model
 
+MOST_WORKERS = 8
+"""Threads of the solver at most: each holds the model, and so many run all its main strategies."""
+
 POLL = 0.05
 """Seconds between two looks at what the solver has found."""
 
@@ -54,7 +57,7 @@ class Run:
         self._solver = cp.CpSolver()
         parameters = self._solver.parameters
         parameters.random_seed = seed & 0x7FFFFFFF
-        parameters.num_workers = threads if effort is None else 1
+        parameters.num_workers = min(threads, MOST_WORKERS) if effort is None else 1
         # The solver's own handler would leave the process without Python's.
         parameters.catch_sigint_signal = False
         if parameters.num_workers == 1:
@@ -65,6 +68,7 @@ class Run:
             parameters.max_time_in_seconds = seconds
         self._found: list[Solution] = []
         self._status: Any = None
+        self._error: BaseException | None = None
 
     def solutions(self) -> Generator[Solution | None]:
         """Solutions, each better than the one before, and None whenever there is none yet.
@@ -91,7 +95,10 @@ class Run:
         self._check()
 
     def _solve(self) -> None:
-        self._status = self._solver.solve(self._built.model, _callback(self._cp, self))
+        try:
+            self._status = self._solver.solve(self._built.model, _callback(self._cp, self))
+        except BaseException as error:  # raised again in the thread that listens
+            self._error = error
 
     def keep(self, value: Any) -> None:
         """Keep the solution that a function tells the values of variables of."""
@@ -105,6 +112,8 @@ class Run:
 
     def _check(self) -> None:
         cp = self._cp
+        if self._error is not None:
+            raise self._error
         if self._status == cp.MODEL_INVALID:
             why = self._built.model.validate().strip().splitlines() or ["no reason given"]
             raise SituateError(f"CP-SAT cannot take the model ({why[0]}): use another method")
@@ -135,6 +144,8 @@ class Run:
     @property
     def effort(self) -> float:
         """Deterministic seconds spent."""
+        if self._status is None:
+            return 0.0
         return float(self._solver.response_proto.deterministic_time)
 
 
