@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from situate.bounds.memory import takes_time
+from situate.bounds.rounding import EPSILON
 from situate.data.topology import inputs_of_ops
 from situate.solvers.exact.clock import Bytes
 from situate.solvers.exact.moves import consumers_of
@@ -112,17 +112,19 @@ class Lifetimes:
         """Room for the inputs, outputs and workspace of an op together: said apart, for an op may
         be shorter than the clock tells."""
         problem = self._problem
-        long = np.ones(problem.n, bool) if problem.rules.memory == "step" else takes_time(problem)
+        # (n, d) whether an op ends later than it starts, whenever that is; per step all ops count.
+        long = problem.seconds > EPSILON * problem.serial_seconds
+        long |= problem.rules.memory == "step"
         inputs = inputs_of_ops(problem)
         made: defaultdict[int, list[int]] = defaultdict(list)
         for tensor, producer in enumerate(problem.producer.tolist()):
             made[producer].append(tensor)
-        for op in np.flatnonzero(long).tolist():
+        for op in range(problem.n):
             live = [t for t in (*inputs[op], *made[op]) if not problem.resident[t]]
             need = self._workspace[op] + sum(self._size[t] for t in live)
             unit = int(problem.unit[op])
             for device in self._placing.devices(unit) if need else ():
-                if device in free:
+                if device in free and long[op, device]:
                     here = self._placing.on[unit, device]
                     self._model.add(free[device] >= need).only_enforce_if(here)
 
