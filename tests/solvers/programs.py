@@ -12,13 +12,23 @@ from situate.solvers.partitioners.scotch.programs import PROGRAMS
 _no_metis = find_spec("pymetis") is None
 _no_highs = find_spec("highspy") is None
 _no_scotch = not any(map(shutil.which, PROGRAMS))
-MISSING = {"metis": _no_metis, "m_sct": _no_highs, "scotch": _no_scotch, "mincut": _no_scotch}
+_no_ortools = find_spec("ortools") is None
+MISSING = {
+    "metis": _no_metis,
+    "m_sct": _no_highs,
+    "scotch": _no_scotch,
+    "mincut": _no_scotch,
+    "cp_sat": _no_ortools,
+}
 """Whether a method cannot run here."""
 
 needs_metis = pytest.mark.skipif(_no_metis, reason="pymetis is not installed: pip install pymetis")
 needs_highs = pytest.mark.skipif(_no_highs, reason="highspy is not installed: pip install highspy")
 needs_scotch = pytest.mark.skipif(
     _no_scotch, reason="Scotch is not installed: apt-get install scotch"
+)
+needs_ortools = pytest.mark.skipif(
+    _no_ortools, reason="OR-tools is not installed: pip install ortools"
 )
 PARTITIONERS = [
     pytest.param("metis", marks=needs_metis),

@@ -212,3 +212,11 @@ def test_a_unit_larger_than_its_device_does_not_fit() -> None:
     of = Problem(Graph("g", (Op("big", seconds={"*": 1.0}, persistent=5),)), unequal)
     assert not _search(of).offer(*_on(0)).feasible
     assert _search(of).offer(*_on(1)).feasible
+
+
+def test_a_bound_is_raised_and_never_lowered():
+    search = Search(problem("chain"), 5.0)
+    search.raise_bound(4.0, "lower")
+    assert search.lower_bound == 5
+    search.raise_bound(6.0, "CP-SAT")
+    assert (search.lower_bound, search.bounded_by) == (6, "CP-SAT")

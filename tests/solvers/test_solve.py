@@ -30,14 +30,17 @@ from tests.solvers.families import (
     pinned_and_grouped,
     problem,
 )
-from tests.solvers.programs import MISSING
+from tests.solvers.programs import MISSING, needs_ortools
 
 PROGRAMS = [method for method in ("scotch", "mincut") if not MISSING[method]]
 GENERAL = [
     method
     for method in METHODS
-    if method not in ("expert", "scotch", "mincut", *LEARNERS) and not MISSING.get(method)
+    if method not in ("expert", "scotch", "mincut", "cp_sat", *LEARNERS) and not MISSING.get(method)
 ]
+MANY_PAIRS = ("wide", "17 devices")
+"""Families of which exact models are large."""
+
 SOFTMAX = ["policy_gradient", "ppo", "cross_entropy", "post"]
 BRED = ("brkga", "tuned_brkga")
 EVALUATIONS = {"auto": 600, "random": 20}
@@ -100,6 +103,29 @@ def test_learnt_plans_hold_on_every_family(family: str, rules: str) -> None:
 def test_plans_of_other_programs_hold_on_every_family(family: str, rules: str) -> None:
     for method in PROGRAMS:
         solved(problem(family, "time", rules), method)
+
+
+@needs_ortools
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("family", [name for name in families() if name not in MANY_PAIRS])
+def test_exact_plans_hold_on_every_family(family: str, objective: str, rules: str) -> None:
+    solved(problem(family, objective, rules), "cp_sat", evaluations=30)
+
+
+@needs_ortools
+@pytest.mark.parametrize("family", MANY_PAIRS)
+def test_exact_plans_hold_where_transfers_are_many(family: str) -> None:
+    solved(problem(family), "cp_sat", evaluations=30)
+
+
+@needs_ortools
+@pytest.mark.parametrize("seed", range(40))
+def test_exact_plans_hold_on_random_problems(seed: int) -> None:
+    drawn = random_problem(seed)
+    for objective in OBJECTIVES:
+        exact = Problem(drawn.graph, drawn.cluster, objective, drawn.rules)
+        solved(exact, "cp_sat", evaluations=30)
 
 
 @pytest.mark.parametrize("method", LEARNERS)

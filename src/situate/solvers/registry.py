@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from situate.solvers.learned.learner import MakeLearner
     from situate.solvers.search import Search
 
-Kind = Literal["heuristic", "portfolio", "partitioner", "search", "learner"]
+Kind = Literal["heuristic", "portfolio", "partitioner", "search", "exact", "learner"]
 """A rule that makes a plan or a few; several methods one after the other; a graph partitioner; a
-search among decisions; or a method that learns from measured step times."""
+search among decisions; one that ends with a proof; or a method that learns from measured step
+times."""
 
 PYTORCH = "PyTorch: pip install 'situate[torch]'"
 PYMETIS = "pymetis: pip install 'situate[baselines]'"
 HIGHS = "HiGHS: pip install 'situate[baselines]'"
 SCOTCH = "Scotch: apt-get install scotch"
+ORTOOLS = "OR-tools: pip install 'situate[exact]'"
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,14 @@ _ALL = (
         "Scotch's static mapping of the graph onto the accelerators alone",
         paper="Pellegrini and Roman, HPCN Europe 1996",
         extra=SCOTCH,
+    ),
+    Method(
+        "cp_sat",
+        "exact",
+        "exact.cp_sat:run",
+        "constraint programming by OR-tools' CP-SAT, whose bound certifies small plans",
+        paper="the baseline of Paliwal et al., REGAL, ICLR 2020",
+        extra=ORTOOLS,
     ),
 )
 

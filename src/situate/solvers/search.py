@@ -235,6 +235,12 @@ class Search:
             return False
         return gap(self.problem, best.value, self.lower_bound) <= 0
 
+    def raise_bound(self, bound: float, name: str) -> None:
+        """Take another lower bound on the objective, of this name, where it is larger than the one
+        known."""
+        if bound > self.lower_bound:
+            self.lower_bound, self.bounded_by = bound, name
+
     def offer(
         self,
         placement: Placement,

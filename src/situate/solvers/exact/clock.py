@@ -1,0 +1,150 @@
+"""Times and bytes as the whole numbers of CP-SAT, rounded so that every bound stays valid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from situate.bounds.rounding import EPSILON
+from situate.data.arrays import Floats, Ints
+from situate.data.problem import Problem
+
+LARGEST_SUM = 2**28
+"""What all durations, and all bytes, add up to at most. CP-SAT 9.15 proves wrong optima where the
+coefficients of literals in one constraint add up to more than 2^31 (google/or-tools, 5293), and its
+presolve may write variables as literals too: an instant is at most as large, and a constraint has
+three. The product of both sums, too, is below the 2^63 beyond which it refuses a model."""
+
+SMALLEST_EXPONENT = -1074
+"""Of the least power of two that is a float."""
+
+EXACT = 2**53
+"""Whole numbers up to this one are floats, and their sums exact."""
+
+
+class Clock(Protocol):
+    """Durations and instants, in whole numbers."""
+
+    @property
+    def horizon(self) -> int:
+        """No schedule that is sought ends later."""
+        ...
+
+    def ticks(self, seconds: Floats) -> Ints:
+        """Durations of any shape, none longer than it is in any schedule."""
+        ...
+
+    def delay(self, seconds: float) -> int:
+        """The least that passes between the end of an op and the arrival of its signal, where that
+        is later by so many seconds."""
+        ...
+
+    def at(self, instants: Floats) -> Ints:
+        """When the ops and transfers of a schedule start, of all that it consists of."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ticking:
+    """Time in ticks of `unit` seconds, rounded down.
+
+    `slack` seconds are taken off every duration first: what rounding to floats may have taken off
+    the end of an op or transfer in a schedule that ends by the horizon.
+    """
+
+    unit: float
+    slack: float
+    horizon: int
+
+    @classmethod
+    def until(cls, end: float, durations: Floats) -> Ticking:
+        """The clock of schedules that end by `end` and consist of these durations; exact where
+        all are multiples of a tick that is long enough, and floats round no sum of them."""
+        durations = durations[(durations > 0) & np.isfinite(durations)]
+        total = max(end, float(np.minimum(durations, end).sum()))
+        if not total:
+            return cls(1.0, 0.0, 0)
+        exact = _common_measure(end, durations[durations <= end])
+        if exact and total / exact <= LARGEST_SUM:
+            return cls(exact, 0.0, int(end / exact))
+        # A power of two: dividing by it rounds nothing. The least that there is, where it is less.
+        exponent = math.ceil(math.log2(total)) - math.frexp(LARGEST_SUM)[1] + 1
+        unit = 2.0 ** max(exponent, SMALLEST_EXPONENT)
+        # Half an EPSILON of `end` for the schedule's sum, one for the subtraction below.
+        return cls(unit, 2 * EPSILON * end, int(end / unit))
+
+    def ticks(self, seconds: Floats) -> Ints:
+        shorter = np.maximum(0.0, seconds - self.slack) / self.unit
+        # What is longer than all there is time for is as good as one tick longer.
+        return np.minimum(np.floor(shorter), self.horizon + 1.0).astype(np.int64)
+
+    def delay(self, seconds: float) -> int:
+        return int(self.ticks(np.array(seconds)))
+
+    def at(self, instants: Floats) -> Ints:
+        return np.floor(instants / self.unit).astype(np.int64)
+
+
+def _common_measure(end: float, durations: Floats) -> float:
+    """The largest number that all durations are whole multiples of, to the last bit; zero where
+    floats round sums of them up to `end`."""
+    parts = [each.as_integer_ratio() for each in np.unique(durations).tolist()]
+    # All denominators are powers of two, so the largest is a multiple of the others.
+    below = max((denominator for _, denominator in parts), default=1)
+    if not parts or Fraction(end) * below > EXACT:
+        return 0.0
+    common = math.gcd(*(numerator * (below // denominator) for numerator, denominator in parts))
+    return common / below
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Time as the turn of each op or transfer: the number of instants before its own at which one
+    starts. All that takes time takes one turn, for what waits for its end has a later one.
+
+    Attributes:
+        shortest: seconds; what takes less may end at the very instant at which it starts.
+    """
+
+    shortest: float
+    horizon: int
+
+    def ticks(self, seconds: Floats) -> Ints:
+        return (seconds > self.shortest).astype(np.int64)
+
+    def delay(self, seconds: float) -> int:
+        return 0  # nothing need start meanwhile
+
+    def at(self, instants: Floats) -> Ints:
+        return np.searchsorted(np.unique(instants), instants)
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """Bytes in multiples of `unit`, rounded down: what fits still fits then.
+
+    Attributes:
+        unit: in bytes.
+        total: multiples of it that all sizes add up to at most.
+    """
+
+    unit: int
+    total: int
+
+    @classmethod
+    def of(cls, problem: Problem) -> Bytes:
+        """Exact where all that a problem may hold at once is not too many multiples of a unit."""
+        sizes = [problem.size, problem.workspace, problem.unit_persistent]
+        # A tensor may be on every device.
+        total = sum(int(array.sum()) for array in sizes) + int(problem.size.sum()) * problem.d
+        common = int(np.gcd.reduce(np.concatenate(sizes)))
+        unit = max(1, common, -(-total // LARGEST_SUM))
+        return cls(unit, total // unit)
+
+    def whole(self, size: int) -> int:
+        """Multiples of the unit in a number of bytes."""
+        return size // self.unit

@@ -1,0 +1,168 @@
+"""`cp_sat`: an exact search by OR-tools' CP-SAT, whose bound certifies what is found."""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from situate.data.topology import op_devices
+from situate.errors import SituateError
+from situate.simulation.decoding import order_of, rising
+from situate.solvers.exact.installed import cp_model
+from situate.solvers.exact.model import Goal, Model, build
+from situate.solvers.exact.moves import size_of_model
+from situate.solvers.exact.solving import Run, Solution
+from situate.solvers.heuristics import etf, heft, single, topological
+from situate.solvers.search import Search
+
+LARGEST = 10_000
+"""Intervals that a model has at most: ops by devices, and transfers by pairs of devices."""
+
+SECONDS_AN_INTERVAL = 1e-4
+"""Seconds that a model takes to be made, for each of its intervals; no model is begun in less."""
+
+EVALUATIONS_A_SECOND = 1000
+"""Evaluations that a deterministic second of CP-SAT counts as."""
+
+FIT_SHARE = 0.5
+"""Share of the budget that the search for a plan that fits may take."""
+
+OTHER_PLACEMENTS = 20
+"""Placements at most that are tried after a model's best."""
+
+VARIATIONS = 64
+"""Orders near that of a solution that are tried."""
+
+LOAD_SHARE = 0.3
+"""Share of the budget after which the search for loads that bound the time ends."""
+
+DECODING_SHARE = 0.1
+"""Share of the evaluations left that goes to decoding solutions."""
+
+
+def run(search: Search) -> None:
+    """Offer the plans of list rules, then every solution that CP-SAT finds, and raise the search's
+    bound to CP-SAT's where that is better.
+
+    Raises:
+        MissingExtra: OR-tools is not installed.
+        SituateError: the problem is too large.
+    """
+    cp = cp_model()
+    _check_size(search)
+    for rule in (single, topological, heft, etf):
+        rule.run(search)
+        if search.finished():
+            return
+    if not search.incumbent.feasible:
+        with search.reserving(FIT_SHARE):
+            _solve(cp, search, "time" if search.incumbent.excess == 0 else "shortfall")
+    if search.incumbent.feasible:
+        _improve(cp, search)
+
+
+def _improve(cp: Any, search: Search) -> None:
+    """Solve for the objective; for time first for loads alone, whose bound is there soon."""
+    problem = search.problem
+    if problem.objective == "time" and problem.transfers != "atomic":
+        with search.reserving(1 - LOAD_SHARE):
+            _solve(cp, search, "load")
+    _solve(cp, search, problem.objective)
+
+
+def _check_size(search: Search) -> None:
+    size = size_of_model(search.problem)
+    if size > LARGEST:
+        raise SituateError(
+            f"method 'cp_sat' is for small problems: the model would have {size} intervals (ops by "
+            f"devices, transfers by pairs of devices), more than {LARGEST}: use method 'auto'"
+        )
+
+
+def _solve(cp: Any, search: Search, goal: Goal) -> None:
+    """Solve one model within the search's budget, and offer what it finds; then, where no decoder
+    comes to its best value, the model without the placements that were tried."""
+    left = _seconds_left(search)
+    making = size_of_model(search.problem) * SECONDS_AN_INTERVAL
+    if search.finished() or (left is not None and left < making):
+        return
+    built = build(cp, search, goal)
+    run = _run(cp, search, built, bounds=goal in (search.problem.objective, "load"))
+    for _ in range(OTHER_PLACEMENTS if built.start else 0):
+        if search.finished() or not run.optimal or run.best is None:
+            return
+        built.forbid(run.best.device)
+        built.limit(search.incumbent.excess if goal == "shortfall" else search.incumbent.value)
+        run = _run(cp, search, built, bounds=False)
+
+
+def _run(cp: Any, search: Search, built: Model, bounds: bool) -> Run:
+    """One run of the solver: its solutions are offered, and its bound is taken if it `bounds` the
+    objective."""
+    left = _evaluations_left(search)
+    effort = None if left is None else (1 - DECODING_SHARE) * left / EVALUATIONS_A_SECOND
+    run = Run(cp, built, _seconds_left(search), effort, search.threads, search.seed)
+    most = math.inf if left is None else search.evaluations + DECODING_SHARE * left
+    offered = None
+    try:
+        with closing(run.solutions()) as solutions:
+            for solution in solutions:
+                if solution is None:
+                    search.report()
+                elif search.evaluations < most:
+                    _offer(search, solution)
+                    offered = solution
+    finally:
+        if run.best is not None and run.best is not offered:
+            _offer(search, run.best)
+        _count(search, run)
+        if bounds and run.bound is not None:
+            search.raise_bound(run.bound, "CP-SAT")
+    if run.best is not None:
+        _vary(search, run.best)
+    return run
+
+
+def _count(search: Search, run: Run) -> None:
+    """Count the solver's work as evaluations, where these are limited."""
+    if search.evaluation_limit is not None:
+        spent = search.evaluations + round(run.effort * EVALUATIONS_A_SECOND)
+        search.evaluations = max(search.evaluations, min(search.evaluation_limit, spent))
+
+
+def _vary(search: Search, solution: Solution) -> None:
+    """Offer the solution's devices in orders near its own: no decoder waits as a solution may, and
+    what it puts where the solution waited may be better elsewhere."""
+    if solution.start is None:
+        return
+    rng = np.random.default_rng(search.seed)
+    placement, span = op_devices(search.problem, solution.device), np.ptp(solution.start) + 1
+    for reach in np.linspace(0.02, 0.5, VARIATIONS) * span:
+        if search.finished():
+            return
+        order = rising(search.problem, solution.start + rng.uniform(0, reach, search.problem.n))
+        for decoder in search.decoders:
+            search.consider(placement, order, decoder)
+
+
+def _evaluations_left(search: Search) -> float | None:
+    limit = search.evaluation_limit
+    return None if limit is None else limit * (1 - search.reserve) - search.evaluations
+
+
+def _seconds_left(search: Search) -> float | None:
+    limit = search.time_limit
+    return None if limit is None else max(0.0, limit * (1 - search.reserve) - search.seconds)
+
+
+def _offer(search: Search, solution: Solution) -> None:
+    """Decode a solution: its devices, in the order of its starts."""
+    problem = search.problem
+    placement = op_devices(problem, solution.device)
+    if solution.start is None:
+        search.offer(placement, order_of(problem, search.incumbent.schedule))
+    else:
+        search.offer(placement, rising(problem, solution.start.astype(np.float64)))

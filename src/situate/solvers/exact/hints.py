@@ -1,0 +1,45 @@
+"""The best plan so far as the solver's first guess."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.data.topology import unit_devices
+from situate.schedule.items import signals
+from situate.solvers.exact.clock import Clock
+from situate.solvers.exact.placing import Placing
+from situate.solvers.exact.timing import Timing
+from situate.solvers.search import Found
+
+
+def hint_placement(placing: Placing, found: Found) -> None:
+    """Hint where units are, and the transfers that follow."""
+    problem, model = placing.problem, placing.model
+    device_of = unit_devices(problem, found.placement).tolist()
+    for (unit, device), here in placing.on.items():
+        model.add_hint(here, device_of[unit] == device)
+    sent = {arrival: _sent(placing, found, *arrival) for arrival in placing.received}
+    for arrival, received in placing.received.items():
+        model.add_hint(received, sent[arrival])
+    for move, made in zip(placing.moves, placing.made, strict=True):
+        at_home = device_of[placing.home(move.tensor)] == move.source
+        model.add_hint(made, at_home and sent[move.arrival])
+
+
+def _sent(placing: Placing, found: Found, tensor: int, target: int) -> bool:
+    """True where the plan sends a tensor to a device."""
+    if found.placement[placing.problem.producer[tensor]] == target:
+        return False
+    return any(found.placement[op] == target for op in placing.readers(tensor, target))
+
+
+def hint_times(placing: Placing, timing: Timing, clock: Clock, found: Found) -> None:
+    """Hint when ops and transfers start."""
+    schedule, model = found.schedule, placing.model
+    # Signals start at instants of their own, which are none of the model's.
+    moves = np.flatnonzero(~signals(placing.problem)[schedule.tensor])
+    ticks = clock.at(np.concatenate((schedule.start, schedule.transfer_start[moves]))).tolist()
+    arrivals = zip(schedule.tensor[moves].tolist(), schedule.target[moves].tolist(), strict=True)
+    starts = [*timing.start, *(timing.sent[arrival] for arrival in arrivals)]
+    for start, tick in zip(starts, ticks, strict=True):
+        model.add_hint(start, tick)

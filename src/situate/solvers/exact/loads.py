@@ -1,0 +1,52 @@
+"""Seconds of work of devices and channels: the period of steps that follow one another."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from situate.solvers.exact.clock import Clock
+from situate.solvers.exact.placing import Placing
+
+
+def loads(placing: Placing, clock: Clock) -> dict[tuple[str, int], Any]:
+    """An expression for each device and each channel that sets a limit: its ticks of work."""
+    problem = placing.problem
+    ticks = clock.ticks(np.where(np.isfinite(problem.seconds), problem.seconds, 0.0))
+    taken = clock.ticks(np.array([move.seconds for move in placing.moves])).tolist()
+    work: defaultdict[tuple[str, int], list[Any]] = defaultdict(list)
+    for (unit, device), here in placing.on.items():
+        work["device", device].append(int(ticks[problem.unit == unit, device].sum()) * here)
+    for move, made, seconds in zip(placing.moves, placing.made, taken, strict=True):
+        if problem.transfers == "blocking":
+            work["device", move.source].append(seconds * made)
+        if problem.transfers == "blocking" or _pays(placing, move.target):
+            work["device", move.target].append(seconds * made)
+        if problem.rules.contention and problem.transfers != "atomic":
+            channel = int(problem.channel[move.source, move.target])
+            work["channel", channel].append(seconds * made)
+    for source, leaves in _departures(placing, taken):
+        work["device", source].append(leaves)
+    return {key: sum(terms) for key, terms in work.items()}
+
+
+def _pays(placing: Placing, device: int) -> bool:
+    """True under atomic rules for an accelerator, whose call sends and receives."""
+    problem = placing.problem
+    return problem.transfers == "atomic" and bool(problem.accelerators[device])
+
+
+def _departures(placing: Placing, taken: list[int]) -> list[tuple[int, Any]]:
+    """Under atomic rules: devices that pay, each with a variable for every tensor that may leave
+    it, which takes what its slowest receiver does."""
+    found: dict[tuple[int, int], Any] = {}
+    longest = max(taken, default=0)
+    for move, made, ticks in zip(placing.moves, placing.made, taken, strict=True):
+        if _pays(placing, move.source):
+            key = move.tensor, move.source
+            if key not in found:
+                found[key] = placing.model.new_int_var(0, longest, "")
+            placing.model.add(found[key] >= ticks * made)
+    return [(source, leaves) for (_, source), leaves in found.items()]

@@ -1,0 +1,70 @@
+"""The transfers that a placement may need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from situate.data.problem import Problem
+from situate.schedule.items import signals
+
+
+@dataclass(frozen=True)
+class Move:
+    """A tensor on its way from one device to another, in placements that need it there.
+
+    Attributes:
+        tensor, source, target: indices.
+        seconds: that it takes.
+    """
+
+    tensor: int
+    source: int
+    target: int
+    seconds: float
+
+    @property
+    def arrival(self) -> tuple[int, int]:
+        """The tensor and the target: a tensor is sent to a device once, from wherever it is."""
+        return self.tensor, self.target
+
+
+def moves_of(problem: Problem) -> Iterator[Move]:
+    """All transfers that some placement needs, by tensor; signals are none."""
+    signal = signals(problem)
+    for tensor in np.flatnonzero(~signal).tolist():
+        sources = np.flatnonzero(problem.allowed[problem.unit[problem.producer[tensor]]]).tolist()
+        others = remote_units(problem, tensor)
+        for target in np.flatnonzero(problem.allowed[others].any(axis=0)).tolist():
+            for source in sources:
+                if source != target:
+                    seconds = problem.transfer_time(tensor, source, target)
+                    yield Move(tensor, source, target, seconds)
+
+
+def remote_units(problem: Problem, tensor: int) -> list[int]:
+    """Units other than the producer's that read a tensor."""
+    readers = consumers_of(problem, tensor)
+    home = int(problem.unit[problem.producer[tensor]])
+    return sorted({int(problem.unit[op]) for op in readers} - {home})
+
+
+def consumers_of(problem: Problem, tensor: int) -> list[int]:
+    """Ops that read a tensor."""
+    first, last = problem.consumer_start[tensor : tensor + 2]
+    found: list[int] = problem.consumers[first:last].tolist()
+    return found
+
+
+def size_of_model(problem: Problem) -> int:
+    """Intervals of the model: ops by the devices that they may run on, and transfers."""
+    # (units,) devices of each; producers and readers of every tensor are counted, no move is made.
+    devices = problem.allowed.sum(axis=1)
+    count = int(devices[problem.unit].sum())
+    for tensor in np.flatnonzero(~signals(problem)).tolist():
+        sources = problem.allowed[problem.unit[problem.producer[tensor]]]
+        targets = problem.allowed[remote_units(problem, tensor)].any(axis=0)
+        count += int(sources.sum() * targets.sum() - (sources & targets).sum())
+    return count

@@ -1,0 +1,78 @@
+"""The devices of units as literals, and the transfers that follow from them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from situate.data.problem import Problem
+from situate.solvers.exact.moves import Move, consumers_of, moves_of, remote_units
+
+
+class Placing:
+    """The part of a model that says where units are.
+
+    Args:
+        problem: what is planned.
+        model: a `CpModel`, to which variables and constraints are added.
+
+    Attributes:
+        on: the literal of a unit and a device that it may run on.
+        moves: all transfers that some placement needs.
+        made: (moves,) their literals. One that the placement does not need may be true: it only
+            takes time and memory.
+        received: the literal of a tensor and a device other than its producer's: it is sent there.
+        moves_from_home, arrivals_of: indices of the moves, and keys of `received`, of a tensor.
+    """
+
+    def __init__(self, problem: Problem, model: Any) -> None:
+        self.problem, self.model = problem, model
+        self.on = {
+            (unit, device): model.new_bool_var("")
+            for unit, device in np.argwhere(problem.allowed).tolist()
+        }
+        for unit in range(problem.units):
+            model.add_exactly_one(self.on[unit, d] for d in self.devices(unit))
+        self.moves: list[Move] = list(moves_of(problem))
+        self.made = [model.new_bool_var("") for _ in self.moves]
+        self.received = {move.arrival: model.new_bool_var("") for move in self.moves}
+        self.moves_from_home: defaultdict[int, list[int]] = defaultdict(list)
+        self.arrivals_of: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        for index, move in enumerate(self.moves):
+            self.moves_from_home[move.tensor].append(index)
+        for arrival in self.received:
+            self.arrivals_of[arrival[0]].append(arrival)
+        self._send()
+
+    def devices(self, unit: int) -> list[int]:
+        """Devices that a unit may run on."""
+        found: list[int] = np.flatnonzero(self.problem.allowed[unit]).tolist()
+        return found
+
+    def home(self, tensor: int) -> int:
+        """The unit that makes a tensor."""
+        return int(self.problem.unit[self.problem.producer[tensor]])
+
+    def readers(self, tensor: int, device: int) -> list[int]:
+        """Ops that may read a tensor on a device."""
+        unit, allowed = self.problem.unit, self.problem.allowed
+        return [op for op in consumers_of(self.problem, tensor) if allowed[unit[op], device]]
+
+    def _send(self) -> None:
+        """Send every tensor to all devices that have a reader of it and not its producer."""
+        for (tensor, target), received in self.received.items():
+            there = self.on.get((self.home(tensor), target))
+            present = [received] if there is None else [received, there]
+            for unit in remote_units(self.problem, tensor):
+                if (unit, target) in self.on:
+                    self.model.add_bool_or(~self.on[unit, target], *present)
+        for move, made in zip(self.moves, self.made, strict=True):
+            received, here = (
+                self.received[move.arrival],
+                self.on[self.home(move.tensor), move.source],
+            )
+            self.model.add_bool_or(~received, ~here, made)
+            self.model.add_implication(made, received)
+            self.model.add_implication(made, here)

@@ -1,0 +1,157 @@
+"""CP-SAT at work in a thread of its own, so that Ctrl-C and progress come through."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from situate.data.arrays import Ints
+from situate.errors import SituateError
+from situate.solvers.exact.model import Model
+
+MOST_WORKERS = 8
+"""Threads of the solver at most: each holds the model, and so many run all its main strategies."""
+
+POLL = 0.05
+"""Seconds between two looks at what the solver has found."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solution of a model.
+
+    Attributes:
+        device: (units,) indices.
+        start: (n,) of the ops; None where the model knows none.
+    """
+
+    device: Ints
+    start: Ints | None
+
+
+class Run:
+    """One run of CP-SAT.
+
+    Args:
+        cp: the module `cp_model`.
+        built: what is solved.
+        seconds: wall seconds at most, or None.
+        effort: deterministic seconds at most, or None; with them it is one thread.
+        threads, seed: of the solver.
+    """
+
+    def __init__(
+        self,
+        cp: Any,
+        built: Model,
+        seconds: float | None,
+        effort: float | None,
+        threads: int,
+        seed: int,
+    ) -> None:
+        self._cp, self._built = cp, built
+        self._solver = cp.CpSolver()
+        parameters = self._solver.parameters
+        parameters.random_seed = seed & 0x7FFFFFFF
+        parameters.num_workers = min(threads, MOST_WORKERS) if effort is None else 1
+        # The solver's own handler would leave the process without Python's.
+        parameters.catch_sigint_signal = False
+        if parameters.num_workers == 1:
+            parameters.interleave_search = True
+        if effort is not None:
+            parameters.max_deterministic_time = effort
+        if seconds is not None:
+            parameters.max_time_in_seconds = seconds
+        self._found: list[Solution] = []
+        self._status: Any = None
+        self._error: BaseException | None = None
+
+    def solutions(self) -> Generator[Solution | None]:
+        """Solutions, each better than the one before, and None whenever there is none yet.
+
+        Raises:
+            SituateError: the solver takes the model to be wrong.
+        """
+        thread = threading.Thread(target=self._solve, daemon=True)
+        thread.start()
+        taken = 0
+        try:
+            while thread.is_alive() or taken < len(self._found):
+                if taken < len(self._found):
+                    taken += 1
+                    yield self._found[taken - 1]
+                else:
+                    thread.join(POLL)
+                    yield None
+        finally:
+            # Again and again: the solver may not have begun yet, and then it hears nothing.
+            while thread.is_alive():
+                self._solver.stop_search()
+                thread.join(POLL)
+        self._check()
+
+    def _solve(self) -> None:
+        try:
+            self._status = self._solver.solve(self._built.model, _callback(self._cp, self))
+        except BaseException as error:  # raised again in the thread that listens
+            self._error = error
+
+    def keep(self, value: Any) -> None:
+        """Keep the solution that a function tells the values of variables of."""
+        placing = self._built.placing
+        device = np.zeros(placing.problem.units, np.int64)
+        for (unit, where), here in placing.on.items():
+            if value(here):
+                device[unit] = where
+        start = [value(variable) for variable in self._built.start]
+        self._found.append(Solution(device, np.array(start, np.int64) if start else None))
+
+    def _check(self) -> None:
+        cp = self._cp
+        if self._error is not None:
+            raise self._error
+        if self._status == cp.MODEL_INVALID:
+            why = self._built.model.validate().strip().splitlines() or ["no reason given"]
+            raise SituateError(f"CP-SAT cannot take the model ({why[0]}): use another method")
+
+    @property
+    def best(self) -> Solution | None:
+        """The last and best solution so far."""
+        return self._found[-1] if self._found else None
+
+    @property
+    def optimal(self) -> bool:
+        """True where the best solution was proved to be the best there is."""
+        return bool(self._status == self._cp.OPTIMAL)
+
+    @property
+    def infeasible(self) -> bool:
+        """True where it was proved that there is no solution."""
+        return bool(self._status == self._cp.INFEASIBLE)
+
+    @property
+    def bound(self) -> float | None:
+        """No solution is smaller; None where the solver says nothing."""
+        known = (self._cp.OPTIMAL, self._cp.FEASIBLE, self._cp.UNKNOWN)
+        if self._status not in known:
+            return None
+        return max(0.0, float(self._solver.best_objective_bound)) * self._built.unit
+
+    @property
+    def effort(self) -> float:
+        """Deterministic seconds spent."""
+        if self._status is None:
+            return 0.0
+        return float(self._solver.response_proto.deterministic_time)
+
+
+def _callback(cp: Any, run: Run) -> Any:
+    class Callback(cp.CpSolverSolutionCallback):  # type: ignore[misc]
+        def on_solution_callback(self) -> None:
+            run.keep(self.value)
+
+    return Callback()
