@@ -64,7 +64,7 @@ class _Breeding:
         """Breed, and offer what is best again and again."""
         wanted = FIRST_OFFER
         self.offer()
-        while not self._search.finished():
+        while not self._finished():
             self._advance(wanted)
             self.offer()
             if self._population.evaluations >= wanted:
@@ -76,13 +76,16 @@ class _Breeding:
         search, population = self._search, self._population
         if search.evaluation_limit is not None:
             wanted = min(wanted, search.evaluation_limit)
-        while population.evaluations < wanted and not search.finished():
+        while population.evaluations < wanted and not self._finished():
             seconds = min(SLICE_SECONDS, self._seconds_left())
             population.run(wanted - population.evaluations, seconds, search.threads)
             search.evaluations = population.evaluations
             search.report()
             if search.time_limit is not None:
                 return
+
+    def _finished(self) -> bool:
+        return self._search.finished() or self._seconds_left() <= 0
 
     def _seconds_left(self) -> float:
         """Seconds until the last offer must begin."""
