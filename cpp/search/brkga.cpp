@@ -21,7 +21,7 @@ SplitMix64 stream(uint64_t seed, int64_t generation, int newcomer) {
 
 // See Population::breed.
 std::vector<uint16_t> thresholds(const std::vector<float>& probability, size_t room) {
-  std::vector<uint16_t> result(room + 64);
+  std::vector<uint16_t> result(room + Population::block);
   std::transform(probability.begin(), probability.end(), result.begin(), [](float share) {
     return static_cast<uint16_t>(std::max(0.0f, std::round(share * 0x1p16f) - 1));
   });

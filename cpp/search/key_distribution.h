@@ -16,8 +16,6 @@ using random::SplitMix64;
 
 class KeyDistribution {
  public:
-  // All keys uniform.
-  explicit KeyDistribution(size_t keys) : keys_(keys) {}
   // A beta distribution a key; both spans have positive, finite numbers.
   KeyDistribution(std::span<const float> alpha, std::span<const float> beta);
 

@@ -9,11 +9,11 @@ namespace situate::search {
 
 namespace {
 
-// Keys that are crossed at a time, so that compilers choose several at once.
-constexpr size_t block = 64;
+constexpr size_t block = Population::block;
 
 constexpr size_t in_blocks(size_t keys) { return (keys + block - 1) / block * block; }
 
+// Without branches, so that compilers choose several keys at once.
 void cross_block(const float* elite, const float* other, const uint16_t* inherited,
                  SplitMix64& random, float* child) {
   uint16_t bits[block];

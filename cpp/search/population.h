@@ -25,6 +25,9 @@ struct GenerationSizes {
 
 class Population {
  public:
+  // Keys are bred in whole blocks, so that arrays of them need room for one more.
+  static constexpr size_t block = 64;
+
   // Chromosomes are rows of `room` keys, of which `count` evolve.
   Population(GenerationSizes sizes, size_t count, size_t room);
 
@@ -33,7 +36,8 @@ class Population {
   float* newcomer(int i) { return row(row_of(i)); }
   Fitness& fitness_of(int i) { return fitness_[row_of(i)]; }
   // Writes newcomer i of a later generation: a child of an elite and another member or, behind all
-  // children, a mutant. A child has key k of its elite with probability (inherited[k] + 1) / 2^16.
+  // children, a mutant. A child has key k of its elite with probability (inherited[k] + 1) / 2^16;
+  // there are `inherited` for all blocks.
   void breed(int i, std::span<const uint16_t> inherited, const KeyDistribution& mutants,
              SplitMix64& random);
   // Ends a generation, all newcomers of which have their fitness: the best become elites.

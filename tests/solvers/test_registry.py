@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 import situate
-from situate.solvers.registry import LEARNERS, METHODS
+from situate.solvers.registry import LEARNERS, METHODS, WITH_SETTINGS
 
 
 def test_it_is_what_users_see():
@@ -31,3 +31,7 @@ def test_nobody_changes_it():
         METHODS["mine"] = METHODS["auto"]
     with pytest.raises(dataclasses.FrozenInstanceError):
         METHODS["auto"].name = "mine"
+
+
+def test_beside_learners_the_genetic_searches_have_settings():
+    assert set(WITH_SETTINGS) - set(LEARNERS) == {"brkga", "tuned_brkga"}

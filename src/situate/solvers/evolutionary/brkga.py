@@ -41,23 +41,72 @@ def tuned_brkga(search: Search) -> None:
 def _evolve(search: Search, settings: BrkgaSettings) -> None:
     """Breed until the budget ends, and offer what is best."""
     _check_objective(search)
-    population = evolution(
-        search.simulator, settings, goal=search.problem.objective, seed=search.seed
-    )
-    # The first is looked at whatever the budget, so that there is a plan.
-    population.run(1, inf, 1)
-    offered = (inf, inf)
-    wanted = FIRST_OFFER
+    breeding = _Breeding(search, settings)
     try:
-        while True:
-            _advance(search, population, wanted)
-            offered = _offer_better(search, population, settings, offered)
-            if search.finished():
-                return
-            if population.evaluations >= wanted:
-                wanted *= 2
+        breeding.run()
     finally:
-        _offer_better(search, population, settings, offered)
+        breeding.offer()
+
+
+class _Breeding:
+    """Populations that evolve within the budget of a search."""
+
+    def __init__(self, search: Search, settings: BrkgaSettings) -> None:
+        self._search, self._settings = search, settings
+        self._population = evolution(
+            search.simulator, settings, goal=search.problem.objective, seed=search.seed
+        )
+        # The first is looked at whatever the budget, so that there is a plan.
+        self._population.run(1, inf, 1)
+        self._offered, self._offer_seconds = (inf, inf), 0.0
+
+    def run(self) -> None:
+        """Breed, and offer what is best again and again."""
+        wanted = FIRST_OFFER
+        self.offer()
+        while not self._finished():
+            self._advance(wanted)
+            self.offer()
+            if self._population.evaluations >= wanted:
+                wanted *= 2
+
+    def _advance(self, wanted: int) -> None:
+        """Evaluate until there are so many evaluations, the budget ends or, with a time limit, for
+        a slice."""
+        search, population = self._search, self._population
+        if search.evaluation_limit is not None:
+            wanted = min(wanted, search.evaluation_limit)
+        while population.evaluations < wanted and not self._finished():
+            seconds = min(SLICE_SECONDS, self._seconds_left())
+            population.run(wanted - population.evaluations, seconds, search.threads)
+            search.evaluations = population.evaluations
+            search.report()
+            if search.time_limit is not None:
+                return
+
+    def _finished(self) -> bool:
+        return self._search.finished() or self._seconds_left() <= 0
+
+    def _seconds_left(self) -> float:
+        """Seconds until the last offer must begin."""
+        search = self._search
+        if search.time_limit is None:
+            return inf
+        return search.left() * search.time_limit - self._offer_seconds
+
+    def offer(self) -> None:
+        """Offer the best chromosome, unless one as good was offered."""
+        search, begin = self._search, self._search.seconds
+        excess, value, placement, of_ops, of_transfers = self._population.best()
+        if (excess, value) >= self._offered:
+            return
+        self._offered = excess, value
+        order, transfers = by_priority(search.problem, placement, of_ops, of_transfers)
+        # Decoding what was evaluated already is no further evaluation.
+        search.evaluations = self._population.evaluations - 1
+        search.offer(placement, order, [self._settings.decoder], transfers=transfers)
+        search.evaluations = self._population.evaluations
+        self._offer_seconds = search.seconds - begin
 
 
 def evolution(
@@ -145,38 +194,3 @@ def _check_objective(search: Search) -> None:
             f"BRKGA knows no schedules in which devices run all their ops as one call (rules "
             f"{search.problem.rules.name!r}): use auto, or other rules"
         )
-
-
-def _advance(search: Search, population: _core.Brkga, wanted: int) -> None:
-    """Evaluate until there are so many evaluations, the budget ends or, with a time limit, for a
-    slice."""
-    if search.evaluation_limit is not None:
-        wanted = min(wanted, search.evaluation_limit)
-    while population.evaluations < wanted and not search.finished():
-        seconds = min(SLICE_SECONDS, _seconds_left(search))
-        population.run(wanted - population.evaluations, seconds, search.threads)
-        search.evaluations = population.evaluations
-        search.report()
-        if search.time_limit is not None:
-            return
-
-
-def _seconds_left(search: Search) -> float:
-    return inf if search.time_limit is None else search.left() * search.time_limit
-
-
-def _offer_better(
-    search: Search,
-    population: _core.Brkga,
-    settings: BrkgaSettings,
-    offered: tuple[float, float],
-) -> tuple[float, float]:
-    """Offer the best chromosome unless one as good was offered, and return what it is."""
-    excess, value, placement, of_ops, of_transfers = population.best()
-    if (excess, value) < offered:
-        order, transfers = by_priority(search.problem, placement, of_ops, of_transfers)
-        # Decoding what was evaluated already is no further evaluation.
-        search.evaluations = population.evaluations - 1
-        search.offer(placement, order, [settings.decoder], transfers=transfers)
-        search.evaluations = population.evaluations
-    return min((excess, value), offered)

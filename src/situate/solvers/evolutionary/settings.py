@@ -67,9 +67,9 @@ BRKGA: Mapping[Name, BrkgaSettings] = MappingProxyType(
 
 TUNED_BRKGA: Mapping[Name, BrkgaSettings] = MappingProxyType(
     {
-        "paper": BrkgaSettings(alpha=1, beta=4),
-        "tuned": BrkgaSettings(alpha=1, beta=30, decoder="eager"),
+        "paper": BrkgaSettings(elites=0.1, mutants=0.1, alpha=1, beta=4),
+        "tuned": BrkgaSettings(50, elites=0.3, mutants=0.1, alpha=0.5, beta=30, decoder="eager"),
     }
 )
 """Of the method `tuned_brkga`: of 648 settings those that are best with each decoder.
-`python -m benchmarks.search.tune_brkga` found them."""
+`python -m benchmarks.search.tune_brkga` found them; see benchmarks/results/tune_brkga.json."""
