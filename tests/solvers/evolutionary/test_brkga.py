@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -14,6 +15,7 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.errors import SituateError
+from situate.results.result import Progress
 from situate.simulation.decoding import priority_of
 from situate.simulation.simulator import Simulator
 from situate.solvers import solve
@@ -304,3 +306,29 @@ def test_chromosomes_that_fill_the_machine_are_refused(monkeypatch: pytest.Monke
     monkeypatch.setattr("situate.solvers.evolutionary.brkga.usable_memory", lambda: 10_000)
     with pytest.raises(SituateError, match=r"180 chromosomes of 33 keys, 23760 bytes.*: use auto"):
         solve(Problem(chain(7), devices(1, 1)), "brkga", evaluations=9)
+
+
+def test_ctrl_c_returns_the_best_so_far() -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.evaluations >= 1000:
+            raise KeyboardInterrupt
+
+    of = Problem(layered(5, 4, 2), devices(1, 1), rules="regal")
+    result = solve(of, "brkga", evaluations=10**7, on_progress=interrupt)
+    assert result.plan.schedule(of).makespan == result.value
+
+
+def test_a_signal_ends_the_core_and_loses_nothing() -> None:
+    """The populations go on as if nothing had been."""
+    of = Problem(layered(5, 4, 2), devices(1, 1), rules="regal")
+    made = evolved(of, 50)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            made.run(10**12, inf, 2)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    made.run(10, inf, 2)
+    assert same(made, evolved(of, made.evaluations))
