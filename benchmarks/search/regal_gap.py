@@ -1,4 +1,4 @@
-"""How far `auto` is from the lower bound on REGAL's synthetic graphs, by seconds of search."""
+"""Gap of `auto` to the lower bound on REGAL's synthetic graphs, by seconds of search."""
 
 from __future__ import annotations
 

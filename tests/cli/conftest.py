@@ -68,6 +68,18 @@ def model(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.fixture
+def fan(tmp_path: Path) -> str:
+    """A file that holds a -> (b, c, d) -> e: on two devices no plan meets the bound, so that what
+    learns makes all its samples."""
+    seconds = {"*": 1.0}
+    ops = tuple(Op(n, seconds=seconds, persistent=100, module=f"m.{n}") for n in "abcde")
+    branches = tuple(Tensor(f"t{n}", k, 1000, (4,)) for k, n in enumerate("bcd", 1))
+    path = tmp_path / "fan.json"
+    graph_json.write(Graph("fan", ops, (Tensor("ta", 0, 1000, (1, 2, 3)), *branches)), path)
+    return str(path)
+
+
 CLUSTER = """
 name = "pair"
 [[devices]]

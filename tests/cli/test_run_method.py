@@ -18,14 +18,14 @@ POST = ("--method", "post", "--samples", "72")
 
 @pytest.fixture
 def narrow_pair(tmp_path: Path) -> str:
-    """Two devices that hold some plans of the diamond, and not all of it on one."""
+    """Two devices that hold some plans of the fan, and not all of it on one."""
     path = tmp_path / "narrow.toml"
-    path.write_text(CLUSTER.format(memory=3_200))
+    path.write_text(CLUSTER.format(memory=4_200))
     return str(path)
 
 
-def test_json_sums_up_the_samples(situate, model, pair):
-    samples = situate("plan", model, "--cluster", pair, *POST, "--json").json["samples"]
+def test_json_sums_up_the_samples(situate, fan, pair):
+    samples = situate("plan", fan, "--cluster", pair, *POST, "--json").json["samples"]
     assert (samples["count"], samples["failures"]) == (72, 0)
     assert samples["best"] <= samples["first_60_best"] <= samples["last_60_mean"]
 
@@ -39,13 +39,13 @@ def test_off_a_terminal_nothing_is_said(situate, model, pair):
     assert situate("plan", model, "--cluster", pair, *POST).err == ""
 
 
-def test_evaluations_end_it_too(situate, model, pair):
+def test_evaluations_end_it_too(situate, fan, pair):
     arguments = ("--method", "post", "--evaluations", "20", "--json")
-    assert situate("plan", model, "--cluster", pair, *arguments).json["samples"]["count"] == 20
+    assert situate("plan", fan, "--cluster", pair, *arguments).json["samples"]["count"] == 20
 
 
-def test_failures_are_said(situate, model, narrow_pair):
-    run = situate("plan", model, "--cluster", narrow_pair, *POST, "--json")
+def test_failures_are_said(situate, fan, narrow_pair):
+    run = situate("plan", fan, "--cluster", narrow_pair, *POST, "--json")
     failures = run.json["samples"]["failures"]
     assert 0 < failures < 72
     assert f"post: {failures} of 72 placements did not run; each counted as 100 s" in run.err
@@ -75,8 +75,8 @@ def test_settings_and_grouping_reach_the_solver(situate, model, pair):
     assert [header[name] for name in names] == ["paper", "heavy-edge", "3", "72"]
 
 
-def test_a_study_that_is_complete_gives_its_result_again(situate, model, pair):
-    arguments = ("plan", model, "--cluster", pair, *POST, "--study", "s.study", "--json")
+def test_a_study_that_is_complete_gives_its_result_again(situate, fan, pair):
+    arguments = ("plan", fan, "--cluster", pair, *POST, "--study", "s.study", "--json")
     first, again = situate(*arguments).json, situate(*arguments).json
     assert again["samples"] == first["samples"]
     assert len(Study.read("s.study")) == 72
@@ -90,16 +90,16 @@ def test_a_study_of_another_problem_is_refused(situate, tmp_path, model, pair):
     assert "s.study: the study has graph 'diamond" in run.err
 
 
-def test_a_time_limit_says_how_far_it_got_and_how_to_go_on(situate, model, pair):
+def test_a_time_limit_says_how_far_it_got_and_how_to_go_on(situate, fan, pair):
     endless = ("--method", "post", "--samples", 10**6, "--time-limit", "0.5")
-    run = situate("plan", model, "--cluster", pair, *endless)
+    run = situate("plan", fan, "--cluster", pair, *endless)
     assert "of 1,000,000 samples; with --study it could go on from there" in run.err
     assert resumption(Path("s.study")) == "the same command goes on from 's.study'"
 
 
-def test_tensorboard_shows_every_batch(situate, model, pair):
+def test_tensorboard_shows_every_batch(situate, fan, pair):
     pytest.importorskip("tensorboard")
-    situate("plan", model, "--cluster", pair, *POST, "--tensorboard", "runs/a")
+    situate("plan", fan, "--cluster", pair, *POST, "--tensorboard", "runs/a")
     shown = read(Path("runs/a/post"))
     assert [step for step, _ in shown["seconds/best"]] == list(range(12, 73, 12))
 

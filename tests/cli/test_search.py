@@ -136,12 +136,12 @@ def test_progress_on_a_terminal_shows_the_best_value(situate, model, pair, monke
     assert run.json["feasible"]
 
 
-def test_progress_on_a_terminal_shows_how_a_method_learns(situate, model, pair, monkeypatch):
+def test_progress_on_a_terminal_shows_how_a_method_learns(situate, fan, pair, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr("situate.cli.search.solve", slow_solve(solve))
-    run = situate("plan", model, "--cluster", pair, *POST, "--json")
+    run = situate("plan", fan, "--cluster", pair, *POST, "--json")
     assert re.search(
-        r"post: 36 of 36 samples, best [34]\.00 s, bound 3\.00 s, mean of the last 60 [34]", run.err
+        r"post: 36 of 36 samples, best [45]\.00 s, bound 3\.50 s, mean of the last 60 [45]", run.err
     )

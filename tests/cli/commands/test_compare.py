@@ -91,9 +91,9 @@ def test_methods_that_learn_are_compared_if_they_are_named(situate, model, pair)
     assert [row["method"] for row in rows] == ["single", "post", "heft", "ppo"]
 
 
-def test_all_that_learn_and_random_measure_as_many_placements(situate, model, pair):
+def test_all_that_learn_and_random_measure_as_many_placements(situate, fan, pair):
     options = ("--methods", "post,ppo,random,heft", "--samples", "24")
-    rows = {row["method"]: row for row in compared(situate, model, pair, *options)}
+    rows = {row["method"]: row for row in compared(situate, fan, pair, *options)}
     assert {rows[name]["evaluations"] for name in ("post", "ppo", "random")} == {24}
     assert [name for name, row in rows.items() if row["samples"]] == ["post", "ppo"]
 
