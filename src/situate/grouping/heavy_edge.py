@@ -40,16 +40,7 @@ def partitions(problem: Problem, counts: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _contracted(problem: Problem, counts: Sequence[int], fine: int) -> NDArray[np.int64]:
-    units = unit_graph(problem)
-    graph = _core.UnitGraph(
-        start=units.start,
-        neighbour=units.neighbour,
-        bytes=units.bytes,
-        seconds=units.seconds,
-        persistent=units.persistent,
-        capacity=problem.capacity,
-        allowed=problem.allowed.astype(np.uint8),
-    )
+    graph = unit_graph(problem).in_core(problem)
     return _core.coarsen(
         graph, counts=np.array(counts, np.int64), fine=fine, most=MAX_RELATIVE_SECONDS
     )

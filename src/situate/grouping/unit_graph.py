@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from situate import _core
 from situate.data.problem import Problem
 from situate.data.topology import edge_tensors
 
@@ -35,6 +36,24 @@ class UnitGraph:
 
     def __len__(self) -> int:
         return len(self.seconds)
+
+    def in_core(
+        self, problem: Problem, seconds: NDArray[np.float64] | None = None
+    ) -> _core.UnitGraph:
+        """The graph as the core holds it, with the problem's devices.
+
+        Args:
+            seconds: (u,) in place of its own.
+        """
+        return _core.UnitGraph(
+            start=self.start,
+            neighbour=self.neighbour,
+            bytes=self.bytes,
+            seconds=self.seconds if seconds is None else seconds,
+            persistent=self.persistent,
+            capacity=problem.capacity,
+            allowed=problem.allowed.astype(np.uint8),
+        )
 
 
 def unit_graph(problem: Problem) -> UnitGraph:

@@ -16,7 +16,7 @@ from situate.schedule.items import signals
 from situate.schedule.schedule import Schedule
 
 Indices = NDArray[np.int32]
-"""Of tensors or devices."""
+"""Indices of tensors or devices."""
 
 _Row = tuple["_Transfers", Floats, Floats]
 """Transfers, when each starts and when it ends."""

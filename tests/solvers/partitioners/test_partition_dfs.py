@@ -113,19 +113,6 @@ def test_parts_are_of_the_mapped_devices(seed: int) -> None:
     assert Mapping.onto(problem, accelerators(problem)).devices.size
 
 
-def core_graph(problem: Problem) -> _core.UnitGraph:
-    units = unit_graph(problem)
-    return _core.UnitGraph(
-        start=units.start,
-        neighbour=units.neighbour,
-        bytes=units.bytes,
-        seconds=units.seconds,
-        persistent=units.persistent,
-        capacity=problem.capacity,
-        allowed=problem.allowed.astype(np.uint8),
-    )
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -139,13 +126,16 @@ def core_graph(problem: Problem) -> _core.UnitGraph:
 )
 def test_the_core_refuses_what_is_no_bisection(changes: dict[str, object], message: str) -> None:
     given = {"side": np.full(4, -1, np.int8), "order": np.arange(4), "share": 0.5} | changes
+    four = Problem(apart(4), devices(1, 1))
     with pytest.raises(ValueError, match=message):
-        _core.bisect(core_graph(Problem(apart(4), devices(1, 1))), **given)  # type: ignore[arg-type]
+        _core.bisect(unit_graph(four).in_core(four), **given)  # type: ignore[arg-type]
 
 
 def test_units_left_out_and_fixed_ones_stay() -> None:
     side = np.array([2, 1, 0, -1, -1, 2], np.int8)
     problem = Problem(apart(6), devices(1, 1))
-    found = _core.bisect(core_graph(problem), side=side, order=np.arange(6), share=0.5)
+    found = _core.bisect(
+        unit_graph(problem).in_core(problem), side=side, order=np.arange(6), share=0.5
+    )
     assert found[[0, 1, 2, 5]].tolist() == [2, 1, 0, 2]
     assert sorted(found[[3, 4]].tolist()) == [0, 1]

@@ -25,7 +25,7 @@ SLICE_SECONDS = 0.25
 
 
 KEY_BYTES = 4
-"""Of a random key."""
+"""Bytes of a random key."""
 
 
 def brkga(search: Search) -> None:

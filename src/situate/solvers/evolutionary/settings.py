@@ -62,8 +62,8 @@ class BrkgaSettings:
 BRKGA: Mapping[Name, BrkgaSettings] = MappingProxyType(
     {"paper": BrkgaSettings(), "tuned": BrkgaSettings(decoder="eager")}
 )
-"""Of the method `brkga`: population, shares and bias within the ranges that Gonçalves and Resende
-(2011) recommend."""
+"""Settings of the method `brkga`: population, shares and bias within the ranges that Gonçalves and
+Resende (2011) recommend."""
 
 TUNED_BRKGA: Mapping[Name, BrkgaSettings] = MappingProxyType(
     {
@@ -71,5 +71,5 @@ TUNED_BRKGA: Mapping[Name, BrkgaSettings] = MappingProxyType(
         "tuned": BrkgaSettings(50, elites=0.3, mutants=0.1, alpha=0.5, beta=30, decoder="eager"),
     }
 )
-"""Of the method `tuned_brkga`: of 648 settings those that are best with each decoder.
+"""Settings of the method `tuned_brkga`: of 648 those that are best with each decoder.
 `python -m benchmarks.search.tune_brkga` found them; see benchmarks/results/tune_brkga.json."""

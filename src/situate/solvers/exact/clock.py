@@ -14,13 +14,13 @@ from situate.data.arrays import Floats, Ints
 from situate.data.problem import Problem
 
 LARGEST_SUM = 2**28
-"""What all durations, and all bytes, add up to at most. CP-SAT 9.15 proves wrong optima where the
+"""The largest sum of all durations, and of all bytes. CP-SAT 9.15 proves wrong optima where the
 coefficients of literals in one constraint add up to more than 2^31 (google/or-tools, 5293), and its
 presolve may write variables as literals too: an instant is at most as large, and a constraint has
 three. The product of both sums, too, is below the 2^63 beyond which it refuses a model."""
 
 SMALLEST_EXPONENT = -1074
-"""Of the least power of two that is a float."""
+"""The exponent of the least power of two that is a float."""
 
 EXACT = 2**53
 """Whole numbers up to this one are floats, and their sums exact."""

@@ -60,16 +60,8 @@ class _Bisection:
     from the start."""
 
     def __init__(self, search: Search, mapping: Mapping) -> None:
-        graph, problem = mapping.graph, search.problem
-        self._graph = _core.UnitGraph(
-            start=graph.start,
-            neighbour=graph.neighbour,
-            bytes=graph.bytes,
-            seconds=mapping.load,
-            persistent=graph.persistent,
-            capacity=problem.capacity,
-            allowed=problem.allowed.astype(np.uint8),
-        )
+        problem = search.problem
+        self._graph = mapping.graph.in_core(problem, seconds=mapping.load)
         self._speed: Floats = mapping.speed
         # (units, k) whether a unit may run on the device of a part.
         self._may: Bools = problem.allowed[:, mapping.devices]
