@@ -1,5 +1,5 @@
 // Binds the biased random-key genetic algorithm.
-#include "search/brkga.h"
+#include "search/random_keys/brkga.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>

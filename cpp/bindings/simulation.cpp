@@ -14,7 +14,7 @@
 #include "bindings/checks.h"
 #include "bindings/names.h"
 #include "simulation/atomic_calls.h"
-#include "simulation/blocking_transfers.h"
+#include "simulation/blocking/blocking_transfers.h"
 #include "simulation/simulator.h"
 #include "threads/for_each.h"
 

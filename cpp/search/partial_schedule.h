@@ -6,7 +6,7 @@
 
 #include "problem/problem.h"
 #include "search/list_rules.h"
-#include "simulation/blocking_transfers.h"
+#include "simulation/blocking/blocking_transfers.h"
 
 namespace situate::search {
 

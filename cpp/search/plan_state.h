@@ -9,7 +9,7 @@
 #include "problem/problem.h"
 #include "search/goal.h"
 #include "search/moves/move.h"
-#include "simulation/blocking_timer.h"
+#include "simulation/blocking/blocking_timer.h"
 #include "simulation/incremental_timer.h"
 #include "simulation/ordered_placement.h"
 #include "simulation/simulator.h"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "simulation/blocking_eager.h"
-#include "simulation/blocking_items.h"
-#include "simulation/blocking_serial.h"
+#include "simulation/blocking/blocking_eager.h"
+#include "simulation/blocking/blocking_items.h"
+#include "simulation/blocking/blocking_serial.h"
 #include "simulation/overlapped.h"
 #include "simulation/peak_memory.h"
 

@@ -1,4 +1,4 @@
-#include "simulation/blocking_timer.h"
+#include "simulation/blocking/blocking_timer.h"
 
 #include <algorithm>
 #include <array>

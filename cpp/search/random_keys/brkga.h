@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "search/goal.h"
-#include "search/key_distribution.h"
-#include "search/population.h"
-#include "search/random_keys.h"
+#include "search/random_keys/key_distribution.h"
+#include "search/random_keys/population.h"
+#include "search/random_keys/random_keys.h"
 #include "simulation/simulator.h"
 
 namespace situate::search {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "simulation/blocking_items.h"
+#include "simulation/blocking/blocking_items.h"
 #include "simulation/timeline.h"
 
 namespace situate::sim {

@@ -1,4 +1,4 @@
-#include "search/random_keys.h"
+#include "search/random_keys/random_keys.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "search/brkga.h"
+#include "search/random_keys/brkga.h"
 
 #include <algorithm>
 #include <atomic>

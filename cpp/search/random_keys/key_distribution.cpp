@@ -1,4 +1,4 @@
-#include "search/key_distribution.h"
+#include "search/random_keys/key_distribution.h"
 
 #include <map>
 #include <utility>

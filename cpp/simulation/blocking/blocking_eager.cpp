@@ -1,4 +1,4 @@
-#include "simulation/blocking_eager.h"
+#include "simulation/blocking/blocking_eager.h"
 
 #include <algorithm>
 #include <functional>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "problem/problem.h"
-#include "simulation/blocking_transfers.h"
+#include "simulation/blocking/blocking_transfers.h"
 #include "simulation/ordered_placement.h"
 
 namespace situate::sim {

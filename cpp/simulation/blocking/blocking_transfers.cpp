@@ -1,4 +1,4 @@
-#include "simulation/blocking_transfers.h"
+#include "simulation/blocking/blocking_transfers.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "random/splitmix64.h"
-#include "search/key_distribution.h"
+#include "search/random_keys/key_distribution.h"
 
 namespace situate::search {
 

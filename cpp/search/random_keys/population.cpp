@@ -1,4 +1,4 @@
-#include "search/population.h"
+#include "search/random_keys/population.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "simulation/blocking_items.h"
+#include "simulation/blocking/blocking_items.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "simulation/blocking_serial.h"
+#include "simulation/blocking/blocking_serial.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "simulation/blocking_items.h"
+#include "simulation/blocking/blocking_items.h"
 #include "simulation/rank_queue.h"
 #include "simulation/timeline.h"
 
