@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.lib.record import Row, Target, record
-from benchmarks.lib.regal import MODELS, synthetic
+from situate.bench.families.regal import MODELS, synthetic
 from situate.bounds.lower_bound import lower_bound
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem

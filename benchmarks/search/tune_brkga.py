@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks.lib.graphs import branching, layered
 from benchmarks.lib.record import RESULTS, Row, show, write
-from benchmarks.lib.regal import synthetic
+from situate.bench.families.regal import synthetic
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.host.machine import usable_cpus

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from situate.cli.commands import (
+    bench,
     cluster,
     compare,
     convert,
@@ -40,6 +41,7 @@ app = typer.Typer(
 for command in (
     plan.plan,
     compare.compare,
+    bench.bench,
     explain.explain,
     info.info,
     convert.convert,

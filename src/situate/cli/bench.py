@@ -1,0 +1,146 @@
+"""The runs that `situate bench` was asked for, and what it prints of them."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from situate.bench import tables
+from situate.bench.best_known import PACKAGED, BestKnown, Entry
+from situate.bench.contenders import check_contenders
+from situate.bench.families import FAMILIES
+from situate.bench.instances import Instance
+from situate.bench.rows import Row, RowFile
+from situate.bench.run import Bench, Runs, warm_up
+from situate.bench.summary import Judged, grouped, judged, means
+from situate.cli.answer import print_json, print_table
+from situate.cli.inputs import check_name
+from situate.cli.outputs import check_outputs
+from situate.cli.search import interruptible
+from situate.cli.terminal import INTERRUPTED, note, working
+from situate.errors import SituateError
+from situate.host.machine import usable_cpus
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """The options of the command, as typed; None where nothing was."""
+
+    families: list[str]
+    methods: str
+    time_limits: str
+    seeds: int
+    instances: int | None
+    threads: int | None
+    best_known: str | None
+    out: str | None
+    as_json: bool
+
+    def runs(self) -> Runs:
+        """All the runs; raises for names that do not exist and limits that are none."""
+        methods = _names("--methods", self.methods)
+        check_contenders(methods)
+        limits = [_limit(text) for text in _names("--time-limits", self.time_limits)]
+        chosen = [i for name in dict.fromkeys(self.families) for i in self._instances(name)]
+        threads = self.threads or usable_cpus()
+        return Runs(chosen, methods, limits, range(self.seeds), threads)
+
+    def _instances(self, family: str) -> list[Instance]:
+        check_name(family, FAMILIES, "family")
+        found = FAMILIES[family].instances()
+        if self.instances is None or self.instances >= len(found):
+            return found
+        chosen = random.Random(0).sample(range(len(found)), self.instances)
+        return [found[i] for i in sorted(chosen)]
+
+
+def list_families() -> int:
+    """Print the families."""
+    print_table(tables.families())
+    return 0
+
+
+def run_bench(options: BenchOptions) -> int:
+    """Run, print, and say what was improved; 130 where Ctrl-C came before all rows were there."""
+    runs = options.runs()
+    check_outputs([], [options.best_known, options.out])
+    known = _best_known(options.best_known)
+    bench = Bench(runs, RowFile(options.out), known, options.best_known)
+    before = dict(known.entries)
+    rows, complete = _rows(bench)
+    _say_improved(known, before)
+    found = judged(rows, known)
+    print_json(_content(found)) if options.as_json else print_table(tables.comparison(found))
+    return 0 if complete else _interrupted(options.out)
+
+
+def _best_known(path: str | None) -> BestKnown:
+    """The table that comes with situate, with what the user's own knows better."""
+    known = BestKnown.read(PACKAGED)
+    if path is not None and os.path.exists(path):
+        for entry in BestKnown.read(path).entries.values():
+            known.learn(entry)
+    return known
+
+
+def _rows(bench: Bench) -> tuple[list[Row], bool]:
+    """The rows, and whether they are all there."""
+    total, rows = len(bench.runs), list[Row]()
+    with interruptible() as interrupt, working("bench") as show:
+        try:
+            warm_up(bench.runs.methods)
+            for row in bench.run(lambda: interrupt.came):
+                rows.append(row)
+                show(f"{len(rows):,} of {total:,}: {row.family}, {row.instance}: {row.method}")
+        except KeyboardInterrupt:
+            pass
+    return rows, len(rows) == total
+
+
+def _interrupted(out: str | None) -> int:
+    if out is not None:
+        note(f"the same command goes on from {out!r}")
+    return INTERRUPTED
+
+
+def _say_improved(known: BestKnown, before: dict[str, Entry]) -> None:
+    """A line for every best-known value of before that is beaten."""
+    for name, entry in known.entries.items():
+        was, best = (before[name].best if name in before else None), entry.best
+        if was is not None and best is not None and best.value < was.value:
+            note(
+                f"{entry.family}: {entry.instance}: {best.value:.6g} by {best.by} is better than "
+                f"the best known, {was.value:.6g} by {was.by}"
+            )
+
+
+def _content(rows: list[Judged]) -> dict[str, Any]:
+    """For each family and time limit the means of every method."""
+    groups = grouped(rows, lambda row: (row.family, row.time_limit))
+    return {
+        "comparison": [
+            {"family": family, "time_limit": limit, "methods": [asdict(m) for m in means(of)]}
+            for (family, limit), of in groups.items()
+        ]
+    }
+
+
+def _names(option: str, text: str) -> list[str]:
+    """Names between commas, each once."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise SituateError(f"{option} {text!r}: an empty name: separate names by single commas")
+    return list(dict.fromkeys(names))
+
+
+def _limit(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise SituateError(f"--time-limits: must be seconds above zero, got {text!r}")
+    return seconds

@@ -1,0 +1,26 @@
+"""Instances that a moment is enough for, and what is known of them."""
+
+from __future__ import annotations
+
+from situate.bench.best_known import Entry, Finding
+from situate.bench.instances import Instance, Known
+from situate.bench.run import Runs
+from situate.data.problem import Problem
+from tests.solvers.families import chain, devices, fork
+
+
+def instance(name: str = "fork", known: Known | None = None) -> Instance:
+    """A fork of six ops on two equal devices, or a chain."""
+    graph = {"fork": fork(6), "chain": chain(4)}[name]
+    return Instance("small", name, lambda: Problem(graph, devices(1, 1)), known)
+
+
+def runs(*instances: Instance, methods: tuple[str, ...] = ("heft",), seeds: int = 1) -> Runs:
+    """Runs of a tenth of a second on one thread."""
+    return Runs(instances or (instance(),), methods, (0.1,), range(seeds), 1)
+
+
+def entry(best: float | None = None, bound: float | None = None, by: str = "heft") -> Entry:
+    """Findings of this situate on one problem."""
+    values = (None if v is None else Finding(v, by, version="0.1.0") for v in (best, bound))
+    return Entry("f00", "small", "fork", *values)
