@@ -5,56 +5,99 @@ from __future__ import annotations
 import math
 import os
 import random
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from situate.bench import tables
 from situate.bench.best_known import PACKAGED, BestKnown, Entry
 from situate.bench.contenders import check_contenders
-from situate.bench.families import FAMILIES
+from situate.bench.families import FAMILIES, folder
 from situate.bench.instances import Instance
+from situate.bench.pictures import draw_gaps, draw_profiles
 from situate.bench.rows import Row, RowFile
 from situate.bench.run import Bench, Runs, warm_up
 from situate.bench.summary import Judged, grouped, judged, means
 from situate.cli.answer import print_json, print_table
-from situate.cli.inputs import check_name
-from situate.cli.outputs import check_outputs
+from situate.cli.inputs import check_name, find_objective
+from situate.cli.outputs import check_outputs, check_picture
 from situate.cli.search import interruptible
 from situate.cli.terminal import INTERRUPTED, note, working
+from situate.data.cluster import Cluster
 from situate.errors import SituateError
 from situate.host.machine import usable_cpus
 
 
 @dataclass(frozen=True)
-class BenchOptions:
-    """The options of the command, as typed; None where nothing was."""
+class Wanted:
+    """The options of the command that say what to run, as typed; None where nothing was."""
 
     families: list[str]
+    graphs: str | None
+    cluster: str | None
+    objective: str
+    data: str | None
     methods: str
     time_limits: str
     seeds: int
     instances: int | None
     threads: int | None
-    best_known: str | None
-    out: str | None
-    as_json: bool
 
     def runs(self) -> Runs:
         """All the runs; raises for names that do not exist and limits that are none."""
+        self._check_graphs()
         methods = _names("--methods", self.methods)
         check_contenders(methods)
         limits = [_limit(text) for text in _names("--time-limits", self.time_limits)]
-        chosen = [i for name in dict.fromkeys(self.families) for i in self._instances(name)]
+        chosen = [self._some(found) for found in self._families()]
         threads = self.threads or usable_cpus()
-        return Runs(chosen, methods, limits, range(self.seeds), threads)
+        return Runs([*chain(*chosen)], methods, limits, range(self.seeds), threads)
 
-    def _instances(self, family: str) -> list[Instance]:
-        check_name(family, FAMILIES, "family")
-        found = FAMILIES[family].instances()
+    def _check_graphs(self) -> None:
+        """Raise for options that are for a folder of graphs where there is none."""
+        if self.graphs is None and (self.cluster, self.objective) != (None, "time"):
+            option = "--cluster" if self.cluster else "--objective"
+            raise SituateError(f"{option}: is for --graphs, families have their own: leave it out")
+
+    def _families(self) -> Iterator[list[Instance]]:
+        for name in dict.fromkeys(self.families):
+            check_name(name, FAMILIES, "family")
+            yield FAMILIES[name].instances(Path(self.data) if self.data else None)
+        if self.graphs is not None:
+            cluster = None if self.cluster is None else Cluster.find(self.cluster)
+            yield folder.instances(Path(self.graphs), cluster, find_objective(self.objective))
+
+    def _some(self, found: list[Instance]) -> list[Instance]:
         if self.instances is None or self.instances >= len(found):
             return found
         chosen = random.Random(0).sample(range(len(found)), self.instances)
         return [found[i] for i in sorted(chosen)]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The options that say what to write; None for nothing."""
+
+    best_known: str | None
+    out: str | None
+    picture: str | None
+    gaps: str | None
+    as_json: bool
+
+    def check(self) -> None:
+        """Raise unless all can be written."""
+        check_outputs([], [self.best_known, self.out, self.picture, self.gaps])
+        check_picture(self.picture)
+        check_picture(self.gaps, "gaps")
+
+    def draw(self, rows: list[Judged]) -> None:
+        """Draw what was asked for, of rows if there are any."""
+        for path, draw in ((self.picture, draw_profiles), (self.gaps, draw_gaps)):
+            if path is not None and rows:
+                draw(rows, path)
+                note(f"wrote {path}")
 
 
 def list_families() -> int:
@@ -63,18 +106,19 @@ def list_families() -> int:
     return 0
 
 
-def run_bench(options: BenchOptions) -> int:
+def run_bench(wanted: Wanted, outputs: Outputs) -> int:
     """Run, print, and say what was improved; 130 where Ctrl-C came before all rows were there."""
-    runs = options.runs()
-    check_outputs([], [options.best_known, options.out])
-    known = _best_known(options.best_known)
-    bench = Bench(runs, RowFile(options.out), known, options.best_known)
+    runs = wanted.runs()
+    outputs.check()
+    known = _best_known(outputs.best_known)
+    bench = Bench(runs, RowFile(outputs.out), known, outputs.best_known)
     before = dict(known.entries)
     rows, complete = _rows(bench)
     _say_improved(known, before)
     found = judged(rows, known)
-    print_json(_content(found)) if options.as_json else print_table(tables.comparison(found))
-    return 0 if complete else _interrupted(options.out)
+    print_json(_content(found)) if outputs.as_json else print_table(tables.comparison(found))
+    outputs.draw(found)
+    return 0 if complete else _interrupted(outputs.out)
 
 
 def _best_known(path: str | None) -> BestKnown:

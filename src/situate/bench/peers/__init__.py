@@ -11,6 +11,7 @@ from types import MappingProxyType
 from situate.bounds.lower_bound import tightest_bound
 from situate.data.problem import Problem
 from situate.errors import SituateError
+from situate.files.contents import one_line
 from situate.results.result import Result
 from situate.solvers.outcome import result_of
 from situate.solvers.search import Search
@@ -51,7 +52,11 @@ class Peer:
     def solve(
         self, problem: Problem, name: str, *, time_limit: float, seed: int, threads: int
     ) -> Result:
-        """The best plan that the peer finds; its bound is situate's."""
+        """The best plan that the peer finds; its bound is situate's.
+
+        Raises:
+            SituateError: the peer does not apply, fails by itself or finds no plan.
+        """
         begin = time.perf_counter()
         until = begin + BOUNDING * time_limit
         bound = tightest_bound(problem, until, until)
@@ -64,11 +69,40 @@ class Peer:
             begin=begin,
             bounded_by=bound.name,
         )
-        import_module(f"situate.bench.peers.{self.module}").run(search)
+        try:
+            import_module(f"situate.bench.peers.{self.module}").run(search)
+        except SituateError:
+            raise
+        except Exception as error:  # whatever goes wrong in a package that is not ours
+            raise SituateError(one_line(f"{name}: {type(error).__name__}: {error}")) from error
         return result_of(search, name)
 
 
-_ALL: tuple[Peer, ...] = ()
+BESIDE = "pip install --target FOLDER {}, and PYTHONPATH=FOLDER"
+
+_ALL = (
+    Peer(
+        "pymoo_brkga",
+        "pymoo_brkga",
+        ("pymoo",),
+        BESIDE.format("pymoo"),
+        "BRKGA of pymoo, evaluated by situate's core",
+    ),
+    Peer(
+        "brkga_mp_ipr",
+        "brkga_mp_ipr",
+        ("brkga_mp_ipr",),
+        BESIDE.format("brkga-mp-ipr"),
+        "BRKGA-MP-IPR of Andrade et al., evaluated by situate's core",
+    ),
+    Peer(
+        "accelerate",
+        "accelerate",
+        ("accelerate", "torch", "transformers"),
+        "pip install 'situate[torch,baselines]'",
+        "accelerate's device map of a network of the zoo",
+    ),
+)
 
 PEERS = MappingProxyType({peer.name: peer for peer in _ALL})
 """All peers by name."""

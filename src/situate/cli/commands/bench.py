@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from situate.cli import completions
-from situate.cli.options import Json, Threads
+from situate.cli.options import Cluster, Json, Objective, Threads
 
 
 def bench(
@@ -17,6 +17,18 @@ def bench(
             metavar="[FAMILY]...",
             help="Families of problems. Without any, those there are are listed.",
             autocompletion=completions.of(completions.families),
+        ),
+    ] = None,
+    graphs: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Folder of graphs that are a family too, a file each."),
+    ] = None,
+    cluster: Cluster = None,
+    objective: Objective = "time",
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR", help="Folder of the families whose files do not come with situate."
         ),
     ] = None,
     methods: Annotated[
@@ -51,19 +63,36 @@ def bench(
             help="Write every run, as a line of JSON each. Runs that are there are not run again.",
         ),
     ] = None,
+    picture: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Draw performance profiles, as .svg or .png."),
+    ] = None,
+    gaps: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Draw the mean gap over time, as .svg or .png."),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Run methods on families of problems and show how far each is from the best known.
 
-    Without a family it lists what there is. With --out, Ctrl-C or a crash loses the run that was
-    going on and no other: the same command goes on from there.
+    Without a family or --graphs it lists the families. --cluster and --objective are for --graphs.
+    With --out, Ctrl-C or a crash loses the run that was going on and no other: the same command
+    goes on from there.
     """
-    from situate.cli.bench import BenchOptions, list_families, run_bench
+    from situate.cli.bench import Outputs, Wanted, list_families, run_bench
 
-    if not families:
+    if not families and graphs is None:
         return list_families()
-    return run_bench(
-        BenchOptions(
-            families, methods, time_limits, seeds, instances, threads, best_known, out, as_json
-        )
+    wanted = Wanted(
+        families or [],
+        graphs,
+        cluster,
+        objective,
+        data,
+        methods,
+        time_limits,
+        seeds,
+        instances,
+        threads,
     )
+    return run_bench(wanted, Outputs(best_known, out, picture, gaps, as_json))

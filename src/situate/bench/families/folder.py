@@ -1,0 +1,47 @@
+"""A folder of graphs in any format that situate reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from situate.bench.instances import Instance
+from situate.data.cluster import Cluster
+from situate.data.problem import Objective, Problem
+from situate.errors import ReadError, SituateError
+from situate.readers import read
+
+
+def instances(folder: Path, cluster: Cluster | None, objective: Objective) -> list[Instance]:
+    """One a file, hidden files left out; the family is called after the folder.
+
+    Args:
+        folder: of files; folders in it are not looked into.
+        cluster: None for the machine that each graph's own file brings.
+        objective: of all problems.
+
+    Raises:
+        ReadError: no such folder, or no file in it.
+    """
+    try:
+        found = sorted(folder.iterdir())
+    except OSError as error:
+        raise ReadError(f"{folder}: {error.strerror}: give a folder of graphs") from None
+    files = [path for path in found if path.is_file() and not path.name.startswith(".")]
+    if not files:
+        raise ReadError(f"{folder}: no files in it: give a folder of graphs")
+    return [Instance(folder.resolve().name, p.name, _maker(p, cluster, objective)) for p in files]
+
+
+def _maker(path: Path, cluster: Cluster | None, objective: Objective) -> Callable[[], Problem]:
+    def make() -> Problem:
+        graph = read(path)
+        if cluster is None and not graph.machine:
+            raise SituateError(
+                f"{path}: brings no machine of its own: give --cluster, such as identical:4"
+            )
+        return (
+            Problem(graph, cluster, objective) if cluster else Problem(graph, objective=objective)
+        )
+
+    return make

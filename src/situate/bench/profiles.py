@@ -1,0 +1,56 @@
+"""Performance profiles (E. Dolan and J. Moré, Mathematical Programming 91, 2002), and the mean gap
+over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from situate.bench.summary import Judged, grouped
+from situate.data.arrays import Floats
+
+LARGEST_GAP = 1.0
+"""Of a plan that does not fit, or is not there yet, in a mean of gaps; larger gaps count as so
+much, too."""
+
+FIRST, POINTS = 1e-3, 200
+"""Seconds at which a curve over time begins, and its points."""
+
+
+def profiles(rows: Sequence[Judged]) -> dict[str, tuple[Floats, Floats]]:
+    """For each method gaps (k,) in rising order and the share (k,) of its runs whose gap is at most
+    that. Runs without a plan that fits are never among them."""
+    return {method: _profile(of) for method, of in grouped(rows, lambda row: row.method).items()}
+
+
+def _profile(rows: Sequence[Judged]) -> tuple[Floats, Floats]:
+    gaps = np.sort([judgement.gap for judgement in rows])
+    share = np.arange(1, len(gaps) + 1) / len(gaps)
+    finite = np.isfinite(gaps)
+    return gaps[finite], share[finite]
+
+
+def gaps_over_time(rows: Sequence[Judged]) -> dict[str, tuple[Floats, Floats]]:
+    """For each method seconds (k,) and the mean gap (k,) of its best plans by then, of the runs
+    with the largest time limit."""
+    longest = max((judgement.row.time_limit for judgement in rows), default=FIRST)
+    chosen = [judgement for judgement in rows if judgement.row.time_limit == longest]
+    at = np.geomspace(FIRST, max(longest, 2 * FIRST), POINTS)
+    return {
+        method: (at, np.mean([_gaps_at(judgement, at) for judgement in of], axis=0))
+        for method, of in grouped(chosen, lambda row: row.method).items()
+    }
+
+
+def _gaps_at(judgement: Judged, at: Floats) -> Floats:
+    """The gap (k,) of the best plan that a run has after each number of seconds."""
+    gaps = np.full(len(at), LARGEST_GAP)
+    row = judgement.row
+    if not row.history or row.value is None or not math.isfinite(judgement.gap):
+        return gaps
+    for seconds, value in row.history:
+        ratio = value / row.value if row.value > 0 else 1.0
+        gaps[at >= seconds] = min(LARGEST_GAP, ratio * (1 + judgement.gap) - 1)
+    return gaps
