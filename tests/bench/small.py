@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from msgspec import structs
+
 from situate.bench.best_known import Entry, Finding
 from situate.bench.instances import Instance, Known
+from situate.bench.provenance import provenance
+from situate.bench.rows import Row
 from situate.bench.run import Runs
 from situate.data.problem import Problem
 from tests.solvers.families import chain, devices, fork
@@ -24,3 +30,14 @@ def entry(best: float | None = None, bound: float | None = None, by: str = "heft
     """Findings of this situate on one problem."""
     values = (None if v is None else Finding(v, by, version="0.1.0") for v in (best, bound))
     return Entry("f00", "small", "fork", *values)
+
+
+def row(method: str = "heft", value: float | None = 10.0, **changes: Any) -> Row:
+    """A run of a tenth of a second on a problem; without a value its plan does not fit."""
+    plain = Row(
+        family="small", instance="fork", problem="f00", ops=6, devices=2, objective="time",
+        method=method, time_limit=0.1, seed=0, threads=1, value=value, feasible=value is not None,
+        lower_bound=None, bounded_by=None, evaluations=3, seconds=0.1, history=[], refused="",
+        date="2026-01-01T00:00:00+00:00", made_by=provenance(),
+    )  # fmt: skip
+    return structs.replace(plain, **changes)

@@ -1,4 +1,4 @@
-"""Pictures of a benchmark: performance profiles, and the mean gap over time."""
+"""Pictures of a benchmark: performance profiles, and the median gap over time."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from situate.bench.profiles import FIRST, LARGEST_GAP, gaps_over_time, profiles
+from situate.bench.profiles import FIRST, gaps_over_time, profiles
 from situate.bench.summary import Judged, grouped
+from situate.data.arrays import Floats
 from situate.report.pictures.line_chart import Line, Panel, Scales, draw
-from situate.report.text import plural
+from situate.report.text import plural, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LEAST_GAP = 1e-4
-"""Gaps up to this, as a fraction, are at the edge of a picture."""
+LEAST_GAP, LARGEST_GAP = 1e-4, 1.0
+"""The edges of a picture, as fractions: smaller gaps are at its edge, larger ones beyond it."""
 
 
 def draw_profiles(rows: Sequence[Judged], path: str | Path) -> None:
@@ -38,18 +39,18 @@ def draw_profiles(rows: Sequence[Judged], path: str | Path) -> None:
 
 
 def draw_gaps(rows: Sequence[Judged], path: str | Path) -> None:
-    """Draw the mean gap over time, as `line_chart.draw` does."""
-    lines = gaps_over_time(rows)
-    last = max((float(x[-1]) for x, _ in lines.values()), default=1.0)
+    """Draw a panel of median gaps over time for each family, as `line_chart.draw` does."""
+    families = grouped(rows, lambda row: row.family)
+    panels = [Panel(printable(family, 40), _over_time(of)) for family, of in families.items()]
+    last = max(float(x[-1]) for panel in panels for x, _ in panel.lines.values())
     scales = Scales(
         "seconds of search",
-        "mean gap to the best known",
+        "median gap to the best known",
         (FIRST, last),
-        (LEAST_GAP, 1.05 * LARGEST_GAP),
+        (LEAST_GAP, LARGEST_GAP),
         _time_axes,
     )
-    about = f"{_about(rows)}; without a plan that fits a gap of 100 %, the largest that counts"
-    draw([Panel("", lines)], scales, path, "Gap over time", about)
+    draw(panels, scales, path, "Gap over time", _about(rows))
 
 
 def _about(rows: Sequence[Judged]) -> str:
@@ -58,7 +59,13 @@ def _about(rows: Sequence[Judged]) -> str:
     return f"{plural(problems, 'instance')} of {', '.join(families)}"
 
 
-def _from_zero(gaps: np.ndarray, share: np.ndarray) -> Line:
+def _over_time(rows: Sequence[Judged]) -> dict[str, Line]:
+    """Curves over time, with what is too small for a logarithm at the picture's edge."""
+    curves = gaps_over_time(rows)
+    return {name: (at, np.maximum(gaps, LEAST_GAP)) for name, (at, gaps) in curves.items()}
+
+
+def _from_zero(gaps: Floats, share: Floats) -> Line:
     """A profile from the left edge of the picture to its right one."""
     ends = LEAST_GAP / 2, LARGEST_GAP
     x = np.concatenate(([ends[0]], np.maximum(gaps, ends[0]), [max(ends[1], *gaps, 0.0)]))
@@ -66,25 +73,22 @@ def _from_zero(gaps: np.ndarray, share: np.ndarray) -> Line:
 
 
 def _profile_axes(axes: Axes) -> None:
-    _logarithmic(axes, "x")
-    _percent(axes, "y")
+    from matplotlib.ticker import FuncFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(_gap_text))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g} %"))
 
 
 def _time_axes(axes: Axes) -> None:
     from matplotlib.ticker import FuncFormatter
 
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    _logarithmic(axes, "y")
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(_gap_text))
 
 
-def _logarithmic(axes: Axes, which: str) -> None:
-    (axes.set_xscale if which == "x" else axes.set_yscale)("log")
-    _percent(axes, which)
-
-
-def _percent(axes: Axes, which: str) -> None:
-    from matplotlib.ticker import FuncFormatter
-
-    axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
+def _gap_text(gap: float, _: object) -> str:
+    """The tick of a gap; the least stands for all that are smaller."""
+    return f"{'≤ ' if gap <= LEAST_GAP else ''}{100 * gap:g} %"

@@ -1,19 +1,14 @@
-"""Performance profiles (E. Dolan and J. Moré, Mathematical Programming 91, 2002), and the mean gap
-over time."""
+"""Performance profiles (E. Dolan and J. Moré, Mathematical Programming 91, 2002), and the median
+gap over time."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from situate.bench.summary import Judged, grouped
 from situate.data.arrays import Floats
-
-LARGEST_GAP = 1.0
-"""Of a plan that does not fit, or is not there yet, in a mean of gaps; larger gaps count as so
-much, too."""
 
 FIRST, POINTS = 1e-3, 200
 """Seconds at which a curve over time begins, and its points."""
@@ -33,24 +28,22 @@ def _profile(rows: Sequence[Judged]) -> tuple[Floats, Floats]:
 
 
 def gaps_over_time(rows: Sequence[Judged]) -> dict[str, tuple[Floats, Floats]]:
-    """For each method seconds (k,) and the mean gap (k,) of its best plans by then, of the runs
-    with the largest time limit."""
+    """For each method seconds (k,) and the median gap (k,) of its best plans by then, of the runs
+    with the largest time limit; infinite while half of them have no plan that fits."""
     longest = max((judgement.row.time_limit for judgement in rows), default=FIRST)
     chosen = [judgement for judgement in rows if judgement.row.time_limit == longest]
     at = np.geomspace(FIRST, max(longest, 2 * FIRST), POINTS)
     return {
-        method: (at, np.mean([_gaps_at(judgement, at) for judgement in of], axis=0))
+        method: (at, np.median([_gaps_at(judgement, at) for judgement in of], axis=0))
         for method, of in grouped(chosen, lambda row: row.method).items()
     }
 
 
 def _gaps_at(judgement: Judged, at: Floats) -> Floats:
     """The gap (k,) of the best plan that a run has after each number of seconds."""
-    gaps = np.full(len(at), LARGEST_GAP)
-    row = judgement.row
-    if not row.history or row.value is None or not math.isfinite(judgement.gap):
-        return gaps
-    for seconds, value in row.history:
-        ratio = value / row.value if row.value > 0 else 1.0
-        gaps[at >= seconds] = min(LARGEST_GAP, ratio * (1 + judgement.gap) - 1)
+    gaps = np.full(len(at), np.inf)
+    last = judgement.row.value
+    for seconds, value in judgement.row.history:
+        ratio = value / last if last else 1.0
+        gaps[at >= seconds] = ratio * (1 + judgement.gap) - 1
     return gaps

@@ -122,11 +122,14 @@ def run_bench(wanted: Wanted, outputs: Outputs) -> int:
 
 
 def _best_known(path: str | None) -> BestKnown:
-    """The table that comes with situate, with what the user's own knows better."""
+    """The table that comes with situate, with what the user's own knows better; made where it is
+    not there."""
     known = BestKnown.read(PACKAGED)
     if path is not None and os.path.exists(path):
         for entry in BestKnown.read(path).entries.values():
             known.learn(entry)
+    elif path is not None:
+        known.write(path)
     return known
 
 

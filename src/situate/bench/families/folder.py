@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from situate.bench.instances import Instance
-from situate.data.cluster import Cluster
+from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.problem import Objective, Problem
 from situate.errors import ReadError, SituateError
 from situate.readers import read
@@ -40,8 +40,7 @@ def _maker(path: Path, cluster: Cluster | None, objective: Objective) -> Callabl
             raise SituateError(
                 f"{path}: brings no machine of its own: give --cluster, such as identical:4"
             )
-        return (
-            Problem(graph, cluster, objective) if cluster else Problem(graph, objective=objective)
-        )
+        chosen = cluster or Cluster.of_machine(OWN_MACHINE, graph.machine)
+        return Problem(graph, chosen, objective)
 
     return make

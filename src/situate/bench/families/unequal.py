@@ -1,7 +1,8 @@
 """Random layered graphs on 2 to 16 unequal devices, with tight memory or a shared medium.
 
-A device is up to four times as fast as another. Where memory is tight, all devices together have a
-third more than the graph takes on one device, in unequal parts.
+A device is up to four times as fast as another. Where memory is tight, all d devices together have
+1 + d / 8 times what the graph takes on one device, in unequal parts: each holds copies of what it
+reads.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from situate.solvers.evaluate import evaluate
 
 DEVICES = (2, 4, 8, 16)
 OPS = (100, 400)
-ROOM = 4 / 3
-"""Bytes of all devices together over those that one device needs."""
+ROOM_OF_COPIES = 1 / 8
+"""Bytes of each device for copies of tensors, over all that one device needs."""
 
 
 def instances() -> list[Instance]:
@@ -60,8 +61,9 @@ def _tight(graph: Graph, cluster: Cluster, seed: int) -> Cluster:
     needed = max(evaluate(alone, {op.name: "d0" for op in graph.ops}).peak_memory.values())
     draw = random.Random(f"memory {seed}")
     parts = [draw.uniform(0.5, 1.5) for _ in cluster.devices]
+    together = needed * (1 + ROOM_OF_COPIES * len(parts))
     devices = tuple(
-        structs.replace(device, memory=round(ROOM * needed * part / sum(parts)))
+        structs.replace(device, memory=round(together * part / sum(parts)))
         for device, part in zip(cluster.devices, parts, strict=True)
     )
     return replace(cluster, name=f"{cluster.name}, tight memory", devices=devices)

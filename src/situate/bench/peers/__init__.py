@@ -26,14 +26,14 @@ class Peer:
 
     Attributes:
         name: as `situate bench --methods` takes it.
-        module: the module here that runs it, by its function `run(search)`.
+        function: runs it, `run(search)`, behind its module and a colon.
         packages: what it imports.
         install: the command that installs them.
         summary: the peer in a line.
     """
 
     name: str
-    module: str
+    function: str
     packages: tuple[str, ...]
     install: str
     summary: str
@@ -70,7 +70,8 @@ class Peer:
             bounded_by=bound.name,
         )
         try:
-            import_module(f"situate.bench.peers.{self.module}").run(search)
+            module, _, function = self.function.partition(":")
+            getattr(import_module(module), function)(search)
         except SituateError:
             raise
         except Exception as error:  # whatever goes wrong in a package that is not ours
@@ -83,21 +84,21 @@ BESIDE = "pip install --target FOLDER {}, and PYTHONPATH=FOLDER"
 _ALL = (
     Peer(
         "pymoo_brkga",
-        "pymoo_brkga",
+        "situate.bench.peers.pymoo_brkga:run",
         ("pymoo",),
         BESIDE.format("pymoo"),
         "BRKGA of pymoo, evaluated by situate's core",
     ),
     Peer(
         "brkga_mp_ipr",
-        "brkga_mp_ipr",
+        "situate.bench.peers.brkga_mp_ipr:run",
         ("brkga_mp_ipr",),
         BESIDE.format("brkga-mp-ipr"),
         "BRKGA-MP-IPR of Andrade et al., evaluated by situate's core",
     ),
     Peer(
         "accelerate",
-        "accelerate",
+        "situate.bench.peers.accelerate:run",
         ("accelerate", "torch", "transformers"),
         "pip install 'situate[torch,baselines]'",
         "accelerate's device map of a network of the zoo",

@@ -1,4 +1,4 @@
-"""Lines by name on one or more panels side by side, a colour a name, with one legend."""
+"""Lines by name on panels, three a row, a colour a name, with one legend."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PANEL, HEIGHT = 4.6, 4.6
-LEFT, RIGHT, TOP, BETWEEN, BOTTOM = 0.8, 1.8, 1.15, 0.35, 0.65
-"""Inches, as are the two above: a panel's width, and the picture's height with all around it."""
+COLUMNS = 3
+"""Most panels side by side."""
+WIDE, HIGH = 4.0, 2.9
+LEFT, RIGHT, TOP, BOTTOM = 0.95, 1.8, 1.2, 0.65
+BESIDE, BELOW = 0.75, 0.95
+"""Inches: a panel, what is around all panels, and what is between two. The legend is on the
+right."""
 DOTS_PER_INCH = 144
 DASHES = ("-", "--", ":", "-.")
 """Of the lines beyond as many as there are colours."""
@@ -31,7 +35,7 @@ Line = tuple[Floats, Floats]
 
 @dataclass(frozen=True)
 class Panel:
-    """The lines of one panel, x (k,) and y (k,) by name, in one order in all panels."""
+    """The lines of one panel, x (k,) and y (k,) by name; constant from each point to the next."""
 
     title: str
     lines: Mapping[str, Line]
@@ -45,7 +49,6 @@ class Scales:
         x_label, y_label: what they show.
         x_limits, y_limits: the ends of what is shown.
         prepare: sets scales and ticks on matplotlib's axes.
-        steps: lines are constant from each point to the next.
     """
 
     x_label: str
@@ -53,7 +56,6 @@ class Scales:
     x_limits: tuple[float, float]
     y_limits: tuple[float, float]
     prepare: Callable[[Axes], None]
-    steps: bool = True
 
 
 def draw(panels: Sequence[Panel], scales: Scales, path: str | Path, title: str, about: str) -> None:
@@ -78,20 +80,24 @@ def _figure(panels: Sequence[Panel], scales: Scales, title: str, about: str) -> 
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtra("matplotlib", "report") from None
-    width = LEFT + len(panels) * PANEL + (len(panels) - 1) * BETWEEN + RIGHT
-    figure = Figure(figsize=(width, HEIGHT), facecolor="white")
+    columns = min(COLUMNS, len(panels))
+    rows = -(-len(panels) // COLUMNS)
+    width = LEFT + columns * WIDE + (columns - 1) * BESIDE + RIGHT
+    height = TOP + rows * HIGH + (rows - 1) * BELOW + BOTTOM
+    figure = Figure(figsize=(width, height), facecolor="white")
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     for number, panel in enumerate(panels):
-        left = LEFT + number * (PANEL + BETWEEN)
-        box = (left / width, BOTTOM / HEIGHT, PANEL / width, (HEIGHT - TOP - BOTTOM) / HEIGHT)
+        row, column = divmod(number, COLUMNS)
+        left = LEFT + column * (WIDE + BESIDE)
+        bottom = height - TOP - HIGH - row * (HIGH + BELOW)
+        box = (left / width, bottom / height, WIDE / width, HIGH / height)
         axes = figure.add_axes(box)
         _draw_panel(axes, panel, scales, names)
-        if number == 0:
+        if column == 0:
             axes.set_ylabel(scales.y_label, color=PALE, fontsize=9)
-        else:
-            axes.tick_params(labelleft=False)
-    _legend(axes)
-    _headline(figure, title, about, width)
+        if number == columns - 1:
+            _legend(axes)
+    _headline(figure, title, about)
     return figure
 
 
@@ -102,11 +108,9 @@ def _draw_panel(axes: Axes, panel: Panel, scales: Scales, names: list[str]) -> N
     for number, name in enumerate(names):
         x, y = panel.lines.get(name, ([], []))
         color, dash = PALETTE[number % len(PALETTE)], DASHES[number // len(PALETTE) % len(DASHES)]
-        style = "steps-post" if scales.steps else "default"
         label = printable(name, 24)
         axes.plot(
-            x, y, color=color, linestyle=dash, linewidth=1.8, drawstyle=style, label=label,
-            clip_on=True,
+            x, y, color=color, linestyle=dash, linewidth=1.8, drawstyle="steps-post", label=label
         )  # fmt: skip
     axes.set_title(panel.title, loc="left", fontsize=10, color=INK, parse_math=False)
     axes.set_xlabel(scales.x_label, color=PALE, fontsize=9)
@@ -128,10 +132,11 @@ def _legend(axes: Axes) -> None:
         text.set_color(INK)
 
 
-def _headline(figure: Figure, title: str, about: str, width: float) -> None:
+def _headline(figure: Figure, title: str, about: str) -> None:
+    width, height = figure.get_size_inches().tolist()
     x, room = LEFT / width, 72 * (width - LEFT) - 12
     figure.text(
-        x, 1 - 0.36 / HEIGHT, fitting(title, 120, 13, room, "bold"),
+        x, 1 - 0.36 / height, fitting(title, 120, 13, room, "bold"),
         fontsize=13, fontweight="bold", color=INK, parse_math=False,
     )  # fmt: skip
-    figure.text(x, 1 - 0.63 / HEIGHT, fitting(about, 160, 9.5, room), fontsize=9.5, color=PALE)
+    figure.text(x, 1 - 0.63 / height, fitting(about, 160, 9.5, room), fontsize=9.5, color=PALE)
