@@ -72,7 +72,8 @@ def situate(
 
     Exit status: 0 done; 1 whoever read stdout closed it; 2 bad input, or an output that cannot be
     written, with one line on stderr that says what is wrong; 3 no plan that fits in memory was
-    found; 4 'verify' found a difference; 130 interrupted before there was a plan.
+    found; 4 'verify' found a difference; 130 interrupted before there was a plan, or before 'bench'
+    had made all its runs.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())

@@ -17,6 +17,7 @@ from situate.bench.contenders import check_contenders
 from situate.bench.families import FAMILIES, folder
 from situate.bench.instances import Instance
 from situate.bench.pictures import draw_gaps, draw_profiles
+from situate.bench.provenance import now, provenance
 from situate.bench.rows import Row, RowFile
 from situate.bench.run import Bench, Runs, warm_up
 from situate.bench.summary import Judged, grouped, judged, means
@@ -28,6 +29,9 @@ from situate.cli.terminal import INTERRUPTED, note, working
 from situate.data.cluster import Cluster
 from situate.errors import SituateError
 from situate.host.machine import usable_cpus
+
+FEW = 5
+"""Best-known values that are beaten, of which each has a line."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +118,9 @@ def run_bench(wanted: Wanted, outputs: Outputs) -> int:
     bench = Bench(runs, RowFile(outputs.out), known, outputs.best_known)
     before = dict(known.entries)
     rows, complete = _rows(bench)
-    _say_improved(known, before)
+    _say_improved(known, before, outputs.best_known is not None)
     found = judged(rows, known)
-    print_json(_content(found)) if outputs.as_json else print_table(tables.comparison(found))
+    print_json(_content(runs, found)) if outputs.as_json else print_table(tables.comparison(found))
     outputs.draw(found)
     return 0 if complete else _interrupted(outputs.out)
 
@@ -153,25 +157,36 @@ def _interrupted(out: str | None) -> int:
     return INTERRUPTED
 
 
-def _say_improved(known: BestKnown, before: dict[str, Entry]) -> None:
-    """A line for every best-known value of before that is beaten."""
-    for name, entry in known.entries.items():
-        was, best = (before[name].best if name in before else None), entry.best
-        if was is not None and best is not None and best.value < was.value:
-            note(
-                f"{entry.family}: {entry.instance}: {best.value:.6g} by {best.by} is better than "
-                f"the best known, {was.value:.6g} by {was.by}"
-            )
+def _say_improved(known: BestKnown, before: dict[str, Entry], kept: bool) -> None:
+    """A line for each of a few best-known values that are beaten, and one for all others."""
+    lines = [
+        f"{after.family}: {after.instance}: {after.best.value:.6g} by {after.best.by} is better "
+        f"than the best known, {was.best.value:.6g} by {was.best.by}"
+        for name, was in before.items()
+        if (after := known.entries[name]).best and was.best and after.best != was.best
+    ]
+    for line in lines[:FEW]:
+        note(line)
+    if len(lines) > FEW:
+        note(f"and {len(lines) - FEW} more of them")
+    if lines and not kept:
+        note("--best-known FILE would keep what is better")
 
 
-def _content(rows: list[Judged]) -> dict[str, Any]:
-    """For each family and time limit the means of every method."""
+def _content(runs: Runs, rows: list[Judged]) -> dict[str, Any]:
+    """The runs and the program that made them; for each family and time limit the means of every
+    method."""
     groups = grouped(rows, lambda row: (row.family, row.time_limit))
     return {
+        "made_by": provenance(),
+        "date": now(),
+        "seeds": list(runs.seeds),
+        "threads": runs.threads,
+        "instances": [f"{instance.family}: {instance.name}" for instance in runs.instances],
         "comparison": [
             {"family": family, "time_limit": limit, "methods": [asdict(m) for m in means(of)]}
             for (family, limit), of in groups.items()
-        ]
+        ],
     }
 
 
