@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
 from situate.bench.best_known import BestKnown
@@ -9,7 +15,7 @@ from situate.bench.instances import Instance, Known
 from situate.bench.rows import RowFile
 from situate.bench.run import Bench, Runs, warm_up
 from situate.data.problem import Problem
-from situate.errors import SituateError
+from situate.errors import ScheduleError, SituateError
 from tests.bench.small import instance, runs
 from tests.solvers.families import apart, devices
 
@@ -81,6 +87,55 @@ def test_a_published_value_below_the_bound_is_refused_by_name():
     of = instance(known=Known(0.5, "a paper"))
     with pytest.raises(SituateError, match=r"small: fork: the best value 0.5 \(a paper\)"):
         list(Bench(runs(of), RowFile(), BestKnown()).run())
+
+
+def test_a_problem_that_cannot_be_made_is_named():
+    def make() -> Problem:
+        raise SituateError("no such device")
+
+    with pytest.raises(SituateError, match=r"^small: broken: no such device"):
+        list(Bench(runs(Instance("small", "broken", make)), RowFile(), BestKnown()).run())
+
+
+def test_a_plan_that_does_not_do_what_it_says_is_named(monkeypatch):
+    def verify(*arguments: object, **options: object) -> None:
+        raise ScheduleError("op a begins too early")
+
+    monkeypatch.setattr("situate.schedule.schedule.Schedule.verify", verify)
+    bench = Bench(runs(), RowFile(), BestKnown())
+    with pytest.raises(SituateError, match=r"^small: fork: heft: op a begins too early"):
+        list(bench.run())
+    assert bench.rows.rows == []
+
+
+def test_two_processes_may_improve_one_table(tmp_path):
+    table = tmp_path / "known.json"
+    list(Bench(runs(instance("fork")), RowFile(), BestKnown(), table).run())
+    list(Bench(runs(instance("chain")), RowFile(), BestKnown(), table).run())
+    assert len(BestKnown.read(table).entries) == 2
+
+
+KILLED = """
+from situate.bench.best_known import BestKnown
+from situate.bench.rows import RowFile
+from situate.bench.run import Bench
+from tests.bench.small import runs
+list(Bench(runs(seeds=100_000), RowFile("rows.jsonl"), BestKnown(), "known.json").run())
+"""
+
+
+def test_a_process_that_is_killed_leaves_every_row_but_its_last(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen([sys.executable, "-c", KILLED], cwd=tmp_path, env=environment)
+    path = tmp_path / "rows.jsonl"
+    while not (path.exists() and path.stat().st_size > 10_000):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    lines = path.read_bytes().count(b"\n")
+    assert len(RowFile(path).rows) == lines > 0
+    assert len(BestKnown.read(tmp_path / "known.json").entries) == 1
 
 
 def test_the_history_of_a_row_falls_to_its_value():

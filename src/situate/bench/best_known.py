@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -76,8 +77,7 @@ class BestKnown:
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._entries: dict[str, Entry] = {}
-        for entry in entries:
-            self.learn(entry)
+        self.learn_all(entries)
 
     @classmethod
     def read(cls, path: str | Path) -> BestKnown:
@@ -95,12 +95,20 @@ class BestKnown:
         except SituateError as error:
             raise ReadError(f"{path}: not a table of best-known values: {error}") from None
 
+    def learn_all(self, entries: Iterable[Entry]) -> None:
+        """Keep what any of the entries knows better; raises as `learn` does."""
+        for entry in entries:
+            self.learn(entry)
+
     def write(self, path: str | Path) -> None:
-        """Write the table, whole or not at all.
+        """Write the table, whole or not at all, after learning what another process may have
+        written there.
 
         Raises:
-            SituateError: the path cannot be written.
+            SituateError: the path cannot be written, or holds something else.
         """
+        if os.path.exists(path):
+            self.learn_all(self.read(path).entries.values())
         entries = sorted(self._entries.values(), key=lambda e: (e.family, e.instance, e.problem))
         write_bytes(path, json_bytes(_File(1, entries)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise, product, takewhile
 from pathlib import Path
@@ -78,14 +79,17 @@ class Bench:
                 result, refused = run.outcome()
                 if stopped():
                     return
-                there[run.key] = run.row(result, refused)
-                self._keep(there[run.key], result)
+                run.verify(result)
+                there[run.key] = row = run.row(result, refused)
+                self._learn_of(row)
+                self.rows.add(row)
             yield there[run.key]
 
     def _runs(self) -> Iterator[_Run]:
         runs = self.runs
         for instance in runs.instances:
-            problem = instance.make()
+            with _named(instance):
+                problem = instance.make()
             name = problem_hash(problem)
             self._publish(instance, name)
             for limit, seed, method in product(runs.time_limits, runs.seeds, runs.methods):
@@ -98,13 +102,6 @@ class Bench:
             best = Finding(known.value, known.source)
             self._learn(Entry(name, instance.family, instance.name, best, bound))
 
-    def _keep(self, row: Row, result: Result | None) -> None:
-        """Write a row, and learn what its plan shows, which `Schedule.verify` replays first."""
-        if result is not None and row.value is not None:
-            result.schedule.verify(result.problem, allow_overflow=True)
-        self._learn_of(row)
-        self.rows.add(row)
-
     def _learn_of(self, row: Row) -> None:
         """Learn what a plan that fits shows."""
         if row.feasible:
@@ -114,6 +111,16 @@ class Bench:
     def _learn(self, entry: Entry) -> None:
         if self.best_known.learn(entry) and self._table is not None:
             self.best_known.write(self._table)
+
+
+@contextmanager
+def _named(instance: Instance, method: str = "") -> Iterator[None]:
+    """Errors that begin with the instance's name, and the method's."""
+    try:
+        yield
+    except SituateError as error:
+        names = filter(None, (instance.family, instance.name, method))
+        raise SituateError(f"{': '.join(names)}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -143,6 +150,15 @@ class _Run:
         except SituateError as error:
             return None, str(error)
         return result, ""
+
+    def verify(self, result: Result | None) -> None:
+        """
+        Raises:
+            SituateError: the plan does not do what it says, by `Schedule.verify`.
+        """
+        if result is not None and math.isfinite(result.value):
+            with _named(self.instance, self.method):
+                result.schedule.verify(self.problem, allow_overflow=True)
 
     def row(self, result: Result | None, refused: str) -> Row:
         """The row of an outcome."""

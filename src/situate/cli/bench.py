@@ -130,8 +130,7 @@ def _best_known(path: str | None) -> BestKnown:
     not there."""
     known = BestKnown.read(PACKAGED)
     if path is not None and os.path.exists(path):
-        for entry in BestKnown.read(path).entries.values():
-            known.learn(entry)
+        known.learn_all(BestKnown.read(path).entries.values())
     elif path is not None:
         known.write(path)
     return known

@@ -33,7 +33,7 @@ def test_the_problem_has_the_cluster_and_the_objective(folder):
 
 
 def test_a_graph_without_a_machine_needs_a_cluster(folder):
-    with pytest.raises(SituateError, match=r"chain.json: brings no machine .* give --cluster"):
+    with pytest.raises(SituateError, match=r"brings no machine .* give --cluster"):
         instances(folder, None, "time")[0].make()
 
 
@@ -46,6 +46,12 @@ def test_an_empty_folder_is_refused(tmp_path):
     (tmp_path / "none").mkdir()
     with pytest.raises(ReadError, match=r"none: no files in it: give a folder of graphs"):
         instances(tmp_path / "none", None, "time")
+
+
+def test_a_file_that_is_no_graph_is_named_before_anything_runs(folder):
+    (folder / "notes.txt").write_text("of mine")
+    with pytest.raises(ReadError, match=r"notes.txt: .*; a folder of graphs holds nothing else"):
+        instances(folder, devices(1, 1), "time")
 
 
 @pytest.mark.parametrize("name", ["missing", "file"])

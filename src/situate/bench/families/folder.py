@@ -9,7 +9,9 @@ from situate.bench.instances import Instance
 from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.problem import Objective, Problem
 from situate.errors import ReadError, SituateError
+from situate.files.contents import contents
 from situate.readers import read
+from situate.readers.recognise import recognise
 
 
 def instances(folder: Path, cluster: Cluster | None, objective: Objective) -> list[Instance]:
@@ -21,7 +23,7 @@ def instances(folder: Path, cluster: Cluster | None, objective: Objective) -> li
         objective: of all problems.
 
     Raises:
-        ReadError: no such folder, or no file in it.
+        ReadError: no such folder, no file in it, or a file that is no graph.
     """
     try:
         found = sorted(folder.iterdir())
@@ -30,16 +32,24 @@ def instances(folder: Path, cluster: Cluster | None, objective: Objective) -> li
     files = [path for path in found if path.is_file() and not path.name.startswith(".")]
     if not files:
         raise ReadError(f"{folder}: no files in it: give a folder of graphs")
+    for path in files:
+        _check(path)
     return [Instance(folder.resolve().name, p.name, _maker(p, cluster, objective)) for p in files]
+
+
+def _check(path: Path) -> None:
+    """Raise for a file of no known format, before hours of runs end at it."""
+    try:
+        recognise(contents(path))
+    except ReadError as error:
+        raise ReadError(f"{path}: {error}; a folder of graphs holds nothing else") from None
 
 
 def _maker(path: Path, cluster: Cluster | None, objective: Objective) -> Callable[[], Problem]:
     def make() -> Problem:
         graph = read(path)
         if cluster is None and not graph.machine:
-            raise SituateError(
-                f"{path}: brings no machine of its own: give --cluster, such as identical:4"
-            )
+            raise SituateError("brings no machine of its own: give --cluster, such as identical:4")
         chosen = cluster or Cluster.of_machine(OWN_MACHINE, graph.machine)
         return Problem(graph, chosen, objective)
 
