@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
+from msgspec import structs
 
-from situate.data.problem import Problem
+from situate.data.problem import Problem, Rules
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,16 @@ class Instance:
 
 
 def problem_hash(problem: Problem) -> str:
-    """SHA-256 of all that the values of plans depend on, in hexadecimal: graph, cluster, rules,
-    objective and measured costs."""
+    """SHA-256 of all that the values of plans depend on, in hexadecimal: graph, cluster, objective,
+    measured costs and the rules' settings."""
     costs = problem.costs.hash if problem.costs else ""
-    rules = msgspec.structs.astuple(problem.rules)
-    content = (problem.graph.hash, problem.cluster.hash, rules, problem.objective, costs)
+    settings = _settings(problem.rules)
+    content = (problem.graph.hash, problem.cluster.hash, settings, problem.objective, costs)
     return hashlib.sha256(msgspec.msgpack.encode(content)).hexdigest()
+
+
+def _settings(rules: Rules) -> dict[str, str | bool]:
+    """Those that are not as in situate's own rules: a setting that comes to be changes no other
+    rules."""
+    plain = structs.asdict(Rules(rules.name))
+    return {name: value for name, value in structs.asdict(rules).items() if value != plain[name]}
