@@ -17,10 +17,11 @@ COLUMNS = "method|runs|fit|reach best|mean gap|median|worst|to the bound|seconds
 
 
 def families() -> RenderableType:
-    """All families and what is in them."""
-    made = table("", "family|what it holds")
+    """All families and what is in them, or which folder of `--data` it comes from."""
+    made = table("", "family|problems|what they are", (1,))
     for family in FAMILIES.values():
-        made.add_row(family.name, family.summary)
+        count = f"{family.folder}/" if family.folder else str(len(family.instances()))
+        made.add_row(family.name, count, family.summary)
     return made
 
 
