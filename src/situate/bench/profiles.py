@@ -34,9 +34,16 @@ def gaps_over_time(rows: Sequence[Judged]) -> dict[str, tuple[Floats, Floats]]:
     chosen = [judgement for judgement in rows if judgement.row.time_limit == longest]
     at = np.geomspace(FIRST, max(longest, 2 * FIRST), POINTS)
     return {
-        method: (at, np.median([_gaps_at(judgement, at) for judgement in of], axis=0))
+        method: _steps(at, np.median([_gaps_at(judgement, at) for judgement in of], axis=0))
         for method, of in grouped(chosen, lambda row: row.method).items()
     }
+
+
+def _steps(at: Floats, gaps: Floats) -> tuple[Floats, Floats]:
+    """The points at which a curve changes, and its two ends."""
+    kept = np.concatenate(([True], gaps[1:] != gaps[:-1]))
+    kept[-1] = True
+    return at[kept], gaps[kept]
 
 
 def _gaps_at(judgement: Judged, at: Floats) -> Floats:
