@@ -43,6 +43,8 @@ def test_a_shell_is_answered() -> None:
         (("compare", "rnnlm", "--methods", "auto,po"), ["auto,policy_gradient", "auto,post"]),
         (("export", "rnnlm", "--to", "torch"), ["torchtitan"]),
         (("cluster", "show", "k80-"), ["k80-2", "k80-4", "k80-8"]),
+        (("bench", "pipelines", "zoo_"), ["zoo_memory"]),
+        (("bench", "zoo", "--methods", "auto,brkga_"), ["auto,brkga_mp_ipr"]),
         (("plan", "model.on"), []),
     ],
 )

@@ -88,7 +88,7 @@ class RowFile:
         self.rows.append(row)
 
 
-def _read(path: Path) -> Iterator[Row]:
+def _read(path: Path) -> list[Row]:
     """The rows of a file, which is made where it is not there."""
     if path.exists() and not path.is_file():
         raise SituateError(f"cannot write {str(path)!r}: rows are read again, so it must be a file")
@@ -102,7 +102,7 @@ def _read(path: Path) -> Iterator[Row]:
                 file.truncate(whole)
     except OSError as error:
         raise _unwritable(path, error) from None
-    return iter(rows)
+    return rows
 
 
 def _begins(line: bytes) -> bool:

@@ -14,7 +14,7 @@ def bench(
     families: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FAMILY]...",
+            metavar="FAMILY",
             help="Families of problems. Without any, those there are are listed.",
             autocompletion=completions.of(completions.families),
         ),
@@ -69,7 +69,7 @@ def bench(
     ] = None,
     gaps: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Draw the mean gap over time, as .svg or .png."),
+        typer.Option(metavar="FILE", help="Draw the median gap over time, as .svg or .png."),
     ] = None,
     as_json: Json = False,
 ) -> int:
