@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import statistics
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from pathlib import Path
 
 import situate
 from benchmarks.lib.record import ROOT, Row, Target, record
-from situate.bench.families.dnn_partitioning import LATENCY, THROUGHPUT
-from situate.bench.families.doppler import CP_SAT
-from situate.bench.families.stg import APPLICATIONS, PROCESSORS
+from situate.bench.families import dnn_partitioning as dnn
+from situate.bench.families import doppler, stg
+from situate.bench.instances import Instance, Known
 
 DNN = ROOT / "tests" / "instances" / "dnn-partitioning"
 
@@ -40,9 +39,10 @@ def main(arguments: list[str] | None = None) -> None:
     for title, rows, judge in _families(options, budget):
         tables[title] = list(rows)
         targets += judge(tables[title])
-    stg = tables.pop(STG, [])
-    if stg:
-        tables |= {"STG, 50 tasks": _by_processors(stg), "STG, 50 tasks, missed": _missed(stg)}
+    closed = tables.pop(STG, [])
+    if closed:
+        summary, missed = _by_processors(closed), _missed(closed)
+        tables |= {"STG, 50 tasks": summary, "STG, 50 tasks, missed": missed}
     record("known_optima", tables, targets, options=options)
 
 
@@ -65,25 +65,31 @@ def _families(
 ) -> Iterator[tuple[str, Iterable[Row], Callable[[Rows], Iterable[Target]]]]:
     """Title, rows and judge of every family whose folder is there."""
     if options.stg:
-        yield STG, _stg(options.stg, options.every, budget), _judge_stg
-        yield "STG, applications", _applications(options.stg, budget), _judge_proved
+        yield STG, _rows(stg.closed(options.stg)[:: options.every], budget), _judge_stg
+        yield "STG, applications", _rows(stg.applications(options.stg), budget), _judge_proved
     if options.doppler:
-        yield "DOPPLER", _doppler(options.doppler, budget), _judge_doppler
-    yield "dnn-partitioning, throughput", _throughput(options.dnn, budget), _judge_throughput
-    yield "dnn-partitioning, latency", _latency(options.dnn, budget), _judge_proved
+        yield "DOPPLER", _rows(doppler.instances(options.doppler), budget), _judge_doppler
+    throughput, latency = (family(options.dnn) for family in (dnn.throughput, dnn.latency))
+    yield "dnn-partitioning, throughput", _rows(throughput, budget), _judge_throughput
+    yield "dnn-partitioning, latency", _rows(latency, budget), _judge_proved
 
 
-def _row(problem: situate.Problem, name: str, best: float, proved: bool, budget: Budget) -> Row:
-    """One instance solved; values in the unit of `best`, which is ms where there is a unit."""
+def _rows(instances: list[Instance], budget: Budget) -> Iterator[Row]:
+    """Those of which a value is published, solved."""
+    return (_row(i.name, i.make(), i.known, budget) for i in instances if i.known)
+
+
+def _row(name: str, problem: situate.Problem, known: Known, budget: Budget) -> Row:
+    """One instance solved; values are milliseconds where there is a unit."""
     result = situate.solve(problem, time_limit=budget.time_limit, seed=budget.seed)
     scale = 1000 if problem.graph.unit == "s" else 1
     return {
         "instance": name,
         "processors": problem.d,
         "value": result.value * scale,
-        "best_known": float(best),
-        "ratio": result.value * scale / best,
-        "proved": proved,
+        "best_known": known.value * scale,
+        "ratio": result.value / known.value,
+        "proved": known.bound == known.value,
         "lower_bound": None if result.lower_bound is None else result.lower_bound * scale,
         "feasible": result.feasible,
         "verified": _verified(result),
@@ -100,49 +106,6 @@ def _verified(result: situate.Result) -> bool:
     return True
 
 
-def _stg(folder: Path, every: int, budget: Budget) -> Iterator[Row]:
-    """Every K-th row whose optimum is known."""
-    for processors in PROCESSORS:
-        with (folder / f"Case50_{processors}_OPT.csv").open() as file:
-            closed = [row for row in csv.reader(file) if len(row) == 3]
-        for name, _, optimum in closed[::every]:
-            problem = _identical(folder / name, processors)
-            yield _row(problem, name, float(optimum), True, budget)
-
-
-def _applications(folder: Path, budget: Budget) -> Iterator[Row]:
-    for (name, processors), (best, bound) in APPLICATIONS.items():
-        path = next(p for p in (folder / "apps" / name, folder / f"{name}.stg") if p.exists())
-        yield _row(_identical(path, processors), name, best, best == bound, budget)
-
-
-def _doppler(folder: Path, budget: Budget) -> Iterator[Row]:
-    for (name, devices), known in CP_SAT.items():
-        problem = _identical(folder / f"{name}.txt", devices)
-        yield _row(problem, name, known.value, known.value == known.bound, budget)
-
-
-def _identical(path: Path, devices: int) -> situate.Problem:
-    graph = situate.read(path)
-    return situate.Problem(graph, situate.Cluster.identical(devices))
-
-
-def _throughput(folder: Path, budget: Budget) -> Iterator[Row]:
-    for name, best in THROUGHPUT.items():
-        problem = _own_machine(folder / "throughput-inputs" / f"{name}.json", "throughput")
-        yield _row(problem, name, best, False, budget)
-
-
-def _latency(folder: Path, budget: Budget) -> Iterator[Row]:
-    for name, best in LATENCY.items():
-        problem = _own_machine(folder / "latency-inputs" / f"{name}.json", "time")
-        yield _row(problem, name, best, "bert24" in name, budget)
-
-
-def _own_machine(path: Path, objective: situate.data.problem.Objective) -> situate.Problem:
-    return situate.Problem(situate.read(path), objective=objective)
-
-
 def _better(row: Row) -> bool:
     return bool(row["feasible"] and row["ratio"] < 1 - LOOSE)
 
@@ -152,7 +115,7 @@ def _reached(row: Row) -> bool:
 
 
 def _by_processors(rows: Rows) -> Rows:
-    return [_share(rows, m) for m in PROCESSORS if any(r["processors"] == m for r in rows)]
+    return [_share(rows, m) for m in stg.PROCESSORS if any(r["processors"] == m for r in rows)]
 
 
 def _share(rows: Rows, processors: int) -> Row:
