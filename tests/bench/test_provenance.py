@@ -17,6 +17,13 @@ def test_a_process_has_one_provenance():
     assert len(provenance().program) == 12
 
 
+def test_the_core_may_lie_elsewhere_and_is_part_of_the_program(tmp_path, monkeypatch):
+    elsewhere = tmp_path / "core.so"
+    elsewhere.write_bytes(b"another core")
+    monkeypatch.setattr(module._core, "__file__", str(elsewhere))
+    assert module._program() != provenance().program
+
+
 def test_a_machine_has_what_this_process_may_use():
     assert machine().cores >= 1
     assert machine().cpu

@@ -104,9 +104,8 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def _program() -> str:
-    digest = hashlib.sha256()
-    files = [*PACKAGE.rglob("*.py"), Path(_core.__file__)]
-    for file in sorted(files):
+    digest = hashlib.sha256(Path(_core.__file__).read_bytes())  # which may lie elsewhere
+    for file in sorted(PACKAGE.rglob("*.py")):
         digest.update(str(file.relative_to(PACKAGE)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:12]
 
