@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -57,9 +59,14 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
             f"method {method!r} learns from step times: it cannot plan for {problem.objective}"
         )
     samples = search.evaluation_limit or SAMPLES
-    machine = learning.evaluator
-    if machine is None:
-        machine = SimulatedMachine(problem, learning.noise, search.seed, search.threads)
+    with _machine(search) as machine:
+        _learn_from(search, machine, method, make, samples)
+
+
+def _learn_from(
+    search: Search, machine: Evaluator, method: str, make: MakeLearner, samples: int
+) -> None:
+    problem, learning = search.problem, search.learning
     check_evaluator(machine)
     study: StudyFile | InMemoryStudy = InMemoryStudy()
     if learning.evaluator is not None and problem.costs is not None and learning.start is None:
@@ -71,6 +78,25 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
         study = opened
         _Run(search, asking, machine, study, learning.start is not None).until(samples)
     _warn_of_failures(search, method)
+
+
+@contextmanager
+def _machine(search: Search) -> Iterator[Evaluator]:
+    """The evaluator, with as many workers as there are to be."""
+    given, workers = search.learning.evaluator, search.learning.workers
+    machine = _simulated(search, search.threads) if given is None else given
+    if workers is None:
+        yield machine
+        return
+    from situate.evaluators.workers.machine import WorkerMachine
+
+    copied, here = (_simulated(search, threads=1), machine) if given is None else (given, None)
+    with WorkerMachine(copied, workers, here=here) as shared:
+        yield shared
+
+
+def _simulated(search: Search, threads: int) -> SimulatedMachine:
+    return SimulatedMachine(search.problem, search.learning.noise, search.seed, threads)
 
 
 def _start(search: Search, study: StudyFile | InMemoryStudy) -> Placement:
@@ -152,16 +178,17 @@ class _Run:
         self.search.took(self.search.seconds - begin)
 
     def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
-        """Measurements of these samples: those that the study holds, the rest from the machine."""
-        known = self.study.known(first, placements, of)
-        while len(known) < len(placements):
-            # Recorded before the next begins, so that a search that is killed loses one at most.
-            number = first + len(known)
-            left = placements[len(known) :][: self.machine.at_once]
-            new = measure(self.machine, left, number + (self.done if of == "finals" else 0))
-            self.study.record(number, left, new, first, of)
-            known = known.then(new)
-        return known
+        """Measurements of these samples: those that the study holds, the rest from the machine,
+        each recorded as it comes, so that a search that is killed loses no other."""
+        held, known = self.study.known(first, placements, of)
+        seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
+        seconds[held], outcome[held] = known.seconds, known.outcome
+        left = np.setdiff1d(np.arange(len(placements)), held)
+        begin = first + (self.done if of == "finals" else 0)
+        for rows, new in measure(self.machine, placements, left, begin):
+            self.study.record(first + rows, placements[rows], new, first, of)
+            seconds[rows], outcome[rows] = new.seconds, new.outcome
+        return Measurements(seconds, outcome)
 
     def _count(self, first: int, placements: Placement, measurements: Measurements) -> None:
         self.search.measured(measurements)

@@ -19,11 +19,14 @@ from situate.grouping import GROUPINGS
 from situate.validation import check_items
 
 Settings = Literal["paper", "tuned"]
-OWN_CHECKS = ("grouping", "groups", "noise", "evaluator")
+OWN_CHECKS = ("grouping", "groups", "noise", "evaluator", "workers")
 """Fields of `Learning` whose lines say more than their types."""
 
 MOST_GROUPS = 10**6
 """More than a network has ops."""
+
+MOST_WORKERS = 1024
+"""More than one machine has processors."""
 
 State = Mapping[str, NDArray[np.generic]]
 """The state of a learner, as named arrays."""
@@ -78,6 +81,8 @@ class Learning:
         noise: standard deviation of the logarithm of simulated measurements; 0 with an evaluator.
         study: a file that keeps every measurement, and from which an interrupted search goes on.
         evaluator: what measures; None for the simulator.
+        workers: how many processes of this machine measure, each with a copy of the evaluator; None
+            for this process alone. What is measured does not depend on it.
         on_measured: called with the number of the first sample and what was measured, batch by
             batch.
         start: makes a placement (n,) that is worth measuring first, for methods that can begin with
@@ -94,6 +99,7 @@ class Learning:
     noise: float = 0.0
     study: str | Path | None = None
     evaluator: Evaluator | None = None
+    workers: int | None = None
     on_measured: Callable[[int, Measurements], None] | None = None
     start: Callable[[], NDArray[np.int32]] | None = None
 
@@ -106,6 +112,10 @@ class Learning:
             raise SituateError(f"groups: must be an integer of at least 1, got {self.groups!r}")
         if self.groups is not None and self.groups > MOST_GROUPS:
             raise SituateError(f"groups: must be at most {MOST_GROUPS:,}, got {self.groups}")
+        if self.workers is not None and not _is(self.workers, Integral, least=1):
+            raise SituateError(f"workers: must be an integer of at least 1, got {self.workers!r}")
+        if self.workers is not None and self.workers > MOST_WORKERS:
+            raise SituateError(f"workers: must be at most {MOST_WORKERS:,}, got {self.workers}")
         if not (_is(self.noise, Real, least=0) and isfinite(self.noise)):
             raise SituateError(f"noise: must be finite and not negative, got {self.noise!r}")
         if self.noise and self.evaluator is not None:
