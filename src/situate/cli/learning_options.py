@@ -11,6 +11,7 @@ from situate.cli.inputs import check_name
 from situate.cli.search import Budget
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
+from situate.evaluators.workers.places import Place
 from situate.grouping import GROUPINGS
 from situate.solvers import LEARNERS, WITH_SETTINGS
 from situate.solvers.learned.driver import SAMPLES
@@ -32,6 +33,7 @@ class LearningOptions:
     curves: str | None = None
     tensorboard: str | None = None
     evaluator: str | None = None
+    workers: str | None = None
     timeout: float | None = None
 
     def check(self, methods: Sequence[str], objective: str) -> None:
@@ -55,6 +57,13 @@ class LearningOptions:
         if self.on_hardware and self.noise is not None:
             raise SituateError(
                 "--noise: applies to simulated measurements only: leave it out with "
+                "--evaluator hardware"
+            )
+        if self.workers is not None:
+            Place.parse(self.workers)
+        if self.on_hardware and self.workers is not None:
+            raise SituateError(
+                "--workers: several on this machine would measure one another: leave it out with "
                 "--evaluator hardware"
             )
         if self.timeout is not None and not self.on_hardware:
@@ -98,6 +107,7 @@ class LearningOptions:
             noise=self.noise or 0.0,
             study=study,
             evaluator=machine,
+            workers=self.workers,
         )
 
     def of_search(self, method: str) -> Learning | None:

@@ -161,6 +161,15 @@ Evaluator = Annotated[
         autocompletion=of(lambda: ("simulator", "hardware")),
     ),
 ]
+Workers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|ray|ray:N|ray://HOST:PORT",
+        help="Workers that measure a learning method's placements side by side: so many processes "
+        "of this machine, or a Ray cluster's. The result does not depend on them. Default: this "
+        "process alone.",
+    ),
+]
 Timeout = Annotated[
     float | None,
     typer.Option(

@@ -36,7 +36,7 @@ class Counting:
         """None."""
 
     def attempts(self, number: int) -> int:
-        """How often a sample was begun."""
+        """The number of times that a sample was begun."""
         return len(list(self.folder.glob(f"{number}-*")))
 
 

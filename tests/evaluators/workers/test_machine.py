@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
@@ -19,12 +20,16 @@ from tests.solvers.killed import PROBLEM
 PLACEMENTS = np.random.default_rng(0).integers(0, PROBLEM.d, (12, PROBLEM.n)).astype(np.int32)
 
 
+def measured_as_by_one(machine: Evaluator) -> None:
+    """All placements, by a machine that counts."""
+    wanted = (np.arange(12) + 1.0) * (1 + PLACEMENTS.sum(axis=1) / 100)
+    assert np.array_equal(machine.measure(PLACEMENTS, 0).seconds, wanted)
+
+
 def _all(evaluator: Evaluator, workers: int = 2, limit: float | None = None) -> WorkerMachine:
     """The machine, after it measured all placements as one process does."""
     with WorkerMachine(evaluator, workers, limit=limit) as machine:
-        found = machine.measure(PLACEMENTS, 0)
-    wanted = (np.arange(12) + 1.0) * (1 + PLACEMENTS.sum(axis=1) / 100)
-    assert np.array_equal(found.seconds, wanted)
+        measured_as_by_one(machine)
     return machine
 
 
@@ -91,7 +96,7 @@ def test_a_worker_that_always_fails_is_left_out(
 
 
 def test_an_error_of_the_evaluator_is_raised_here(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="^Unsendable: 1 and 2$"):
+    with pytest.raises(RuntimeError, match=r"^Unsendable: 1 and 2$"):
         _all(RaisesAt(tmp_path, number=5))
 
 
@@ -103,6 +108,15 @@ def test_an_evaluator_that_cannot_be_copied_is_refused() -> None:
         WorkerMachine(Local(Path("x")), 2)
 
 
+def test_an_evaluator_that_workers_cannot_import_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["__main__"], "Counting", Counting, raising=False)
+    monkeypatch.setattr(Counting, "__module__", "__main__")
+    with pytest.raises(SituateError, match=r"cannot be unpacked there .*: define its class in"):
+        _all(Counting(tmp_path))
+
+
 def test_no_workers_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SituateError, match="^workers: must be at least 1, got 0$"):
+    with pytest.raises(SituateError, match=r"^workers: must be at least 1, got 0$"):
         WorkerMachine(Counting(tmp_path), 0)

@@ -32,6 +32,7 @@ from situate.cli.options import (
     Threads,
     TimeLimit,
     Timeout,
+    Workers,
 )
 
 
@@ -59,6 +60,7 @@ def compare(
     groups: GroupCount = None,
     noise: Noise = None,
     evaluator: Evaluator = None,
+    workers: Workers = None,
     timeout: Timeout = None,
     study: Annotated[
         str | None,
@@ -102,7 +104,17 @@ def compare(
 
     chosen = chosen_of(methods)
     options = LearningOptions(
-        samples, settings, grouping, groups, noise, study, curves, tensorboard, evaluator, timeout
+        samples,
+        settings,
+        grouping,
+        groups,
+        noise,
+        study,
+        curves,
+        tensorboard,
+        evaluator,
+        workers,
+        timeout,
     )
     options.check(chosen, objective)
     check_outputs([model, cluster, costs], [out, picture, schedule, curves])

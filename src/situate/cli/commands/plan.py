@@ -33,6 +33,7 @@ from situate.cli.options import (
     Threads,
     TimeLimit,
     Timeout,
+    Workers,
 )
 
 
@@ -53,6 +54,7 @@ def plan(
     groups: GroupCount = None,
     noise: Noise = None,
     evaluator: Evaluator = None,
+    workers: Workers = None,
     timeout: Timeout = None,
     study: Annotated[
         str | None,
@@ -95,7 +97,17 @@ def plan(
 
     check_method(method)
     options = LearningOptions(
-        samples, settings, grouping, groups, noise, study, curves, tensorboard, evaluator, timeout
+        samples,
+        settings,
+        grouping,
+        groups,
+        noise,
+        study,
+        curves,
+        tensorboard,
+        evaluator,
+        workers,
+        timeout,
     )
     options.check([method], objective)
     check_outputs([model, cluster, costs], [out, picture, schedule, curves, study])

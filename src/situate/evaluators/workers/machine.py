@@ -21,7 +21,7 @@ TASKS_EACH = 2
 """Tasks that each worker is given of a batch, as far as it goes: with one, all wait for the
 slowest."""
 
-WORTH_SENDING_SECONDS = 0.005
+WORTH_SENDING_SECONDS = 0.02
 """Seconds of measuring below which a batch is measured here: messages would take longer."""
 
 
@@ -59,7 +59,7 @@ class WorkerMachine:
             raise SituateError(f"workers: must be at least 1, got {workers}")
         self._evaluator, self._here, self._count = evaluator, here, workers
         self._seconds_here = 0.0
-        self._dispatch = Dispatch(start(packed(evaluator)), workers, limit)
+        self._dispatch = Dispatch(start(_packed(evaluator)), workers, limit)
 
     @property
     def name(self) -> str:
@@ -73,7 +73,7 @@ class WorkerMachine:
 
     @property
     def counts(self) -> Counts:
-        """What happened to the workers so far."""
+        """A count of what happened to the workers so far."""
         return self._dispatch.counts
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
@@ -120,7 +120,7 @@ class WorkerMachine:
         self.close()
 
 
-def packed(evaluator: Evaluator) -> bytes:
+def _packed(evaluator: Evaluator) -> bytes:
     """An evaluator as bytes, for a process that trusts this one.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a manager and its workers say to each other."""
+"""The messages between a manager and its workers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a worker measured, or the error that its evaluator raised."""
+    """Measurements of a task, or the error that the evaluator raised."""
 
     measured: Measurements | None
     error: BaseException | None = None
@@ -63,7 +63,7 @@ class Failure:
 
 @dataclass
 class Counts:
-    """What happened to the workers of a search.
+    """A count of what happened to the workers of a search.
 
     Attributes:
         measured: samples that each worker measured.
@@ -76,3 +76,13 @@ class Counts:
     failures: dict[int, int] = field(default_factory=dict)
     again: int = 0
     left_out: dict[int, str] = field(default_factory=dict)
+
+    def failures_text(self) -> str:
+        """One line on the workers that failed; empty if none did."""
+        if not self.failures:
+            return ""
+        times = sum(self.failures.values())
+        return (
+            f"workers failed {times} time{'s' * (times > 1)}, and what they were measuring was "
+            "measured again"
+        )

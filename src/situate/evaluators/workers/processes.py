@@ -13,9 +13,7 @@ from situate.evaluators.workers.messages import Answer, Failure, Hello, Task
 from situate.runtime.processes.launch import ChildProcesses
 from situate.runtime.processes.signals import HeldSignals
 
-PROGRAM = (
-    "import sys; from situate.evaluators.workers.worker import main; main(int(sys.argv[1]))"
-)
+PROGRAM = "import sys; from situate.evaluators.workers.worker import main; main(int(sys.argv[1]))"
 
 ENDING_SECONDS = 5.0
 """Seconds within which a process that hung up ends."""

@@ -8,12 +8,13 @@ import pickle
 import socket
 from multiprocessing.connection import Connection
 
+from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
 from situate.evaluators.workers.messages import Answer, Hello, Task
 
 
 class MeasuringWorker:
-    """What a worker does, wherever it runs.
+    """The measuring part of a worker, wherever it runs.
 
     Args:
         evaluator: what it measures with.
@@ -48,10 +49,18 @@ def main(connection: int) -> None:
         try:
             worker = MeasuringWorker(manager.recv())
         except Exception as error:
-            manager.send(Answer(None, _portable(error)))
+            manager.send(Answer(None, not_unpacked(error)))
             return
         while True:
             manager.send(worker.measure(manager.recv()))
+
+
+def not_unpacked(error: Exception) -> SituateError:
+    """The error of a worker that cannot unpack its evaluator."""
+    return SituateError(
+        f"workers: the evaluator cannot be unpacked there ({error}): define its class in a module "
+        "that workers can import, not in the program that is run"
+    )
 
 
 def _portable(error: Exception) -> Exception:

@@ -19,7 +19,7 @@ class Workers(Protocol):
         ...
 
     def wait(self, seconds: float | None) -> list[tuple[int, Hello | Answer | Failure]]:
-        """What workers say within so many seconds, at least one if any is to say anything; a
+        """The messages of workers within so many seconds, at least one if any is to say anything; a
         worker that is gone fails. None for as long as it takes."""
         ...
 

@@ -130,7 +130,7 @@ def measure(
 
 
 def _checked(machine: Evaluator, found: Any, count: int) -> Measurements:
-    """What an evaluator measured of so many placements."""
+    """Measurements of so many placements, as an evaluator gave them."""
     who = f"evaluator {machine.name!r}"
     if not isinstance(found, Measurements):
         raise SituateError(

@@ -14,6 +14,7 @@ from situate.data.arrays import Placement
 from situate.errors import SituateError
 from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
 from situate.evaluators.simulated import SimulatedMachine
+from situate.evaluators.workers.places import Place
 from situate.solvers.learned.checks import Asking, check_evaluator, measure
 from situate.solvers.learned.learner import MakeLearner, State
 from situate.solvers.registry import METHODS
@@ -53,7 +54,7 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
         SituateError: an objective other than `time`; a study of another problem or method; answers
             of the learner or the evaluator that are none.
     """
-    problem, learning = search.problem, search.learning
+    problem = search.problem
     if problem.objective != "time":
         raise SituateError(
             f"method {method!r} learns from step times: it cannot plan for {problem.objective}"
@@ -88,11 +89,11 @@ def _machine(search: Search) -> Iterator[Evaluator]:
     if workers is None:
         yield machine
         return
-    from situate.evaluators.workers.machine import WorkerMachine
-
     copied, here = (_simulated(search, threads=1), machine) if given is None else (given, None)
-    with WorkerMachine(copied, workers, here=here) as shared:
+    with Place.parse(workers).machine(copied, here) as shared:
         yield shared
+        if failures := shared.counts.failures_text():
+            warnings.warn(failures, stacklevel=2)
 
 
 def _simulated(search: Search, threads: int) -> SimulatedMachine:

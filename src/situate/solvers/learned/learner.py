@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.evaluators.measurements import Evaluator, Measurements
+from situate.evaluators.workers.places import Place
 from situate.grouping import GROUPINGS
 from situate.validation import check_items
 
@@ -24,9 +25,6 @@ OWN_CHECKS = ("grouping", "groups", "noise", "evaluator", "workers")
 
 MOST_GROUPS = 10**6
 """More than a network has ops."""
-
-MOST_WORKERS = 1024
-"""More than one machine has processors."""
 
 State = Mapping[str, NDArray[np.generic]]
 """The state of a learner, as named arrays."""
@@ -81,8 +79,9 @@ class Learning:
         noise: standard deviation of the logarithm of simulated measurements; 0 with an evaluator.
         study: a file that keeps every measurement, and from which an interrupted search goes on.
         evaluator: what measures; None for the simulator.
-        workers: how many processes of this machine measure, each with a copy of the evaluator; None
-            for this process alone. What is measured does not depend on it.
+        workers: processes that measure side by side, each with a copy of the evaluator: how many on
+            this machine, or a Ray cluster, `ray`, `ray:N` or `ray://HOST:PORT`; None for this
+            process alone. What is measured does not depend on them.
         on_measured: called with the number of the first sample and what was measured, batch by
             batch.
         start: makes a placement (n,) that is worth measuring first, for methods that can begin with
@@ -99,7 +98,7 @@ class Learning:
     noise: float = 0.0
     study: str | Path | None = None
     evaluator: Evaluator | None = None
-    workers: int | None = None
+    workers: int | str | None = None
     on_measured: Callable[[int, Measurements], None] | None = None
     start: Callable[[], NDArray[np.int32]] | None = None
 
@@ -112,10 +111,8 @@ class Learning:
             raise SituateError(f"groups: must be an integer of at least 1, got {self.groups!r}")
         if self.groups is not None and self.groups > MOST_GROUPS:
             raise SituateError(f"groups: must be at most {MOST_GROUPS:,}, got {self.groups}")
-        if self.workers is not None and not _is(self.workers, Integral, least=1):
-            raise SituateError(f"workers: must be an integer of at least 1, got {self.workers!r}")
-        if self.workers is not None and self.workers > MOST_WORKERS:
-            raise SituateError(f"workers: must be at most {MOST_WORKERS:,}, got {self.workers}")
+        if self.workers is not None:
+            Place.parse(self.workers)
         if not (_is(self.noise, Real, least=0) and isfinite(self.noise)):
             raise SituateError(f"noise: must be finite and not negative, got {self.noise!r}")
         if self.noise and self.evaluator is not None:
