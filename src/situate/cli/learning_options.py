@@ -34,6 +34,7 @@ class LearningOptions:
     tensorboard: str | None = None
     evaluator: str | None = None
     workers: str | None = None
+    controllers: int | None = None
     timeout: float | None = None
 
     def check(self, methods: Sequence[str], objective: str) -> None:
@@ -108,6 +109,7 @@ class LearningOptions:
             study=study,
             evaluator=machine,
             workers=self.workers,
+            controllers=self.controllers,
         )
 
     def of_search(self, method: str) -> Learning | None:

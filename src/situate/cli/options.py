@@ -170,6 +170,16 @@ Workers = Annotated[
         "process alone.",
     ),
 ]
+ControllerCount = Annotated[
+    int | None,
+    typer.Option(
+        "--controllers",
+        min=1,
+        max=1024,
+        help="Controllers that learn one policy asynchronously, in the order of a virtual clock; "
+        "of colocrl and hierarchical. Default: one, which waits for all that it asked for.",
+    ),
+]
 Timeout = Annotated[
     float | None,
     typer.Option(

@@ -38,6 +38,19 @@ class Progress:
     lower_bound: float
 
 
+@dataclass(frozen=True)
+class Asynchrony:
+    """The course of several controllers of one policy, see `situate.Learning.controllers`.
+
+    Attributes:
+        seconds: of the virtual clock, until the last controller had drawn.
+        staleness: how many gradients were of a policy that so many updates had changed since.
+    """
+
+    seconds: float
+    staleness: dict[int, int]
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """The best plan a solver found.
@@ -64,6 +77,7 @@ class Result:
             most urgent consumer.
         measured: seconds of a step of this plan on the machine; None where none was run.
         bounded_by: the name of the lower bound, as docs/bounds.md has it; None where there is none.
+        asynchrony: of several controllers; None where there were none.
     """
 
     problem: Problem
@@ -83,6 +97,7 @@ class Result:
     transfers: TransferOrder | None = None
     measured: float | None = None
     bounded_by: str | None = None
+    asynchrony: Asynchrony | None = None
 
     @property
     def gap(self) -> float:

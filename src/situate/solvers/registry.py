@@ -40,6 +40,7 @@ class Method:
             is told the measured times of whole steps alone; the groups that it places by default
             are made with the seconds of ops all the same.
         has_settings: whether it takes `Learning.settings` though it does not learn.
+        asynchronous: whether several controllers may learn its policy, see `Learning.controllers`.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Method:
     extra: str = ""
     told_costs: bool = True
     has_settings: bool = False
+    asynchronous: bool = False
 
     @property
     def learns(self) -> bool:
@@ -77,8 +79,17 @@ class Method:
         return found
 
 
-def _learner(name: str, module: str, summary: str, paper: str = "", extra: str = "") -> Method:
-    return Method(name, "learner", module, summary, paper, extra, told_costs=False)
+def _learner(
+    name: str,
+    module: str,
+    summary: str,
+    paper: str = "",
+    extra: str = "",
+    asynchronous: bool = False,
+) -> Method:
+    return Method(
+        name, "learner", module, summary, paper, extra, told_costs=False, asynchronous=asynchronous
+    )
 
 
 BAECHI = "Jeon et al., Baechi, SoCC 2020"
@@ -221,6 +232,7 @@ _ALL = (
         paper="Mirhoseini et al., Device Placement Optimization with Reinforcement Learning, "
         "ICML 2017",
         extra=PYTORCH,
+        asynchronous=True,
     ),
     _learner(
         "hierarchical",
@@ -228,6 +240,7 @@ _ALL = (
         "a grouper and a placer that learn together",
         paper="Mirhoseini, Goldie et al., A Hierarchical Model for Device Placement, ICLR 2018",
         extra=PYTORCH,
+        asynchronous=True,
     ),
     Method(
         "metis",

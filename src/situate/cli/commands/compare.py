@@ -9,6 +9,7 @@ import typer
 from situate.cli import completions
 from situate.cli.options import (
     Cluster,
+    ControllerCount,
     Costs,
     CurvesFile,
     Dim,
@@ -61,6 +62,7 @@ def compare(
     noise: Noise = None,
     evaluator: Evaluator = None,
     workers: Workers = None,
+    controllers: ControllerCount = None,
     timeout: Timeout = None,
     study: Annotated[
         str | None,
@@ -114,6 +116,7 @@ def compare(
         tensorboard,
         evaluator,
         workers,
+        controllers,
         timeout,
     )
     options.check(chosen, objective)

@@ -8,6 +8,7 @@ import typer
 
 from situate.cli.options import (
     Cluster,
+    ControllerCount,
     Costs,
     CurvesFile,
     Dim,
@@ -55,6 +56,7 @@ def plan(
     noise: Noise = None,
     evaluator: Evaluator = None,
     workers: Workers = None,
+    controllers: ControllerCount = None,
     timeout: Timeout = None,
     study: Annotated[
         str | None,
@@ -107,6 +109,7 @@ def plan(
         tensorboard,
         evaluator,
         workers,
+        controllers,
         timeout,
     )
     options.check([method], objective)

@@ -16,7 +16,7 @@ from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
 from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.workers.places import Place
 from situate.solvers.learned.checks import Asking, check_evaluator, measure
-from situate.solvers.learned.learner import MakeLearner, State
+from situate.solvers.learned.learner import Learner, Learning, MakeLearner, State
 from situate.solvers.registry import METHODS
 from situate.solvers.search import Search
 from situate.study.file import StudyFile
@@ -72,13 +72,32 @@ def _learn_from(
     study: StudyFile | InMemoryStudy = InMemoryStudy()
     if learning.evaluator is not None and problem.costs is not None and learning.start is None:
         learning = replace(learning, start=lambda: _start(search, study))
-    learner = make(problem, learning, samples, search.seed)
+    learner = _made(search, method, make, learning, samples)
     asking = Asking(method, problem, learner)
     header = _header(search, asking, machine, samples)
     with StudyFile.open(learning.study, header) as opened:
         study = opened
         _Run(search, asking, machine, study, learning.start is not None).until(samples)
+    if learning.controllers is not None:
+        search.asynchrony = learner.asynchrony()  # type: ignore[attr-defined]
     _warn_of_failures(search, method)
+
+
+def _made(
+    search: Search, method: str, make: MakeLearner, learning: Learning, samples: int
+) -> Learner:
+    """The learner, or several controllers of one."""
+    if learning.controllers is None:
+        return make(search.problem, learning, samples, search.seed)
+    if method not in METHODS or not METHODS[method].asynchronous:
+        known = ", ".join(name for name, known in METHODS.items() if known.asynchronous)
+        raise SituateError(
+            f"controllers: method {method!r} has one, which waits for what it asked for; those "
+            f"that learn asynchronously: {known}"
+        )
+    from situate.solvers.learned.asynchronous.controllers import make_controllers
+
+    return make_controllers(make, search.problem, learning, samples, search.seed)
 
 
 @contextmanager
@@ -260,6 +279,7 @@ def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) ->
     """Everything that decides the samples to come, by which a study knows its search."""
     problem, learning = search.problem, search.learning
     costs = {"costs": problem.costs.hash} if problem.costs else {}
+    shared = {} if learning.controllers is None else {"controllers": _controllers(learning)}
     named = {} if asking.name is None else {"learner": asking.name}
     return {
         "graph": f"{problem.graph.name} {problem.graph.hash}",
@@ -276,8 +296,14 @@ def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) ->
         "devices": str(problem.d),
         "situate": VERSION,
         **costs,
+        **shared,
         **named,
     }
+
+
+def _controllers(learning: Learning) -> str:
+    """Their number and their clock, in words."""
+    return f"{learning.controllers}, {learning.clock or 'clock of their own'}"
 
 
 def _warn_of_failures(search: Search, method: str) -> None:

@@ -17,10 +17,11 @@ from situate.errors import SituateError, nearest
 from situate.evaluators.measurements import Evaluator, Measurements
 from situate.evaluators.workers.places import Place
 from situate.grouping import GROUPINGS
+from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock
 from situate.validation import check_items
 
 Settings = Literal["paper", "tuned"]
-OWN_CHECKS = ("grouping", "groups", "noise", "evaluator", "workers")
+OWN_CHECKS = ("grouping", "groups", "noise", "evaluator", "workers", "controllers")
 """Fields of `Learning` whose lines say more than their types."""
 
 MOST_GROUPS = 10**6
@@ -82,6 +83,10 @@ class Learning:
         workers: processes that measure side by side, each with a copy of the evaluator: how many on
             this machine, or a Ray cluster, `ray`, `ray:N` or `ray://HOST:PORT`; None for this
             process alone. What is measured does not depend on them.
+        controllers: how many learn the policy asynchronously, in the order of a virtual clock, of
+            `colocrl` and `hierarchical`; None for one that waits for all that it asked for.
+        clock: the virtual clock of their workers; None for as many workers a controller as it asks
+            for placements, which take their steps' seconds and no more.
         on_measured: called with the number of the first sample and what was measured, batch by
             batch.
         start: makes a placement (n,) that is worth measuring first, for methods that can begin with
@@ -99,6 +104,8 @@ class Learning:
     study: str | Path | None = None
     evaluator: Evaluator | None = None
     workers: int | str | None = None
+    controllers: int | None = None
+    clock: VirtualClock | None = None
     on_measured: Callable[[int, Measurements], None] | None = None
     start: Callable[[], NDArray[np.int32]] | None = None
 
@@ -111,6 +118,10 @@ class Learning:
             raise SituateError(f"groups: must be an integer of at least 1, got {self.groups!r}")
         if self.groups is not None and self.groups > MOST_GROUPS:
             raise SituateError(f"groups: must be at most {MOST_GROUPS:,}, got {self.groups}")
+        if self.controllers is not None and not _is(self.controllers, Integral, least=1):
+            raise SituateError(
+                f"controllers: must be an integer of at least 1, got {self.controllers!r}"
+            )
         if self.workers is not None:
             Place.parse(self.workers)
         if not (_is(self.noise, Real, least=0) and isfinite(self.noise)):
