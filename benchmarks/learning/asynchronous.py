@@ -88,7 +88,7 @@ def _learn(
 
 
 def _batches(result: Result, size: int) -> list[situate.Measurements]:
-    """What was measured, in batches of so many workers."""
+    """The measurements, in batches of so many workers."""
     parts = np.split(result.samples, range(size, len(result.samples), size))
     return [
         situate.Measurements(part, np.where(np.isfinite(part), 0, 1).astype(np.uint8))
@@ -97,7 +97,7 @@ def _batches(result: Result, size: int) -> list[situate.Measurements]:
 
 
 def _papers() -> Iterator[Row]:
-    """What the papers' searches take by the clock, without any set-up."""
+    """The hours of the papers' searches by the clock, without any set-up."""
     for method, model, cluster, samples, workers, said in PAPERS:
         problem = situate.Problem(situate.zoo.load(model), situate.Cluster.preset(cluster))
         found = _learn(problem, method, samples, 0, settings="paper")
