@@ -21,6 +21,10 @@ SLOWNESS = tuple(np.geomspace(1, 4, CONTROLLERS * WORKERS).tolist())
 WANTED = 0.7
 """Time until the synchronous search's best step, as a fraction of all its time."""
 
+MORE_SAMPLES = 1.8
+"""Samples of the asynchronous search, which wait for nobody, over those of the synchronous one in
+about the same time."""
+
 PAPERS = (
     ("post", "inception_v3", "k80-4", 2400, 12, "Post: 2,400 samples on 12 workers"),
     ("hierarchical", "nmt4", "k80-4", 4000, 4, "Hierarchical Planner: at most three hours"),
@@ -58,7 +62,8 @@ def _pair(problem: situate.Problem, method: str, samples: int, seed: int) -> Row
     together = VirtualClock(CONTROLLERS * WORKERS, slowness=SLOWNESS)
     synchronous = hours(together, _batches(waiting, CONTROLLERS * WORKERS))
     clock = VirtualClock(WORKERS, slowness=SLOWNESS)
-    sharing = _learn(problem, method, samples, seed, controllers=CONTROLLERS, clock=clock)
+    more = int(samples * MORE_SAMPLES)
+    sharing = _learn(problem, method, more, seed, controllers=CONTROLLERS, clock=clock)
     assert sharing.asynchrony is not None
     reached = np.flatnonzero(sharing.samples <= waiting.samples.min())
     share = reached[0] / len(sharing.samples) if len(reached) else np.inf

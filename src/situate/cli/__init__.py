@@ -24,6 +24,7 @@ from situate.cli.commands import (
     plan,
     profile,
     run,
+    study,
     verify,
 )
 from situate.cli.terminal import BAD_INPUT, FAILED, INTERRUPTED, fail, note
@@ -51,6 +52,7 @@ for command in (
 ):
     app.command()(command)
 app.add_typer(cluster.app, name="cluster")
+app.add_typer(study.app, name="study")
 
 
 def _version(wanted: bool) -> None:

@@ -285,6 +285,7 @@ def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) ->
         "graph": f"{problem.graph.name} {problem.graph.hash}",
         "cluster": f"{problem.cluster.name} {problem.cluster.hash}",
         "rules": problem.rules.name,
+        "unit": problem.graph.unit,
         "method": asking.method,
         "settings": learning.settings,
         "grouping": str(learning.grouping),
