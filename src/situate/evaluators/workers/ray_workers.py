@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import socket
 from contextlib import suppress
@@ -98,13 +99,16 @@ def connected(address: str | None, count: int | None = None) -> Any:
     """The module `ray`, connected to a cluster.
 
     Args:
-        address: `ray://HOST:PORT`; None to start one on this machine, which no other reaches.
+        address: `ray://HOST:PORT`; None to start one on this machine, which answers only who has
+            its token.
         count: CPUs that it then offers.
 
     Raises:
         MissingExtra: Ray is not installed.
         SituateError: no cluster answers at the address.
     """
+    if address is None:
+        os.environ["RAY_AUTH_MODE"] = "token"  # its ports are open to other machines
     try:
         import ray
     except ImportError:
