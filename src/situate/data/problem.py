@@ -23,7 +23,7 @@ Objective = Literal["time", "memory", "throughput"]
 Transfers = Literal["overlapped", "blocking", "atomic"]
 Memory = Literal["time", "step", "persistent"]
 OBJECTIVES: tuple[Objective, ...] = ("time", "memory", "throughput")
-"""What a plan may be best in: seconds of a step; bytes at the peak of the fullest device; seconds
+"""Values to be made small: seconds of a step; bytes at the peak of the fullest device; seconds
 between steps that follow one another without a pause. The least is best of each."""
 
 UNLIMITED = 2**62

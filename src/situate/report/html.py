@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 ALT = "Ops over time on each device, transfers between them, and the memory of each"
-"""What a reader who does not see the picture is told of it; the table has its figures."""
+"""Text for readers who do not see the picture; the table has its figures."""
 
 
 def to_html(result: Result) -> str:
