@@ -49,7 +49,7 @@ COLUMNS: Row = {
     "largest_difference": None,
     "apart": "",
 }
-"""What a row holds beside name, package, kind and phase, where nothing is known of it."""
+"""Columns beside name, package, kind and phase, with their values where nothing is known."""
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -24,7 +24,7 @@ NETWORKS = (
 )
 CLUSTERS = ("k40-4", "k80-2", "unequal-24-12", "rtx4090-2", "a100-pcie-4", "h100-2x8")
 SAMPLE_SECONDS = 1.0
-"""What `random` may take; the other rules make one plan."""
+"""Time limit of `random`; the other rules make one plan."""
 
 RULES = tuple(m for m in situate.METHODS if m != "auto" and m not in LEARNERS)
 

@@ -19,7 +19,7 @@ from situate.bounds.windows import least_window
 from situate.data.problem import Problem
 
 SMALLEST_TIME = float(np.finfo(np.float64).smallest_subnormal)
-"""What a product of times as small as this may be off by, which no relative error covers."""
+"""Possible error of a product of times as small as this, which no relative error covers."""
 
 
 @dataclass(frozen=True)

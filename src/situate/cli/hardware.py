@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from situate.evaluators.hardware.machine import Measurement, RealMachine
 
 ROUNDS = 3
-"""How often plans that are compared are run, each in turn: what disturbs a machine for a while
-then disturbs them all."""
+"""Number of times that compared plans are run, in turn: a disturbance then slows all of them."""
 
 
 @contextmanager

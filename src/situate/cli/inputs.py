@@ -139,7 +139,7 @@ def read_planned(
     read = Plan.read(plan)
     rule = None if is_file(model) else read.update_rule
     read.check_costs(None if costs is None else Costs.read(costs))
-    named = cluster or named_cluster(read)
+    named = cluster or read.named_cluster
     if named is None and read.cluster != OWN_MACHINE:
         raise cluster_missing(read)
     problem = read_problem(
@@ -172,9 +172,3 @@ def cluster_missing(plan: Plan) -> PlanError:
     return PlanError(
         f"the plan was made for cluster {plan.cluster!r}, which is a file: give it with --cluster"
     )
-
-
-def named_cluster(plan: Plan) -> str | None:
-    """The plan's cluster, where its name is all that is needed to find it."""
-    found = plan.cluster in Cluster.presets() or plan.cluster.startswith("identical:")
-    return plan.cluster if found else None

@@ -15,6 +15,7 @@ from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.cost_lookup import estimated, workspace_of
 from situate.data.costs import Costs
 from situate.data.graph import TOTAL_LIMIT, Graph, Op
+from situate.data.post_order import post_order
 from situate.data.roofline import op_seconds
 from situate.errors import GraphError, SituateError, nearest
 from situate.validation import check, check_items
@@ -23,7 +24,7 @@ Objective = Literal["time", "memory", "throughput"]
 Transfers = Literal["overlapped", "blocking", "atomic"]
 Memory = Literal["time", "step", "persistent"]
 OBJECTIVES: tuple[Objective, ...] = ("time", "memory", "throughput")
-"""What a plan may be best in: seconds of a step; bytes at the peak of the fullest device; seconds
+"""Values to be made small: seconds of a step; bytes at the peak of the fullest device; seconds
 between steps that follow one another without a pause. The least is best of each."""
 
 UNLIMITED = 2**62
@@ -306,25 +307,10 @@ class Problem:
         """(n,) a topological order in which every op comes just before it is first needed:
         inputs depth first, from each op that nothing waits for."""
         inputs: list[list[int]] = [[] for _ in range(self.n)]
-        needed = bytearray(self.n)
         for producer, consumer in self.graph.edges():
             inputs[consumer].append(producer)
-            needed[producer] = 1
         place = {op: i for i, op in enumerate(self.graph.order)}
-        done = bytearray(self.n)
-        order: list[int] = []
-        stack = [op for op in reversed(self.graph.order) if not needed[op]]
-        while stack:
-            op = stack[-1]
-            missing = [] if done[op] else [i for i in inputs[op] if not done[i]]
-            if missing:
-                stack.extend(sorted(missing, key=place.__getitem__))
-                continue
-            stack.pop()
-            if not done[op]:
-                done[op] = 1
-                order.append(op)
-        return np.array(order, np.int32)
+        return post_order(self.graph.order, inputs, rank=place.__getitem__)
 
     @property
     def latency(self) -> NDArray[np.float64]:

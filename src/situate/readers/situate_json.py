@@ -15,10 +15,10 @@ from situate.files import strict_json
 from situate.files.strict_json import Keys
 
 PHASES = ("forward", "backward", "update")
-"""Of a training step."""
+"""Phases of a training step."""
 
 RULES = ("situate", "regal", "doppler", "dnn-partitioning")
-"""What graphs are scored by, see docs/execution-model.md."""
+"""Names of the rules by which graphs are scored, see docs/execution-model.md."""
 
 
 class File(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from situate.data.arrays import Placement
+from situate.data.cluster import Cluster
 from situate.data.costs import Costs
 from situate.data.placements import Restrictions
 from situate.data.problem import Objective, Problem
@@ -141,6 +142,12 @@ class Plan(
         """The update of the parameters in the step that was planned; None where it updates none or
         that is not known."""
         return update_rule(self.optimizer) if self.optimizer else None
+
+    @property
+    def named_cluster(self) -> str | None:
+        """The cluster, where its name is all that `Cluster.find` needs; None for one of a file."""
+        found = self.cluster in Cluster.presets() or self.cluster.startswith("identical:")
+        return self.cluster if found else None
 
     def schedule(self, problem: Problem) -> Schedule:
         """The schedule this plan stands for.

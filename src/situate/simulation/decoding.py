@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.data.placements import Where, check_devices, check_order, integers
+from situate.data.placements import check_devices, check_order, integers
 from situate.data.problem import Problem
 from situate.data.topology import places
 from situate.errors import SituateError, nearest
@@ -17,6 +17,7 @@ from situate.schedule.schedule import Schedule
 from situate.simulation.atomic import schedule_calls
 from situate.simulation.simulator import Simulator
 from situate.simulation.transfer_order import TransferOrder
+from situate.validation import Where
 
 DecoderName = Literal["eager", "serial", "calls"]
 

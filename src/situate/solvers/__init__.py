@@ -13,7 +13,6 @@ from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.results.result import Progress, Result
 from situate.solvers.custom import custom_name
-from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning, MakeLearner
 from situate.solvers.outcome import result_of
 from situate.solvers.registry import LEARNERS, METHODS, WITH_SETTINGS, Method
@@ -127,12 +126,19 @@ def _named(method: str | MakeLearner) -> tuple[str, Callable[[Search], None]]:
     """The name of a method, and the function that runs it."""
     if not isinstance(method, str):
         name = custom_name(method, METHODS)
-        return name, partial(learn, method=name, make=method)
+        return name, _learned(name, method)
     if method not in METHODS:
         raise SituateError(f"unknown method {method!r}{nearest(method, METHODS)}")
     if method in LEARNERS:
-        return method, partial(learn, method=method, make=METHODS[method].learner())
+        return method, _learned(method, METHODS[method].learner())
     return method, METHODS[method].run
+
+
+def _learned(name: str, make: MakeLearner) -> Callable[[Search], None]:
+    # Studies, and with them SQLite, are for those who learn alone.
+    from situate.solvers.learned.driver import learn
+
+    return partial(learn, method=name, make=make)
 
 
 def _check_budget(

@@ -23,7 +23,7 @@ from situate.version import VERSION
 T = TypeVar("T")
 
 Key = Mapping[str, str]
-"""What a graph was captured of, by name."""
+"""The source and the options of a captured graph, by name."""
 
 CAPTURES = "products of groups and of 8 bits, buffers in order, caches, FLOPs warned of, optimizer"
 """Another word whenever the same model is captured as another graph."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch._ops import OpOverload
 
 TINY = 1e-6
-"""What PyTorch adds to the norm, so that no gradient is divided by zero."""
+"""PyTorch adds this to the norm, so that no gradient is divided by zero."""
 
 
 def clip_gradients(trace: Trace, most: float) -> None:

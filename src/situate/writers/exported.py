@@ -18,7 +18,7 @@ from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName, decode, order_of
 
 MAX_DEVICES_LISTED = 8
-"""How many devices a line lists."""
+"""Most devices that a line lists."""
 
 
 def exported(problem: Problem, plan: Schedule, placement: Sequence[int]) -> Schedule | None:

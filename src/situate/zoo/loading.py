@@ -1,4 +1,7 @@
-"""Graphs of the zoo: from the package, from the cache on disk, or captured."""
+"""Graphs of the zoo: from the package, from the cache on disk, or captured.
+
+A graph from the package needs nothing of the capture, which is imported for the others only.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,6 @@ from situate.data.update_rule import update_rule
 from situate.errors import SituateError
 from situate.files.contents import contents
 from situate.readers import situate_json
-from situate.torch_capture import capture, check_installed
-from situate.torch_capture.cache import cached
-from situate.torch_capture.function import versions
 from situate.zoo.networks import Network, network
 
 GRAPHS = Path(__file__).parent / "graphs"
@@ -43,6 +43,8 @@ def load(
     path = packaged(name)
     if not (fresh or signed) and path.is_file() and optimizer in (None, found.optimizer):
         return situate_json.read(contents(path), name)
+    from situate.torch_capture import check_installed
+
     check_installed(*found.packages)
     update = optimizer or found.optimizer
     if fresh:
@@ -56,12 +58,16 @@ def packaged(name: str) -> Path:
 
 
 def _cached(name: str, found: Network, training: bool, optimizer: str) -> Graph:
+    from situate.torch_capture.cache import cached
+
     key = network_key(name, found, optimizer)
     return cached(key, lambda: captured(name, found, training, optimizer))
 
 
 def network_key(name: str, found: Network, optimizer: str) -> dict[str, str]:
     """The key of a network's graph in the cache."""
+    from situate.torch_capture.function import versions
+
     return {
         "zoo": name,
         "optimizer": optimizer,
@@ -72,6 +78,8 @@ def network_key(name: str, found: Network, optimizer: str) -> dict[str, str]:
 
 def captured(name: str, found: Network, training: bool, optimizer: str) -> Graph:
     """The graph, captured anew."""
+    from situate.torch_capture import capture
+
     return capture(found.build, training=training, optimizer=optimizer, name=name)
 
 
