@@ -99,10 +99,12 @@ auto schedule(const Problem& p, const Array<int32_t, 1>& placement, const Array<
     return to_numpy(std::vector<double>(of_items.begin() + first, of_items.begin() + first + count),
                     {count});
   };
+  auto taken = timeline.taken;
+  const size_t items = taken.size();
   return std::make_tuple(times(timeline.start, 0, n), times(timeline.end, 0, n),
                          to_numpy(std::move(tensor), {k}), to_numpy(std::move(source), {k}),
                          to_numpy(std::move(target), {k}), times(timeline.start, n, k),
-                         times(timeline.end, n, k), makespan,
+                         times(timeline.end, n, k), to_numpy(std::move(taken), {items}), makespan,
                          to_numpy(std::move(peak), {static_cast<size_t>(p.d)}));
 }
 
@@ -144,7 +146,8 @@ decoder: eager or serial.)");
   module.def("schedule", &schedule, "problem"_a, "placement"_a, "priority"_a,
              "transfer_priority"_a.none(), "decoder"_a,
              R"(The schedule of one decision: start and end (n,) of the ops; tensor, source, target,
-start and end (t,) of the transfers; makespan; peaks (d,) in bytes.
+start and end (t,) of the transfers; all items but signals (i,) in the order in which they were
+taken, transfers counted from n on; makespan; peaks (d,) in bytes.
 
 placement, priority: (n,).
 transfer_priority: (1, m, d), or None.)");

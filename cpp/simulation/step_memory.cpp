@@ -1,8 +1,6 @@
 #include "simulation/step_memory.h"
 
 #include <algorithm>
-#include <numeric>
-#include <tuple>
 #include <utility>
 
 namespace situate::sim {
@@ -17,9 +15,7 @@ StepMemory::StepMemory(const Problem& problem)
 
 void StepMemory::raise(const int32_t* placement, const Timeline& timeline, int64_t* peak) {
   describe(placement, timeline);
-  if (!problem_.blocking) sort_by_start(timeline);
-  line_up(problem_.blocking ? timeline.taken : sorted_);
-  if (problem_.blocking) order_ties(timeline);
+  line_up(timeline.taken);
   free_after_last_use(placement, timeline);
   for (int device = 0; device < problem_.d; ++device) peak[device] = peak_of(device, peak[device]);
 }
@@ -36,22 +32,7 @@ void StepMemory::describe(const int32_t* placement, const Timeline& timeline) {
   }
 }
 
-// All items by start, end and dependency.
-void StepMemory::sort_by_start(const Timeline& timeline) {
-  const int n = problem_.n;
-  sorted_.resize(use_.size());
-  std::iota(sorted_.begin(), sorted_.end(), 0);
-  std::erase_if(sorted_, [&](int item) {
-    return item >= n && problem_.signal[timeline.transfers()[item - n].tensor];
-  });
-  const auto times = [&](int item) { return std::pair(timeline.start[item], timeline.end[item]); };
-  std::sort(sorted_.begin(), sorted_.end(), [&](int a, int b) {
-    return times(a) != times(b) ? times(a) < times(b) : goes_first(a, b, timeline);
-  });
-}
-
-// Splits the items by device. With blocking transfers a device does one thing at a time, so that
-// the order in which a decoder took its items is that of their starts and ends.
+// Splits the items by device.
 void StepMemory::line_up(const std::vector<int32_t>& items) {
   std::vector<int32_t>& next = last_use_;  // free until the tensors' turn
   std::fill(next.begin(), next.end(), 0);
@@ -73,37 +54,6 @@ void StepMemory::line_up(const std::vector<int32_t>& items) {
     next[use.target] += twice;
   }
   std::fill(next.begin(), next.end(), -1);
-}
-
-// Items that take no time and stand side by side at one instant go in the order of dependency.
-void StepMemory::order_ties(const Timeline& timeline) {
-  const auto tie = [&](int a, int b) {
-    return (timeline.start[a] == timeline.end[b]) & (timeline.end[a] == timeline.end[b]) &
-           (timeline.start[b] == timeline.end[b]);
-  };
-  ties_.resize(line_.size());
-  size_t ties = 0;
-  for (int device = 0; device < problem_.d; ++device)
-    for (int i = line_start_[device] + 1; i < line_start_[device + 1]; ++i) {
-      ties_[ties] = i;
-      ties += tie(line_[i - 1], line_[i]);
-    }
-  for (size_t k = 0; k < ties; ++k)
-    for (size_t j = k, i = ties_[k]; goes_first(line_[i], line_[i - 1], timeline); --j, --i) {
-      std::swap(line_[i], line_[i - 1]);
-      if (j == 0 || ties_[j - 1] + 1 != ties_[j]) break;
-    }
-}
-
-// By the graph's order, a transfer just after its producer.
-bool StepMemory::goes_first(int a, int b, const Timeline& timeline) const {
-  const auto key = [&](int item) {
-    if (item < problem_.n) return std::tuple(problem_.place_in_order[item], -1, -1);
-    const auto& transfer = timeline.transfers()[item - problem_.n];
-    const int place = problem_.place_in_order[problem_.producer[transfer.tensor]];
-    return std::tuple(place, transfer.tensor, transfer.target);
-  };
-  return key(a) < key(b);
 }
 
 // A tensor goes from its producer's device after its consumers there and its transfers, from

@@ -67,7 +67,7 @@ class Timeline {
   int items() const { return static_cast<int>(ops_ + count_); }
 
   std::vector<double> start, end;  // of every item, with room for more
-  std::vector<int32_t> taken;      // blocking: all items but signals in the decoder's order
+  std::vector<int32_t> taken;      // all items but signals in the decoder's order
 
  private:
   size_t ops_, count_ = 0;

@@ -76,12 +76,8 @@ class Simulator:
         priority = np.ascontiguousarray(priority, np.float32)
         if transfer_priority is not None:
             transfer_priority = np.ascontiguousarray(transfer_priority, np.float32)[None]
-        start, end, tensor, source, target, begins, ends, makespan, peak = _core.schedule(
-            self.core, placement, priority, transfer_priority, decoder
-        )
-        return Schedule(
-            placement, start, end, tensor, source, target, begins, ends, makespan, peak, decoder
-        )
+        found = _core.schedule(self.core, placement, priority, transfer_priority, decoder)
+        return Schedule(placement, *found, decoder)
 
     def as_devices(self, placements: object) -> NDArray[np.int32]:
         """Placements (k, n) as 32-bit integers. The core checks the devices of those that are, so
