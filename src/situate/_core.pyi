@@ -64,6 +64,11 @@ class Problem:
 
     def __init__(self, *, ops: Ops, tensors: Tensors, devices: Devices, rules: Rules) -> None: ...
 
+def makespans(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str, threads: int) -> NDArray[numpy.float64]:
+    """
+    Makespans (k,) of k decisions, as by evaluate, without the time that peaks take.
+    """
+
 def evaluate(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str, threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64]]:
     """
     Makespans (k,) and peaks (k, d) in bytes of k decisions.
