@@ -51,17 +51,23 @@ class Rules:
 
     blocking: whether a transfer occupies its sender and its receiver.
     contention: whether transfers of one channel wait for one another.
+    signals: whether tensors of size zero without own seconds occupy nothing.
     atomic: whether a device runs all its ops as one call (dnn-partitioning).
     memory: the measure of memory: time, step or persistent.
     synchronisation: seconds added to every transfer.
     """
 
-    def __init__(self, *, blocking: bool, contention: bool, atomic: bool, memory: str, synchronisation: float) -> None: ...
+    def __init__(self, *, blocking: bool, contention: bool, signals: bool, atomic: bool, memory: str, synchronisation: float) -> None: ...
 
 class Problem:
     """A placement problem, of which the core keeps a copy."""
 
     def __init__(self, *, ops: Ops, tensors: Tensors, devices: Devices, rules: Rules) -> None: ...
+
+def makespans(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str, threads: int) -> NDArray[numpy.float64]:
+    """
+    Makespans (k,) of k decisions, as by evaluate, without the time that peaks take.
+    """
 
 def evaluate(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str, threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64]]:
     """
@@ -72,10 +78,11 @@ def evaluate(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(s
     decoder: eager or serial.
     """
 
-def schedule(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.float64], NDArray[numpy.float64], float, NDArray[numpy.int64]]:
+def schedule(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int32], float, NDArray[numpy.int64]]:
     """
     The schedule of one decision: start and end (n,) of the ops; tensor, source, target,
-    start and end (t,) of the transfers; makespan; peaks (d,) in bytes.
+    start and end (t,) of the transfers; all items but signals (i,) in the order in which they were
+    taken, transfers counted from n on; makespan; peaks (d,) in bytes.
 
     placement, priority: (n,).
     transfer_priority: (1, m, d), or None.

@@ -342,3 +342,23 @@ def test_a_place_below_none_is_refused(tmp_path: Path) -> None:
     _, plan = _bred()
     _with_transfers(plan, [("t0", "d1", -1)]).write(tmp_path / "plan.json")
     _rejected("transfers", lambda: Plan.read(tmp_path / "plan.json"))
+
+
+def test_transfers_of_control_edges_are_called_after_their_op(tmp_path: Path) -> None:
+    graph = Graph(
+        "g", (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 1.0})), (), control=((0, 1),)
+    )
+    problem = Problem(graph, devices(1, 1), rules="regal")
+    plan = next(
+        found.plan
+        for seed in range(20)
+        if len((found := solve(problem, "brkga", evaluations=1, seed=seed)).devices_used) == 2
+    )
+    plan.write(tmp_path / "plan.json")
+    [[tensor, device, _]] = json.loads((tmp_path / "plan.json").read_text())["transfers"]
+    assert (tensor, device) == ({"control": "a"}, plan.placement["b"])
+    assert Plan.read(tmp_path / "plan.json").schedule(problem).makespan == plan.makespan
+    _rejected(
+        "leave out that of the control edges of op 'a'",
+        lambda: _with_transfers(plan, []).schedule(problem),
+    )

@@ -90,7 +90,7 @@ def _whole_numbers(problem: Problem) -> bool:
     own = problem.transfer_seconds
     # NaN marks tensors without seconds of their own, whose transfers take what links say: whole
     # numbers only where links take no time at all.
-    links_count = bool((np.isnan(own) & (problem.size > 0)).any())
+    links_count = bool((np.isnan(own) & ~problem.signal).any())
     links_free = not problem.latency.any() and bool(np.isinf(problem.bandwidth).all())
     times = [problem.seconds[np.isfinite(problem.seconds)], own[~np.isnan(own)]]
     times.append(np.array([problem.cluster.synchronisation]))

@@ -47,6 +47,8 @@ class Rules(msgspec.Struct, frozen=True):
     """None: the cluster's. `atomic`: a device runs its ops as one call (dnn-partitioning)."""
     contention: bool = True
     """A channel carries one transfer at a time."""
+    signals: bool = True
+    """A tensor of size zero without a transfer time of its own occupies nothing on its way."""
     memory: Memory = "time"
     """`time`: live bytes at every instant; `step`: after every op and transfer, in their order
     (REGAL, A.4); `persistent`: persistent bytes only."""
@@ -70,7 +72,7 @@ RULES = {
     rules.name: rules
     for rules in (
         Rules("situate"),
-        Rules("regal", transfers="blocking", memory="step"),
+        Rules("regal", transfers="blocking", contention=False, signals=False, memory="step"),
         Rules("doppler", transfers="overlapped", contention=False),
         Rules("dnn-partitioning", transfers="atomic", contention=False, memory="persistent"),
     )
@@ -98,7 +100,10 @@ class Problem:
         consumer_start, consumers: tensor t is consumed by
             `consumers[consumer_start[t]:consumer_start[t + 1]]`.
         transfer_seconds: (m,) the tensor's own transfer time, NaN where the links decide.
-        resident, output: (m,) see `Tensor`.
+        signal: (m,) whether a tensor is a signal, which occupies nothing.
+        resident: (m,) see `Tensor`.
+        output: (m,) whether a tensor stays to the end of the step, see `Tensor`; where memory is
+            counted per step, none does.
         persistent, workspace: (n,) bytes.
         unit: (n,) index of the colocation group of an op, or of the op alone; units are numbered
             by their first op.
@@ -222,12 +227,17 @@ class Problem:
         return np.array(own + [np.nan] * (len(self.size) - len(own)), np.float64)
 
     @cached_property
+    def signal(self) -> NDArray[np.bool_]:
+        empty = (self.size == 0) & np.isnan(self.transfer_seconds)
+        return np.asarray(empty & self.rules.signals)
+
+    @cached_property
     def resident(self) -> NDArray[np.uint8]:
         return self._flags("resident")
 
     @cached_property
     def output(self) -> NDArray[np.uint8]:
-        return self._flags("output")
+        return self._flags("output") * np.uint8(self.rules.memory != "step")
 
     def _flags(self, name: str) -> NDArray[np.uint8]:
         flags = np.zeros(len(self.size), np.uint8)
@@ -331,9 +341,9 @@ class Problem:
         own = float(self.transfer_seconds[tensor])
         if own == own:
             return own + self.cluster.synchronisation
-        size = float(self.size[tensor])
-        if size == 0.0:
+        if self.signal[tensor]:
             return self.cluster.synchronisation
+        size = float(self.size[tensor])
         link = float(self.latency[source, target]) + size / float(self.bandwidth[source, target])
         return link + self.cluster.synchronisation
 
@@ -382,7 +392,7 @@ class Problem:
         """Seconds of every op on its slowest device and of every tensor over its slowest link."""
         own, size = self.transfer_seconds, self.size
         of_ops = np.where(np.isfinite(self.seconds), self.seconds, 0.0).max(axis=1)
-        linked = np.isnan(own) & (size > 0)
+        linked = np.isnan(own) & ~self.signal
         with np.errstate(over="ignore"):
             return of_ops, np.where(linked, self._slowest(size), np.nan_to_num(own))
 

@@ -33,7 +33,15 @@ LIMIT = 2**30
 NOT_NEGATIVE = msgspec.Meta(ge=0)
 Seconds = Annotated[float, NOT_NEGATIVE]
 
-PlannedTransfer = tuple[str, str, Annotated[int, NOT_NEGATIVE]]
+
+class ControlEdges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The tensor of size zero that all control edges of the op `control` form, which has no name
+    of its own."""
+
+    control: str
+
+
+PlannedTransfer = tuple[str | ControlEdges, str, Annotated[int, NOT_NEGATIVE]]
 """A tensor, the device that it is sent to, and the number of ops that are more urgent."""
 
 
@@ -221,7 +229,8 @@ def _transfer_order(
     Raises:
         PlanError: they are not the transfers of the placement, or not the most urgent first.
     """
-    tensors = {tensor.name: t for t, tensor in enumerate(problem.graph.tensors)}
+    names = tensor_names(problem)
+    tensors = {name: t for t, name in enumerate(names)}
     devices = {name: d for d, name in enumerate(problem.cluster.names)}
     needed = set(zip(*(ends.tolist() for ends in sent(problem, placement)), strict=True))
     rows = list[tuple[int, int, int]]()
@@ -229,21 +238,34 @@ def _transfer_order(
         ends = tensors.get(tensor, -1), devices.get(device, -1)
         if ends not in needed:
             raise PlanError(
-                f"the plan sends tensor {tensor!r} to device {device!r} twice, or in vain: plan "
+                f"the plan sends {_called(tensor)} to device {device!r} twice, or in vain: plan "
                 f"again, or leave 'transfers' out"
             )
         if place < (rows[-1][2] if rows else 0) or place > problem.n:
-            raise PlanError(f"the plan sends tensor {tensor!r} out of its place: plan again")
+            raise PlanError(f"the plan sends {_called(tensor)} out of its place: plan again")
         needed.remove(ends)
         rows.append((*ends, place))
     if needed:
         first, target = min(needed)
         raise PlanError(
-            f"the plan's transfers leave out that of {problem.graph.tensors[first].name!r} to "
+            f"the plan's transfers leave out that of {_called(names[first])} to "
             f"{problem.cluster.names[target]!r}: plan again, or leave 'transfers' out"
         )
     columns = np.array(rows, np.int32).reshape(-1, 3).T
     return TransferOrder(*columns)
+
+
+def tensor_names(problem: Problem) -> list[str | ControlEdges]:
+    """(m,) the tensors as a plan names them, those of control edges last."""
+    tensors, ops = problem.graph.tensors, problem.graph.ops
+    controls = [ops[op].name for op in problem.producer[len(tensors) :].tolist()]
+    return [*(tensor.name for tensor in tensors), *map(ControlEdges, controls)]
+
+
+def _called(tensor: str | ControlEdges) -> str:
+    if isinstance(tensor, ControlEdges):
+        return f"the control edges of op {tensor.control!r}"
+    return f"tensor {tensor!r}"
 
 
 def _changed(graph: Graph) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from situate.bounds.rounding import gap
 from situate.data.problem import Problem
 from situate.results.expected import expected_seconds
-from situate.results.plan import Plan, PlannedTransfer
+from situate.results.plan import Plan, PlannedTransfer, tensor_names
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName
 from situate.simulation.transfer_order import TransferOrder
@@ -189,7 +189,7 @@ class Result:
         """The transfers as a plan names them."""
         if self.transfers is None:
             return msgspec.UNSET
-        names = [tensor.name for tensor in self.problem.graph.tensors]
+        names = tensor_names(self.problem)
         devices, made = self.problem.cluster.names, self.transfers
         rows = zip(made.tensor.tolist(), made.target.tolist(), made.place.tolist(), strict=True)
         return [(names[tensor], devices[target], place) for tensor, target, place in rows]

@@ -13,6 +13,7 @@ from situate.data.placements import check_devices, check_order, integers
 from situate.data.problem import Problem
 from situate.data.topology import places
 from situate.errors import SituateError, nearest
+from situate.schedule.items import item_order
 from situate.schedule.schedule import Schedule
 from situate.simulation.atomic import schedule_calls
 from situate.simulation.simulator import Simulator
@@ -126,10 +127,14 @@ def priority_of(order: NDArray[np.int32]) -> NDArray[np.float32]:
 def order_of(problem: Problem, schedule: Schedule) -> NDArray[np.int32]:
     """Ops by start time, producers before consumers: a topological order.
 
-    That of the graph where calls decide, which may wait for one another.
+    That of the graph where calls decide, which may wait for one another. At one instant the graph's
+    order decides, or the schedule's where memory is counted in it.
     """
     if schedule.decoder == "calls":
         return np.array(problem.graph.order, np.int32)
+    if problem.rules.memory == "step":
+        items = item_order(schedule, problem)
+        return items[items < problem.n].astype(np.int32)
     return rising(problem, schedule.start)
 
 

@@ -48,8 +48,7 @@ def sent(problem: Problem, placement: Placement) -> tuple[NDArray[np.int32], NDA
     """Tensors (k,) and targets (k,) of a placement's transfers but signals, each once."""
     tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
     target = placement[problem.consumers]
-    signal = (problem.size == 0) & np.isnan(problem.transfer_seconds)
-    leaves = (target != placement[problem.producer[tensor]]) & ~signal[tensor]
+    leaves = (target != placement[problem.producer[tensor]]) & ~problem.signal[tensor]
     pairs = np.unique(tensor[leaves] * problem.d + target[leaves])
     return (pairs // problem.d).astype(np.int32), (pairs % problem.d).astype(np.int32)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from situate.schedule.items import signals
 from situate.solvers.exact.clock import Clock
 from situate.solvers.exact.loads import loads
 from situate.solvers.exact.moves import consumers_of
@@ -117,7 +116,7 @@ class Timing:
 
     def _wait_for_signals(self) -> None:
         problem, on = self._problem, self._placing.on
-        for tensor in np.flatnonzero(signals(problem)).tolist():
+        for tensor in np.flatnonzero(problem.signal).tolist():
             producer, home = int(problem.producer[tensor]), self._placing.home(tensor)
             for op in consumers_of(problem, tensor):
                 unit = int(problem.unit[op])
