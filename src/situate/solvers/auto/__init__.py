@@ -149,7 +149,7 @@ def _offer_shortest_step(search: Search) -> None:
         found = for_time.incumbent
         offered = search.offer(found.placement, order_of(search.problem, found.schedule))
         if found.feasible and not offered.feasible:
-            search.offer(found.placement, found.order)
+            search.offer(found.placement, found.order, transfers=found.transfers)
 
 
 def _ordered(problem: Problem) -> bool:
