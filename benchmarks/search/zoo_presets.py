@@ -91,9 +91,9 @@ def _results(problem: situate.Problem, options: argparse.Namespace) -> Results:
 
 def _seconds(method: str, options: argparse.Namespace) -> float:
     """The time limit of a method."""
-    if method == "auto" or options.methods_limit is None:
-        return min(options.time_limit, SAMPLE_SECONDS if method == "random" else math.inf)
-    return float(options.methods_limit)
+    if method != "auto" and options.methods_limit is not None:
+        return float(options.methods_limit)
+    return SAMPLE_SECONDS if method == "random" else float(options.time_limit)
 
 
 def _score(result: situate.Result) -> tuple[int, float]:
