@@ -14,7 +14,7 @@ from torch import Tensor
 Rule = Literal["plain", "adam"]
 
 DECAYS = 0.9, 0.999
-"""Of Adam's two averages (Kingma and Ba, ICLR 2015)."""
+"""Decay rates of Adam's two averages (Kingma and Ba, ICLR 2015)."""
 
 
 class ParameterServer:

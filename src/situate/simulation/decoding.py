@@ -17,7 +17,7 @@ from situate.schedule.items import item_order
 from situate.schedule.schedule import Schedule
 from situate.simulation.atomic import schedule_calls
 from situate.simulation.simulator import Simulator
-from situate.simulation.transfer_order import TransferOrder
+from situate.simulation.transfer_order import TransferOrder, by_start
 from situate.validation import Where
 
 DecoderName = Literal["eager", "serial", "calls"]
@@ -75,6 +75,26 @@ def scheduled(
         return simulator.schedule(placement, priority_of(order), decoder=decoder)
     of_ops, of_transfers = transfers.priorities(simulator.problem, order)
     return simulator.schedule(placement, of_ops, of_transfers, decoder=decoder)
+
+
+def rescheduled(
+    problem: Problem, schedule: Schedule, placement: NDArray[np.int32] | None = None
+) -> Schedule:
+    """The schedule of a problem whose ops and transfers are as urgent as another schedule starts
+    them, by the decoder of that schedule.
+
+    Args:
+        problem: of the schedule's graph and devices; what they take may differ.
+        schedule: of the same rules.
+        placement: (n,) where ops run; None for where they run in the schedule.
+    """
+    where = schedule.placement if placement is None else placement
+    simulator = Simulator(problem)
+    if schedule.decoder == "calls":
+        return scheduled(simulator, where, np.array(problem.graph.order, np.int32), "calls")
+    order, transfers = by_start(problem, schedule, where)
+    decoder: DecoderName = "serial" if schedule.decoder == "serial" else "eager"
+    return scheduled(simulator, where, order, decoder, transfers)
 
 
 def step_times(

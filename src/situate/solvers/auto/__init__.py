@@ -30,6 +30,7 @@ from situate.solvers.auto.cooling import (
 )
 from situate.solvers.auto.critical import move_critical, phase_lines
 from situate.solvers.auto.device_swap import swap_devices
+from situate.solvers.auto.level_cuts import offer_level_cuts
 from situate.solvers.auto.liveness import orders_count
 from situate.solvers.auto.memory_fit import offer_memory_fits
 from situate.solvers.auto.one_device import candidates, keep_to_one_device
@@ -92,6 +93,7 @@ def _improve(search: Search, for_loads: bool = False) -> None:
         if search.finished():
             return
         offer_memory_fits(search)
+        offer_level_cuts(search)
         if full := outgrown(search):
             offer_segments(search)
         if not search.finished():
@@ -149,7 +151,7 @@ def _offer_shortest_step(search: Search) -> None:
         found = for_time.incumbent
         offered = search.offer(found.placement, order_of(search.problem, found.schedule))
         if found.feasible and not offered.feasible:
-            search.offer(found.placement, found.order)
+            search.offer(found.placement, found.order, transfers=found.transfers)
 
 
 def _ordered(problem: Problem) -> bool:
