@@ -231,11 +231,14 @@ PlacedOrders make_placed_orders(const Problem& p, const Array<int32_t, 1>& place
   return PlacedOrders(p, copy_of(placement), view(line));
 }
 
-auto placed_order(const PlacedOrders& orders, double turn, double path) {
+auto placed_order(const PlacedOrders& orders, double turn, double path,
+                  const Array<int64_t, 1>& reserved) {
+  check(reserved.size() == static_cast<size_t>(orders.problem().d),
+        "bytes are reserved of each device");
   std::vector<int32_t> order;
   {
     nb::gil_scoped_release released;
-    order = orders.order({turn, path});
+    order = orders.order({turn, path}, view(reserved));
   }
   const size_t n = order.size();
   return to_numpy(std::move(order), {n});
@@ -243,10 +246,11 @@ auto placed_order(const PlacedOrders& orders, double turn, double path) {
 
 void bind_placed_orders(nb::module_& module) {
   nb::class_<PlacedOrders>(module, "PlacedOrders", "List schedules of one placement.")
-      .def("order", &placed_order, "turn"_a, "path"_a,
+      .def("order", &placed_order, "turn"_a, "path"_a, "reserved"_a,
            R"(Order (n,) in which ops start.
 
-turn, path: weights of an early turn, and of the seconds from an op to the end of the step.)")
+turn, path: weights of an early turn, and of the seconds from an op to the end of the step.
+reserved: (d,) bytes that are left free where they can be.)")
       .def_prop_ro("fits", &PlacedOrders::fits,
                    "Whether the ops fit in memory one after the other, in their turns.");
   module.def("make_placed_orders", &make_placed_orders, nb::keep_alive<0, 1>(), "problem"_a,

@@ -16,6 +16,7 @@ Admission::Admission(const Copies& copies)
       holders_(copies.all().size()),
       used_(p_.d, 0),
       room_(p_.capacity),
+      needed_(p_.d, 0),
       rows_(p_.d),
       started_(p_.n, 0) {
   for (int op = 0; op < p_.n; ++op) room_[copies.device(op)] -= p_.persistent[op];
@@ -81,10 +82,16 @@ void Admission::fill() {
     for (int place = 0; place < length_[device]; ++place)
       rise[device][place + 1] += rise[device][place];
     rows_[device].emplace(std::span(rise[device]).first(length_[device]));
-    const int64_t beyond = std::max<int64_t>(0, rows_[device]->largest() - room_[device]);
+    needed_[device] = rows_[device]->largest();
+    const int64_t beyond = std::max<int64_t>(0, needed_[device] - room_[device]);
     excess_ += static_cast<double>(beyond) / static_cast<double>(p_.capacity[device]);
     room_[device] += beyond;
   }
+}
+
+void Admission::reserve(std::span<const int64_t> bytes) {
+  for (int device = 0; device < p_.d; ++device)
+    room_[device] = std::max(needed_[device], room_[device] - bytes[device]);
 }
 
 bool Admission::admit(int op) {

@@ -24,6 +24,8 @@ class Admission {
 
   // Bytes that the turns take beyond the capacities, as shares of them.
   double excess() const { return excess_; }
+  // Leaves so many bytes of each device free, as far as the turns allow.
+  void reserve(std::span<const int64_t> bytes);
   // Whether an op may start; it has started then.
   bool admit(int op);
   // Starts an op whatever it takes.
@@ -58,12 +60,12 @@ class Admission {
 
   const Copies& copies_;
   const Problem& p_;
-  std::vector<int32_t> turn_;      // of each op, in its device's row
-  std::vector<int32_t> begins_;    // of each copy, in the row of its device
-  std::vector<int32_t> length_;    // of each row
-  std::vector<int32_t> users_;     // of each copy: so many of the first hold those that wait for it
-  std::vector<int32_t> holders_;   // of each copy: what must end before it is freed
-  std::vector<int64_t> used_, room_;
+  std::vector<int32_t> turn_;     // of each op, in its device's row
+  std::vector<int32_t> begins_;   // of each copy, in the row of its device
+  std::vector<int32_t> length_;   // of each row
+  std::vector<int32_t> users_;    // of each copy: so many of the first hold those that wait for it
+  std::vector<int32_t> holders_;  // of each copy: what must end before it is freed
+  std::vector<int64_t> used_, room_, needed_;      // by the turns
   std::vector<std::optional<RangeMaximum>> rows_;  // of devices that could be too small
   std::vector<uint8_t> started_;
   double excess_ = 0;

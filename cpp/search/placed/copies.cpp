@@ -42,9 +42,9 @@ void Copies::add(int tensor) {
   const auto begin = copies_.size();
   for (const int consumer : p.consumers_of(tensor)) {
     const int there = device_[consumer];
-    if (there == home || std::any_of(copies_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                     copies_.end(),
-                                     [&](const Copy& copy) { return copy.device == there; }))
+    if (there == home ||
+        std::any_of(copies_.begin() + static_cast<std::ptrdiff_t>(begin), copies_.end(),
+                    [&](const Copy& copy) { return copy.device == there; }))
       continue;
     copies_.push_back({tensor, there, 0, 0, false});
   }

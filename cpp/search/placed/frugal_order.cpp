@@ -1,5 +1,7 @@
 #include "search/placed/frugal_order.h"
 
+#include <algorithm>
+#include <compare>
 #include <functional>
 #include <queue>
 
@@ -27,20 +29,22 @@ class Frugal {
   }
 
   std::vector<int32_t> order() && {
-    for (;;) {
-      auto& places = freeing_.empty() ? others_ : freeing_;
-      if (places.empty()) break;
-      const int op = line_[places.top()];
-      places.pop();
+    while (!ready_.empty()) {
+      const int op = line_[ready_.top().place];
+      ready_.pop();
       if (!done_[op]) run(op);
     }
     return std::move(order_);
   }
 
  private:
-  using Places = std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>>;
+  struct Candidate {
+    int64_t bytes;  // that it takes
+    int32_t place;  // in the line
+    auto operator<=>(const Candidate&) const = default;
+  };
 
-  void open(int op) { (net(op) <= 0 ? freeing_ : others_).push(place_[op]); }
+  void open(int op) { ready_.push({std::max<int64_t>(0, net(op)), place_[op]}); }
 
   // Bytes that an op takes more than it lets go of.
   int64_t net(int op) const {
@@ -92,7 +96,7 @@ class Frugal {
   std::vector<int32_t> place_, needs_;
   std::vector<uint8_t> done_;
   std::vector<int32_t> users_;  // of each copy, that have not run
-  Places freeing_, others_;     // in the line
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> ready_;
   std::vector<int32_t> order_;
 };
 

@@ -11,7 +11,8 @@
 
 namespace situate::search {
 
-// What makes an op urgent: an early turn, and a long way from it to the end of the step, in seconds.
+// What makes an op urgent: an early turn, and a long way from it to the end of the step, in
+// seconds.
 struct Urgency {
   double turn = 1, path = 2;
 };
@@ -66,7 +67,7 @@ class PlacedList {
   std::vector<int32_t> rank_, by_rank_;  // of ops by urgency
   std::vector<int32_t> needs_;           // of each op: inputs that are not there
   std::vector<Ready> ready_;             // of each device
-  std::vector<uint8_t> busy_;  // devices
+  std::vector<uint8_t> busy_;            // devices
   std::vector<Channel> channels_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<int32_t> again_, targets_;

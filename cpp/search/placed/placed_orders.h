@@ -12,17 +12,21 @@
 
 namespace situate::search {
 
-// List schedules in which the ops' turns are those, of the frugal order and the graph's own, that
-// fit better.
+// List schedules in which the ops' turns are the first to fit of the draining order, the frugal one
+// and the graph's own, or else those that come nearest to it.
 class PlacedOrders {
  public:
   // `line` is a topological order of all ops.
   PlacedOrders(const Problem& problem, std::vector<int32_t> device, std::span<const int32_t> line);
 
+  const Problem& problem() const { return turns_->copies.problem(); }
   // Whether the ops fit in their turns, and so by every urgency, but for what transfers hold up.
   bool fits() const { return turns_->admission.excess() == 0; }
-  std::vector<int32_t> order(Urgency urgency) const {
-    return PlacedList(turns_->copies, turns_->admission, urgency).order();
+  // `reserved` are bytes (d) to be left free, where there is room for that.
+  std::vector<int32_t> order(Urgency urgency, std::span<const int64_t> reserved) const {
+    Admission admission = turns_->admission;
+    admission.reserve(reserved);
+    return PlacedList(turns_->copies, std::move(admission), urgency).order();
   }
 
  private:
@@ -33,6 +37,8 @@ class PlacedOrders {
     Copies copies;
     Admission admission;
   };
+
+  void consider(std::vector<int32_t> turns);
 
   std::vector<int32_t> device_;
   std::unique_ptr<const Turns> turns_;
