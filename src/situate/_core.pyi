@@ -123,6 +123,26 @@ def memory_constrained(problem: Problem, room: float, *, preferred: Annotated[ND
     favourite: (n,) an op, or -1.
     """
 
+class PlacedOrders:
+    """List schedules of one placement."""
+
+    def order(self, turn: float, path: float, reserved: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
+        """
+        Order (n,) in which ops start.
+
+        turn, path: weights of an early turn, and of the seconds from an op to the end of the step.
+        reserved: (d,) bytes that are left free where they can be.
+        """
+
+    @property
+    def fits(self) -> bool:
+        """Whether the ops fit in memory one after the other, in their turns."""
+
+def make_placed_orders(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], line: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> PlacedOrders:
+    """
+    List schedules of a placement (n,); `line` (n,) is a topological order.
+    """
+
 class Annealers:
     """Independent chains of annealing over placement and order."""
 

@@ -35,6 +35,7 @@ from situate.solvers.auto.liveness import orders_count
 from situate.solvers.auto.memory_fit import offer_memory_fits
 from situate.solvers.auto.one_device import candidates, keep_to_one_device
 from situate.solvers.auto.pipeline import offer_pipelines
+from situate.solvers.auto.placed_orders import offer_placed_orders
 from situate.solvers.auto.proportional_cut import offer_proportional_cuts
 from situate.solvers.auto.rank import by_rank
 from situate.solvers.auto.segments import offer_segments, outgrown
@@ -102,6 +103,8 @@ def _improve(search: Search, for_loads: bool = False) -> None:
             return
         offer_pipelines(search)
         swap_devices(search)
+    if not search.finished():
+        offer_placed_orders(search)
     if search.finished():
         return
     if search.problem.objective != "throughput":
@@ -164,6 +167,8 @@ def _shorten(search: Search, full: bool = False) -> None:
     moves."""
     if _ordered(search.problem) and search.problem.transfers != "blocking":
         climb(search)
+        if not search.finished():
+            offer_placed_orders(search)
     _anneal(search, full)
 
 
