@@ -31,6 +31,7 @@ FLOORS = (
     "evaluators profiling report",
     "study writers",
     "solvers",
+    "bench",
     "situate cli",
     "__main__",
 )

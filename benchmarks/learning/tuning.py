@@ -16,8 +16,9 @@ from functools import cache
 import numpy as np
 
 import situate
-from benchmarks.lib.graphs import branching, layered
+from benchmarks.lib.graphs import branching
 from benchmarks.lib.record import Row
+from situate.bench.families.unequal import layered
 from situate.evaluators.measurements import FINALISTS
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers.learned.learner import Learner

@@ -17,49 +17,6 @@ TWO_DEVICES = Cluster(
 )
 
 
-def layered(ops: int, seed: int, width: int = 8) -> Graph:
-    """A graph of `ops` ops whose edges reach back about `width` ops.
-
-    Every op but the first has one or two inputs. One op in eight is a parameter, which the next op
-    reads and shares a group with, as in captured networks.
-    """
-    draw = random.Random(seed)
-    consumers: list[list[int]] = [[] for _ in range(ops)]
-    for op in range(1, ops):
-        if _is_parameter(op):
-            consumers[op].append(min(op + 1, ops - 1))
-            continue
-        inputs = {max(0, op - 1 - int(draw.expovariate(1 / width))) for _ in range(2)}
-        for producer in sorted(inputs - {p for p in inputs if _is_parameter(p)}) or [0]:
-            consumers[producer].append(op)
-    return Graph(
-        f"layered-{ops}",
-        tuple(_op(op, draw) for op in range(ops)),
-        tuple(_tensor(op, readers, ops, draw) for op, readers in enumerate(consumers)),
-    )
-
-
-def _is_parameter(op: int) -> bool:
-    return op % 8 == 3
-
-
-def _op(op: int, draw: random.Random) -> Op:
-    name = f"block{op // 64}/layer{op // 8 % 8}/op{op}"
-    module = f"block{op // 64}.layer{op // 8 % 8}"
-    group = f"parameter{op // 8}" if op % 8 in (3, 4) else None
-    if _is_parameter(op):
-        held = draw.randrange(2**18, 2**22)
-        return Op(name, "parameter", persistent=held, group=group, module=module)
-    flops, traffic = draw.randrange(10**8, 10**10), draw.randrange(10**6, 10**8)
-    return Op(name, "aten.mm", flops=flops, traffic=traffic, group=group, module=module)
-
-
-def _tensor(op: int, readers: list[int], ops: int, draw: random.Random) -> Tensor:
-    readers = sorted(set(readers) - {op})
-    size = draw.randrange(2**10, 2**22)
-    return Tensor(f"tensor{op}", op, size, tuple(readers), resident=_is_parameter(op))
-
-
 def branching(blocks: int, branches: int, seed: int) -> Graph:
     """Blocks of parallel chains that fork and join, 5 to 50 ms an op on a GPU, five times that on
     a CPU."""

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
+from msgspec import structs
 from rich.console import Console
 from rich.table import Table
 
 import situate
-from situate import _core
-from situate.host.machine import usable_cpus
+from situate.bench import provenance
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -77,7 +74,7 @@ def write(
         "commit": commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
-        "versions": versions(),
+        "versions": {"situate": situate.__version__, **provenance.versions()},
         "options": _plain(options),
         "targets": [asdict(target) for target in targets],
         "tables": tables,
@@ -98,61 +95,14 @@ def _in_lines(text: bytes) -> bytes:
 def commit() -> str:
     """The commit, with `+dirty` where the working tree differs from it, `WRITTEN` aside."""
     try:
-        changed = _git("status", "--porcelain", "--", ".", *(f":!{path}" for path in WRITTEN))
-        return _git("rev-parse", "HEAD") + ("+dirty" if changed else "")
+        return provenance.commit(ROOT, (".", *(f":!{path}" for path in WRITTEN)))
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 
 
-def _git(*arguments: str) -> str:
-    command = ["git", "-C", str(ROOT), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
 def machine() -> dict[str, Any]:
-    """Processor, logical cores this process may use, bytes of memory, operating system."""
-    return {
-        "cpu": _first(r"model name\s*:\s*(.+)", "/proc/cpuinfo") or platform.processor(),
-        "cores": usable_cpus(),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "load_average": round(os.getloadavg()[0], 2),
-        "os": platform.platform(),
-    }
-
-
-def _first(pattern: str, path: str) -> str:
-    try:
-        match = re.search(pattern, Path(path).read_text())
-    except OSError:
-        return ""
-    return match[1].strip() if match else ""
-
-
-def versions() -> dict[str, Any]:
-    """Versions of Python, of the packages that the numbers depend on, and of the compiler, as the
-    core names it."""
-    return {
-        "situate": situate.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": _installed("torch"),
-        "transformers": _installed("transformers"),
-        "compiler": _compiler(),
-    }
-
-
-def _installed(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _compiler() -> str | None:
-    """The compiler's own words in the core's library, which it leaves there."""
-    path = _core.__file__
-    words = re.search(rb"(GCC: \([^)]*\) [\d.]+|clang version [\d.]+)", Path(path).read_bytes())
-    return words[1].decode() if words else None
+    """The machine, and how busy it is."""
+    return structs.asdict(provenance.machine()) | {"load_average": round(os.getloadavg()[0], 2)}
 
 
 def _plain(options: argparse.Namespace | None) -> dict[str, Any]:

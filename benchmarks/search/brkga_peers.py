@@ -20,10 +20,11 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.lib.record import Row, Target, record
-from benchmarks.lib.regal import MODELS, synthetic
+from situate.bench.families.regal import MODELS, synthetic
+from situate.bench.peers import brkga_mp_ipr, pymoo_brkga
+from situate.bench.peers.random_keys import Keys
 from situate.bounds.lower_bound import lower_bound
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
@@ -36,7 +37,6 @@ SETTINGS = BRKGA["paper"]
 SECONDS_WANTED = 0.025
 FASTER_WANTED = 50
 
-Keys = NDArray[np.float64]
 Decode = Callable[[Keys], float]
 Search = Callable[[Decode, int, int, int], float]
 """From a decoder, the number of keys, the evaluations and a seed to the best value."""
@@ -184,43 +184,21 @@ def _peers() -> dict[str, Search]:
 
 
 def _pymoo(decode: Decode, keys: int, evaluations: int, seed: int) -> float:
-    from pymoo.algorithms.soo.nonconvex.brkga import BRKGA as Algorithm
-    from pymoo.core.problem import ElementwiseProblem
-    from pymoo.optimize import minimize
+    """As pymoo is by default."""
 
-    class Placement(ElementwiseProblem):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__(n_var=keys, n_obj=1, xl=0.0, xu=1.0)
+    def values(chromosomes: Keys) -> Keys:
+        return np.array([decode(keys) for keys in chromosomes])
 
-        def _evaluate(self, x: Keys, out: dict[str, Any], *_: Any, **__: Any) -> None:
-            out["F"] = decode(x)
-
-    members, elites, mutants = SETTINGS.sizes
-    algorithm = Algorithm(elites, members - elites - mutants, mutants, bias=SETTINGS.bias)
-    found = minimize(Placement(), algorithm, ("n_evals", evaluations), seed=seed)
-    return float(found.F[0])
+    termination = ("n_evals", evaluations)
+    return pymoo_brkga.breed(values, keys, seed, termination, eliminate_duplicates=True)
 
 
 def _brkga_mp_ipr(decode: Decode, keys: int, evaluations: int, seed: int) -> float:
-    from brkga_mp_ipr.algorithm import BrkgaMpIpr
-    from brkga_mp_ipr.enums import Sense
-    from brkga_mp_ipr.types import BrkgaParams
-
-    class Decoder:
-        def decode(self, chromosome: Any, rewrite: bool) -> float:
-            return decode(np.array(chromosome))
-
-    members, elites, mutants = SETTINGS.sizes
-    parameters = BrkgaParams()
-    parameters.population_size = members
-    parameters.elite_percentage, parameters.mutants_percentage = elites / members, mutants / members
-    parameters.num_elite_parents, parameters.total_parents = 1, 2
-    parameters.num_independent_populations = 1
-    found = BrkgaMpIpr(Decoder(), Sense.MINIMIZE, seed, keys, parameters)
-    found.set_bias_custom_function(lambda rank: SETTINGS.bias if rank == 1 else 1 - SETTINGS.bias)
-    found.initialize()
-    found.evolve(round((evaluations - members) / (members - elites)))
-    return float(found.get_best_fitness())
+    members, elites, _ = SETTINGS.sizes
+    breeding = brkga_mp_ipr.algorithm(decode, keys, seed)
+    breeding.initialize()
+    breeding.evolve(round((evaluations - members) / (members - elites)))
+    return float(breeding.get_best_fitness())
 
 
 def _summary(runs: list[Row]) -> list[Row]:

@@ -10,7 +10,7 @@ from math import inf
 import numpy as np
 
 from benchmarks.lib.record import Row, record
-from benchmarks.lib.regal import MODELS, synthetic
+from situate.bench.families.regal import MODELS, synthetic
 from situate.bounds.lower_bound import lower_bound
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem

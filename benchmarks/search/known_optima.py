@@ -11,52 +11,12 @@ from pathlib import Path
 
 import situate
 from benchmarks.lib.record import ROOT, Row, Target, record
+from situate.bench.families.dnn_partitioning import LATENCY, THROUGHPUT
+from situate.bench.families.doppler import CP_SAT
+from situate.bench.families.stg import APPLICATIONS, PROCESSORS
 
 DNN = ROOT / "tests" / "instances" / "dnn-partitioning"
 
-THROUGHPUT = {
-    "LayerGraphs/bert24_inference": 17.7899,
-    "LayerGraphs/bert24_training": 41.7458,
-    "LayerGraphs/resnet50_inference": 33.7747,
-    "LayerGraphs/resnet50_training": 78.6318,
-    "OperatorGraphs/bert_l-3_inference": 27.9186,
-    "OperatorGraphs/bert_l-3_training": 65.3031,
-    "OperatorGraphs/resnet50_inference": 124.349,
-    "OperatorGraphs/resnet50_training": 255.194,
-}
-"""Milliseconds, the optimum over contiguous splits (Tarnawski et al., NeurIPS 2020)."""
-
-LATENCY = {
-    "LayerGraphs/bert24_inference": 100.2185,
-    "LayerGraphs/resnet50_inference": 4197.06,
-    "OperatorGraphs/bert_l-3_inference": 409.503,
-    "OperatorGraphs/resnet50_inference": 839.536,
-}
-"""Milliseconds, the best of the authors' greedy and integer program; only the first is proved."""
-
-DOPPLER = {"chain_mm_112nodes": 1200.07, "ffnn_192nodes": 73.02}
-"""On 4 devices, the best of CP-SAT in 60 s; the first is proved."""
-
-APPLICATIONS = {
-    ("robot", 2): 1244,
-    ("robot", 4): 662,
-    ("robot", 8): 569,
-    ("robot", 16): 569,
-    ("sparse", 2): 970,
-    ("sparse", 4): 484,
-    ("sparse", 8): 244,
-    ("sparse", 16): 122,
-    ("fpppp", 8): 1062,
-    ("fpppp", 16): 1062,
-}
-"""Best known values of STG's applications on so many processors."""
-
-PROVED_APPLICATIONS = {("robot", 8), ("robot", 16), ("sparse", 4), ("sparse", 16)} | {
-    ("fpppp", 8),
-    ("fpppp", 16),
-}
-
-PROCESSORS = (2, 4, 8, 16)
 LOOSE = 1e-4
 """Relative rounding of the published values."""
 
@@ -151,16 +111,15 @@ def _stg(folder: Path, every: int, budget: Budget) -> Iterator[Row]:
 
 
 def _applications(folder: Path, budget: Budget) -> Iterator[Row]:
-    for (name, processors), best in APPLICATIONS.items():
+    for (name, processors), (best, bound) in APPLICATIONS.items():
         path = next(p for p in (folder / "apps" / name, folder / f"{name}.stg") if p.exists())
-        proved = (name, processors) in PROVED_APPLICATIONS
-        yield _row(_identical(path, processors), name, best, proved, budget)
+        yield _row(_identical(path, processors), name, best, best == bound, budget)
 
 
 def _doppler(folder: Path, budget: Budget) -> Iterator[Row]:
-    for name, best in DOPPLER.items():
-        problem = _identical(folder / f"{name}.txt", 4)
-        yield _row(problem, name, best, name.startswith("chain"), budget)
+    for (name, devices), known in CP_SAT.items():
+        problem = _identical(folder / f"{name}.txt", devices)
+        yield _row(problem, name, known.value, known.value == known.bound, budget)
 
 
 def _identical(path: Path, devices: int) -> situate.Problem:

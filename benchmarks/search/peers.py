@@ -7,16 +7,14 @@ today, not a rival scheduler. Needs torch, transformers and accelerate.
 from __future__ import annotations
 
 import argparse
-import logging
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import situate
 from benchmarks.lib.record import Row, Target, record
+from situate.bench.peers.accelerate import DeviceMap, device_map, placement
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode
 
@@ -52,7 +50,7 @@ def _rows(model: str, options: argparse.Namespace) -> Iterator[Row]:
 
 def _row(model: str, problem: situate.Problem, options: argparse.Namespace) -> Row:
     begin = time.perf_counter()
-    devices = _device_map(model.partition(":")[0], problem)
+    devices = device_map(problem)
     seconds = time.perf_counter() - begin
     theirs = _schedule(problem, devices)
     fits = theirs.feasible(problem)
@@ -74,57 +72,9 @@ def _score(schedule: Schedule, problem: situate.Problem) -> tuple[int, float]:
     return int(schedule.overflow(problem).sum()), schedule.makespan
 
 
-def _device_map(network: str, problem: situate.Problem) -> dict[str, int | str]:
-    """As `from_pretrained(device_map="auto")` makes it: balanced by memory."""
-    logging.getLogger("accelerate").setLevel(logging.ERROR)  # it misses the cluster's GPUs here
-    import torch
-    from accelerate import infer_auto_device_map
-    from accelerate.utils import get_balanced_memory
-
-    with torch.device("meta"):
-        model = situate.zoo.build(network)[0]
-    whole: dict[str, Any] = {"no_split_module_classes": model._no_split_modules}
-    limits = get_balanced_memory(model, _memory(problem), **whole)
-    answer: dict[str, int | str] = infer_auto_device_map(model, limits, **whole)
-    return answer
-
-
-def _memory(problem: situate.Problem) -> dict[int | str, int]:
-    """Bytes by what accelerate calls a device; the problem's accelerators count from 0."""
-    capacity = problem.capacity.tolist()
-    return {name: capacity[device] for name, device in _names(problem).items()}
-
-
-def _names(problem: situate.Problem) -> dict[int | str, int]:
-    """Index of every accelerator, and of the first CPU, by accelerate's name for it."""
-    kinds = [device.kind for device in problem.cluster.devices]
-    names: dict[int | str, int] = dict(
-        enumerate(d for d, kind in enumerate(kinds) if kind != "cpu")
-    )
-    return names | ({"cpu": kinds.index("cpu")} if "cpu" in kinds else {})
-
-
-def _schedule(problem: situate.Problem, devices: dict[str, int | str]) -> Schedule:
-    """Ops run where their module is, those of no module in the map where an input comes from."""
-    graph, names = problem.graph, _names(problem)
-    source = {consumer: producer for producer, consumer in graph.edges()}
-    wanted: dict[int, int] = {}
-    for op in graph.order:
-        place = _place(graph.ops[op].module, devices)
-        wanted[op] = names[place] if place in names else wanted.get(source.get(op, -1), 0)
-    of_unit = problem.allowed.argmax(axis=1)
-    for op in reversed(graph.order):
-        if problem.allowed[problem.unit[op], wanted[op]]:
-            of_unit[problem.unit[op]] = wanted[op]
-    placement: NDArray[np.int32] = of_unit[problem.unit].astype(np.int32)
-    return decode(problem, placement, np.array(graph.order, np.int32), "eager")
-
-
-def _place(module: str, devices: dict[str, int | str]) -> int | str | None:
-    """The place of the module, or of the nearest one around it."""
-    while module not in devices and module:
-        module = module.rpartition(".")[0]
-    return devices.get(module)
+def _schedule(problem: situate.Problem, devices: DeviceMap) -> Schedule:
+    order = np.array(problem.graph.order, np.int32)
+    return decode(problem, placement(problem, devices), order, "eager")
 
 
 if __name__ == "__main__":

@@ -9,15 +9,13 @@ from collections.abc import Iterator
 
 import situate
 from benchmarks.lib.record import Row, Target, record
-from benchmarks.lib.regal import MODELS, synthetic
+from situate.bench.families.regal import MODELS, NODES, synthetic
 
 TIME_LIMITS = (0.1, 1.0)
 WANTED = {0.1: 0.05, 1.0: 0.02}
 """Mean gap in per cent where transfers take no time, by seconds of search."""
 
 BANDWIDTHS = {"no time": None, "as long as their tensor has units": 1.0}
-NODES = (50, 200)
-"""As few and as many ops as the paper's graphs have."""
 
 
 def main(arguments: list[str] | None = None) -> None:

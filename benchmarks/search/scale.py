@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import situate
 from benchmarks.lib import child
-from benchmarks.lib.graphs import layered
 from benchmarks.lib.record import Row, Target, record
+from situate.bench.families.unequal import layered
 from situate.bounds.lower_bound import lower_bound
 from situate.data import graph_json
 from situate.readers.situate_json import read as read_json

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.lib.graphs import TWO_DEVICES, layered
+from benchmarks.lib.graphs import TWO_DEVICES
+from situate.bench.families.unequal import layered
 from situate.data.graph import Graph
 from situate.data.problem import Problem
 from situate.simulation.simulator import Simulator

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks.lib import child
-from benchmarks.lib.graphs import TWO_DEVICES, layered
+from benchmarks.lib.graphs import TWO_DEVICES
 from benchmarks.lib.record import Row, Target, record
-from benchmarks.lib.regal import synthetic
+from situate.bench.families.regal import synthetic
+from situate.bench.families.unequal import layered
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.host.machine import usable_cpus

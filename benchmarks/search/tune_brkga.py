@@ -19,9 +19,10 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.lib.graphs import branching, layered
+from benchmarks.lib.graphs import branching
 from benchmarks.lib.record import RESULTS, Row, show, write
-from benchmarks.lib.regal import synthetic
+from situate.bench.families.regal import synthetic
+from situate.bench.families.unequal import layered
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.host.machine import usable_cpus

@@ -7,11 +7,12 @@ import dataclasses
 import pytest
 from msgspec import structs
 
+from situate.bench.families.pipelines import pipeline
 from situate.bounds.lower_bound import lower_bound
 from situate.bounds.narrow import least_narrow, narrow_sets
 from situate.bounds.paths import Paths
 from situate.data.cluster import Cluster
-from situate.data.graph import Graph, Op, Tensor
+from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
@@ -22,38 +23,16 @@ def narrow(problem: Problem) -> float:
     return least_narrow(problem, Paths.of(problem))
 
 
-def pipeline(stages: int, batches: int, split: bool) -> Problem:
-    """Micro-batches through pinned stages: a second forward and two backward, in two ops if split,
-    the gradients of activations and of weights."""
-    kinds = {"F": 1.0, "B": 1.0, "W": 1.0} if split else {"F": 1.0, "B": 2.0}
-    ops = [
-        Op(f"{kind}{stage}.{batch}", seconds={"*": seconds}, device=f"d{stage}")
-        for batch in range(batches)
-        for stage in range(stages)
-        for kind, seconds in kinds.items()
-    ]
-    place = {op.name: j for j, op in enumerate(ops)}
-    tensors = []
-    for batch in range(batches):
-        for stage in range(stages):
-            forward, backward = f"F{stage}.{batch}", f"B{stage}.{batch}"
-            edges = [(forward, f"F{stage + 1}.{batch}"), (backward, f"B{stage - 1}.{batch}")]
-            edges += [(forward, backward), (backward, f"W{stage}.{batch}")]
-            tensors += [
-                Tensor(f"{before}-{after}", place[before], 0, (place[after],))
-                for before, after in edges
-                if after in place
-            ]
-    return Problem(Graph("pipeline", tuple(ops), tuple(tensors)), Cluster.identical(stages))
-
-
 @pytest.mark.parametrize(("stages", "batches"), [(2, 4), (4, 8), (4, 16), (8, 16)])
 def test_a_uniform_pipeline_takes_what_its_last_stage_takes_with_what_is_before_it(
     stages: int, batches: int
 ) -> None:
     """The last stage begins after one second in each of the others. Where a backward pass is not
     split, its last micro-batch goes back through all of them, two seconds in each."""
-    split, whole = pipeline(stages, batches, True), pipeline(stages, batches, False)
+    split, whole = (
+        Problem(pipeline(stages, batches, split), Cluster.identical(stages))
+        for split in (True, False)
+    )
     assert lower_bound(split) == 3 * batches + stages - 1
     assert lower_bound(whole) == 3 * (batches + stages - 1)
 

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from situate.cli.commands import (
+    bench,
     cluster,
     compare,
     convert,
@@ -41,6 +42,7 @@ app = typer.Typer(
 for command in (
     plan.plan,
     compare.compare,
+    bench.bench,
     explain.explain,
     info.info,
     convert.convert,
@@ -72,7 +74,8 @@ def situate(
 
     Exit status: 0 done; 1 whoever read stdout closed it; 2 bad input, or an output that cannot be
     written, with one line on stderr that says what is wrong; 3 no plan that fits in memory was
-    found; 4 'verify' found a difference; 130 interrupted before there was a plan.
+    found; 4 'verify' found a difference; 130 interrupted before there was a plan, or before 'bench'
+    had made all its runs.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())

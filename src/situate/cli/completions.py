@@ -66,3 +66,17 @@ def groupings() -> Iterable[str]:
     from situate.grouping import GROUPINGS
 
     return GROUPINGS
+
+
+def families() -> Iterable[str]:
+    """Families of problems that `bench` runs."""
+    from situate.bench.families import FAMILIES
+
+    return FAMILIES
+
+
+def contenders() -> Iterable[str]:
+    """Ways to plan, and the peers that `bench` runs beside them."""
+    from situate.bench.peers import PEERS
+
+    return [*methods(), *PEERS]

@@ -65,7 +65,7 @@ def read_problem(
     costs: str | None = None,
 ) -> Problem:
     """The problem; what is cheap to check is checked before the model is read."""
-    goal = _objective(objective)
+    goal = find_objective(objective)
     chosen = None if cluster is None else Cluster.find(cluster)
     measured = None if costs is None else Costs.read(costs)
     if rules is not None:
@@ -94,7 +94,8 @@ def check_name(name: str, known: Collection[str], what: str) -> None:
         raise SituateError(f"unknown {what} {name!r}{nearest(name, known)}")
 
 
-def _objective(name: str) -> Objective:
+def find_objective(name: str) -> Objective:
+    """The objective of that name; raises for others."""
     check_name(name, OBJECTIVES, "objective")
     return next(objective for objective in OBJECTIVES if objective == name)
 

@@ -10,18 +10,21 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from situate.bench.instances import Instance
+from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
+from situate.data.problem import Problem
 
 Edges = set[tuple[int, int]]
 """Pairs of nodes, the lower first."""
 
 
-def erdos_renyi(nodes: int, draw: random.Random) -> Edges:
+def _erdos_renyi(nodes: int, draw: random.Random) -> Edges:
     """Each pair with probability 0.05."""
     return {(u, v) for v in range(nodes) for u in range(v) if draw.random() < 0.05}
 
 
-def barabasi_albert(nodes: int, draw: random.Random) -> Edges:
+def _barabasi_albert(nodes: int, draw: random.Random) -> Edges:
     """Each node to two before it, by how many edges these have."""
     edges: Edges = {(0, 2), (1, 2)}
     ends = [0, 1, 2, 2]
@@ -34,7 +37,7 @@ def barabasi_albert(nodes: int, draw: random.Random) -> Edges:
     return edges
 
 
-def watts_strogatz(nodes: int, draw: random.Random) -> Edges:
+def _watts_strogatz(nodes: int, draw: random.Random) -> Edges:
     """A ring, each node to its four neighbours; three edges in ten have another end."""
     edges: Edges = set()
     for u in range(nodes):
@@ -46,7 +49,7 @@ def watts_strogatz(nodes: int, draw: random.Random) -> Edges:
     return edges
 
 
-def stochastic_block(nodes: int, draw: random.Random) -> Edges:
+def _stochastic_block(nodes: int, draw: random.Random) -> Edges:
     """Four blocks: pairs within one with probability 0.3, others with 0.01."""
     chance = {True: 0.3, False: 0.01}
     return {
@@ -58,11 +61,45 @@ def stochastic_block(nodes: int, draw: random.Random) -> Edges:
 
 
 MODELS: dict[str, Callable[[int, random.Random], Edges]] = {
-    "er": erdos_renyi,
-    "ba": barabasi_albert,
-    "ws": watts_strogatz,
-    "sbm": stochastic_block,
+    "er": _erdos_renyi,
+    "ba": _barabasi_albert,
+    "ws": _watts_strogatz,
+    "sbm": _stochastic_block,
 }
+
+
+GRAPHS = 5
+"""Of each model, in a family."""
+
+NODES = (50, 200)
+"""As few and as many ops as the paper's graphs have."""
+
+
+def zero_cost() -> list[Instance]:
+    """Transfers take no time, as in the paper: devices stop for one another all the same."""
+    return [_instance("regal_zero_cost", *which, None) for which in _which()]
+
+
+def bandwidth() -> list[Instance]:
+    """Transfers take as long as their tensor has units."""
+    return [_instance("regal_bandwidth", *which, 1.0) for which in _which()]
+
+
+def _which() -> list[tuple[str, int, int]]:
+    """Model, number of the graph, devices."""
+    return [(m, i, d) for i in range(GRAPHS) for m in MODELS for d in (2, 4)]
+
+
+def _instance(
+    family: str, model: str, number: int, devices: int, bandwidth: float | None
+) -> Instance:
+    nodes = random.Random(number).randint(*NODES)
+
+    def make() -> Problem:
+        graph = synthetic(model, nodes, number, bandwidth)
+        return Problem(graph, Cluster.identical(devices))
+
+    return Instance(family, f"{model}-{nodes}-{number} on {devices}", make)
 
 
 def synthetic(model: str, nodes: int, seed: int, bandwidth: float | None = None) -> Graph:

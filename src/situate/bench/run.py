@@ -1,0 +1,220 @@
+"""Runs of methods on instances, one after the other, each a row that is written at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise, product, takewhile
+from pathlib import Path
+
+from situate.bench.best_known import BestKnown, Entry, Finding
+from situate.bench.contenders import solved
+from situate.bench.instances import Instance, problem_hash
+from situate.bench.provenance import now, provenance
+from situate.bench.rows import Key, Row, RowFile
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph, Op
+from situate.data.problem import Problem
+from situate.errors import MissingExtra, SituateError
+from situate.results.result import Result
+
+MOST_HISTORY = 100
+"""Improvements of a search that a row keeps."""
+
+WARM_UP = 0.05
+"""Seconds of a first run of every method, so that what Python loads late is loaded."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Every method on every instance, with every time limit and seed.
+
+    Attributes:
+        time_limits: seconds.
+        threads: of each run.
+    """
+
+    instances: Sequence[Instance]
+    methods: Sequence[str]
+    time_limits: Sequence[float]
+    seeds: Sequence[int]
+    threads: int
+
+    def __len__(self) -> int:
+        return len(self.instances) * len(self.methods) * len(self.time_limits) * len(self.seeds)
+
+
+class Bench:
+    """Runs, the rows that they make, and the table that they improve.
+
+    Args:
+        rows: those that are there are not made again, if this program made them.
+        best_known: is told of what is better.
+        table: where `best_known` is written whenever it improves; None for nowhere.
+    """
+
+    def __init__(
+        self, runs: Runs, rows: RowFile, best_known: BestKnown, table: str | Path | None = None
+    ) -> None:
+        self.runs, self.rows, self.best_known = runs, rows, best_known
+        self._table = table
+
+    def run(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Row]:
+        """Make the rows that are not there, and yield all of them in turn.
+
+        Args:
+            stopped: True once a run was interrupted: its row is not kept, and none follows.
+
+        Raises:
+            SituateError: a problem that cannot be made; a plan below a bound, which proves one of
+                the two wrong; a file that cannot be written.
+        """
+        there = {row.key: row for row in self.rows.rows}
+        for row in self.rows.rows:
+            self._learn_of(row)
+        for run in self._runs():
+            if run.key not in there:
+                result, refused = run.outcome()
+                if stopped():
+                    return
+                run.verify(result)
+                there[run.key] = row = run.row(result, refused)
+                self._learn_of(row)
+                self.rows.add(row)
+            yield there[run.key]
+
+    def _runs(self) -> Iterator[_Run]:
+        runs = self.runs
+        for instance in runs.instances:
+            with _named(instance):
+                problem = instance.make()
+            name = problem_hash(problem)
+            self._publish(instance, name)
+            for limit, seed, method in product(runs.time_limits, runs.seeds, runs.methods):
+                yield _Run(instance, problem, name, method, limit, seed, runs.threads)
+
+    def _publish(self, instance: Instance, name: str) -> None:
+        """Learn what is published of an instance."""
+        if known := instance.known:
+            bound = None if known.bound is None else Finding(known.bound, known.source)
+            best = Finding(known.value, known.source)
+            self._learn(Entry(name, instance.family, instance.name, best, bound))
+
+    def _learn_of(self, row: Row) -> None:
+        """Learn what a plan that fits shows."""
+        if row.feasible:
+            best, bound = _finding(row, row.value), _finding(row, row.lower_bound)
+            self._learn(Entry(row.problem, row.family, row.instance, best, bound))
+
+    def _learn(self, entry: Entry) -> None:
+        if self.best_known.learn(entry) and self._table is not None:
+            self.best_known.write(self._table)
+
+
+@contextmanager
+def _named(instance: Instance, method: str = "") -> Iterator[None]:
+    """Errors that begin with the instance's name, and the method's."""
+    try:
+        yield
+    except SituateError as error:
+        names = filter(None, (instance.family, instance.name, method))
+        raise SituateError(f"{': '.join(names)}: {error}") from error
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One method on one instance; `name` is the problem's hash."""
+
+    instance: Instance
+    problem: Problem
+    name: str
+    method: str
+    time_limit: float
+    seed: int
+    threads: int
+
+    @property
+    def key(self) -> Key:
+        """That of its row."""
+        program = provenance().program
+        return (self.name, self.method, self.time_limit, self.seed, self.threads, program)
+
+    def outcome(self) -> tuple[Result | None, str]:
+        """The result, or why there is none."""
+        try:
+            result = solved(self.problem, self.method, self.time_limit, self.seed, self.threads)
+        except MissingExtra:
+            raise
+        except SituateError as error:
+            return None, str(error)
+        return result, ""
+
+    def verify(self, result: Result | None) -> None:
+        """
+        Raises:
+            SituateError: the plan does not do what it says, by `Schedule.verify`.
+        """
+        if result is not None and math.isfinite(result.value):
+            with _named(self.instance, self.method):
+                result.schedule.verify(self.problem, allow_overflow=True)
+
+    def row(self, result: Result | None, refused: str) -> Row:
+        """The row of an outcome."""
+        found = result is not None and math.isfinite(result.value)
+        return Row(
+            family=self.instance.family,
+            instance=self.instance.name,
+            problem=self.name,
+            ops=self.problem.n,
+            devices=self.problem.d,
+            objective=self.problem.objective,
+            method=self.method,
+            time_limit=self.time_limit,
+            seed=self.seed,
+            threads=self.threads,
+            value=result.value if result and found else None,
+            feasible=bool(result and found and result.feasible),
+            lower_bound=result.lower_bound if result else None,
+            bounded_by=result.bounded_by if result else None,
+            evaluations=result.evaluations if result else 0,
+            seconds=result.seconds if result else 0.0,
+            history=_improvements(result) if result and found and result.feasible else [],
+            refused=refused,
+            date=now(),
+            made_by=provenance(),
+        )
+
+
+def _finding(row: Row, value: float | None) -> Finding | None:
+    if value is None:
+        return None
+    made, method = row.made_by, row.method
+    return Finding(value, method, row.time_limit, row.seed, made.version, made.commit, row.date)
+
+
+def _improvements(result: Result) -> list[tuple[float, float]]:
+    """Seconds and values of the last improvements, each better than those before it: what comes
+    before them did not fit."""
+    steps = [(seconds, value) for seconds, _, value in reversed(result.history)]
+    falling = takewhile(lambda pair: pair[0][1] < pair[1][1], pairwise(steps))
+    kept = [*steps[:1], *(later for _, later in falling)]
+    return kept[:: -(-len(kept) // MOST_HISTORY) or 1][::-1]
+
+
+def warm_up(methods: Sequence[str]) -> None:
+    """Run every method for a moment.
+
+    Raises:
+        MissingExtra: a method's packages are not installed.
+    """
+    ops = tuple(Op(f"op{j}", seconds={"*": 1.0}) for j in range(3))
+    problem = Problem(Graph("warm-up", ops), Cluster.identical(2))
+    for method in methods:
+        try:
+            solved(problem, method, WARM_UP, 0, 1)
+        except MissingExtra:
+            raise
+        except SituateError:
+            pass  # it does not apply to these three ops

@@ -1,0 +1,23 @@
+"""DOPPLER's graphs."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate.bench.families.doppler import instances
+from situate.errors import ReadError
+from tests.readers.test_doppler import SMALL
+
+
+def test_every_graph_is_on_four_and_on_eight_devices(tmp_path):
+    (tmp_path / "chain_mm_112nodes.txt").write_bytes(SMALL)
+    four, eight = instances(tmp_path)
+    assert (four.name, eight.name) == ("chain_mm_112nodes on 4", "chain_mm_112nodes on 8")
+    assert four.known.value == four.known.bound == 1200.07
+    assert eight.known is None
+    assert four.make().d == 4
+
+
+def test_a_folder_without_graphs_is_refused(tmp_path):
+    with pytest.raises(ReadError, match=r"no \.txt files of DOPPLER"):
+        instances(tmp_path)

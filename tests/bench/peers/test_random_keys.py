@@ -1,0 +1,63 @@
+"""Random keys as plans."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate.bench.peers.random_keys import RandomKeys, Spent
+from situate.data.problem import Problem
+from situate.errors import SituateError
+from situate.solvers.search import Search
+from tests.solvers.families import apart, devices, fork, problem
+
+
+def keys_of(search: Search, draws: int) -> tuple[RandomKeys, np.ndarray]:
+    chromosomes = RandomKeys(search)
+    return chromosomes, np.random.default_rng(0).random((draws, chromosomes.count))
+
+
+def test_a_value_is_that_of_the_plan_that_is_offered():
+    search = Search(Problem(fork(6), devices(1, 1)), time_limit=10)
+    chromosomes, keys = keys_of(search, 20)
+    values = chromosomes.values(keys)
+    assert search.incumbent.value == values.min()
+    assert search.evaluations >= 20
+
+
+def test_affinities_choose_a_device_and_priorities_the_order():
+    search = Search(Problem(apart(3), devices(1, 1)), time_limit=10)
+    chromosomes = RandomKeys(search)
+    assert chromosomes.count == 3 * 2 + 3
+    one = np.array([[0.9, 0.1, 0.9, 0.1, 0.1, 0.9, 0.5, 0.7, 0.6]])
+    assert chromosomes.values(one) == [2.0]
+    assert search.incumbent.placement.tolist() == [0, 0, 1]
+    assert search.incumbent.order.tolist() == [1, 2, 0]
+
+
+def test_what_does_not_fit_is_above_what_fits():
+    tight = Problem(apart(4, persistent=10), devices(1, 1, memory=20))
+    chromosomes, keys = keys_of(Search(tight, time_limit=10), 60)
+    values = chromosomes.values(keys)
+    fit = values < tight.serial_seconds + 1
+    assert 0 < fit.sum() < 60
+    assert values[fit].max() < values[~fit].min()
+
+
+def test_units_stay_where_they_may():
+    pinned = problem("pinned among equals")
+    chromosomes, keys = keys_of(Search(pinned, time_limit=10), 8)
+    chromosomes.values(keys)  # a pin that is broken would raise
+
+
+def test_the_time_ends_it():
+    search = Search(Problem(fork(6), devices(1, 1)), time_limit=0)
+    chromosomes, keys = keys_of(search, 2)
+    with pytest.raises(Spent):
+        chromosomes.values(keys)
+    assert search.best is not None
+
+
+def test_the_seconds_between_steps_are_refused():
+    with pytest.raises(SituateError, match="time and memory of a step alone"):
+        RandomKeys(Search(Problem(fork(6), devices(1, 1), "throughput")))

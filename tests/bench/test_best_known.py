@@ -1,0 +1,95 @@
+"""The table of best-known values."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from situate.bench.best_known import PACKAGED, BestKnown, Entry, Finding
+from situate.errors import ReadError, SituateError
+from tests.bench.small import entry
+
+
+def test_only_what_is_better_is_kept():
+    known = BestKnown([entry(best=10, bound=6)])
+    assert not known.learn(entry(best=11, bound=5))
+    assert known.learn(entry(best=9, bound=5))
+    assert known.learn(entry(bound=7))
+    [kept] = known.entries.values()
+    assert (kept.best.value, kept.bound.value) == (9, 7)
+
+
+def test_it_says_who_found_a_value():
+    known = BestKnown([entry(best=10, by="heft"), entry(best=9, by="auto")])
+    assert known.entries["f00"].best.by == "auto"
+
+
+def test_a_difference_that_rounding_makes_improves_nothing():
+    known = BestKnown([entry(best=10.0, bound=6.0)])
+    assert not known.learn(entry(best=10.0 - 1e-12, bound=6.0 + 1e-12))
+
+
+def test_values_in_print_are_rounded_and_so_neither_beaten_nor_refused_by_little():
+    printed = Entry("f00", "small", "fork", Finding(17.7899, "a paper"))
+    known = BestKnown([printed, entry(bound=17.78991)])
+    assert not known.learn(entry(best=17.78986, bound=17.78991))
+    assert known.entries["f00"].best.by == "a paper"
+
+
+@pytest.mark.parametrize("wrong", [entry(best=9, bound=9.5), entry(best=5)])
+def test_a_value_below_a_bound_is_refused_by_name(wrong):
+    known = BestKnown([entry(best=10, bound=6)])
+    with pytest.raises(SituateError, match=r"small: fork: the best value .* is below the bound"):
+        known.learn(wrong)
+    assert known.entries["f00"] == entry(best=10, bound=6)
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_what_is_no_value_is_refused_by_name(value):
+    with pytest.raises(SituateError, match="small: fork: the best value must be a number"):
+        BestKnown([entry(best=value)])
+
+
+def test_a_table_that_was_written_is_read_again(tmp_path):
+    known = BestKnown([entry(best=10, bound=6)])
+    known.write(tmp_path / "known.json")
+    assert BestKnown.read(tmp_path / "known.json").entries == known.entries
+
+
+def test_the_table_that_comes_with_situate_can_be_read():
+    assert len(BestKnown.read(PACKAGED).entries) > 0
+
+
+def _content(**changes):
+    of_one = {"problem": "f00", "family": "small", "instance": "fork", "best": None, "bound": None}
+    file = {"format": "situate-best-known", "version": 1, "entries": [of_one]} | changes
+    return json.dumps(file)
+
+
+CORRUPT = {
+    "not JSON": ("{", "not valid JSON|truncated"),
+    "another format": (_content(format="situate-plan"), "situate-plan"),
+    "another version": (_content(version=2), "version 2; this situate reads version 1"),
+    "an unknown field": (_content(entries=[{"value": 3}]), r"entries\[0\]"),
+    "nothing": ("", "empty"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), CORRUPT.values(), ids=CORRUPT)
+def test_a_corrupt_table_is_refused_with_its_path_and_place(tmp_path, text, said):
+    path = tmp_path / "known.json"
+    path.write_text(text)
+    with pytest.raises(ReadError, match=said) as raised:
+        BestKnown.read(path)
+    assert str(raised.value).startswith(f"{path}: not a table of best-known values: ")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_table_that_contradicts_itself_is_refused(tmp_path):
+    path = tmp_path / "known.json"
+    findings = {"best": {"value": 1.0, "by": "x"}, "bound": {"value": 2.0, "by": "y"}}
+    of_one = {"problem": "f00", "family": "small", "instance": "fork"} | findings
+    path.write_text(_content(entries=[of_one]))
+    with pytest.raises(ReadError, match=r"small: fork: the best value 1.0 \(x\) is below"):
+        BestKnown.read(path)

@@ -1,0 +1,102 @@
+"""The families, folders and outputs that `situate bench` is asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from situate.cli.bench import Wanted
+from situate.data import graph_json
+from tests.cli.conftest import diamond
+
+PLAIN = {
+    "families": ["regal_zero_cost"], "graphs": None, "cluster": None, "objective": "time",
+    "data": None, "methods": "heft", "time_limits": "0.1", "seeds": 1, "instances": None,
+    "threads": 1,
+}  # fmt: skip
+
+
+def test_a_few_instances_are_always_the_same_and_in_their_order():
+    few = Wanted(**PLAIN | {"instances": 6}).runs().instances
+    assert [i.name for i in few] == [
+        i.name for i in Wanted(**PLAIN | {"instances": 6}).runs().instances
+    ]
+    names = [instance.name for instance in Wanted(**PLAIN).runs().instances]
+    assert [names.index(i.name) for i in few] == sorted(names.index(i.name) for i in few)
+    assert len(few) == 6 < len(names)
+
+
+def test_names_that_are_given_twice_run_once():
+    wanted = PLAIN | {"families": ["regal_zero_cost"] * 2, "methods": "heft,etf,heft"}
+    runs = Wanted(**wanted).runs()
+    assert runs.methods == ["heft", "etf"]
+    assert len(runs.instances) == len(Wanted(**PLAIN).runs().instances)
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """A folder with the diamond."""
+    (tmp_path / "mine").mkdir()
+    graph_json.write(diamond(), tmp_path / "mine" / "diamond.json")
+    return tmp_path / "mine"
+
+
+def test_a_folder_of_graphs_is_a_family(situate, folder, pair):
+    options = ("--cluster", pair, "--methods", "heft", "--time-limits", "0.1", "--json")
+    run = situate("bench", "--graphs", folder, *options)
+    assert run.status == 0, run.err
+    [one] = run.json["comparison"]
+    assert one["family"] == "mine"
+    assert one["methods"][0]["fit"] == 1
+
+
+def test_a_folder_of_graphs_without_a_machine_needs_a_cluster(situate, folder):
+    run = situate("bench", "--graphs", folder, "--methods", "heft", "--time-limits", "0.1")
+    assert run.status == 2
+    assert "give --cluster" in run.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--graphs", "none"], "none: No such file or directory: give a folder of graphs"),
+        (["stg"], "family 'stg': its files do not come with situate: give --data DIR"),
+        (["stg", "--data", "none"], "there is none in 'none'"),
+        (["pipelines", "--cluster", "k80-2"], "--cluster: is for --graphs"),
+        (["pipelines", "--objective", "memory"], "--objective: is for --graphs"),
+        (["--graphs", ".", "--objective", "speed"], "unknown objective 'speed'"),
+        (["pipelines", "--picture", "profile.gif"], "its name must end in .svg or .png"),
+        (["pipelines", "--gaps", "none/gaps.svg"], "there is no folder"),
+    ],
+)
+def test_bad_input_is_one_line(situate, arguments, said):
+    Path("graph.json").write_text("{}")
+    run = situate("bench", *arguments)
+    assert run.status == 2
+    assert said in run.err
+    assert run.err.count("\n") == 1
+
+
+def test_a_value_that_is_better_than_a_bound_is_refused_by_name(situate, folder, pair):
+    command = ("bench", "--graphs", folder, "--cluster", pair, "--methods", "auto")
+    command += ("--time-limits", "0.1", "--best-known", "known.json")
+    assert situate(*command).status == 0
+    table = json.loads(Path("known.json").read_text())
+    [mine] = [entry for entry in table["entries"] if entry["family"] == "mine"]
+    mine["best"]["value"], mine["bound"] = 1e-6, None
+    Path("known.json").write_text(json.dumps(table))
+    run = situate(*command)
+    assert run.status == 2
+    assert "mine: diamond.json: the best value 1e-06 (auto, 0.1.0) is below the bound" in run.err
+
+
+def test_both_pictures_are_drawn(situate, folder, pair):
+    pytest.importorskip("matplotlib")
+    pictures = ("--picture", "profile.svg", "--gaps", "gaps.svg")
+    options = ("--cluster", pair, "--methods", "heft,auto", "--time-limits", "0.1,0.2")
+    run = situate("bench", "--graphs", folder, *options, *pictures)
+    assert run.status == 0, run.err
+    assert Path("profile.svg").is_file()
+    assert Path("gaps.svg").is_file()
