@@ -24,6 +24,7 @@ from situate.cli.commands import (
     plan,
     profile,
     run,
+    train,
     verify,
 )
 from situate.cli.terminal import BAD_INPUT, FAILED, INTERRUPTED, fail, note
@@ -50,6 +51,7 @@ for command in (
     verify.verify,
 ):
     app.command()(command)
+app.add_typer(train.app, name="train")
 app.add_typer(cluster.app, name="cluster")
 
 

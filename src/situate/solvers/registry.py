@@ -40,6 +40,7 @@ class Method:
             is told the measured times of whole steps alone; the groups that it places by default
             are made with the seconds of ops all the same.
         has_settings: whether it takes `Learning.settings` though it does not learn.
+        has_weights: whether it takes `Learning.weights`.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Method:
     extra: str = ""
     told_costs: bool = True
     has_settings: bool = False
+    has_weights: bool = False
 
     @property
     def learns(self) -> bool:
@@ -178,6 +180,16 @@ _ALL = (
         paper="Paliwal et al., REGAL, ICLR 2020",
         has_settings=True,
     ),
+    Method(
+        "regal",
+        "search",
+        "evolutionary.regal.method:regal",
+        "the same where a trained graph network proposes, for every op, which keys are likely",
+        paper=REGAL,
+        extra=PYTORCH,
+        has_settings=True,
+        has_weights=True,
+    ),
     _learner(
         "hill_climbing",
         "local_search.hill_climbing:learner",
@@ -275,6 +287,9 @@ METHODS: Mapping[str, Method] = MappingProxyType({method.name: method for method
 
 WITH_SETTINGS = tuple(method.name for method in _ALL if method.learns or method.has_settings)
 """Names of the methods that take settings."""
+
+WITH_WEIGHTS = tuple(method.name for method in _ALL if method.has_weights)
+"""Names of the methods that take trained weights."""
 
 LEARNERS = tuple(method.name for method in _ALL if method.learns)
 """Names of the methods that learn from measured step times."""

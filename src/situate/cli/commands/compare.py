@@ -32,6 +32,7 @@ from situate.cli.options import (
     Threads,
     TimeLimit,
     Timeout,
+    Weights,
 )
 
 
@@ -55,6 +56,7 @@ def compare(
     threads: Threads = None,
     samples: Samples = None,
     settings: Settings = None,
+    weights: Weights = None,
     grouping: Grouping = None,
     groups: GroupCount = None,
     noise: Noise = None,
@@ -102,10 +104,20 @@ def compare(
 
     chosen = chosen_of(methods)
     options = LearningOptions(
-        samples, settings, grouping, groups, noise, study, curves, tensorboard, evaluator, timeout
+        samples,
+        settings,
+        grouping,
+        groups,
+        noise,
+        study,
+        curves,
+        tensorboard,
+        evaluator,
+        timeout,
+        weights,
     )
     options.check(chosen, objective)
-    check_outputs([model, cluster, costs], [out, picture, schedule, curves])
+    check_outputs([model, cluster, costs, weights], [out, picture, schedule, curves])
     check_picture(picture)
     check_picture(curves, "curves")
     check_tensorboard(tensorboard)

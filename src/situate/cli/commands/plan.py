@@ -33,6 +33,7 @@ from situate.cli.options import (
     Threads,
     TimeLimit,
     Timeout,
+    Weights,
 )
 
 
@@ -49,6 +50,7 @@ def plan(
     threads: Threads = None,
     samples: Samples = None,
     settings: Settings = None,
+    weights: Weights = None,
     grouping: Grouping = None,
     groups: GroupCount = None,
     noise: Noise = None,
@@ -95,10 +97,20 @@ def plan(
 
     check_method(method)
     options = LearningOptions(
-        samples, settings, grouping, groups, noise, study, curves, tensorboard, evaluator, timeout
+        samples,
+        settings,
+        grouping,
+        groups,
+        noise,
+        study,
+        curves,
+        tensorboard,
+        evaluator,
+        timeout,
+        weights,
     )
     options.check([method], objective)
-    check_outputs([model, cluster, costs], [out, picture, schedule, curves, study])
+    check_outputs([model, cluster, costs, weights], [out, picture, schedule, curves, study])
     check_picture(picture)
     check_picture(curves, "curves")
     check_tensorboard(tensorboard)
