@@ -32,6 +32,10 @@ ALIGNMENT = 8
 """The numbers begin at a multiple of so many bytes."""
 
 
+MOST = 2**31
+"""No dimension is larger."""
+
+
 class _Tensor(msgspec.Struct, forbid_unknown_fields=True):
     dtype: str
     shape: list[int]
@@ -67,11 +71,11 @@ def read(path: str | Path, limit: int) -> tuple[Arrays, dict[str, str]]:
     """
     try:
         return _parsed(packed(Path(path), limit))
+    except ReadError as error:
+        raise ReadError(one_line(f"{path}: {error}")) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ReadError(one_line(f"{path}: cannot be read: {reason}")) from None
-    except ReadError as error:
-        raise ReadError(one_line(f"{path}: {error}")) from None
 
 
 def _parsed(data: bytes) -> tuple[Arrays, dict[str, str]]:
@@ -104,7 +108,8 @@ def _array(name: str, tensor: _Tensor, numbers: bytes) -> NDArray[np.float32]:
     begin, end = tensor.data_offsets
     if tensor.dtype != KIND:
         raise ReadError(f"tensor {name!r}: numbers are {tensor.dtype}, and only {KIND} are read")
-    if min(tensor.shape, default=0) < 0 or 4 * prod(tensor.shape) != end - begin:
+    sizes_hold = all(0 <= size <= MOST for size in tensor.shape)
+    if not sizes_hold or 4 * prod(tensor.shape) != end - begin:
         raise ReadError(f"tensor {name!r}: {end - begin} bytes are no array {tensor.shape}")
     array = np.frombuffer(numbers[begin:end], "<f4").astype(np.float32).reshape(tensor.shape)
     if not np.isfinite(array).all():

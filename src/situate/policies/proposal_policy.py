@@ -42,9 +42,10 @@ class ProposalPolicy(nn.Module):
         return [part.log_softmax(dim=1) for part in logits.split(self.choices, dim=1)]
 
     @torch.no_grad()
-    def sample(self, batch: GraphBatch, generator: Generator) -> Tensor:
-        """(n, c) a category of each choice at each node."""
-        return torch.stack([_drawn(each, generator) for each in self.log_probs(batch)], dim=1)
+    def sample(self, batch: GraphBatch, samples: int, generator: Generator) -> Tensor:
+        """(samples, n, c) categories of the choices at each node."""
+        log_probs = self.log_probs(batch)
+        return torch.stack([_drawn(each, samples, generator) for each in log_probs], dim=2)
 
     @torch.no_grad()
     def most_likely(self, batch: GraphBatch) -> Tensor:
@@ -53,11 +54,13 @@ class ProposalPolicy(nn.Module):
 
 
 def log_prob(log_probs: Sequence[Tensor], actions: Tensor, batch: GraphBatch) -> Tensor:
-    """(graphs,) of what was chosen (n, c) at all nodes of each graph."""
+    """(samples, graphs) of what was chosen (samples, n, c) at all nodes of each graph."""
+    # Each choice: (n, categories) at (samples, n) becomes (n, samples).
     chosen = [
-        each.gather(1, action[:, None]) for each, action in zip(log_probs, actions.t(), strict=True)
+        each.gather(1, action.t())
+        for each, action in zip(log_probs, actions.unbind(dim=2), strict=True)
     ]
-    return batch.sums(torch.cat(chosen, dim=1).sum(dim=1))
+    return batch.sums(torch.stack(chosen).sum(dim=0)).t()
 
 
 class Baseline(nn.Module):
@@ -77,7 +80,7 @@ class Baseline(nn.Module):
         return torch.as_tensor(self.of_graph(sums / sizes)[:, 0])
 
 
-def _drawn(log_probs: Tensor, generator: Generator) -> Tensor:
-    """(n,) a draw from each of distributions (n, categories), by Gumbel's noise."""
-    uniform = torch.rand(log_probs.shape, generator=generator)
-    return (log_probs - torch.log(-torch.log(uniform))).argmax(dim=1)
+def _drawn(log_probs: Tensor, samples: int, generator: Generator) -> Tensor:
+    """(samples, n) draws from distributions (n, categories), by Gumbel's noise."""
+    uniform = torch.rand(samples, *log_probs.shape, generator=generator)
+    return (log_probs - torch.log(-torch.log(uniform))).argmax(dim=2)

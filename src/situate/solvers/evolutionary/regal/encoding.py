@@ -89,17 +89,8 @@ def _edges(problem: Problem, tensor: Ints, largest: float) -> Features:
     )
 
 
-def expected(problem: Problem, population: _core.Brkga) -> Features:
+def expected(population: _core.Brkga) -> Features:
     """(n, d + 1) means over the chromosomes of a population: the shares of the devices on which an
     op is, and its place in the order, from 0 to 1."""
-    n, d = problem.n, problem.d
-    keys, _, _ = population.population()
-    if not len(keys):
-        return np.hstack([np.full((n, d), 1 / d), np.full((n, 1), 0.5)], dtype=np.float32)
-    _, first = np.unique(problem.unit, return_index=True)
-    affinity = keys[:, : n * d].reshape(-1, n, d)[:, first[problem.unit]]
-    device = np.where(problem.allowed[problem.unit], affinity, -1.0).argmax(axis=2)
-    shares = [(device == i).mean(axis=0) for i in range(d)]
-    # (k, n) -> (k, n): ranks from the most urgent.
-    ranks = (-keys[:, n * d : n * (d + 1)]).argsort(axis=1).argsort(axis=1)
-    return np.column_stack([*shares, ranks.mean(axis=0) / max(1, n - 1)]).astype(np.float32)
+    shares, place = population.expectation()
+    return np.column_stack([shares, place])

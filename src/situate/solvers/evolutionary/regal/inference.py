@@ -29,6 +29,7 @@ class Proposer:
     def actions(self, encoded: Encoding, seed: int) -> Ints:
         """(n, c) the category of each choice at each op, drawn from the policy."""
         with arithmetic():
-            drawn = self._policy.sample(batch_of([encoded]), torch.Generator().manual_seed(seed))
+            generator = torch.Generator().manual_seed(seed)
+            [drawn] = self._policy.sample(batch_of([encoded]), 1, generator)
         actions: Ints = drawn.numpy()
         return actions

@@ -45,6 +45,8 @@ class RegalSettings:
         evaluations: of a training run of BRKGA in all, those for features included, and of the
             plain BRKGA that it is compared with.
         batch: graphs in a step of training.
+        samples: proposals for each of them. The reward of one is compared with what the baseline
+            expects; those of several with one another.
         steps: of training.
         learning_rate: of Adam.
         clip: largest norm of a gradient.
@@ -57,6 +59,7 @@ class RegalSettings:
     feature_evaluations: int = 400
     evaluations: int = 1000
     batch: int = 4
+    samples: int = 1
     steps: int = 100_000
     learning_rate: float = 1e-4
     clip: float = 10.0

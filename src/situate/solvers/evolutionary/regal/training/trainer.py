@@ -40,7 +40,8 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """Graphs of a step, what was proposed for all their ops (n, c), and their rewards (graphs,)."""
+    """Graphs of a step, proposals (samples, n, c) for all their ops, and rewards (samples, graphs)
+    of these."""
 
     batch: GraphBatch
     actions: Tensor
@@ -119,24 +120,38 @@ class Trainer:
     ) -> Callable[[], _Outcome]:
         instances = list(self._pool.map(among.__getitem__, numbers))
         batch = batch_of([instance.encoded for instance in instances])
-        actions = self.policy.sample(batch, generator(self._seed, *purpose))
+        actions = self.policy.sample(batch, self._settings.samples, generator(self._seed, *purpose))
         seed = derived(self._seed, *purpose, 0)
         ends = np.cumsum([len(instance.encoded.nodes) for instance in instances])
-        parts = np.split(actions.numpy(), ends[:-1])
         running = [
             self._pool.submit(reward, instance, self._settings, part, seed)
-            for instance, part in zip(instances, parts, strict=True)
+            for sample in actions.numpy()
+            for instance, part in zip(instances, np.split(sample, ends[:-1]), strict=True)
         ]
-        return lambda: _Outcome(batch, actions, np.array([each.result() for each in running]))
+
+        def outcome() -> _Outcome:
+            rewards = np.array([each.result() for each in running])
+            return _Outcome(batch, actions, rewards.reshape(-1, len(instances)))
+
+        return outcome
 
     def _learn(self, outcome: _Outcome) -> None:
         """One step of gradient ascent."""
         rewards = torch.tensor(outcome.rewards, dtype=torch.float32)
-        expected = self._baseline(outcome.batch)
-        advantage = rewards - expected.detach()
-        chosen = log_prob(self.policy.log_probs(outcome.batch), outcome.actions, outcome.batch)
-        error = (rewards - expected).square().mean()
+        advantage, error = self._advantage(rewards, outcome.batch)
+        log_probs = self.policy.log_probs(outcome.batch)
+        chosen = log_prob(log_probs, outcome.actions, outcome.batch)
         self._ascent.step((advantage * chosen).mean() - self._settings.baseline_weight * error)
+
+    def _advantage(self, rewards: Tensor, batch: GraphBatch) -> tuple[Tensor, Tensor]:
+        """By how much each reward (samples, graphs) is better than expected, and the baseline's
+        mean squared error."""
+        samples = len(rewards)
+        if samples > 1:
+            # Each reward less the mean of the others, up to a factor.
+            return (rewards - rewards.mean(dim=0)) * samples / (samples - 1), torch.zeros(())
+        expected = self._baseline(batch)
+        return rewards - expected.detach(), (rewards - expected).square().mean()
 
     def _validated(self) -> float:
         """The mean reward of graphs for validation."""
@@ -146,7 +161,7 @@ class Trainer:
         size = self._settings.batch
         parts = [numbers[at : at + size] for at in range(0, len(numbers), size)]
         running = [self._run(self._valid, part, 3, part[0]) for part in parts]
-        return float(np.mean(np.concatenate([each().rewards for each in running])))
+        return float(np.mean(np.concatenate([each().rewards for each in running], axis=1)))
 
     def state(self) -> State:
         """All that a training goes on from."""
