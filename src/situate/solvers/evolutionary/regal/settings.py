@@ -70,11 +70,20 @@ class RegalSettings:
 _MEMORY = RegalSettings(GraphShape(update="plain", aggregation="mean"), Proposed(scheduling=2))
 _SYNTHETIC = RegalSettings(GraphShape(rounds=2, update="gru", aggregation="mean"))
 
+_TUNED = RegalSettings(
+    GraphShape(rounds=4, update="gru", aggregation="mean"),
+    samples=8,
+    steps=20_000,
+    learning_rate=1e-3,
+)
+
 SETTINGS: Mapping[tuple[Name, Objective], RegalSettings] = MappingProxyType(
     {
         ("paper", "time"): RegalSettings(),
         ("paper", "memory"): _MEMORY,
         ("paper_synthetic", "time"): _SYNTHETIC,
+        ("tuned", "time"): _TUNED,
+        ("tuned", "memory"): _TUNED,
     }
 )
 """Settings by name and objective."""

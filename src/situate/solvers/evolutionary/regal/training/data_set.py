@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace as replaced
 
-from situate.data.graph import BYTES_LIMIT, Graph
+from situate.data.graph import BYTES_LIMIT, Graph, Op
 from situate.errors import SituateError
 from situate.readers import read
 
@@ -87,27 +87,32 @@ def _reason(graph: Graph, seen: set[str]) -> str:
 
 
 def copied(graph: Graph, seed: int) -> Graph:
-    """A copy whose times and sizes are multiplied by uniform noise, one draw each."""
+    """A copy whose times and sizes are multiplied by uniform noise: one draw for the time of an op,
+    one for what it holds, with tensors that are a part of that, and one for every other tensor."""
     draw = np.random.default_rng(seed)
-    of_ops, of_tensors = (
-        draw.uniform(*NOISE, len(parts)).tolist() for parts in (graph.ops, graph.tensors)
-    )
-    ops = [
-        msgspec.structs.replace(
-            op,
-            flops=_times(op.flops, noise),
-            traffic=_times(op.traffic, noise),
-            seconds=op.seconds and {key: noise * value for key, value in op.seconds.items()},
-        )
-        for op, noise in zip(graph.ops, of_ops, strict=True)
-    ]
+    of_time, held = draw.uniform(*NOISE, (2, len(graph.ops))).tolist()
+    of_tensors = draw.uniform(*NOISE, len(graph.tensors)).tolist()
+    ops = [_op(op, *noise) for op, *noise in zip(graph.ops, of_time, held, strict=True)]
     tensors = [
-        msgspec.structs.replace(tensor, size=_times(tensor.size, noise))
+        replaced(
+            tensor, size=_bytes(tensor.size, held[tensor.producer] if tensor.resident else noise)
+        )
         for tensor, noise in zip(graph.tensors, of_tensors, strict=True)
     ]
     return replace(graph, ops=tuple(ops), tensors=tuple(tensors))
 
 
-def _times(size: int, noise: float) -> int:
-    """A tensor of some bytes keeps one: one of none is a signal."""
+def _op(op: Op, of_time: float, held: float) -> Op:
+    return replaced(
+        op,
+        flops=_bytes(op.flops, of_time),
+        traffic=_bytes(op.traffic, of_time),
+        seconds=op.seconds and {key: of_time * value for key, value in op.seconds.items()},
+        persistent=_bytes(op.persistent, held),
+        workspace=_bytes(op.workspace, held),
+    )
+
+
+def _bytes(size: int, noise: float) -> int:
+    """A whole number, which stays above zero: a tensor of no bytes would be a signal."""
     return min(max(round(size * noise), min(size, 1)), BYTES_LIMIT)

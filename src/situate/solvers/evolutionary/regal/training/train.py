@@ -112,7 +112,7 @@ def _run(
 ) -> None:
     path = options.out / CHECKPOINT
     identity = _identity(options, about)
-    options.out.mkdir(parents=True, exist_ok=True)
+    _make_folder(options.out)
     found = checkpoint.read(path, identity)
     if found is not None:
         trainer.restore(found)
@@ -125,6 +125,13 @@ def _run(
     steps = about.settings.steps if options.steps is None else options.steps
     trainer.run(steps, EVERY, keep)
     _write(trainer, options, about)
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SituateError(f"{path}: cannot be made: {error.strerror or error}") from None
 
 
 def _write(trainer: Trainer, options: Options, about: weights.About) -> None:
