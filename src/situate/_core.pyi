@@ -253,6 +253,11 @@ class Brkga:
         Keys (k, keys), bytes beyond the capacities (k,) and values (k,) of the last complete generation, of each population the best first.
         """
 
+    def expectation(self) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32]]:
+        """
+        Of the last complete generation: shares (n, d) of the chromosomes that put an op on a device, and mean places (n,) in the order, from 0 to 1.
+        """
+
     @property
     def evaluations(self) -> int: ...
 

@@ -26,6 +26,7 @@ from situate.cli.commands import (
     profile,
     run,
     study,
+    train,
     verify,
 )
 from situate.cli.terminal import BAD_INPUT, FAILED, INTERRUPTED, fail, note
@@ -53,6 +54,7 @@ for command in (
     verify.verify,
 ):
     app.command()(command)
+app.add_typer(train.app, name="train")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(study.app, name="study")
 

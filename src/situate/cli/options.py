@@ -133,6 +133,13 @@ Settings = Annotated[
         autocompletion=of(lambda: ("paper", "tuned")),
     ),
 ]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Trained weights of regal; 'situate train' writes them. Default: situate's own.",
+    ),
+]
 Grouping = Annotated[
     str | None,
     typer.Option(

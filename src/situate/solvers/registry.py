@@ -41,6 +41,7 @@ class Method:
             are made with the seconds of ops all the same.
         has_settings: whether it takes `Learning.settings` though it does not learn.
         asynchronous: whether several controllers may learn its policy, see `Learning.controllers`.
+        has_weights: whether it takes `Learning.weights`.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Method:
     told_costs: bool = True
     has_settings: bool = False
     asynchronous: bool = False
+    has_weights: bool = False
 
     @property
     def learns(self) -> bool:
@@ -189,6 +191,16 @@ _ALL = (
         paper="Paliwal et al., REGAL, ICLR 2020",
         has_settings=True,
     ),
+    Method(
+        "regal",
+        "search",
+        "evolutionary.regal.method:regal",
+        "the same where a trained graph network proposes, for every op, which keys are likely",
+        paper=REGAL,
+        extra=PYTORCH,
+        has_settings=True,
+        has_weights=True,
+    ),
     _learner(
         "hill_climbing",
         "local_search.hill_climbing:learner",
@@ -288,6 +300,9 @@ METHODS: Mapping[str, Method] = MappingProxyType({method.name: method for method
 
 WITH_SETTINGS = tuple(method.name for method in _ALL if method.learns or method.has_settings)
 """Names of the methods that take settings."""
+
+WITH_WEIGHTS = tuple(method.name for method in _ALL if method.has_weights)
+"""Names of the methods that take trained weights."""
 
 LEARNERS = tuple(method.name for method in _ALL if method.learns)
 """Names of the methods that learn from measured step times."""

@@ -33,6 +33,7 @@ from situate.cli.options import (
     Threads,
     TimeLimit,
     Timeout,
+    Weights,
     Workers,
 )
 
@@ -57,6 +58,7 @@ def compare(
     threads: Threads = None,
     samples: Samples = None,
     settings: Settings = None,
+    weights: Weights = None,
     grouping: Grouping = None,
     groups: GroupCount = None,
     noise: Noise = None,
@@ -118,9 +120,10 @@ def compare(
         workers,
         controllers,
         timeout,
+        weights,
     )
     options.check(chosen, objective)
-    check_outputs([model, cluster, costs], [out, picture, schedule, curves])
+    check_outputs([model, cluster, costs, weights], [out, picture, schedule, curves])
     check_picture(picture)
     check_picture(curves, "curves")
     check_tensorboard(tensorboard)

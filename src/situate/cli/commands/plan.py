@@ -34,6 +34,7 @@ from situate.cli.options import (
     Threads,
     TimeLimit,
     Timeout,
+    Weights,
     Workers,
 )
 
@@ -51,6 +52,7 @@ def plan(
     threads: Threads = None,
     samples: Samples = None,
     settings: Settings = None,
+    weights: Weights = None,
     grouping: Grouping = None,
     groups: GroupCount = None,
     noise: Noise = None,
@@ -111,9 +113,10 @@ def plan(
         workers,
         controllers,
         timeout,
+        weights,
     )
     options.check([method], objective)
-    check_outputs([model, cluster, costs], [out, picture, schedule, curves, study])
+    check_outputs([model, cluster, costs, weights], [out, picture, schedule, curves, study])
     check_picture(picture)
     check_picture(curves, "curves")
     check_tensorboard(tensorboard)

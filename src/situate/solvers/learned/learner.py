@@ -91,6 +91,8 @@ class Learning:
             batch.
         start: makes a placement (n,) that is worth measuring first, for methods that can begin with
             one.
+        weights: a file of trained weights, for methods that bring a network; None for the
+            package's own.
 
     Raises:
         SituateError: unknown settings or grouping, groups below one or above `MOST_GROUPS`, noise
@@ -108,6 +110,7 @@ class Learning:
     clock: VirtualClock | None = None
     on_measured: Callable[[int, Measurements], None] | None = None
     start: Callable[[], NDArray[np.int32]] | None = None
+    weights: str | Path | None = None
 
     def __post_init__(self) -> None:
         check_items([self], Learning, lambda _: "learning", but=OWN_CHECKS)
