@@ -15,6 +15,7 @@ from situate.data.cluster import Cluster
 from situate.data.costs import Costs, MeasuredDevice, Timing
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
+from situate.data.slices import Slices
 from situate.data.update_rule import UpdateRule
 from situate.errors import PlanError, SituateError
 from situate.results.plan import Plan
@@ -361,4 +362,16 @@ def test_transfers_of_control_edges_are_called_after_their_op(tmp_path: Path) ->
     _rejected(
         "leave out that of the control edges of op 'a'",
         lambda: _with_transfers(plan, []).schedule(problem),
+    )
+
+
+def test_a_plan_of_other_slices_says_both(tmp_path: Path) -> None:
+    graph = Graph("g", (Op("a", seconds={"*": 1.0}),), slices=Slices((3, 1)))
+    plan = solve(Problem(graph, devices(1)), "heft").plan
+    plan.write(tmp_path / "plan.json")
+    read = Plan.read(tmp_path / "plan.json")
+    assert read.cut == Slices((3, 1))
+    other = Problem(replace(graph, slices=None), devices(1))
+    _rejected(
+        "the plan is of slices 3:1, and the graph of a whole batch", lambda: read.schedule(other)
     )

@@ -107,6 +107,7 @@ def load_plan(
             optimizer=str(rule),
             name=named,
             named=devices,
+            slices=read.cut,
         )
     for warning in devices.warnings:
         note(f"warning: {warning}")

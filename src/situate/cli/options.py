@@ -215,6 +215,29 @@ Optimizer = Annotated[
         "first clips the gradients to a norm of 1.",
     ),
 ]
+Slices = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|A:B:...",
+        help="Cut the batch of a captured training step into N equal slices, or into slices in the "
+        "ratio A:B:...; forward and backward pass then run once a slice, updates once.",
+    ),
+]
+SliceDim = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="INPUT=AXIS",
+        help="Dimension along which an input is cut, or INPUT=whole for one that every slice reads "
+        "whole; inputs are called by number or name. Default: 0.",
+    ),
+]
+SliceLoss = Annotated[
+    str | None,
+    typer.Option(
+        metavar="mean|sum",
+        help="The loss is a mean, or a sum, over samples. Default: found out from the step.",
+    ),
+]
 Dim = Annotated[
     list[str] | None,
     typer.Option(

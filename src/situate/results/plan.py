@@ -14,6 +14,7 @@ from situate.data.cluster import Cluster
 from situate.data.costs import Costs
 from situate.data.placements import Restrictions
 from situate.data.problem import Objective, Problem
+from situate.data.slices import Slices
 from situate.data.update_rule import UpdateRule, update_rule
 from situate.errors import PlanError, ReadError, SituateError, nearest
 from situate.files.scalars import plain
@@ -55,8 +56,8 @@ class Plan(
     is unset, each is as urgent as its most urgent consumer. Times are in the graph's `unit`, sizes
     in bytes. The hashes name the graph, the cluster and the measured costs that the plan was made
     for; that of the costs is empty where there were none. `optimizer` is that of the graph: empty
-    where the step updates no parameters, None where that is not known. A plan that does not fit has
-    no lower bound.
+    where the step updates no parameters, None where that is not known. `slices` is unset where the
+    step takes its batch whole. A plan that does not fit has no lower bound.
 
     Raises:
         PlanError: an unknown optimizer or decoder; a lower bound that is negative or above the
@@ -84,6 +85,7 @@ class Plan(
     transfers: list[PlannedTransfer] | msgspec.UnsetType = msgspec.UNSET
     costs_hash: str = ""
     optimizer: str | None = None
+    slices: Slices | msgspec.UnsetType = msgspec.UNSET
     version: int = 1
     made_by: str = f"situate {VERSION}"
 
@@ -157,6 +159,11 @@ class Plan(
         found = self.cluster in Cluster.presets() or self.cluster.startswith("identical:")
         return self.cluster if found else None
 
+    @property
+    def cut(self) -> Slices | None:
+        """The slices of the batch of the step that was planned; None where it is taken whole."""
+        return None if self.slices is msgspec.UNSET else self.slices
+
     def schedule(self, problem: Problem) -> Schedule:
         """The schedule this plan stands for.
 
@@ -166,6 +173,7 @@ class Plan(
                 places an op where it must not run; its transfers are not those of its placement.
         """
         check(problem, Problem, "problem", PlanError)
+        self._check_slices(problem.graph)
         self._check(problem)
         index = {op.name: j for j, op in enumerate(problem.graph.ops)}
         devices = {name: d for d, name in enumerate(problem.cluster.names)}
@@ -201,6 +209,16 @@ class Plan(
                 other = "other measured costs" if costs else "measured costs, and none are given"
                 found = f"{other}: give those (--costs, costs=)"
             raise PlanError(f"the plan was made with {found} or plan again")
+
+    def _check_slices(self, graph: Graph) -> None:
+        if self.cut != graph.slices:
+            ours, theirs = (
+                f"slices {s}" if s else "a whole batch" for s in (self.cut, graph.slices)
+            )
+            raise PlanError(
+                f"the plan is of {ours}, and the graph of {theirs}: give those of the plan "
+                "(--slices, slices=) or plan again"
+            )
 
     def _check(self, problem: Problem) -> None:
         if self.graph_hash != problem.graph.hash and self.graph == problem.graph.name:

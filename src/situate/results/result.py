@@ -183,6 +183,7 @@ class Result:
             optimizer=self.problem.graph.optimizer,
             placement={names[op]: devices[self.placement[op]] for op in self.order},
             transfers=self._transfers(),
+            slices=self.problem.graph.slices or msgspec.UNSET,
         )
 
     def _transfers(self) -> list[PlannedTransfer] | msgspec.UnsetType:

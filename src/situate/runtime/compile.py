@@ -121,7 +121,14 @@ def compile(
     if optimizer is not None:
         rule = replace(rule, kind=optimizers.kind_of(optimizer))
     program = capture_program(
-        model, inputs, loss, training=training, optimizer=str(rule), name=plan.graph, named=named
+        model,
+        inputs,
+        loss,
+        training=training,
+        optimizer=str(rule),
+        name=plan.graph,
+        named=named,
+        slices=plan.cut,
     )
     prepared = prepare(plan, program, cluster or cluster_of(plan), costs)
     if training and optimizer is None:

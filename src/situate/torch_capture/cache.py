@@ -14,6 +14,7 @@ import msgspec
 from situate.data.graph import Graph
 from situate.data.graph_json import VERSION as FORMAT_VERSION
 from situate.data.graph_json import write
+from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.files.atomic import write_bytes
 from situate.files.contents import contents
@@ -47,6 +48,11 @@ def cached(key: Key, capture: Callable[[], Graph]) -> Graph:
         graph = capture()
         keep(key, graph)
     return graph
+
+
+def sliced(slices: Slices | None) -> dict[str, str]:
+    """The part of a key that names the slices of a step's batch, where there are any."""
+    return {} if slices is None else {"slices": msgspec.json.encode(slices).decode()}
 
 
 def find(key: Key) -> Graph | None:

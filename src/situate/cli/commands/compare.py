@@ -29,6 +29,9 @@ from situate.cli.options import (
     ScheduleFile,
     Seed,
     Settings,
+    SliceDim,
+    SliceLoss,
+    Slices,
     TensorBoard,
     Threads,
     TimeLimit,
@@ -76,6 +79,9 @@ def compare(
     ] = None,
     optimizer: Optimizer = None,
     dim: Dim = None,
+    slices: Slices = None,
+    slice_dim: SliceDim = None,
+    slice_loss: SliceLoss = None,
     out: Out = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
@@ -94,7 +100,7 @@ def compare(
     from situate.cli.comparison import best_of, chosen_of, compared
     from situate.cli.curves import draw_curves
     from situate.cli.hardware import machine_for, measured
-    from situate.cli.inputs import read_problem
+    from situate.cli.inputs import read_problem, slices_of
     from situate.cli.learning_options import LearningOptions
     from situate.cli.outputs import (
         check_folder,
@@ -136,6 +142,7 @@ def compare(
         optimizer=optimizer,
         dim=dim,
         costs=costs,
+        slices=slices_of(slices, slice_dim, slice_loss),
     )
     budget = Budget(time_limit, evaluations, seed, threads)
     with machine_for(options, problem, model, optimizer) as machine:

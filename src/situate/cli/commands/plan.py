@@ -30,6 +30,9 @@ from situate.cli.options import (
     ScheduleFile,
     Seed,
     Settings,
+    SliceDim,
+    SliceLoss,
+    Slices,
     TensorBoard,
     Threads,
     TimeLimit,
@@ -69,6 +72,9 @@ def plan(
     ] = None,
     optimizer: Optimizer = None,
     dim: Dim = None,
+    slices: Slices = None,
+    slice_dim: SliceDim = None,
+    slice_loss: SliceLoss = None,
     out: Out = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
@@ -87,7 +93,7 @@ def plan(
     from situate.cli.answer import result_status, show_forecast, show_result
     from situate.cli.curves import draw_curves
     from situate.cli.hardware import machine_for, measured
-    from situate.cli.inputs import check_method, read_problem
+    from situate.cli.inputs import check_method, read_problem, slices_of
     from situate.cli.learning_options import LearningOptions
     from situate.cli.outputs import (
         check_outputs,
@@ -128,6 +134,7 @@ def plan(
         optimizer=optimizer,
         dim=dim,
         costs=costs,
+        slices=slices_of(slices, slice_dim, slice_loss),
     )
     budget = options.budget(method, [method], Budget(time_limit, evaluations, seed, threads))
     kept = Path(study) if study else None
