@@ -17,8 +17,8 @@ from math import inf
 from pathlib import Path
 from typing import get_args
 
-from situate.bench.families.regal import MODELS, Counted, synthetic
 from benchmarks.regal.costgraph_file import costgraph
+from situate.bench.families.regal import MODELS, Counted, synthetic
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph
 from situate.data.problem import Problem
