@@ -45,7 +45,7 @@ from situate.solvers.evolutionary.settings import BRKGA
 
 OPS = (50, 5000)
 PARTS = ("train", "train", "train", "valid", "test")
-"""Of five neighbours by size."""
+"""The parts that five neighbours by size go to."""
 
 OBJECTIVES: tuple[Objective, ...] = ("time", "memory")
 DEVICE = msgspec.structs.replace(Cluster.preset("v100-4").devices[0], launch=0.0)
@@ -53,7 +53,7 @@ DEVICE = msgspec.structs.replace(Cluster.preset("v100-4").devices[0], launch=0.0
 make nearly all ops of networks so small equally long."""
 
 EVALUATIONS = 1000
-"""Of the BRKGA that tells whether there is room."""
+"""Evaluations of the BRKGA that tells whether there is room."""
 
 SECONDS, BYTES = 300.0, 16 * 2**30
 """Limits of a capture."""

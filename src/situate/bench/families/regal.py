@@ -74,7 +74,7 @@ MODELS: dict[str, Callable[[int, random.Random], Edges]] = {
 
 
 GRAPHS = 5
-"""Of each model, in a family."""
+"""Graphs of each model, in a family."""
 
 NODES = (50, 200)
 """As few and as many ops as the paper's graphs have."""

@@ -23,7 +23,7 @@ from situate.solvers.evolutionary.regal.settings import RegalSettings
 VERSION = 1
 
 MOST_BYTES = 2**24
-"""Of a file that is read. Trained weights take less than 2^20."""
+"""Size of a file that is read, at most. Trained weights take less than 2^20."""
 
 MOST_WIDTH, MOST_ROUNDS, MOST_LEVELS, MOST_DEVICES = 1024, 256, 1024, 64
 

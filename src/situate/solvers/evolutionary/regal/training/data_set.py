@@ -17,7 +17,7 @@ from situate.readers import read
 Report = Callable[[str], None]
 
 NOISE = (0.5, 1.5)
-"""What times and sizes of a copy are multiplied by is uniform between these (REGAL, A.1.2)."""
+"""Bounds of the uniform factors of a copy's times and sizes (REGAL, A.1.2)."""
 
 
 @dataclass(frozen=True, eq=False)
