@@ -12,12 +12,18 @@ from tests.test_rooms import SOURCES
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
+MODULES = SOURCES | {
+    ".".join(path.relative_to(FOLDER.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in FOLDER.rglob("*.py")
+}
+"""Files by the names of their modules, those of the package and of benchmarks."""
+
 
 @cache
 def _names(module: str) -> set[str]:
-    """All that a module of the package defines or imports, anywhere in it, and its modules."""
-    found = {name.rpartition(".")[2] for name in SOURCES if name.rpartition(".")[0] == module}
-    for node in ast.walk(ast.parse(SOURCES[module].read_text("utf-8"))):
+    """All that a module defines or imports, anywhere in it, and its modules."""
+    found = {name.rpartition(".")[2] for name in MODULES if name.rpartition(".")[0] == module}
+    for node in ast.walk(ast.parse(MODULES[module].read_text("utf-8"))):
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             found.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -32,7 +38,8 @@ def test_a_script_imports_what_there_is(script: Path) -> None:
     tree = ast.parse(script.read_text("utf-8"))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     names = {(str(node.module), each.name) for node in imports for each in node.names}
-    ours = {(module, name) for module, name in names if module.split(".")[0] == "situate"}
+    roots = ("situate", "benchmarks")
+    ours = {(module, name) for module, name in names if module.split(".")[0] in roots}
     assert {
-        pair for pair in ours if pair[0] not in SOURCES or pair[1] not in _names(pair[0])
+        pair for pair in ours if pair[0] not in MODULES or pair[1] not in _names(pair[0])
     } == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -206,3 +207,12 @@ def test_the_readmes_cluster_is_one(tmp_path):
     assert block is not None
     (tmp_path / "two.toml").write_text(block[1])
     assert Cluster.read(tmp_path / "two.toml").names == ["big", "small"]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "commit"),
+    re.findall(r"\| `([\w.]+)`, (\w+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE),
+)
+def test_a_figure_of_the_readme_names_the_commit_of_its_record(benchmark, commit):
+    record = ROOT / "benchmarks" / "results" / f"{benchmark.rpartition('.')[2]}.json"
+    assert json.loads(record.read_text())["commit"].startswith(commit)

@@ -6,6 +6,7 @@ import pytest
 
 from situate import zoo
 from situate.data import graph_json
+from situate.data.slices import Slices
 from situate.errors import ReadError, SituateError
 from situate.model import find_model
 from tests.cli.conftest import diamond
@@ -32,6 +33,12 @@ def test_a_file_takes_no_optimizer(tmp_path):
     graph_json.write(diamond(), tmp_path / "d.json")
     with pytest.raises(SituateError, match="--optimizer"):
         find_model(str(tmp_path / "d.json"), "adam")
+
+
+def test_a_file_takes_no_slices(tmp_path):
+    graph_json.write(diamond(), tmp_path / "d.json")
+    with pytest.raises(SituateError, match=r"holds a step of one size.*package.module:function"):
+        find_model(str(tmp_path / "d.json"), slices=Slices((1, 1)))
 
 
 def test_a_slip_in_a_name_is_answered_with_the_nearest():

@@ -40,6 +40,17 @@ def test_the_settings_of_a_method_load_no_pytorch(method):
     assert "torch" not in loaded_by(f"import situate.solvers.learned.{method}.settings")
 
 
+def test_planning_a_packaged_network_loads_no_capture_no_other_format_and_no_study():
+    loaded = loaded_by(
+        "import situate; "
+        "graph = situate.zoo.load('rnnlm'); "
+        "problem = situate.Problem(graph, situate.Cluster.preset('k80-4')); "
+        "situate.solve(problem, 'single'); print()"
+    )
+    foreign = ("situate.torch_capture", "situate.readers.onnx", "situate.study", "sqlite3")
+    assert loaded.isdisjoint(foreign)
+
+
 def test_at_most_40_public_names():
     assert len(situate.__all__) <= 40
     assert len(set(situate.__all__)) == len(situate.__all__)

@@ -23,8 +23,9 @@ def test_no_docstring_begins_as_half_a_question(folder: str) -> None:
 
 
 def _half_questions(path: Path) -> Iterator[str]:
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, kinds) and OPENING.match(text := ast.get_docstring(node) or ""):
-            place = f"{path.relative_to(REPOSITORY)}:{node.body[0].lineno}"
-            yield f"{place}: {text.splitlines()[0]}"
+        match node:
+            # A docstring of a module, class, function, constant or attribute alike.
+            case ast.Expr(value=ast.Constant(value=str(text))) if OPENING.match(text.lstrip()):
+                place = f"{path.relative_to(REPOSITORY)}:{node.lineno}"
+                yield f"{place}: {text.strip().splitlines()[0]}"

@@ -9,10 +9,6 @@ same clean commit the run goes on where it stopped.
 from __future__ import annotations
 
 import argparse
-import importlib
-import logging
-import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,9 +16,8 @@ from typing import Any
 
 import torch
 
-import situate
-from benchmarks.corpus import limits, listed, operators, totals
-from benchmarks.corpus.configuration import Built, Configuration
+from benchmarks.corpus import limits, listed, totals
+from benchmarks.corpus.configuration import Configuration
 from benchmarks.corpus.measure import Subject, measure
 from benchmarks.lib.record import RESULTS, Row, show, write
 from benchmarks.papers.runs import kept
@@ -49,17 +44,16 @@ COLUMNS: Row = {
     "largest_difference": None,
     "apart": "",
 }
-"""What a row holds beside name, package, kind and phase, where nothing is known of it."""
+"""Columns beside name, package, kind and phase, with their values where nothing is known."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Try them, print and record."""
     options = _options(arguments)
     torch.set_num_threads(1)
-    operators.define()
     found = [c for c in listed.configurations() if not options.only or c.name in options.only]
     absent = listed.missing(found)
-    _import({configuration.package for configuration in found} - set(absent))
+    listed.load(found, absent)
     subjects = [Subject(c, phase == "training") for c in found for phase in options.phases]
     rows = [] if options.only else kept(options.out, TABLE)
     there = {(row["name"], row["phase"]) for row in rows}
@@ -85,20 +79,6 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--limit-gib", type=float, default=16.0, help="address space of a row")
     parser.add_argument("--out", type=Path, default=RESULTS / "corpus.json")
     return parser.parse_args(arguments)
-
-
-def _import(packages: set[str]) -> None:
-    """Import packages once, for all processes that are forked from this one."""
-    warnings.simplefilter("ignore")
-    logging.disable(logging.WARNING)
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    for package in packages:
-        importlib.import_module(package)
-    situate.capture(_smallest)  # which imports what every capture needs
-
-
-def _smallest() -> Built:
-    return torch.nn.Linear(1, 1), (torch.ones(1),), lambda model, x: model(x).sum()
 
 
 def _row(subject: Subject, options: argparse.Namespace) -> Row:

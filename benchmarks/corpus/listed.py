@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import logging
+import os
+import warnings
 
-from benchmarks.corpus import audio, decoders, diffusion, encoders, multimodal, packages, vision
-from benchmarks.corpus.configuration import Configuration
+import torch
+
+import situate
+from benchmarks.corpus import (
+    audio,
+    decoders,
+    diffusion,
+    encoders,
+    multimodal,
+    operators,
+    packages,
+    vision,
+)
+from benchmarks.corpus.configuration import Built, Configuration
 
 PARTS = (decoders, encoders, vision, audio, multimodal, packages, diffusion)
 
@@ -19,3 +35,19 @@ def missing(found: list[Configuration]) -> list[str]:
     """Packages that are not installed."""
     wanted = dict.fromkeys(configuration.package for configuration in found)
     return [package for package in wanted if importlib.util.find_spec(package) is None]
+
+
+def load(found: list[Configuration], absent: list[str]) -> None:
+    """Import the packages of configurations that are installed, once for all processes that are
+    forked from this one."""
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    operators.define()
+    for package in {configuration.package for configuration in found} - set(absent):
+        importlib.import_module(package)
+    situate.capture(_smallest)  # which imports what every capture needs
+
+
+def _smallest() -> Built:
+    return torch.nn.Linear(1, 1), (torch.ones(1),), lambda model, x: model(x).sum()

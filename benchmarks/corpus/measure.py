@@ -39,11 +39,11 @@ Tell = Callable[[Row], None]
 
 OPTIMIZER = "adamw"
 SHARE = 0.7
-"""What each of the two devices of a plan has of the memory that a step takes on one."""
+"""Memory of each of the two devices of a plan, as a share of what a step takes on one."""
 EVALUATIONS = 60
 STEPS = 2
 TOLERANCE = 1e-4
-"""What `situate verify` allows where a module is captured as other ops."""
+"""Error that `situate verify` allows where a module is captured as other ops."""
 LIMIT = 240.0
 """Seconds for the steps of a placement."""
 

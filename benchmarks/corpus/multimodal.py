@@ -31,6 +31,13 @@ PAIR = {
     "vision_config": PATCHES,
     "projection_dim": 32,
 }
+BLIP2 = {
+    "vision_config": PATCHES,
+    "qformer_config": SMALL | {"encoder_hidden_size": 64},
+    "text_config": SMALL | {"model_type": "opt", "ffn_dim": 128, "word_embed_proj_dim": 64},
+    "num_query_tokens": 4,
+    "image_token_index": IMAGE,
+}
 QWEN = WORDS | {
     "hidden_size": 64,
     "intermediate_size": 128,
@@ -189,25 +196,13 @@ MODELS: list[tuple[str, Inputs, dict[str, Any], Any]] = [
     (
         "Blip2ForConditionalGeneration",
         talked(4),
-        {
-            "vision_config": PATCHES,
-            "qformer_config": SMALL | {"encoder_hidden_size": 64},
-            "text_config": SMALL | {"model_type": "opt", "ffn_dim": 128, "word_embed_proj_dim": 64},
-            "num_query_tokens": 4,
-            "image_token_index": IMAGE,
-        },
+        BLIP2,
         None,
     ),
     (
         "InstructBlipForConditionalGeneration",
         instructed,
-        {
-            "vision_config": PATCHES,
-            "qformer_config": SMALL | {"encoder_hidden_size": 64},
-            "text_config": SMALL | {"model_type": "opt", "ffn_dim": 128, "word_embed_proj_dim": 64},
-            "num_query_tokens": 4,
-            "image_token_index": IMAGE,
-        },
+        BLIP2,
         None,
     ),
     (

@@ -54,8 +54,8 @@ AFTER = 1.0
 """Seconds into its measurement at which a placement is harmed."""
 
 TIMES = 8
-"""How often all plans are set up anew in the end: one plan's step takes a few percent more or less
-by where its processes and tensors lie."""
+"""Number of times all plans are set up anew in the end: one plan's step takes a few percent more or
+less by where its processes and tensors lie."""
 
 
 def main(arguments: list[str] | None = None) -> None:

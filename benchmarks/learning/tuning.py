@@ -41,7 +41,7 @@ GRAPHS = {
 """Networks that no paper's table has."""
 
 Name = tuple[str, str]
-"""Of a problem: its network in `GRAPHS` and its preset cluster."""
+"""A problem by its network in `GRAPHS` and its preset cluster."""
 
 Make = Callable[[situate.Problem, int, int], Learner]
 """From a problem, a number of samples and a seed to the learner of one candidate."""
@@ -50,7 +50,7 @@ Outcome = tuple[float, float]
 """The best time of a trial, and the mean of its last 60."""
 
 Outcomes = Mapping[Name, Sequence[Outcome]]
-"""Of one candidate: by problem, of every seed."""
+"""The outcomes of one candidate: by problem, for every seed."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 
 WRITTEN = ("benchmarks/results", "docs/images", "docs/papers.md")
-"""What benchmarks write: it may differ from the commit that they are run at."""
+"""Files that benchmarks write: they may differ from the commit that the benchmarks are run at."""
 
 Row = Mapping[str, Any]
 """Figures by column: text, numbers, yes or no, or None where there is none."""

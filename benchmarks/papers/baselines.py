@@ -35,7 +35,7 @@ BATCH = 12
 """Placements that are measured at once: Post's K."""
 
 RECORDED = ("settings", "samples", "best", "seconds")
-"""What of a method's run is recorded."""
+"""Fields of a method's run that are recorded."""
 
 
 def row(run: Run) -> Row:

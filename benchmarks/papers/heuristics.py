@@ -34,7 +34,7 @@ MEASURED = {"k80": SAMPLES, "k40": PLANNER_SAMPLES}
 """Placements that the learners of a machine's table measure."""
 
 KEY = ("machine", "case", "method", "seed")
-"""What tells rows apart; list scheduling's have the first two."""
+"""Columns that tell rows apart; list scheduling's have the first two."""
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -26,7 +26,7 @@ LANE, WIDTH = 0.42, 9.6
 """Inches."""
 
 PIXELS = 450
-"""What is shorter than a fraction of one is drawn with its neighbours."""
+"""Width of the picture; boxes of less than a pixel are drawn with their neighbours."""
 
 
 def draw(path: Path, problem: Problem, schedules: Mapping[str, Schedule], parts: Parts) -> None:

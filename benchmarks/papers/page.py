@@ -22,7 +22,7 @@ TEXT = Path(__file__).parent / "text"
 
 Content = Mapping[str, Any]
 Fill = Callable[..., Mapping[str, str]]
-"""What the names of a text stand for, from the contents of its files."""
+"""From the contents of a text's files to what the names in the text stand for."""
 
 SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
     ("post_table", ("post_table",), page_post.table),
@@ -37,7 +37,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
     ),
     ("spotlight_cifar", ("spotlight_cifar",), page_hierarchical.spotlight),
 )
-"""Of each section its text, the results that fill it, and what its names stand for; of several
+"""Each section's text, the results that fill it, and what its names stand for; of several
 results the first are its own."""
 
 

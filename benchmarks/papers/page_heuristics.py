@@ -14,7 +14,7 @@ from benchmarks.papers.tables import Results
 LISTS = ("heft", "heft_placed", "etf", "etf_placed")
 BASELINES = ("uniform", "hill_climbing", "auto")
 COMPARED = ("heft_placed", "etf_placed", *BASELINES, "learner")
-"""What is measured on one machine in one order, but for `auto`, which chooses the order."""
+"""Methods measured on one machine in one order, but for `auto`, which chooses the order."""
 
 HEAD = (
     "", "HEFT, its order", "HEFT, learners' order", "ETF, its order", "ETF, learners' order",

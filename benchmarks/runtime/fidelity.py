@@ -55,7 +55,7 @@ KINDS = {
     "by module": (placements.by_module, 2),
     "by unit": (placements.by_unit, 3),
 }
-"""What draws placements at random, and how many."""
+"""Functions that draw placements at random, and how many each draws."""
 
 TRIES = 20
 """Draws of a kind: a network of few modules has few cuts."""

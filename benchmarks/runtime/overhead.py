@@ -26,7 +26,7 @@ MOST = {
     "rnnlm": 0.10,
     "nmt2": 0.10,
 }
-"""Of the plain step's time, by network; the last two are unrolled into thousands of small ops."""
+"""Fractions of the plain step's time; the last two are unrolled into thousands of small ops."""
 
 SIZES = {"gpt2": (1, 512)}
 """Batch and length, where they are not those of `benchmarks.runtime.runtime_models`."""

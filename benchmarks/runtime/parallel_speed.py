@@ -29,7 +29,7 @@ LEAST = {"two_branches": 1.7, "inception_v3": 1.3}
 ONE_IS_BETTER = "small_rnn"
 
 MOST_LOSS = 0.95
-"""Of one device's speed that noise alone may seem to cost a plan on one device."""
+"""Least speed of a plan on one device, in speeds of that device; the rest may be noise."""
 
 Rule = Callable[[Op], bool]
 """Which ops the second device gets."""

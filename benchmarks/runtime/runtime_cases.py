@@ -47,7 +47,7 @@ OPTIMIZERS = {
 """The networks of `runtime_models`, and how they are trained."""
 
 LEAST_ROUNDS, MOST_ROUNDS, WARM_UP = 5, 100, 2
-"""Of calls that are timed in turn."""
+"""Rounds in which calls are timed in turn: fewest, most, and those before that do not count."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ PLAN_WANTED = 1.0
 """Seconds, from the start of the process to its end."""
 
 HEAVY = ("torch", "transformers", "onnx", "matplotlib", "numpy", "ortools")
-"""What must not be loaded, or is worth knowing to be."""
+"""Packages whose loading takes time."""
 
 FIRST_PLANS = (1, 2, 4, 8, 16, 32, 64)
 """Evaluations to stop after, until the plan fits."""

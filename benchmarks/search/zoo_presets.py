@@ -24,7 +24,7 @@ NETWORKS = (
 )
 CLUSTERS = ("k40-4", "k80-2", "unequal-24-12", "rtx4090-2", "a100-pcie-4", "h100-2x8")
 SAMPLE_SECONDS = 1.0
-"""What `random` may take; the other rules make one plan."""
+"""Time limit of `random`; the other rules make one plan."""
 
 RULES = tuple(m for m in situate.METHODS if m != "auto" and m not in LEARNERS)
 
@@ -48,7 +48,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--clusters", nargs="+", help="default: six presets")
     parser.add_argument("--all", action="store_true", help="the whole zoo on all presets")
     parser.add_argument("--objective", default="time", choices=situate.OBJECTIVES)
+    parser.add_argument("--methods", nargs="+", default=list(RULES), help="beside `auto`")
     parser.add_argument("--time-limit", type=float, default=2.0, help="seconds of `auto`")
+    parser.add_argument("--methods-limit", type=float, help="of the others; default: the same")
     parser.add_argument("--seed", type=int, default=0)
     return parser
 
@@ -78,13 +80,20 @@ def _rows(network: str, options: argparse.Namespace) -> Iterator[Row]:
 def _results(problem: situate.Problem, options: argparse.Namespace) -> Results:
     """By method; a method that does not apply is left out."""
     results = {}
-    for method in (*RULES, "auto"):
-        seconds = SAMPLE_SECONDS if method == "random" else options.time_limit
+    for method in (*options.methods, "auto"):
+        seconds = _seconds(method, options)
         try:
             results[method] = situate.solve(problem, method, time_limit=seconds, seed=options.seed)
         except situate.SituateError as error:
             print(f"{problem.graph.name} on {problem.cluster.name}: {method}: {error}")
     return results
+
+
+def _seconds(method: str, options: argparse.Namespace) -> float:
+    """The time limit of a method."""
+    if method != "auto" and options.methods_limit is not None:
+        return float(options.methods_limit)
+    return SAMPLE_SECONDS if method == "random" else float(options.time_limit)
 
 
 def _score(result: situate.Result) -> tuple[int, float]:

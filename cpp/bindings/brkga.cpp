@@ -15,6 +15,7 @@
 #include "bindings/checks.h"
 #include "bindings/interruption.h"
 #include "bindings/names.h"
+#include "search/random_keys/expectation.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -110,6 +111,13 @@ auto population_of(const Brkga& brkga) {
                          to_numpy(std::move(value), {members}));
 }
 
+auto expectation_of(const Brkga& brkga) {
+  auto found = search::expectation(brkga);
+  const auto n = static_cast<size_t>(brkga.problem().n), d = static_cast<size_t>(brkga.problem().d);
+  return std::make_tuple(to_numpy(std::move(found.share), {n, d}),
+                         to_numpy(std::move(found.place), {n}));
+}
+
 }  // namespace
 
 void bind_brkga(nb::module_& module) {
@@ -136,6 +144,9 @@ alpha, beta: (keys,) of the beta distributions that mutants are drawn from.)")
       .def("population", &population_of,
            "Keys (k, keys), bytes beyond the capacities (k,) and values (k,) of the last complete "
            "generation, of each population the best first.")
+      .def("expectation", &expectation_of,
+           "Of the last complete generation: shares (n, d) of the chromosomes that put an op on a "
+           "device, and mean places (n,) in the order, from 0 to 1.")
       .def_prop_ro("evaluations", &Brkga::evaluations)
       .def_prop_ro("generation", &Brkga::generation);
 }

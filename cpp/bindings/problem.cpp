@@ -42,7 +42,7 @@ struct Devices {
 };
 
 struct Rules {
-  bool blocking, contention, atomic;
+  bool blocking, contention, signals, atomic;
   std::string memory;
   double synchronisation;
 };
@@ -106,6 +106,7 @@ Problem made(const Ops& ops, const Tensors& tensors, const Devices& devices, con
   take_devices(devices, p);
   p.blocking = rules.blocking;
   p.contention = rules.contention;
+  p.signals = rules.signals;
   p.atomic = rules.atomic;
   p.memory = memory_named(rules.memory);
   p.synchronisation = rules.synchronisation;
@@ -153,11 +154,12 @@ channel: (d, d) the channel that a pair of devices uses, -1 on the diagonal.)")
 
 blocking: whether a transfer occupies its sender and its receiver.
 contention: whether transfers of one channel wait for one another.
+signals: whether tensors of size zero without own seconds occupy nothing.
 atomic: whether a device runs all its ops as one call (dnn-partitioning).
 memory: the measure of memory: time, step or persistent.
 synchronisation: seconds added to every transfer.)")
-      .def(nb::init<bool, bool, bool, std::string, double>(), nb::kw_only(), "blocking"_a,
-           "contention"_a, "atomic"_a, "memory"_a, "synchronisation"_a);
+      .def(nb::init<bool, bool, bool, bool, std::string, double>(), nb::kw_only(), "blocking"_a,
+           "contention"_a, "signals"_a, "atomic"_a, "memory"_a, "synchronisation"_a);
   nb::class_<Problem>(module, "Problem", "A placement problem, of which the core keeps a copy.")
       .def(
           "__init__",

@@ -18,6 +18,7 @@
 #include "search/list_rules.h"
 #include "search/load_annealer.h"
 #include "search/memory_constrained.h"
+#include "search/placed/placed_orders.h"
 #include "threads/for_each.h"
 
 namespace nb = nanobind;
@@ -31,6 +32,7 @@ using search::Blocks;
 using search::Goal;
 using search::LoadAnnealer;
 using search::Moves;
+using search::PlacedOrders;
 
 template <typename Rule>
 auto listed(Rule rule, const Problem& p, double room) {
@@ -221,6 +223,41 @@ preferred: (d,) 1 for the devices that take all that they can.
 favourite: (n,) an op, or -1.)");
 }
 
+PlacedOrders make_placed_orders(const Problem& p, const Array<int32_t, 1>& placement,
+                                const Array<int32_t, 1>& line) {
+  check_decision(p, view(placement), view(line));
+  check(!p.blocking && !p.atomic, "orders are listed for overlapped transfers");
+  nb::gil_scoped_release released;
+  return PlacedOrders(p, copy_of(placement), view(line));
+}
+
+auto placed_order(const PlacedOrders& orders, double turn, double path,
+                  const Array<int64_t, 1>& reserved) {
+  check(reserved.size() == static_cast<size_t>(orders.problem().d),
+        "bytes are reserved of each device");
+  std::vector<int32_t> order;
+  {
+    nb::gil_scoped_release released;
+    order = orders.order({turn, path}, view(reserved));
+  }
+  const size_t n = order.size();
+  return to_numpy(std::move(order), {n});
+}
+
+void bind_placed_orders(nb::module_& module) {
+  nb::class_<PlacedOrders>(module, "PlacedOrders", "List schedules of one placement.")
+      .def("order", &placed_order, "turn"_a, "path"_a, "reserved"_a,
+           R"(Order (n,) in which ops start.
+
+turn, path: weights of an early turn, and of the seconds from an op to the end of the step.
+reserved: (d,) bytes that are left free where they can be.)")
+      .def_prop_ro("fits", &PlacedOrders::fits,
+                   "Whether the ops fit in memory one after the other, in their turns.");
+  module.def("make_placed_orders", &make_placed_orders, nb::keep_alive<0, 1>(), "problem"_a,
+             "placement"_a, "line"_a,
+             "List schedules of a placement (n,); `line` (n,) is a topological order.");
+}
+
 void bind_annealers(nb::module_& module) {
   nb::class_<Annealers>(module, "Annealers",
                         "Independent chains of annealing over placement and order.")
@@ -279,6 +316,7 @@ single_moves: a step gives one unit another device, and nothing else.)");
 
 void bind_search(nb::module_& module) {
   bind_list_rules(module);
+  bind_placed_orders(module);
   bind_annealers(module);
   bind_load_annealers(module);
 }

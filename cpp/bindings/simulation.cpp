@@ -48,29 +48,50 @@ const float* row_of(const TransferPriorities& priorities, const Problem& p, size
   return priorities ? priorities->data() + row * static_cast<size_t>(p.m) * p.d : nullptr;
 }
 
-auto evaluate(const Problem& p, const Array<int32_t, 2>& placement, const Array<float, 2>& priority,
-              const TransferPriorities& transfer_priority, const std::string& decoder,
-              int threads) {
-  const size_t count = placement.shape(0), n = static_cast<size_t>(p.n),
-               d = static_cast<size_t>(p.d);
+// Calls `run` with a simulator, every decision and its number.
+template <class Run>
+void for_each_decision(const Problem& p, const Array<int32_t, 2>& placement,
+                       const Array<float, 2>& priority, const TransferPriorities& transfer_priority,
+                       int threads, const Run& run) {
+  const size_t count = placement.shape(0), n = static_cast<size_t>(p.n);
   check(placement.shape(1) == n && has_shape(priority, {count, n}),
         "placements and priorities must both be k x ops");
   check_priorities(p, count, view(priority), transfer_priority);
   check_devices(p, view(placement));
   check(threads > 0, "there must be a thread");
+  nb::gil_scoped_release released;
+  threads::for_each(count, threads, [&] {
+    return [&, simulator = std::make_unique<Simulator>(p)](size_t k) {
+      const sim::Decision decision{placement.data() + k * n, priority.data() + k * n,
+                                   row_of(transfer_priority, p, k)};
+      run(*simulator, decision, k);
+    };
+  });
+}
+
+auto makespans(const Problem& p, const Array<int32_t, 2>& placement,
+               const Array<float, 2>& priority, const TransferPriorities& transfer_priority,
+               const std::string& decoder, int threads) {
+  const size_t count = placement.shape(0);
+  const Decoder by = decoder_named(decoder);
+  std::vector<double> makespan(count);
+  for_each_decision(
+      p, placement, priority, transfer_priority, threads,
+      [&](Simulator& simulator, const auto& it, size_t k) { makespan[k] = simulator.run(it, by); });
+  return to_numpy(std::move(makespan), {count});
+}
+
+auto evaluate(const Problem& p, const Array<int32_t, 2>& placement, const Array<float, 2>& priority,
+              const TransferPriorities& transfer_priority, const std::string& decoder,
+              int threads) {
+  const size_t count = placement.shape(0), d = static_cast<size_t>(p.d);
   const Decoder by = decoder_named(decoder);
   std::vector<double> makespan(count);
   std::vector<int64_t> peak(count * d);
-  {
-    nb::gil_scoped_release released;
-    threads::for_each(count, threads, [&] {
-      return [&, simulator = std::make_unique<Simulator>(p)](size_t k) {
-        makespan[k] = simulator->run(
-            {placement.data() + k * n, priority.data() + k * n, row_of(transfer_priority, p, k)},
-            by, peak.data() + k * d);
-      };
-    });
-  }
+  for_each_decision(p, placement, priority, transfer_priority, threads,
+                    [&](Simulator& simulator, const auto& it, size_t k) {
+                      makespan[k] = simulator.run(it, by, peak.data() + k * d);
+                    });
   return std::make_tuple(to_numpy(std::move(makespan), {count}),
                          to_numpy(std::move(peak), {count, d}));
 }
@@ -85,8 +106,8 @@ auto schedule(const Problem& p, const Array<int32_t, 1>& placement, const Array<
   Simulator simulator(p);
   std::vector<int64_t> peak(p.d);
   const double makespan =
-      simulator.run({placement.data(), priority.data(), row_of(transfer_priority, p, 0)},
-                    decoder_named(decoder), peak.data());
+      simulator.schedule({placement.data(), priority.data(), row_of(transfer_priority, p, 0)},
+                         decoder_named(decoder), peak.data());
   const auto& timeline = simulator.timeline();
   std::vector<int32_t> tensor, source, target;
   for (const auto& transfer : timeline.transfers()) {
@@ -99,10 +120,12 @@ auto schedule(const Problem& p, const Array<int32_t, 1>& placement, const Array<
     return to_numpy(std::vector<double>(of_items.begin() + first, of_items.begin() + first + count),
                     {count});
   };
+  auto taken = timeline.taken;
+  const size_t items = taken.size();
   return std::make_tuple(times(timeline.start, 0, n), times(timeline.end, 0, n),
                          to_numpy(std::move(tensor), {k}), to_numpy(std::move(source), {k}),
                          to_numpy(std::move(target), {k}), times(timeline.start, n, k),
-                         times(timeline.end, n, k), makespan,
+                         times(timeline.end, n, k), to_numpy(std::move(taken), {items}), makespan,
                          to_numpy(std::move(peak), {static_cast<size_t>(p.d)}));
 }
 
@@ -134,6 +157,9 @@ auto atomic_calls(const Problem& p, const Array<int32_t, 1>& placement) {
 }  // namespace
 
 void bind_simulation(nb::module_& module) {
+  module.def("makespans", &makespans, "problem"_a, "placement"_a, "priority"_a,
+             "transfer_priority"_a.none(), "decoder"_a, "threads"_a,
+             "Makespans (k,) of k decisions, as by evaluate, without the time that peaks take.");
   module.def("evaluate", &evaluate, "problem"_a, "placement"_a, "priority"_a,
              "transfer_priority"_a.none(), "decoder"_a, "threads"_a,
              R"(Makespans (k,) and peaks (k, d) in bytes of k decisions.
@@ -144,7 +170,8 @@ decoder: eager or serial.)");
   module.def("schedule", &schedule, "problem"_a, "placement"_a, "priority"_a,
              "transfer_priority"_a.none(), "decoder"_a,
              R"(The schedule of one decision: start and end (n,) of the ops; tensor, source, target,
-start and end (t,) of the transfers; makespan; peaks (d,) in bytes.
+start and end (t,) of the transfers; all items but signals (i,) in the order in which they were
+taken, transfers counted from n on; makespan; peaks (d,) in bytes.
 
 placement, priority: (n,).
 transfer_priority: (1, m, d), or None.)");

@@ -137,7 +137,7 @@ void Problem::derive_inputs() {
 
 void Problem::derive_bytes() {
   signal.resize(m);
-  for (int t = 0; t < m; ++t) signal[t] = size[t] == 0 && std::isnan(own_seconds[t]);
+  for (int t = 0; t < m; ++t) signal[t] = signals && size[t] == 0 && std::isnan(own_seconds[t]);
   start_bytes = workspace;
   for (int t = 0; t < m; ++t)
     if (!resident[t]) start_bytes[producer[t]] += size[t];

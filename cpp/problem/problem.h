@@ -22,6 +22,7 @@ struct Problem {
   int d = 0;  // devices
   bool blocking = false;
   bool contention = true;
+  bool signals = true;  // tensors that are empty and have no own time occupy nothing
   bool atomic = false;  // a device runs all its ops as one call (dnn-partitioning)
   Memory memory = Memory::time;
   double synchronisation = 0;
@@ -50,7 +51,7 @@ struct Problem {
   std::vector<int32_t> place_in_inputs;        // of each of `consumers`
   std::vector<int32_t> member_start, members;  // ops of each unit
   std::vector<int32_t> movable;                // units with a choice of device
-  std::vector<uint8_t> signal;                 // m: size zero and no own time
+  std::vector<uint8_t> signal;                 // m: size zero and no own time, if there are signals
   std::vector<int64_t> start_bytes;            // n: what an op's start takes on its device
   std::vector<int32_t> place_in_order;         // n: inverse of order
 

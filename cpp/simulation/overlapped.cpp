@@ -130,6 +130,7 @@ void Overlapped::start_idle_devices(double now) {
       op = order_.item_at(ready_[device].pop());
     }
     running_[device] = op;
+    timeline_.taken.push_back(op);
     timeline_.start[op] = now;
     timeline_.end[op] = now + problem_.op_seconds(op, device);
     if constexpr (Live) bytes_.add(device, problem_.start_bytes[op]);
@@ -251,9 +252,13 @@ void Overlapped::launch_requests(double now) {
     channel.touched = false;
     if (channel.busy || !channel.waits()) continue;
     channel.busy = true;
-    begin_transfer<Live>(take_first(channel), now);
+    starting_.push_back(take_first(channel));
   }
   touched_.clear();
+  if (starting_.size() > 1)
+    std::sort(starting_.begin(), starting_.end(), [&](int a, int b) { return goes_first(a, b); });
+  for (const int transfer : starting_) begin_transfer<Live>(transfer, now);
+  starting_.clear();
 }
 
 template <bool Live>
@@ -261,6 +266,7 @@ void Overlapped::begin_transfer(int index, double now) {
   const auto& transfer = timeline_.transfers()[index];
   const double end =
       now + problem_.transfer_seconds(transfer.tensor, transfer.source, transfer.target);
+  if (!problem_.signal[transfer.tensor]) timeline_.taken.push_back(problem_.n + index);
   timeline_.start[problem_.n + index] = now;
   timeline_.end[problem_.n + index] = end;
   if constexpr (Live) bytes_.add(transfer.target, problem_.size[transfer.tensor]);

@@ -93,8 +93,9 @@ class Overlapped {
   std::vector<Request> requests_;               // of each transfer
   std::vector<int32_t> new_;                    // transfers requested at this instant
   std::vector<Channel> channels_;
-  std::vector<int32_t> touched_;  // channels that may start a transfer at this instant
-  std::vector<int32_t> slot_;     // transfer of the tensor at hand to each device
+  std::vector<int32_t> touched_;   // channels that may start a transfer at this instant
+  std::vector<int32_t> starting_;  // the transfers that do
+  std::vector<int32_t> slot_;      // transfer of the tensor at hand to each device
 };
 
 }  // namespace situate::sim

@@ -54,10 +54,17 @@ class RankQueue {
 
  private:
   uint32_t descend() const {
-    auto rank = static_cast<uint32_t>(std::countr_zero(root_));
+    uint32_t rank = first_bit(root_);
     for (int level = Levels - 2; level >= 0; --level)
-      rank = rank << 6 | static_cast<uint32_t>(std::countr_zero(bits_[first_[level] + rank]));
+      rank = rank << 6 | first_bit(bits_[first_[level] + rank]);
     return rank;
+  }
+  // Of a word that is not zero, which takes a processor fewer instructions to look at.
+  static uint32_t first_bit(uint64_t word) {
+#if defined(__GNUC__)
+    if (word == 0) __builtin_unreachable();
+#endif
+    return static_cast<uint32_t>(std::countr_zero(word));
   }
 
   uint64_t* bits_;

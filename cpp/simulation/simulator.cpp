@@ -25,10 +25,24 @@ Simulator::Simulator(const Problem& problem)
 
 Simulator::~Simulator() = default;
 
+double Simulator::run(const Decision& decision, Decoder decoder) {
+  timeline_.clear();
+  return decode(decision, decoder == Decoder::serial, false, false);
+}
+
 double Simulator::run(const Decision& decision, Decoder decoder, int64_t* peak) {
+  const bool times = problem_.memory == Memory::time;
+  return run(decision, decoder, peak, times);
+}
+
+double Simulator::schedule(const Decision& decision, Decoder decoder, int64_t* peak) {
+  return run(decision, decoder, peak, true);
+}
+
+double Simulator::run(const Decision& decision, Decoder decoder, int64_t* peak, bool times) {
   timeline_.clear();
   bytes_.reset(decision.placement);
-  const double makespan = decode(decision, decoder, true);
+  const double makespan = decode(decision, decoder == Decoder::serial, true, times);
   if (problem_.memory == Memory::time && problem_.blocking)
     peak_over_time(problem_, decision.placement, timeline_, makespan, bytes_);
   std::copy(bytes_.peak().begin(), bytes_.peak().end(), peak);
@@ -36,15 +50,9 @@ double Simulator::run(const Decision& decision, Decoder decoder, int64_t* peak) 
   return makespan;
 }
 
-double Simulator::run(const Decision& decision, Decoder decoder) {
-  timeline_.clear();
-  return decode(decision, decoder, false);
-}
-
-double Simulator::decode(const Decision& decision, Decoder decoder, bool count_bytes) {
-  const bool serial = decoder == Decoder::serial;
+double Simulator::decode(const Decision& decision, bool serial, bool count_bytes, bool times) {
   if (overlapped_) return overlapped_->run(decision, serial, count_bytes);
-  return serial ? serial_->run(decision, timeline_) : eager_->run(decision, timeline_);
+  return serial ? serial_->run(decision, timeline_, times) : eager_->run(decision, timeline_);
 }
 
 }  // namespace situate::sim

@@ -24,17 +24,18 @@ class Simulator {
   explicit Simulator(const Problem& problem);
   ~Simulator();
 
-  // Returns the makespan in seconds and writes the peaks (d) in bytes. timeline() holds the
-  // schedule until the next call.
-  double run(const Decision& decision, Decoder decoder, int64_t* peak);
-
-  // The same without the peaks, which take their time too.
+  // Returns the makespan in seconds.
   double run(const Decision& decision, Decoder decoder);
+  // The same, and writes the peaks (d) in bytes, which takes its time too.
+  double run(const Decision& decision, Decoder decoder, int64_t* peak);
+  // The same, after which timeline() holds the schedule until the next call.
+  double schedule(const Decision& decision, Decoder decoder, int64_t* peak);
 
   const Timeline& timeline() const { return timeline_; }
 
  private:
-  double decode(const Decision& decision, Decoder decoder, bool count_bytes);
+  double run(const Decision& decision, Decoder decoder, int64_t* peak, bool times);
+  double decode(const Decision& decision, bool serial, bool count_bytes, bool times);
 
   const Problem& problem_;
   Timeline timeline_;

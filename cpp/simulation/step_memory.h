@@ -1,5 +1,5 @@
 // REGAL's measure of memory (A. Paliwal et al., ICLR 2020, A.4): the bytes in use after every op
-// and transfer, in the order of their starts, ends and dependencies.
+// and transfer, in the order in which the decoder took them.
 #pragma once
 
 #include <cstdint>
@@ -18,32 +18,27 @@ class StepMemory {
   void raise(const int32_t* placement, const Timeline& timeline, int64_t* peak);
 
  private:
-  // Of an item: it adds its bytes on its target. An op has its device twice.
-  struct Use {
+  // Of an item: it adds bytes on its target, and frees bytes on its source. An op has its device
+  // twice.
+  struct Step {
     int32_t source, target;
-    int64_t bytes;
+    int64_t added, freed;
+  };
+  // Of an item: its place in the decoder's order, and its source.
+  struct Place {
+    int32_t step, source;
   };
 
-  void describe(const int32_t* placement, const Timeline& timeline);
-  void sort_by_start(const Timeline& timeline);
-  void line_up(const std::vector<int32_t>& items);
-  void order_ties(const Timeline& timeline);
-  void free_after_last_use(const int32_t* placement, const Timeline& timeline);
-  int64_t peak_of(int device, int64_t persistent) const;
-  bool goes_first(int a, int b, const Timeline& timeline) const;
+  void take_steps(const int32_t* placement, const Timeline& timeline);
+  void free_after_last_use(const Timeline& timeline);
 
   const Problem& problem_;
   std::vector<int32_t> sized_;           // tensors with bytes
   std::vector<int32_t> with_workspace_;  // ops
-  std::vector<Use> use_;                 // of every item
-  std::vector<int32_t> sorted_;          // all items, where devices do several things at once
-  // Every device's items in their order, one device after the other. A transfer stands in the lines
-  // of both its devices.
-  std::vector<int32_t> line_, line_start_;
-  std::vector<int32_t> ties_;      // places in line_ that may have to change with the one before
-  std::vector<int32_t> place_;     // in its source's line, of every item
-  std::vector<int32_t> last_use_;  // d: of the tensor at hand, in each line; -1 for none
-  std::vector<int64_t> freed_;     // bytes that go after each place
+  std::vector<Step> step_;
+  std::vector<Place> place_;
+  std::vector<int32_t> last_use_;  // d: of the tensor at hand; -1 for none
+  std::vector<int64_t> used_;      // d
 };
 
 }  // namespace situate::sim

@@ -48,15 +48,18 @@ class Timeline {
     taken.clear();
     std::fill(first_transfer_.begin(), first_transfer_.end(), -1);
   }
-  // Adds a transfer of a tensor to the front of the tensor's list if `condition`, without a branch,
-  // and returns its index. Its times are yet to be set.
-  int add(int tensor, int source, int target, bool condition = true) {
+  // Adds a transfer of a tensor to the front of the tensor's list and returns its index. Its times
+  // are yet to be set.
+  int add(int tensor, int source, int target) {
     int32_t& first = first_transfer_[tensor];
-    const auto index = static_cast<int32_t>(count_);
     transfers_[count_] = {tensor, source, target, 0, first};
-    first = condition ? index : first;
+    return first = static_cast<int32_t>(count_++);
+  }
+  // Adds the only transfer of a tensor if `condition`, without a branch.
+  void add_only(int tensor, int source, int target, bool condition) {
+    transfers_[count_] = {tensor, source, target, 0, -1};
+    first_transfer_[tensor] = static_cast<int32_t>(count_) | -static_cast<int32_t>(!condition);
     count_ += condition;
-    return index;
   }
   std::span<Transfer> transfers() { return {transfers_.data(), count_}; }
   std::span<const Transfer> transfers() const { return {transfers_.data(), count_}; }
@@ -67,7 +70,7 @@ class Timeline {
   int items() const { return static_cast<int>(ops_ + count_); }
 
   std::vector<double> start, end;  // of every item, with room for more
-  std::vector<int32_t> taken;      // blocking: all items but signals in the decoder's order
+  std::vector<int32_t> taken;      // all items but signals in the decoder's order
 
  private:
   size_t ops_, count_ = 0;

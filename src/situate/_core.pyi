@@ -51,17 +51,23 @@ class Rules:
 
     blocking: whether a transfer occupies its sender and its receiver.
     contention: whether transfers of one channel wait for one another.
+    signals: whether tensors of size zero without own seconds occupy nothing.
     atomic: whether a device runs all its ops as one call (dnn-partitioning).
     memory: the measure of memory: time, step or persistent.
     synchronisation: seconds added to every transfer.
     """
 
-    def __init__(self, *, blocking: bool, contention: bool, atomic: bool, memory: str, synchronisation: float) -> None: ...
+    def __init__(self, *, blocking: bool, contention: bool, signals: bool, atomic: bool, memory: str, synchronisation: float) -> None: ...
 
 class Problem:
     """A placement problem, of which the core keeps a copy."""
 
     def __init__(self, *, ops: Ops, tensors: Tensors, devices: Devices, rules: Rules) -> None: ...
+
+def makespans(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str, threads: int) -> NDArray[numpy.float64]:
+    """
+    Makespans (k,) of k decisions, as by evaluate, without the time that peaks take.
+    """
 
 def evaluate(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str, threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64]]:
     """
@@ -72,10 +78,11 @@ def evaluate(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(s
     decoder: eager or serial.
     """
 
-def schedule(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.float64], NDArray[numpy.float64], float, NDArray[numpy.int64]]:
+def schedule(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], priority: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], transfer_priority: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, decoder: str) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int32], float, NDArray[numpy.int64]]:
     """
     The schedule of one decision: start and end (n,) of the ops; tensor, source, target,
-    start and end (t,) of the transfers; makespan; peaks (d,) in bytes.
+    start and end (t,) of the transfers; all items but signals (i,) in the order in which they were
+    taken, transfers counted from n on; makespan; peaks (d,) in bytes.
 
     placement, priority: (n,).
     transfer_priority: (1, m, d), or None.
@@ -114,6 +121,26 @@ def memory_constrained(problem: Problem, room: float, *, preferred: Annotated[ND
     room: share of memory that may be filled.
     preferred: (d,) 1 for the devices that take all that they can.
     favourite: (n,) an op, or -1.
+    """
+
+class PlacedOrders:
+    """List schedules of one placement."""
+
+    def order(self, turn: float, path: float, reserved: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
+        """
+        Order (n,) in which ops start.
+
+        turn, path: weights of an early turn, and of the seconds from an op to the end of the step.
+        reserved: (d,) bytes that are left free where they can be.
+        """
+
+    @property
+    def fits(self) -> bool:
+        """Whether the ops fit in memory one after the other, in their turns."""
+
+def make_placed_orders(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], line: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> PlacedOrders:
+    """
+    List schedules of a placement (n,); `line` (n,) is a topological order.
     """
 
 class Annealers:
@@ -224,6 +251,11 @@ class Brkga:
     def population(self) -> tuple[NDArray[numpy.float32], NDArray[numpy.int64], NDArray[numpy.float64]]:
         """
         Keys (k, keys), bytes beyond the capacities (k,) and values (k,) of the last complete generation, of each population the best first.
+        """
+
+    def expectation(self) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32]]:
+        """
+        Of the last complete generation: shares (n, d) of the chromosomes that put an op on a device, and mean places (n,) in the order, from 0 to 1.
         """
 
     @property

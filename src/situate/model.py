@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from situate.data.graph import Graph
+from situate.data.slices import Slices
 from situate.errors import ReadError, SituateError, nearest
 from situate.validation import check
 
@@ -18,6 +19,7 @@ def find_model(
     dims: Mapping[str, int] | None = None,
     fresh: bool = False,
     signed: bool = False,
+    slices: Slices | None = None,
 ) -> Graph:
     """The graph that `text` names.
 
@@ -32,6 +34,7 @@ def find_model(
         fresh: capture a network of the zoo anew.
         signed: with the signatures that measured costs are looked up by, also where a graph
             without them comes with situate.
+        slices: of the batch of a captured training step, as `situate.capture` takes them.
 
     Raises:
         ReadError: the file cannot be read.
@@ -42,16 +45,16 @@ def find_model(
     check(dims, dict | None, "dims")
     check_model(text)
     if is_file(text):
-        return _read(text, optimizer, dims)
+        return _read(text, optimizer, dims, slices)
     from situate import zoo
 
     if dims:
         raise SituateError(f"{text}: --dim is for ONNX files")
     if text.partition(":")[0] in zoo.names():
-        return zoo.load(text, optimizer=optimizer, fresh=fresh, signed=signed)
+        return zoo.load(text, optimizer=optimizer, fresh=fresh, signed=signed, slices=slices)
     from situate.torch_capture import capture_function
 
-    return capture_function(text, optimizer=optimizer)
+    return capture_function(text, optimizer=optimizer, slices=slices)
 
 
 def check_model(text: str) -> None:
@@ -79,11 +82,21 @@ def _is_pair(text: str) -> bool:
     return pair.files(text) is not None
 
 
-def _read(path: str, optimizer: str | None, dims: Mapping[str, int] | None) -> Graph:
+def _read(
+    path: str,
+    optimizer: str | None,
+    dims: Mapping[str, int] | None,
+    slices: Slices | None,
+) -> Graph:
     from situate.readers import read
 
     if optimizer is not None:
         raise SituateError(f"{path}: a file holds its own update: leave --optimizer out")
+    if slices is not None:
+        raise SituateError(
+            f"{path}: a file holds a step of one size, and slices need it at theirs: give a "
+            "network of the zoo, or package.module:function that builds the model"
+        )
     try:
         return read(path, dims=dims)
     except ReadError:

@@ -15,7 +15,7 @@ import numpy as np
 from situate.errors import SituateError
 
 Where = Callable[[int], str]
-"""What an error of an item begins with."""
+"""From the index of an item to the beginning of an error about it."""
 
 
 class Kind(NamedTuple):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
+from situate.data.slices import Slices
 from situate.results.plan import Plan
 from situate.solvers import solve
 from situate.torch_capture import capture_function
@@ -34,11 +35,12 @@ def planned(
     method: str = "single",
     threads: tuple[int, int] = (1, 1),
     optimizer: str | None = None,
+    slices: Slices | None = None,
 ) -> Plan:
     """Write `pair.toml` and, as `plan.json`, a plan for it."""
     devices = [DEVICE.format(name=f"cpu:{d}", threads=count) for d, count in enumerate(threads)]
     (folder / "pair.toml").write_text('name = "pair"' + "".join(devices) + LINK)
-    graph = capture_function(model, optimizer=optimizer, cache=False)
+    graph = capture_function(model, optimizer=optimizer, cache=False, slices=slices)
     problem = Problem(graph, Cluster.read(folder / "pair.toml"))
     plan = solve(problem, method, evaluations=1).plan
     plan.write(folder / "plan.json")

@@ -10,6 +10,7 @@ from situate.cli.learning_options import LearningOptions
 from situate.cli.search import Budget
 from situate.errors import SituateError
 from situate.solvers.learned.driver import SAMPLES
+from situate.solvers.learned.learner import Learning
 
 BOTH = ["single", "random", "auto", "post"]
 
@@ -82,6 +83,11 @@ def test_a_time_limit_holds_unless_samples_are_what_is_compared():
             {"evaluator": "hardware", "noise": 0.1},
             "--noise: applies to simulated measure",
         ),
+        (
+            {"evaluator": "hardware", "workers": "2"},
+            "--workers: several on this machine would measure one another",
+        ),
+        ({"workers": "two"}, "workers: must be a number from 1 to 4,096, ray, ray:NUMBER or"),
         ({"timeout": 5.0}, "--timeout: applies with --evaluator hardware only"),
     ],
 )
@@ -121,9 +127,19 @@ def test_a_search_with_settings_takes_them_and_nothing_else():
     options = LearningOptions(settings="paper")
     options.check(["brkga"], "memory")
     assert options.of_search("brkga").settings == "paper"
-    assert options.of_search("auto") is None
-    assert LearningOptions().of_search("brkga") is None
+    assert options.of_search("auto") == Learning()
+    assert LearningOptions().of_search("brkga") == Learning()
     with pytest.raises(SituateError, match="--noise: method 'brkga' does not learn"):
         LearningOptions(noise=0.1).check(["brkga"], "time")
     with pytest.raises(SituateError, match="--settings: method 'heft' does not learn"):
         options.check(["heft"], "time")
+
+
+def test_weights_are_for_methods_that_bring_a_network():
+    options = LearningOptions(weights="w.safetensors")
+    options.check(["heft", "regal"], "memory")
+    assert options.of_search("regal") == Learning(weights="w.safetensors")
+    assert options.of_search("heft") == Learning()
+    for methods in (["brkga"], ["heft", "post"]):
+        with pytest.raises(SituateError, match="--weights: none of the methods brings a network"):
+            options.check(methods, "time")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from situate.data.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
+from situate.data.slices import Slices
 from situate.errors import GraphError, SituateError
 
 
@@ -209,3 +210,9 @@ def test_a_graph_cannot_be_changed():
 def test_an_unknown_optimizer_is_refused():
     with pytest.raises(GraphError, match="graph 'g': unknown optimizer 'adamv'"):
         Graph("g", (Op("a"),), optimizer="adamv")
+
+
+def test_an_op_is_of_a_slice_that_there_is():
+    with pytest.raises(GraphError, match="op 'a': slice: must be below the number of slices, 0"):
+        Graph("g", (Op("a", slice=0),))
+    assert Graph("g", (Op("a", slice=1),), slices=Slices((1, 1))).ops[0].slice == 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import gzip
 
+import msgspec
 import pytest
 from hypothesis import given
 
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.graph_json import encode, write
+from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.readers import read, situate_json
 from tests.readers.graphs import graphs
@@ -59,3 +61,11 @@ def test_a_folder_that_is_not_there_is_an_error_and_nothing_is_left(tmp_path):
     with pytest.raises(SituateError, match="cannot write"):
         write(PAIR, tmp_path / "none" / "g.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_slices_are_written_where_there_are_any():
+    op = msgspec.structs.replace(PAIR.ops[0], slice=1)
+    slices = Slices((3, 1), axes={"mask": 1, "table": None}, loss="mean")
+    graph = dataclasses.replace(PAIR, ops=(op, *PAIR.ops[1:]), slices=slices)
+    assert situate_json.read(encode(graph), "") == graph
+    assert b'"slice' not in encode(PAIR)

@@ -407,3 +407,29 @@ def test_ops_that_the_costs_do_not_know_are_told_of():
         Problem(graph, machine, costs=costs)
     with pytest.warns(UserWarning, match="costs: no op was measured on gpu0, gpu1"):
         Problem(Graph("g", (Op("b", flops=1),)), machine, costs=costs)
+
+
+def test_a_signal_is_what_moves_nothing_in_no_time_of_its_own() -> None:
+    ops = tuple(Op(name, seconds={"*": 1.0}) for name in "ab")
+    tensors = (
+        Tensor("nothing", 0, 0, (1,)),
+        Tensor("slow nothing", 0, 0, (1,), seconds=2.0),
+        Tensor("something", 0, 8, (1,)),
+        Tensor("slow something", 0, 8, (1,), seconds=2.0),
+    )
+    graph = Graph("g", ops, tensors, control=((0, 1),))
+    assert Problem(graph, cluster(GPU)).signal.tolist() == [True, False, False, False, True]
+    assert not Problem(graph, cluster(GPU), rules="regal").signal.any()
+
+
+def test_what_is_no_signal_takes_its_links_latency() -> None:
+    graph = Graph("g", ops("a", "b"), (), control=((0, 1),))
+    machine = Cluster("pair", (Device("d0"), Device("d1")), (Link("*", "*", 4.0, latency=0.5),))
+    assert Problem(graph, machine).transfer_time(0, 0, 1) == 0.0
+    assert Problem(graph, machine, rules="regal").transfer_time(0, 0, 1) == 0.5
+
+
+def test_per_step_no_tensor_stays_for_being_an_output() -> None:
+    graph = Graph("g", ops("a"), (Tensor("made", 0, 8, (), output=True),))
+    assert Problem(graph, cluster(GPU)).output.tolist() == [1]
+    assert Problem(graph, cluster(GPU), rules="regal").output.tolist() == [0]

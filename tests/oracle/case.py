@@ -60,9 +60,10 @@ class Case:
         ]
 
     def is_signal(self, tensor: int) -> bool:
-        """True of size zero and without a transfer time of its own."""
+        """True of size zero and without a transfer time of its own, where there are signals."""
         own = self.problem.transfer_seconds[tensor]
-        return bool(self.problem.size[tensor] == 0 and np.isnan(own))
+        empty = self.problem.size[tensor] == 0 and np.isnan(own)
+        return bool(empty and self.problem.rules.signals)
 
     def home(self, tensor: int) -> int:
         """The device of the tensor's producer."""

@@ -54,12 +54,12 @@ def _lives(case: Case, times: Times) -> Iterator[tuple[int, float, float, int]]:
 
 
 def _peaks_by_step(case: Case, times: Times, held: list[int]) -> list[int]:
-    """REGAL's measure: after every op and transfer, in the order in which they start."""
+    """REGAL's measure: after every op and transfer, in the order in which they were taken."""
     use, peak = list(held), list(held)
     waiting = {(t, case.home(t)): _users_at_home(case, t) for t in case.tensors}
     waiting |= {m.key: set(case.consumers_on(m.tensor, m.target)) for m in case.moves}
     alive: set[tuple[int, int]] = set()
-    for item in items_by_start(case, times):
+    for item in times.sequence:
         device = item.target if isinstance(item, Move) else case.device[item]
         born = {item.key} if isinstance(item, Move) else _born(case, item)
         workspace = 0 if isinstance(item, Move) else int(case.problem.workspace[item])
@@ -69,7 +69,7 @@ def _peaks_by_step(case: Case, times: Times, held: list[int]) -> list[int]:
         use[device] -= workspace
         for users in waiting.values():
             users.discard(item.key if isinstance(item, Move) else item)
-        for copy in [c for c in alive if not waiting[c] and not _stays(case, c)]:
+        for copy in [c for c in alive if not waiting[c]]:
             alive.remove(copy)
             use[copy[1]] -= int(case.problem.size[copy[0]])
     return peak
@@ -82,26 +82,3 @@ def _users_at_home(case: Case, tensor: int) -> set[int | tuple[int, int]]:
 
 def _born(case: Case, op: int) -> set[tuple[int, int]]:
     return {(t, case.device[op]) for t in case.produced[op] if not case.problem.resident[t]}
-
-
-def _stays(case: Case, copy: tuple[int, int]) -> bool:
-    """Outputs stay where they were produced."""
-    tensor, device = copy
-    return bool(case.problem.output[tensor]) and device == case.home(tensor)
-
-
-def items_by_start(case: Case, times: Times) -> list[int | Move]:
-    """Ops and transfers in the order in which they start.
-
-    At one instant, what has no duration goes first; then the graph's topological order decides,
-    a transfer going right behind its producer.
-    """
-    rank = {op: position for position, op in enumerate(case.problem.graph.order)}
-
-    def key(item: int | Move) -> tuple[float | int, ...]:
-        if isinstance(item, Move):
-            start, end = times.move_start[item.key], times.move_end[item.key]
-            return start, end, rank[case.producer[item.tensor]], 1, *item.key
-        return times.op_start[item], times.op_end[item], rank[item], 0
-
-    return sorted([*case.ops, *case.moves], key=key)

@@ -90,7 +90,8 @@ def _rules(rng: Generator) -> Rules:
         return RULES[_one_of(rng, "situate", "situate", "regal", "doppler")]
     transfers = _one_of(rng, "overlapped", "blocking")
     memory = _one_of(rng, "time", "persistent", "step")
-    return Rules("drawn", transfers, bool(rng.random() < 0.6), memory)
+    contention, signals = bool(rng.random() < 0.6), bool(rng.random() < 0.7)
+    return Rules("drawn", transfers, contention, signals, memory)
 
 
 def _tight(rng: Generator, cluster: Cluster, graph: Graph) -> Cluster:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from situate.data.problem import Problem
 from situate.schedule.schedule import Schedule
-from tests.oracle.case import Case
+from tests.oracle.case import Case, Move
 from tests.oracle.events import Events
 from tests.oracle.memory import peaks
 from tests.oracle.serial import blocking_times, op_order
@@ -59,6 +59,7 @@ def _schedule(case: Case, times: Times, decoder: str) -> Schedule:
         target=np.array(target, np.int32),
         transfer_start=np.array(begin, np.float64),
         transfer_end=np.array(end, np.float64),
+        sequence=np.array(_sequence(case, times, lines), np.int32),
         makespan=times.makespan,
         peak=np.array(peaks(case, times), np.int64),
         decoder=decoder,
@@ -68,6 +69,14 @@ def _schedule(case: Case, times: Times, decoder: str) -> Schedule:
 def _transfers(case: Case, times: Times) -> Iterator[tuple[int, int, int, float, float]]:
     for m in case.moves:
         yield m.tensor, m.source, m.target, times.move_start[m.key], times.move_end[m.key]
+
+
+def _sequence(
+    case: Case, times: Times, lines: list[tuple[int, int, int, float, float]]
+) -> list[int]:
+    """The items by number: ops, then the lines of transfers."""
+    number = {(line[0], line[2]): len(case.ops) + k for k, line in enumerate(lines)}
+    return [number[item.key] if isinstance(item, Move) else item for item in times.sequence]
 
 
 def _signals(case: Case, times: Times) -> Iterator[tuple[int, int, int, float, float]]:

@@ -14,12 +14,16 @@ class Times:
         self.op_end: dict[int, float] = {}
         self.move_start: dict[tuple[int, int], float] = {}
         self.move_end: dict[tuple[int, int], float] = {}
+        self.sequence: list[int | Move] = []
+        """Ops and transfers in the order in which they were taken."""
 
     def start_op(self, op: int, start: float) -> None:
+        self.sequence.append(op)
         self.op_start[op] = start
         self.op_end[op] = start + self.case.seconds[op]
 
     def start_move(self, move: Move, start: float) -> None:
+        self.sequence.append(move)
         self.move_start[move.key] = start
         self.move_end[move.key] = start + move.seconds
 

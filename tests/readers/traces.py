@@ -104,4 +104,4 @@ KERNELS = [
     event("cudaLaunchKernel", 41, 3, "cuda_runtime", args={"correlation": 51}),
     event("clamp", 55, 5, "kernel", pid=0, args={"correlation": 51}),
 ]
-"""What Kineto writes of it: 40 us and 5 us on the GPU."""
+"""The same as Kineto writes it: 40 us and 5 us on the GPU."""

@@ -104,6 +104,7 @@ def schedule(problem: Problem, placement: Sequence[int]) -> Schedule:
         end,
         *(np.array(c, np.int32) for c in columns[:3]),
         *(np.array(c, np.float64) for c in columns[3:]),
+        _sequence(problem, start, columns),
         float(makespan),
         np.zeros(d, np.int64),
         "handmade",
@@ -111,3 +112,12 @@ def schedule(problem: Problem, placement: Sequence[int]) -> Schedule:
     memory = residency(problem, draft)
     draft.peak[:] = [max(memory.use(e)[1], default=0) for e in range(d)]
     return draft
+
+
+def _sequence(problem: Problem, start: np.ndarray, moves: list[Sequence[float]]) -> np.ndarray:
+    """Ops and transfers by start, at one instant producers before what depends on them."""
+    place = np.empty(problem.n)
+    place[list(problem.graph.order)] = np.arange(problem.n)
+    behind = place[problem.producer[np.array(moves[0], np.int32)]] + 0.5
+    turn, times = np.append(place, behind), np.append(start, moves[3])
+    return np.lexsort((turn, times)).astype(np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.costs import Costs, MeasuredDevice
@@ -10,6 +11,8 @@ from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.results.expected import expected_schedule, expected_seconds
 from situate.simulation.decoding import decode
+from situate.simulation.simulator import Simulator
+from tests.oracle.problems import random_decision, random_problem
 
 SIZE = 10
 GRAPH = Graph(
@@ -73,3 +76,14 @@ def test_what_is_sent_is_there_when_it_was_sent() -> None:
 
 def test_a_gpu_that_sends_goes_on() -> None:
     assert expected([0, 1, 0, 0], kind="gpu") == (6.0, 6.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_blocking_transfers_keep_their_urgency(seed: int) -> None:
+    drawn = random_problem(seed)
+    costs = Costs("here", "today", {}, [], [], 0.0, 0.0)
+    problem = Problem(drawn.graph, drawn.cluster, rules="regal", costs=costs)
+    decision = random_decision(problem, seed)
+    urgent = np.random.default_rng(seed).random((len(problem.size), problem.d), np.float32)
+    made = Simulator(problem).schedule(decision.placement, decision.priority, urgent, "serial")
+    assert expected_seconds(problem, made) == made.makespan

@@ -15,6 +15,7 @@ from situate.data.cluster import Cluster
 from situate.data.costs import Costs, MeasuredDevice, Timing
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
+from situate.data.slices import Slices
 from situate.data.update_rule import UpdateRule
 from situate.errors import PlanError, SituateError
 from situate.results.plan import Plan
@@ -342,3 +343,35 @@ def test_a_place_below_none_is_refused(tmp_path: Path) -> None:
     _, plan = _bred()
     _with_transfers(plan, [("t0", "d1", -1)]).write(tmp_path / "plan.json")
     _rejected("transfers", lambda: Plan.read(tmp_path / "plan.json"))
+
+
+def test_transfers_of_control_edges_are_called_after_their_op(tmp_path: Path) -> None:
+    graph = Graph(
+        "g", (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 1.0})), (), control=((0, 1),)
+    )
+    problem = Problem(graph, devices(1, 1), rules="regal")
+    plan = next(
+        found.plan
+        for seed in range(20)
+        if len((found := solve(problem, "brkga", evaluations=1, seed=seed)).devices_used) == 2
+    )
+    plan.write(tmp_path / "plan.json")
+    [[tensor, device, _]] = json.loads((tmp_path / "plan.json").read_text())["transfers"]
+    assert (tensor, device) == ({"control": "a"}, plan.placement["b"])
+    assert Plan.read(tmp_path / "plan.json").schedule(problem).makespan == plan.makespan
+    _rejected(
+        "leave out that of the control edges of op 'a'",
+        lambda: _with_transfers(plan, []).schedule(problem),
+    )
+
+
+def test_a_plan_of_other_slices_says_both(tmp_path: Path) -> None:
+    graph = Graph("g", (Op("a", seconds={"*": 1.0}),), slices=Slices((3, 1)))
+    plan = solve(Problem(graph, devices(1)), "heft").plan
+    plan.write(tmp_path / "plan.json")
+    read = Plan.read(tmp_path / "plan.json")
+    assert read.cut == Slices((3, 1))
+    other = Problem(replace(graph, slices=None), devices(1))
+    _rejected(
+        "the plan is of slices 3:1, and the graph of a whole batch", lambda: read.schedule(other)
+    )

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.schedule.items import channel_items, device_items, item_order, signals
+from situate.schedule.items import channel_items, device_items, item_order
 from situate.schedule.schedule import Schedule
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
-from tests.solvers.families import devices
 
 
 def _drawn(seed: int) -> tuple[Problem, Schedule]:
@@ -43,19 +41,7 @@ def test_signals_occupy_nothing(seed: int) -> None:
     problem, schedule = _drawn(seed)
     for items, _ in (device_items(schedule, problem), channel_items(schedule, problem)):
         moves = items[items >= problem.n] - problem.n
-        assert not signals(problem)[schedule.tensor[moves]].any()
-
-
-def test_a_signal_is_what_moves_nothing_in_no_time_of_its_own() -> None:
-    ops = tuple(Op(name, seconds={"*": 1.0}) for name in "ab")
-    tensors = (
-        Tensor("nothing", 0, 0, (1,)),
-        Tensor("slow nothing", 0, 0, (1,), seconds=2.0),
-        Tensor("something", 0, 8, (1,)),
-        Tensor("slow something", 0, 8, (1,), seconds=2.0),
-    )
-    problem = Problem(Graph("g", ops, tensors, control=((0, 1),)), devices(1))
-    assert signals(problem).tolist() == [True, False, False, False, True]
+        assert not problem.signal[schedule.tensor[moves]].any()
 
 
 def test_a_transfer_occupies_its_channel_and_where_it_blocks_both_its_devices() -> None:
@@ -63,7 +49,7 @@ def test_a_transfer_occupies_its_channel_and_where_it_blocks_both_its_devices() 
         problem, schedule = _drawn(seed)
         on_devices = list(enumerate(schedule.placement.tolist()))
         on_channels = []
-        for k in np.flatnonzero(~signals(problem)[schedule.tensor]).tolist():
+        for k in np.flatnonzero(~problem.signal[schedule.tensor]).tolist():
             ends = int(schedule.source[k]), int(schedule.target[k])
             if problem.transfers == "blocking":
                 on_devices += [(problem.n + k, end) for end in ends]

@@ -10,7 +10,6 @@ import numpy as np
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem, Rules
-from situate.schedule.items import signals
 from situate.schedule.load import (
     channel_seconds,
     crossings,
@@ -63,7 +62,7 @@ def test_every_crossing_tensor_is_sent_once_on_its_slowest_way() -> None:
     for seed in range(200):
         problem = random_problem(seed)
         tensor, source, target, sent = crossings(problem, random_decision(problem, seed).placement)
-        assert not signals(problem)[tensor].any()
+        assert not problem.signal[tensor].any()
         taken = transfer_seconds(problem, tensor, source, target)
         assert tensor[sent].tolist() == np.unique(tensor).tolist()
         assert all(taken[sent] == [taken[tensor == t].max() for t in tensor[sent]])
@@ -130,5 +129,5 @@ def _moves(problem: Problem, schedule: Schedule) -> Iterator[tuple[int, int, int
     """Tensor, source, target and seconds of the transfers that are no signals."""
     moved = zip(schedule.tensor.tolist(), schedule.source, schedule.target, strict=True)
     for tensor, source, target in moved:
-        if problem.size[tensor] > 0 or problem.transfer_seconds[tensor] >= 0:
+        if not problem.signal[tensor]:
             yield tensor, source, target, problem.transfer_time(tensor, source, target)

@@ -77,13 +77,15 @@ def test_the_oracle_on_a_schedule_worked_out_by_hand() -> None:
     assert schedule.transfer_end.tolist() == [5, 7]
     assert schedule.makespan == 12
     assert schedule.peak.tolist() == [10, 11, 0]
+    assert schedule.sequence.tolist() == [0, 4, 1, 5, 2, 3]
 
 
 def test_the_oracle_on_a_blocking_schedule_worked_out_by_hand() -> None:
     schedule = _schedule(_problem("regal"))
     assert schedule.start.tolist() == [0, 1, 7, 12]
-    assert schedule.transfer_start.tolist() == [3, 10]
-    assert schedule.transfer_end.tolist() == [7, 12]
+    assert schedule.transfer_start.tolist() == [3, 10, 12]
+    assert schedule.transfer_end.tolist() == [7, 12, 12]
+    assert schedule.sequence.tolist() == [0, 1, 4, 2, 5, 6, 3]
     assert schedule.makespan == 16
 
 
@@ -275,6 +277,38 @@ def _three_transfers() -> tuple[Problem, Schedule]:
     return problem, simulate(problem, [0, 0, 0, 1], [4, 3, 2, 1])
 
 
+@pytest.mark.parametrize(
+    "sequence", [[0, 1, 4, 2, 5, 6], [0, 1, 4, 2, 5, 6, 6], [0, 1, 4, 2, 5, 6, 7], [-1, 0, 1, 2]]
+)
+def test_a_sequence_of_other_items(sequence: list[int]) -> None:
+    problem = _problem("regal")
+    changed = np.array(sequence, np.int32)
+    _rejects(problem, _schedule(problem), "sequence does not hold every", sequence=changed)
+
+
+@pytest.mark.parametrize(
+    ("sequence", "match"),
+    [
+        ([4, 0, 1, 2, 5, 6, 3], "the transfer of 'p' to 'y' before op 'a'"),
+        ([0, 1, 2, 4, 5, 6, 3], "op 'c' before its input 'p' is there"),
+        ([0, 1, 4, 2, 5, 3, 6], "op 'd' before its input control edges of op 'a' is there"),
+        ([0, 1, 4, 5, 2, 6, 3], "the transfer of 'q' to 'y' before op 'c', which starts earlier"),
+    ],
+)
+def test_a_sequence_that_is_not_the_schedules(sequence: list[int], match: str) -> None:
+    problem = _problem("regal")
+    changed = np.array(sequence, np.int32)
+    _rejects(problem, _schedule(problem), match, sequence=changed)
+
+
+def test_where_transfers_overlap_all_items_start_in_their_sequence() -> None:
+    problem = _problem()
+    changed = np.array([0, 1, 4, 5, 2, 3], np.int32)
+    schedule = _schedule(problem)
+    schedule.verify(problem)
+    replace(schedule, sequence=changed).verify(problem)
+
+
 def test_a_channel_that_serves_the_later_request_first() -> None:
     problem, schedule = _three_transfers()
     assert schedule.transfer_start.tolist() == [1, 9, 11]
@@ -388,7 +422,7 @@ def test_a_busy_channel_sets_the_period_unless_there_is_no_contention() -> None:
 def test_blocking_transfers_keep_both_ends_busy() -> None:
     problem = _problem("regal", synchronisation=1.0)
     schedule = _schedule(problem)
-    assert schedule.busy(problem).tolist() == [3 + 8, 7 + 8, 0]
+    assert schedule.busy(problem).tolist() == [3 + 9, 7 + 9, 0]
 
 
 def test_bytes_beyond_capacity_add_up_beyond_64_bits() -> None:

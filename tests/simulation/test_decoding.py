@@ -15,6 +15,7 @@ from situate.simulation.decoding import (
     naming,
     order_of,
     priority_of,
+    rescheduled,
     rising,
     step_times,
 )
@@ -154,3 +155,27 @@ def test_the_core_refuses_an_unknown_device_and_its_op_is_named(rules: Any) -> N
         naming(problem, placements, lambda row: f"row {row}: "),
     ):
         step_times(Simulator(problem), placements, priority)
+
+
+@pytest.mark.parametrize("decoder", ["eager", "serial"])
+@pytest.mark.parametrize("seed", range(40))
+def test_a_schedule_is_made_again_whatever_urgency_its_transfers_have(
+    seed: int, decoder: Any
+) -> None:
+    problem = random_problem(seed)
+    decision, simulator = random_decision(problem, seed), Simulator(problem)
+    urgent = np.random.default_rng(seed).random((len(problem.size), problem.d), np.float32)
+    made = simulator.schedule(decision.placement, decision.priority, urgent, decoder)
+    again = rescheduled(problem, made)
+    assert again.makespan == made.makespan
+    assert again.decoder == decoder
+
+
+def test_on_other_devices_it_is_decoded_as_it_was() -> None:
+    problem = Problem(chain(3), devices(1, 1))
+    first = np.zeros(3, np.int32)
+    made = decode(problem, first, np.arange(3, dtype=np.int32), "serial")
+    found = rescheduled(problem, made, np.array([0, 1, 1], np.int32))
+    assert found.placement.tolist() == [0, 1, 1]
+    assert found.decoder == "serial"
+    assert found.tensor.tolist() == [0]

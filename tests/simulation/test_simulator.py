@@ -76,6 +76,8 @@ def test_evaluation_equals_the_schedule_at_any_thread_count(decoder: str) -> Non
             for makespan, peak in found:
                 assert makespan[k] == schedule.makespan, seed
                 assert peak[k].tolist() == schedule.peak.tolist(), seed
+        makespans = simulator.makespans(*decisions, decoder=decoder, threads=2)
+        assert makespans.tolist() == found[0][0].tolist(), seed
 
 
 @pytest.mark.parametrize("decoder", DECODERS)

@@ -20,7 +20,7 @@ MISSING = {
     "mincut": _no_scotch,
     "cp_sat": _no_ortools,
 }
-"""Whether a method cannot run here."""
+"""By method, true if a program or package that it needs is missing."""
 
 needs_metis = pytest.mark.skipif(_no_metis, reason="pymetis is not installed: pip install pymetis")
 needs_highs = pytest.mark.skipif(_no_highs, reason="highspy is not installed: pip install highspy")

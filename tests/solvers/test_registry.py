@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 import situate
-from situate.solvers.registry import LEARNERS, METHODS, WITH_SETTINGS
+from situate.solvers.registry import LEARNERS, METHODS, WITH_SETTINGS, WITH_WEIGHTS
 
 
 def test_it_is_what_users_see():
@@ -34,4 +34,8 @@ def test_nobody_changes_it():
 
 
 def test_beside_learners_the_genetic_searches_have_settings():
-    assert set(WITH_SETTINGS) - set(LEARNERS) == {"brkga", "tuned_brkga"}
+    assert set(WITH_SETTINGS) - set(LEARNERS) == {"brkga", "tuned_brkga", "regal"}
+
+
+def test_only_what_was_trained_before_has_weights():
+    assert set(WITH_WEIGHTS) == {"regal"}

@@ -15,7 +15,7 @@ from situate.errors import SituateError
 from situate.readers import read
 from situate.results.result import Progress, Result
 from situate.simulation.decoding import priority_of
-from situate.solvers import LEARNERS, METHODS, solve
+from situate.solvers import LEARNERS, METHODS, WITH_WEIGHTS, solve
 from situate.solvers.learned.learner import Learning
 from tests.oracle.problems import random_problem
 from tests.oracle.simulator import simulate
@@ -36,7 +36,8 @@ PROGRAMS = [method for method in ("scotch", "mincut") if not MISSING[method]]
 GENERAL = [
     method
     for method in METHODS
-    if method not in ("expert", "scotch", "mincut", "cp_sat", *LEARNERS) and not MISSING.get(method)
+    if method not in ("expert", "scotch", "mincut", "cp_sat", *WITH_WEIGHTS, *LEARNERS)
+    and not MISSING.get(method)
 ]
 MANY_PAIRS = ("wide", "17 devices")
 """Families of which exact models are large."""

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.study.file import StudyFile
+from situate.study.in_memory import InMemoryStudy
+from situate.study.samples import Of
 
 HEADER = {
     "graph": "chain 12ab",
@@ -46,10 +48,15 @@ def state() -> dict[str, NDArray[np.generic]]:
     }
 
 
+def record(study: StudyFile | InMemoryStudy, first: int, of: Of = "samples") -> None:
+    """Record the batch of the samples number `first` and on."""
+    study.record(first + np.arange(BATCH), *batch(first), first, of)
+
+
 def fill(study: StudyFile, batches: int = BATCHES) -> None:
     """Record batches and a checkpoint."""
     for first in range(0, batches * BATCH, BATCH):
-        study.record(first, *batch(first))
+        record(study, first)
     study.keep(batches * BATCH, state, now=True)
 
 
@@ -91,8 +98,10 @@ def with_header(path: Path, **values: str) -> None:
         )
 
 
-def edited(path: Path, statement: str, *values: object) -> None:
+def edited(path: Path, statement: str, *values: object, then: str = "") -> None:
     connection = sqlite3.connect(path)
     connection.execute(statement, values)
+    if then:
+        connection.execute(then)
     connection.commit()
     connection.close()

@@ -16,7 +16,7 @@ import pytest
 
 from situate.errors import ReadError, SituateError
 from situate.study.file import StudyFile
-from tests.study.studies import BATCH, HEADER, batch, content, fill, made, refused
+from tests.study.studies import BATCH, HEADER, batch, content, fill, made, record, refused
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,11 +84,11 @@ def test_a_full_disk_keeps_what_was_recorded_before(tmp_path: Path) -> None:
     with StudyFile(path, HEADER) as study, _room_for(60_000):
         with pytest.raises(SituateError, match=r"cannot be written .*; make room and start again"):
             fill(study, 10**5)
-        assert len(study.known(0, batch(0)[0])) == BATCH
+        assert len(study.known(0, batch(0)[0])[0]) == BATCH
     with StudyFile(path, HEADER) as study:
         firsts = [first for first, _, _ in study.batches(10**6)]
         assert firsts == list(range(0, len(firsts) * BATCH, BATCH))
-        study.record(len(firsts) * BATCH, *batch(0))
+        record(study, len(firsts) * BATCH)
 
 
 @contextmanager
@@ -133,4 +133,4 @@ def test_a_study_in_use_is_refused_until_its_process_is_killed(tmp_path: Path) -
 def test_two_searches_of_one_process_cannot_share_a_study(tmp_path: Path) -> None:
     with StudyFile(tmp_path / "a", HEADER) as study:
         refused("in use", tmp_path / "a")
-        study.record(0, *batch(0))
+        record(study, 0)

@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from situate.data.arrays import Placement
 from situate.errors import SituateError
-from situate.study import file
+from situate.evaluators.measurements import Measurements
+from situate.study import Study, file
 from situate.study.file import StudyFile
 from situate.study.in_memory import InMemoryStudy
-from tests.study.studies import BATCH, HEADER, batch, content, made, state
+from tests.study.studies import BATCH, HEADER, batch, content, made, record, state
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,17 +24,39 @@ def test_what_was_recorded_is_known_when_it_is_opened_again(tmp_path: Path) -> N
     path = made(tmp_path / "a.study")
     with StudyFile(path, HEADER) as study:
         placements, measured = batch(8)
-        known = study.known(8, placements)
+        rows, known = study.known(8, placements)
+        assert rows.tolist() == [0, 1, 2, 3]
         assert np.array_equal(known.seconds, measured.seconds)
         assert np.array_equal(known.outcome, measured.outcome)
 
 
-def test_only_the_leading_samples_are_known(tmp_path: Path) -> None:
+def _known(study: StudyFile | InMemoryStudy, first: int, placements: Placement) -> list[int]:
+    return study.known(first, placements)[0].tolist()
+
+
+def test_only_recorded_samples_are_known(tmp_path: Path) -> None:
     placements = np.concatenate([batch(first)[0] for first in (0, 4, 8)])
     with StudyFile(made(tmp_path / "a.study", batches=2), HEADER) as study:
-        assert len(study.known(0, placements)) == 8
-        assert len(study.known(6, placements[6:])) == 2
-        assert len(study.known(8, placements[8:])) == 0
+        assert _known(study, 0, placements) == list(range(8))
+        assert _known(study, 6, placements[6:]) == [0, 1]
+        assert _known(study, 8, placements[8:]) == []
+
+
+def test_samples_of_a_batch_are_recorded_in_any_order(tmp_path: Path) -> None:
+    placements, measured = batch(4)
+    with StudyFile(made(tmp_path / "a.study", batches=1), HEADER) as study:
+        for row in (3, 1):
+            one = Measurements(measured.seconds[[row]], measured.outcome[[row]])
+            study.record(np.array([4 + row]), placements[[row]], one, 4)
+    assert len(Study.read(tmp_path / "a.study")) == 4
+    with StudyFile(tmp_path / "a.study", HEADER) as study:
+        rows, known = study.known(4, placements)
+        assert rows.tolist() == [1, 3]
+        assert np.array_equal(known.seconds, measured.seconds[[1, 3]])
+        rest = Measurements(measured.seconds[[0, 2]], measured.outcome[[0, 2]])
+        study.record(np.array([4, 6]), placements[[0, 2]], rest, 4)
+        assert _known(study, 4, placements) == [0, 1, 2, 3]
+    assert len(Study.read(tmp_path / "a.study")) == 8
 
 
 def test_batches_come_as_they_were_recorded(tmp_path: Path) -> None:
@@ -58,9 +82,9 @@ def test_a_checkpoint_waits_until_the_last_one_is_old(
 def test_no_path_keeps_nothing() -> None:
     with StudyFile.open(None, HEADER) as study:
         assert isinstance(study, InMemoryStudy)
-        study.record(0, *batch(0))
+        record(study, 0)
         study.keep(4, state, now=True)
-        assert len(study.known(0, batch(0)[0])) == 0
+        assert _known(study, 0, batch(0)[0]) == []
         assert study.checkpoint() == (0, None)
         assert list(study.batches(4)) == []
 

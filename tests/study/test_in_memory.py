@@ -11,8 +11,8 @@ from situate.study.in_memory import InMemoryStudy
 def test_nothing_recorded_is_known_afterwards():
     placements = np.zeros((1, 3), np.int32)
     with InMemoryStudy() as study:
-        study.record(0, placements, Measurements(np.ones(1), np.zeros(1, np.uint8)))
+        study.record(np.arange(1), placements, Measurements(np.ones(1), np.zeros(1, np.uint8)), 0)
         study.keep(1, dict)
-        assert len(study.known(0, placements)) == 0
+        assert len(study.known(0, placements)[0]) == 0
         assert study.checkpoint() == (0, None)
         assert list(study.batches(1)) == []

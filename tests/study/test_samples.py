@@ -8,7 +8,7 @@ import pytest
 
 from situate.errors import ReadError
 from situate.study.file import StudyFile
-from tests.study.studies import HEADER, batch, edited, made, refused
+from tests.study.studies import HEADER, edited, made, record, refused
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,10 +39,10 @@ def test_an_edited_sample_is_noticed(statement: str, tmp_path: Path) -> None:
 def test_an_edited_final_is_noticed(statement: str, tmp_path: Path) -> None:
     path = made(tmp_path / "a")
     with StudyFile(path, HEADER) as study:
-        study.record(0, *batch(0), of="finals")
-        study.record(4, *batch(4), of="finals")
+        record(study, 0, "finals")
+        record(study, 4, "finals")
     edited(path, statement.replace("samples", "finals"))
-    refused("a: sample 5 of the study is damaged; restore", path, ReadError)
+    refused("a: sample (5|1000) of the study is damaged; restore", path, ReadError)
 
 
 def test_a_sample_too_many_is_noticed(tmp_path: Path) -> None:
@@ -51,7 +51,18 @@ def test_a_sample_too_many_is_noticed(tmp_path: Path) -> None:
         path,
         "INSERT INTO samples SELECT 24, 24, seconds, outcome, placement, 0 FROM samples LIMIT 1",
     )
-    refused("the study, which has a sample 24 that was not measured, is damaged", path, ReadError)
+    refused("a: sample 24 of the study is damaged", path, ReadError)
+
+
+def test_a_sample_of_another_study_is_noticed(tmp_path: Path) -> None:
+    """Its checksum is right; the count is not."""
+    path, longer = made(tmp_path / "a"), made(tmp_path / "b", batches=7)
+    edited(
+        path,
+        f"ATTACH '{longer}' AS longer",
+        then="INSERT INTO samples SELECT * FROM longer.samples WHERE number = 24",
+    )
+    refused("the study, which has 1 samples too many, is damaged", path, ReadError)
 
 
 @pytest.mark.parametrize("statement", ["UPDATE counts SET rows = rows - 1", "DELETE FROM counts"])

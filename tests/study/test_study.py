@@ -91,7 +91,7 @@ def test_no_memory_is_taken_on_the_word_of_a_header(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "sample"),
     [
-        ("UPDATE samples SET number = 127 WHERE number = 23", 23),
+        ("UPDATE samples SET number = 127 WHERE number = 23", 127),
         ("DELETE FROM samples WHERE number = 23", 23),
         ("DELETE FROM samples WHERE number BETWEEN 8 AND 11", 8),
         ("DELETE FROM samples", 0),

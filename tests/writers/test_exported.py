@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from situate.data.problem import Problem
+from situate.simulation.simulator import Simulator
 from situate.writers.exported import distance, exported, placed, said
+from tests.oracle.problems import random_decision, random_problem
 from tests.report.handmade import chain, schedule
 
 
@@ -16,6 +20,18 @@ def test_the_plans_own_placement_is_the_plan():
     assert found.makespan == plan.makespan
     assert list(said(problem, plan, found, "map")) == []
     assert distance(problem, plan, found) == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_so_it_is_where_blocking_transfers_have_an_urgency_of_their_own(seed):
+    drawn = random_problem(seed)
+    problem = Problem(drawn.graph, drawn.cluster, rules="regal")
+    decision = random_decision(problem, seed)
+    urgent = np.random.default_rng(seed).random((len(problem.size), problem.d), np.float32)
+    plan = Simulator(problem).schedule(decision.placement, decision.priority, urgent, "serial")
+    found = exported(problem, plan, plan.placement.tolist())
+    assert found is not None
+    assert found.makespan == plan.makespan
 
 
 def test_another_one_is_told_with_both_figures():

@@ -1,10 +1,8 @@
 #include "simulation/blocking/blocking_items.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 namespace situate::sim {
@@ -14,79 +12,186 @@ constexpr float least = std::numeric_limits<float>::lowest();
 }  // namespace
 
 BlockingItems::BlockingItems(const Problem& problem)
-    : problem_(problem), first_(problem.n + 1), best_(problem.d + 1, least) {
-  for (int tensor = 0; tensor < problem.m; ++tensor) {
-    for (const int consumer : problem.consumers_of(tensor))
-      of_tensor_.items.push_back({problem.signal[tensor], static_cast<uint32_t>(consumer)});
-    of_tensor_.close();
-  }
+    : problem_(problem),
+      readers_(2 * problem.consumers.size() + 2),
+      told_(problem.consumers.size()),
+      first_reader_(Timeline::most_items(problem)),
+      last_reader_(first_reader_.size()),
+      first_told_(problem.n + 2),
+      consumers_on_(problem.d),
+      priority_(first_reader_.size()),
+      pair_(problem.d == 2 && std::count(problem.signal.begin(), problem.signal.end(), 1) == 0) {
   for (int op = 0; op < problem.n; ++op) {
     for (const int tensor : problem.outputs_of(op)) {
-      const auto readers = of_tensor_.row(tensor);
-      of_op_.items.insert(of_op_.items.end(), readers.begin(), readers.end());
-      if (!problem.signal[tensor]) {
-        in_order_ &= sent_by_.items.empty() || sent_by_.items.back() < tensor;
-        sent_by_.items.push_back(tensor);
-      } else if (problem.synchronisation > 0) {
+      if (problem.consumers_of(tensor).empty()) continue;
+      if (!problem.signal[tensor])
+        by_index_.push_back(static_cast<int32_t>(made_.items.size()));
+      else if (problem.synchronisation > 0)
         timed_.items.push_back(tensor);
-      }
+      made_.items.push_back(tensor);
+      for (const int consumer : problem.consumers_of(tensor))
+        edges_.push_back({consumer, tensor, op, false});
+      edges_.back().last = true;
     }
-    of_op_.close();
-    sent_by_.close();
+    made_.close();
     timed_.close();
   }
-  priority_.resize(Timeline::most_items(problem));
+  first_sent_.resize(made_.items.size() + 1);
+  const auto earlier = [&](int a, int b) { return made_.items[a] < made_.items[b]; };
+  in_order_ = std::is_sorted(by_index_.begin(), by_index_.end(), earlier);
+  std::sort(by_index_.begin(), by_index_.end(), earlier);
 }
 
 void BlockingItems::collect(const Decision& decision, Timeline& timeline) {
   std::copy_n(decision.priority, problem_.n, priority_.begin());
-  for (int op = 0; op < problem_.n; ++op) {
-    first_[op] = timeline.count();
-    for (const int tensor : sent_by_.row(op)) add_transfers(tensor, decision, timeline);
-  }
-  first_[problem_.n] = timeline.count();
+  if (pair_)
+    split_between_two(decision, timeline);
+  else
+    split(decision, timeline);
   count_ = timeline.items();
   number_items(timeline);
   order_.sort({priority_.data(), sequence_.size()}, sequence_);
-  for (const int tensor : timed_.items) add_transfers(tensor, decision, timeline);
+  for (const int tensor : timed_.items) signal_to_each(tensor, decision, timeline);
 }
 
-// One transfer to each device beside the producer's that has a consumer, 64 devices at a time. The
-// first one is written in any case and stays if it is needed.
-void BlockingItems::add_transfers(int tensor, const Decision& decision, Timeline& timeline) {
-  const int here = decision.placement[problem_.producer[tensor]];
-  for (int base = 0; base < problem_.d; base += 64) {
-    uint64_t targets = 0;
-    for (const int consumer : problem_.consumers_of(tensor)) {
-      const int there = decision.placement[consumer];
-      const bool counts = (there != here) & ((there & ~63) == base);
-      targets |= static_cast<uint64_t>(counts) << (there & 63);
-      float& best = best_[counts ? there : problem_.d];
-      best = std::max(best, decision.priority[consumer]);
-    }
-    do {
-      const int target = targets ? base + std::countr_zero(targets) : here;
-      const size_t place = static_cast<size_t>(tensor) * problem_.d + target;
-      const float best = std::exchange(best_[target], least);
-      priority_[timeline.items()] =
-          decision.transfer_priority ? decision.transfer_priority[place] : best;
-      timeline.add(tensor, here, target, targets != 0);
-      targets &= targets - 1;
-    } while (targets);
+// Between two devices, without signals: one loop over all edges and no branch, for with random keys
+// a processor guesses wrong whether a consumer is elsewhere, and how many a tensor has.
+void BlockingItems::split_between_two(const Decision& decision, Timeline& timeline) {
+  int32_t beside = 0, away = first_away(), first = away, transfer = problem_.n;
+  float best = least;
+  for (const auto& edge : edges_) {
+    const int here = decision.placement[edge.producer];
+    const bool elsewhere = decision.placement[edge.consumer] != here;
+    readers_[beside] = readers_[away] = edge.consumer;
+    beside += !elsewhere;
+    away += elsewhere;
+    const float urgency[] = {least, decision.priority[edge.consumer]};
+    best = std::max(best, urgency[elsewhere]);
+    // Of the edges of a tensor, what the last one writes stays.
+    const bool sent = edge.last & (away > first);
+    first_reader_[transfer] = first;
+    last_reader_[transfer] = away;
+    priority_[transfer] = urgency_of(edge.tensor, 1 - here, best, decision);
+    timeline.add_only(edge.tensor, here, 1 - here, sent);
+    readers_[beside] = transfer;
+    beside += sent;
+    last_reader_[edge.producer] = beside;
+    transfer += sent;
+    first = edge.last ? away : first;
+    best = edge.last ? least : best;
   }
+  for (int op = 0, last = 0; op < problem_.n; ++op) {
+    first_reader_[op] = last;
+    last = last_reader_[op] = made_.start[op] < made_.start[op + 1] ? last_reader_[op] : last;
+  }
+}
+
+void BlockingItems::split(const Decision& decision, Timeline& timeline) {
+  Cursor at{0, first_away(), 0};
+  for (int op = 0, place = 0; op < problem_.n; ++op) {
+    first_reader_[op] = at.beside;
+    first_told_[op] = at.told;
+    for (const int tensor : made_.row(op)) {
+      first_sent_[place++] = timeline.count();
+      if (problem_.signal[tensor])
+        tell(tensor, decision, at);
+      else
+        send(tensor, decision, timeline, at);
+    }
+    last_reader_[op] = at.beside;
+  }
+  first_sent_.back() = timeline.count();
+  first_told_[problem_.n] = first_told_[problem_.n + 1] = at.told;
+}
+
+// Hands a tensor to the consumers beside its producer and to a transfer to each other device.
+void BlockingItems::send(int tensor, const Decision& decision, Timeline& timeline, Cursor& at) {
+  const int here = decision.placement[problem_.producer[tensor]];
+  const int32_t first = at.away;
+  for (const int consumer : problem_.consumers_of(tensor))
+    (decision.placement[consumer] == here ? readers_[at.beside++] : readers_[at.away++]) = consumer;
+  const std::span<int32_t> away(readers_.data() + first, readers_.data() + at.away);
+  group_by_target(away, decision);
+  for (size_t begin = 0; begin < away.size();) {
+    const int target = decision.placement[away[begin]], transfer = timeline.items();
+    float best = least;
+    size_t end = begin;
+    for (; end < away.size() && decision.placement[away[end]] == target; ++end)
+      best = std::max(best, decision.priority[away[end]]);
+    first_reader_[transfer] = first + static_cast<int32_t>(begin);
+    last_reader_[transfer] = first + static_cast<int32_t>(end);
+    readers_[at.beside++] = transfer;
+    priority_[transfer] = urgency_of(tensor, target, best, decision);
+    timeline.add(tensor, here, target);
+    begin = end;
+  }
+}
+
+// Puts consumers in the order of their devices.
+void BlockingItems::group_by_target(std::span<int32_t> away, const Decision& decision) {
+  find_targets(away, decision);
+  int32_t next = 0;
+  for (const int target : targets_) next += std::exchange(consumers_on_[target], next);
+  grouped_.assign(away.begin(), away.end());
+  for (const int consumer : grouped_)
+    away[consumers_on_[decision.placement[consumer]]++] = consumer;
+  for (const int target : targets_) consumers_on_[target] = 0;
+}
+
+// Counts consumers by device.
+void BlockingItems::find_targets(std::span<const int32_t> consumers, const Decision& decision) {
+  targets_.clear();
+  for (const int consumer : consumers) {
+    const int target = decision.placement[consumer];
+    if (consumers_on_[target]++ == 0) targets_.push_back(target);
+  }
+  std::sort(targets_.begin(), targets_.end());
+}
+
+// Hands a signal to its consumers, who need not wait for a transfer.
+void BlockingItems::tell(int tensor, const Decision& decision, Cursor& at) {
+  const int here = decision.placement[problem_.producer[tensor]];
+  for (const int consumer : problem_.consumers_of(tensor))
+    (decision.placement[consumer] == here ? readers_[at.beside++] : told_[at.told++]) = consumer;
+}
+
+void BlockingItems::signal_to_each(int tensor, const Decision& decision, Timeline& timeline) {
+  const int here = decision.placement[problem_.producer[tensor]];
+  find_targets(problem_.consumers_of(tensor), decision);
+  for (const int target : targets_) {
+    consumers_on_[target] = 0;
+    if (target != here) timeline.add(tensor, here, target);
+  }
+}
+
+// The priority of a transfer: its own, or the best of its consumers'.
+float BlockingItems::urgency_of(int tensor, int target, float best,
+                                const Decision& decision) const {
+  const size_t place = static_cast<size_t>(tensor) * problem_.d + target;
+  return decision.transfer_priority ? decision.transfer_priority[place] : best;
 }
 
 // Of one priority an op goes before a transfer, then the lower index first.
 void BlockingItems::number_items(const Timeline& timeline) {
   const auto known = static_cast<int>(sequence_.size());
+  sequence_.resize(Timeline::most_items(problem_));
+  if (in_order_) {
+    if (known < count_) std::iota(sequence_.begin() + known, sequence_.end(), known);
+  } else {
+    if (known < problem_.n) std::iota(sequence_.begin(), sequence_.begin() + problem_.n, 0);
+    int32_t next = problem_.n;
+    for (const int place : by_index_) {
+      if (pair_) {
+        const int transfer = timeline.first_transfer(made_.items[place]);
+        sequence_[next] = problem_.n + transfer;
+        next += transfer >= 0;
+        continue;
+      }
+      for (int transfer = first_sent_[place]; transfer < first_sent_[place + 1]; ++transfer)
+        sequence_[next++] = problem_.n + transfer;
+    }
+  }
   sequence_.resize(count_);
-  if (known < count_ || !in_order_) std::iota(sequence_.begin(), sequence_.end(), 0);
-  if (in_order_) return;
-  const auto transfers = timeline.transfers();
-  std::sort(sequence_.begin() + problem_.n, sequence_.end(), [&](int a, int b) {
-    const auto &x = transfers[a - problem_.n], &y = transfers[b - problem_.n];
-    return std::tie(x.tensor, x.target) < std::tie(y.tensor, y.target);
-  });
 }
 
 }  // namespace situate::sim

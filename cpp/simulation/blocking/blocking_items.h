@@ -1,5 +1,5 @@
 // The items that decoders of blocking transfers put in order: every op, and a transfer of every
-// tensor to each other device that reads it.
+// tensor to each other device that reads it. An item says whom it hands what it makes or brings.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,6 @@ namespace situate::sim {
 
 class BlockingItems {
  public:
-  // A consumer of an op's or a transfer's tensors. A signal reaches it wherever it is, another
-  // tensor only on the item's target.
-  struct Reader {
-    uint32_t signal : 1, op : 31;
-  };
-
   explicit BlockingItems(const Problem& problem);
 
   // Adds the decision's transfers to the timeline, which must have none, and ranks all items but
@@ -28,36 +22,64 @@ class BlockingItems {
   int count() const { return count_; }
   const PriorityOrder& order() const { return order_; }
 
-  std::span<const Reader> readers_of_op(int op) const { return of_op_.row(op); }
-  std::span<const Reader> readers_of_tensor(int tensor) const { return of_tensor_.row(tensor); }
-  // The transfers of what an op makes: from first_of(op) to first_of(op + 1).
-  int32_t first_of(int op) const { return first_[op]; }
+  // Rows of `readers()` by item. An op's: consumers on its device, and its transfers. A transfer's:
+  // consumers on its target.
+  const int32_t* readers() const { return readers_.data(); }
+  int32_t first_reader(int item) const { return first_reader_[item]; }
+  int32_t last_reader(int item) const { return last_reader_[item]; }
+  // Consumers of an op's signals on other devices: from first_told(op) to first_told(op + 1). The
+  // number of ops stands for a transfer, which tells nobody.
+  const int32_t* told() const { return told_.data(); }
+  int32_t first_told(int op) const { return first_told_[op]; }
   // Signals of an op that take time. Their transfers are no items: they occupy nothing.
   std::span<const int32_t> timed_signals_of(int op) const { return timed_.row(op); }
 
  private:
-  template <class Item>
   struct Rows {
     void close() { start.push_back(static_cast<int32_t>(items.size())); }
-    std::span<const Item> row(int i) const {
+    std::span<const int32_t> row(int i) const {
       return {items.data() + start[i], items.data() + start[i + 1]};
     }
     std::vector<int32_t> start{0};
-    std::vector<Item> items;
+    std::vector<int32_t> items;
+  };
+  struct Edge {
+    int32_t consumer, tensor, producer;
+    int32_t last;  // of its tensor's edges
+  };
+  // Where the next reader of the op at hand, of a transfer, and of a signal is written.
+  struct Cursor {
+    int32_t beside, away, told;
   };
 
-  void add_transfers(int tensor, const Decision& decision, Timeline& timeline);
+  void split(const Decision& decision, Timeline& timeline);
+  void split_between_two(const Decision& decision, Timeline& timeline);
+  // Where transfers' readers begin, behind those of ops: each edge makes one at most, for an op has
+  // a reader elsewhere for every transfer.
+  int32_t first_away() const { return static_cast<int32_t>(edges_.size()) + 1; }
+  void send(int tensor, const Decision& decision, Timeline& timeline, Cursor& at);
+  void tell(int tensor, const Decision& decision, Cursor& at);
+  void signal_to_each(int tensor, const Decision& decision, Timeline& timeline);
+  void group_by_target(std::span<int32_t> away, const Decision& decision);
+  void find_targets(std::span<const int32_t> consumers, const Decision& decision);
+  float urgency_of(int tensor, int target, float best, const Decision& decision) const;
   void number_items(const Timeline& timeline);
 
   const Problem& problem_;
-  Rows<Reader> of_op_, of_tensor_;
-  Rows<int32_t> sent_by_;  // tensors of every op that are no signals and have consumers
-  Rows<int32_t> timed_;
-  bool in_order_ = true;  // whether later ops have later tensors
+  std::vector<Edge> edges_;        // by producer and tensor
+  Rows made_;                      // tensors of every op that have consumers
+  Rows timed_;                     // those that are signals and take time
+  std::vector<int32_t> by_index_;  // places in `made_` of tensors but signals, by tensor
+  bool in_order_ = true;           // whether these places rise
   int count_ = 0;
-  std::vector<int32_t> first_;   // n + 1
-  std::vector<float> best_;      // d: of a tensor's consumers on each device
-  std::vector<float> priority_;  // of every item
+  std::vector<int32_t> readers_, told_;
+  std::vector<int32_t> first_reader_, last_reader_;  // of every item
+  std::vector<int32_t> first_told_;                  // n + 2
+  std::vector<int32_t>
+      first_sent_;  // transfers of the tensor at each place of `made_`; and the end
+  std::vector<int32_t> consumers_on_, targets_, grouped_;  // of the tensor at hand
+  std::vector<float> priority_;                            // of every item
+  const bool pair_;                                        // two devices, and no signals
   std::vector<int32_t> sequence_;
   PriorityOrder order_;
 };

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "simulation/blocking/blocking_items.h"
@@ -17,41 +16,42 @@ class BlockingSerial {
  public:
   BlockingSerial(const Problem& problem, BlockingItems& items);
 
-  // Fills the timeline and returns the makespan in seconds.
-  double run(const Decision& decision, Timeline& timeline);
+  // Fills the timeline, its starts and ends only with `times`, and returns the makespan in seconds.
+  double run(const Decision& decision, Timeline& timeline, bool times);
 
  private:
   // An op or a transfer, so that both are appended by the same instructions: where keys are random
   // a processor guesses every other branch between the two wrong.
   struct Item {
     double seconds;
-    int32_t source, target;     // an op's device twice
-    int32_t channel;            // an op, or a transfer without contention, has its source's own
-    int32_t after;              // op whose inputs, or whose end, it waits for
-    int32_t opens, last_opens;  // items that it opens
-    const BlockingItems::Reader *readers, *last_reader;
+    int32_t source, target;  // an op's device twice
+    int32_t first_reader, last_reader;
+    int32_t channel;
+    int32_t op;  // that waits for signals
   };
-  struct Op {
-    double arrival;  // of the inputs so far; once the op is taken, its end
-    int32_t waits;   // inputs that have not arrived
-    int32_t device;
+  struct Opening {
+    int32_t waits;  // for inputs
     uint32_t rank;
   };
-  template <int Levels>
+  template <int Levels, bool Plain, bool Times>
   class Appender;
 
-  template <int Levels>
+  template <bool Plain, bool Times>
   void append_all(Timeline& timeline);
+  template <bool Plain>
+  void append_all(Timeline& timeline, bool times);
   void add_ops(const Decision& decision);
   void add_transfers(const Timeline& timeline);
   void send_signals(Timeline& timeline) const;
 
   const Problem& problem_;
   BlockingItems& items_;
+  const bool plain_;            // neither channels nor signals
   std::vector<int32_t> needs_;  // n: inputs
   std::vector<Item> item_;
-  std::vector<Op> ops_;       // and one that transfers end
-  std::vector<double> free_;  // when each device, each channel, and each device's own channel is
+  std::vector<Opening> opening_;   // of every item
+  std::vector<double> free_;       // when each device is, and each channel
+  std::vector<double> signalled_;  // n + 1: when its signals from other devices are there
   std::vector<uint64_t> open_;
 };
 

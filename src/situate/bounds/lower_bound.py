@@ -19,7 +19,7 @@ from situate.bounds.windows import least_window
 from situate.data.problem import Problem
 
 SMALLEST_TIME = float(np.finfo(np.float64).smallest_subnormal)
-"""What a product of times as small as this may be off by, which no relative error covers."""
+"""Possible error of a product of times as small as this, which no relative error covers."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _whole_numbers(problem: Problem) -> bool:
     own = problem.transfer_seconds
     # NaN marks tensors without seconds of their own, whose transfers take what links say: whole
     # numbers only where links take no time at all.
-    links_count = bool((np.isnan(own) & (problem.size > 0)).any())
+    links_count = bool((np.isnan(own) & ~problem.signal).any())
     links_free = not problem.latency.any() and bool(np.isinf(problem.bandwidth).all())
     times = [problem.seconds[np.isfinite(problem.seconds)], own[~np.isnan(own)]]
     times.append(np.array([problem.cluster.synchronisation]))

@@ -25,6 +25,12 @@ SMOOTHINGS = (0.03, 0.01)
 IMBALANCE = 0.05
 """Price of imbalance: the part of the bound that it may take off."""
 
+FIRST_GAIN = 0.1
+"""Gain of the bound over an equal share that the first price is made for, in parts of the share."""
+
+FIRST_STEP = 0.2
+"""Length of the first step of each stage in its largest coordinate, in average diagonals."""
+
 
 def least_split(problem: Problem, until: float = math.inf) -> float:
     """Seconds that the busiest device works and transfers where transfers are blocking; 0 where the
@@ -77,7 +83,7 @@ class _Ascent:
     def best(self) -> float:
         """Seconds of the busiest device."""
         share = float(self._work.sum()) / self._d
-        price = IMBALANCE / (self._d**2 * 0.1 * share) if share > 0 else 0.0
+        price = IMBALANCE / (self._d**2 * FIRST_GAIN * share) if share > 0 else 0.0
         for smoothing in SMOOTHINGS:
             self._stage(price, smoothing * self._scale)
             if self._best > 0:
@@ -91,7 +97,7 @@ class _Ascent:
         def value(point: Floats) -> tuple[float, Floats]:
             return self._evaluate(matrix, price, width, point)
 
-        minimise(value, self._point, 0.2 * self._scale, steps)
+        minimise(value, self._point, FIRST_STEP * self._scale, steps)
 
     def _evaluate(
         self, matrix: Floats, price: float, width: float, point: Floats

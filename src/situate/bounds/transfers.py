@@ -13,5 +13,5 @@ def least_transfers(problem: Problem) -> Floats:
     between = ~np.eye(problem.d, dtype=bool)
     own = problem.transfer_seconds
     links = problem.latency[between] + problem.size[:, None] / problem.bandwidth[between]
-    linked = np.where(problem.size > 0, links.min(axis=1), 0.0)
+    linked = np.where(problem.signal, 0.0, links.min(axis=1))
     return np.asarray(np.where(np.isnan(own), linked, own))

@@ -25,6 +25,8 @@ from situate.cli.commands import (
     plan,
     profile,
     run,
+    study,
+    train,
     verify,
 )
 from situate.cli.terminal import BAD_INPUT, FAILED, INTERRUPTED, fail, note
@@ -52,7 +54,9 @@ for command in (
     verify.verify,
 ):
     app.command()(command)
+app.add_typer(train.app, name="train")
 app.add_typer(cluster.app, name="cluster")
+app.add_typer(study.app, name="study")
 
 
 def _version(wanted: bool) -> None:

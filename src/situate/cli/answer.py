@@ -92,6 +92,7 @@ def _result_figures(result: Result) -> dict[str, Any]:
         "evaluations": result.evaluations,
         "seconds": result.seconds,
         "seed": result.seed,
+        "virtual_seconds": result.asynchrony.seconds if result.asynchrony else None,
         "samples": learning_figures(result.samples) if result.method in LEARNERS else None,
     }
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from situate.evaluators.hardware.machine import Measurement, RealMachine
 
 ROUNDS = 3
-"""How often plans that are compared are run, each in turn: what disturbs a machine for a while
-then disturbs them all."""
+"""Number of times that compared plans are run, in turn: a disturbance then slows all of them."""
 
 
 @contextmanager
@@ -41,7 +40,7 @@ def machine_for(
     from situate.runtime.subject import find_subject
 
     with working(f"building {model}"):
-        subject = find_subject(model, optimizer)
+        subject = find_subject(model, optimizer, problem.graph.slices)
     with RealMachine(problem, subject, options.timeout or LIMIT) as machine:
         yield machine
         _say(machine.log)

@@ -13,6 +13,7 @@ from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.costs import Costs
 from situate.data.graph import Graph
 from situate.data.problem import OBJECTIVES, Objective, Problem, find_rules
+from situate.data.slices import Slices, parse
 from situate.errors import PlanError, SituateError, nearest
 from situate.model import check_model, find_model, is_file
 from situate.results.plan import Plan
@@ -25,15 +26,16 @@ def read_model(
     dim: Sequence[str] | None = None,
     fresh: bool = False,
     signed: bool = False,
+    slices: Slices | None = None,
 ) -> Graph:
-    """The graph, after its reader's warnings; `dim` as typed, such as `batch=8`, `fresh` and
-    `signed` as `find_model` takes them.
+    """The graph, after its reader's warnings; `dim` as typed, such as `batch=8`, `fresh`, `signed`
+    and `slices` as `find_model` takes them.
 
     What a user's function prints goes to stderr: stdout is for the answer.
     """
     dims = _dims(dim or ())
     with working(f"reading {model}"), redirect_stdout(sys.stderr):
-        graph = find_model(model, optimizer, dims, fresh, signed)
+        graph = find_model(model, optimizer, dims, fresh, signed, slices)
     for warning in graph.warnings:
         note(f"warning: {warning}")
     return graph
@@ -54,6 +56,17 @@ def _dim(text: str) -> tuple[str, int]:
     return name, int(size)
 
 
+def slices_of(slices: str | None, dims: Sequence[str] | None, loss: str | None) -> Slices | None:
+    """The slices that the options --slices, --slice-dim and --slice-loss stand for."""
+    if slices is not None:
+        return parse(slices, dims, loss)
+    if dims or loss:
+        raise SituateError(
+            f"--slice-{'dim' if dims else 'loss'} says how the batch is cut: give --slices too"
+        )
+    return None
+
+
 def read_problem(
     model: str,
     cluster: str | None,
@@ -63,6 +76,7 @@ def read_problem(
     optimizer: str | None = None,
     dim: Sequence[str] | None = None,
     costs: str | None = None,
+    slices: Slices | None = None,
 ) -> Problem:
     """The problem; what is cheap to check is checked before the model is read."""
     goal = find_objective(objective)
@@ -73,7 +87,7 @@ def read_problem(
     check_model(model)
     if chosen is None and not is_file(model):
         raise _no_machine(model, f"{_presets()} or a TOML file")
-    graph = read_model(model, optimizer, dim, signed=measured is not None)
+    graph = read_model(model, optimizer, dim, signed=measured is not None, slices=slices)
     chosen = chosen or _own_machine(graph)
     problem = Problem(graph, chosen, goal, find_rules(rules or graph.rules), measured)
     if graph.rules != (rules or "situate"):
@@ -135,12 +149,13 @@ def read_planned(
 
     Without `cluster` it is the preset, or the identical devices, that the plan names, else the
     machine of the model's own file; without `optimizer` the plan's own, unless the model is a file,
-    which holds its update.
+    which holds its update. So it is with the plan's slices.
     """
     read = Plan.read(plan)
     rule = None if is_file(model) else read.update_rule
+    slices = None if is_file(model) else read.cut
     read.check_costs(None if costs is None else Costs.read(costs))
-    named = cluster or named_cluster(read)
+    named = cluster or read.named_cluster
     if named is None and read.cluster != OWN_MACHINE:
         raise cluster_missing(read)
     problem = read_problem(
@@ -151,6 +166,7 @@ def read_planned(
         optimizer=optimizer or (str(rule) if rule else None),
         dim=dim,
         costs=costs,
+        slices=slices,
     )
     return problem, read.schedule(problem)
 
@@ -173,9 +189,3 @@ def cluster_missing(plan: Plan) -> PlanError:
     return PlanError(
         f"the plan was made for cluster {plan.cluster!r}, which is a file: give it with --cluster"
     )
-
-
-def named_cluster(plan: Plan) -> str | None:
-    """The plan's cluster, where its name is all that is needed to find it."""
-    found = plan.cluster in Cluster.presets() or plan.cluster.startswith("identical:")
-    return plan.cluster if found else None

@@ -11,12 +11,16 @@ from situate.cli.inputs import check_name
 from situate.cli.search import Budget
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
+from situate.evaluators.workers.places import Place
 from situate.grouping import GROUPINGS
-from situate.solvers import LEARNERS, WITH_SETTINGS
+from situate.solvers import LEARNERS, WITH_SETTINGS, WITH_WEIGHTS
 from situate.solvers.learned.driver import SAMPLES
 from situate.solvers.learned.learner import Learning, Settings
 
 EVALUATORS = ("simulator", "hardware")
+
+_TAKERS = {"samples": ("random",), "settings": WITH_SETTINGS, "weights": WITH_WEIGHTS}
+"""By option, the methods that take it though they do not learn from measurements."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,10 @@ class LearningOptions:
     curves: str | None = None
     tensorboard: str | None = None
     evaluator: str | None = None
+    workers: str | None = None
+    controllers: int | None = None
     timeout: float | None = None
+    weights: str | None = None
 
     def check(self, methods: Sequence[str], objective: str) -> None:
         """Raise for unknown names, and for options that none of the methods takes."""
@@ -41,6 +48,7 @@ class LearningOptions:
         if self.grouping is not None:
             check_name(self.grouping, GROUPINGS, "grouping")
         self._check_evaluator()
+        self._check_weights(methods)
         learners = [method for method in methods if method in LEARNERS]
         if not learners:
             self._check_unused(methods)
@@ -57,9 +65,23 @@ class LearningOptions:
                 "--noise: applies to simulated measurements only: leave it out with "
                 "--evaluator hardware"
             )
+        if self.workers is not None:
+            Place.parse(self.workers)
+        if self.on_hardware and self.workers is not None:
+            raise SituateError(
+                "--workers: several on this machine would measure one another: leave it out with "
+                "--evaluator hardware"
+            )
         if self.timeout is not None and not self.on_hardware:
             raise SituateError(
                 "--timeout: applies with --evaluator hardware only: leave it out, or give that too"
+            )
+
+    def _check_weights(self, methods: Sequence[str]) -> None:
+        if self.weights is not None and not set(methods) & set(WITH_WEIGHTS):
+            raise SituateError(
+                f"--weights: none of the methods brings a network that was trained before; those "
+                f"that do: {', '.join(WITH_WEIGHTS)}"
             )
 
     @property
@@ -70,7 +92,7 @@ class LearningOptions:
     def _check_unused(self, methods: Sequence[str]) -> None:
         who = f"method {methods[0]!r} does not learn"
         for option, value in vars(self).items():
-            takers = {"samples": ("random",), "settings": WITH_SETTINGS}.get(option, ())
+            takers = _TAKERS.get(option, ())
             if value is not None and not set(takers) & set(methods):
                 raise SituateError(
                     f"--{option}: {who if len(methods) == 1 else 'none of the methods learns'} "
@@ -98,13 +120,15 @@ class LearningOptions:
             noise=self.noise or 0.0,
             study=study,
             evaluator=machine,
+            workers=self.workers,
+            controllers=self.controllers,
         )
 
-    def of_search(self, method: str) -> Learning | None:
-        """The settings of a method that does not learn, if it has any."""
-        if method not in WITH_SETTINGS or self.settings is None:
-            return None
-        return Learning(settings=cast(Settings, self.settings))
+    def of_search(self, method: str) -> Learning:
+        """The settings and weights of a method that does not learn, if it takes any."""
+        settings = self.settings if method in WITH_SETTINGS else None
+        weights = self.weights if method in WITH_WEIGHTS else None
+        return Learning(settings=cast(Settings, settings or "tuned"), weights=weights)
 
     def study_of(self, method: str) -> Path | None:
         """The file of one of several methods, in the folder `study`, which is made."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from situate import zoo
-from situate.cli.inputs import cluster_missing, model_and_plan, named_cluster
+from situate.cli.inputs import cluster_missing, model_and_plan
 from situate.cli.terminal import note, working
 from situate.data.cluster import Cluster
 from situate.data.costs import Costs
@@ -107,6 +107,7 @@ def load_plan(
             optimizer=str(rule),
             name=named,
             named=devices,
+            slices=read.cut,
         )
     for warning in devices.warnings:
         note(f"warning: {warning}")
@@ -115,7 +116,7 @@ def load_plan(
 
 
 def _cluster(plan: Plan, given: str | None) -> Cluster:
-    if (name := given or named_cluster(plan)) is None:
+    if (name := given or plan.named_cluster) is None:
         raise cluster_missing(plan)
     return Cluster.find(name)
 

@@ -133,6 +133,13 @@ Settings = Annotated[
         autocompletion=of(lambda: ("paper", "tuned")),
     ),
 ]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Trained weights of regal; 'situate train' writes them. Default: situate's own.",
+    ),
+]
 Grouping = Annotated[
     str | None,
     typer.Option(
@@ -161,6 +168,25 @@ Evaluator = Annotated[
         autocompletion=of(lambda: ("simulator", "hardware")),
     ),
 ]
+Workers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|ray|ray:N|ray://HOST:PORT",
+        help="Workers that measure a learning method's placements side by side: so many processes "
+        "of this machine, or a Ray cluster's. The result does not depend on them. Default: this "
+        "process alone.",
+    ),
+]
+ControllerCount = Annotated[
+    int | None,
+    typer.Option(
+        "--controllers",
+        min=1,
+        max=1024,
+        help="Controllers that learn one policy asynchronously, in the order of a virtual clock; "
+        "of colocrl and hierarchical. Default: one, which waits for all that it asked for.",
+    ),
+]
 Timeout = Annotated[
     float | None,
     typer.Option(
@@ -187,6 +213,29 @@ Optimizer = Annotated[
         metavar="KIND",
         help="Update of a captured training step: sgd, momentum, adam or adamw; adamw:clip=1.0 "
         "first clips the gradients to a norm of 1.",
+    ),
+]
+Slices = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|A:B:...",
+        help="Cut the batch of a captured training step into N equal slices, or into slices in the "
+        "ratio A:B:...; forward and backward pass then run once a slice, updates once.",
+    ),
+]
+SliceDim = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="INPUT=AXIS",
+        help="Dimension along which an input is cut, or INPUT=whole for one that every slice reads "
+        "whole; inputs are called by number or name. Default: 0.",
+    ),
+]
+SliceLoss = Annotated[
+    str | None,
+    typer.Option(
+        metavar="mean|sum",
+        help="The loss is a mean, or a sum, over samples. Default: found out from the step.",
     ),
 ]
 Dim = Annotated[

@@ -70,6 +70,7 @@ def run(
         learning = replace(options.learning(study, machine), on_measured=measured)
         result = search(problem, method, budget, learning, progress)
     _say_of_failures(result)
+    _say_of_controllers(result)
     _say_of_time(result, budget, study)
     return Run(result, progress.curve(), scalars.complete)
 
@@ -94,6 +95,18 @@ def _say_of_failures(result: Result) -> None:
             f"{result.method}: {failed:,} of {plural(len(result.samples), 'placement')} did not "
             f"run; each counted as {counted}"
         )
+
+
+def _say_of_controllers(result: Result) -> None:
+    if result.asynchrony is None:
+        return
+    staleness = result.asynchrony.staleness
+    updates = sum(staleness.values())
+    mean = sum(late * count for late, count in staleness.items()) / max(1, updates)
+    note(
+        f"{result.method}: {plural(updates, 'update')}, each of a policy {mean:.1f} updates old on "
+        f"average, in {time_text(result.asynchrony.seconds)} of the virtual clock"
+    )
 
 
 ENDED_BY_TIME_SHARE = 0.9

@@ -13,6 +13,7 @@ BAD_INPUT = 2
 INFEASIBLE = 3
 DIFFERS = 4
 INTERRUPTED = 130
+"""Exit statuses of commands; docs/command-line.md explains them."""
 
 MAX_MESSAGE_LENGTH = 1500
 """Characters of a message; of longer ones, with names without end, the two ends are shown."""

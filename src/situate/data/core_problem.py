@@ -37,6 +37,7 @@ def core_problem(problem: Problem) -> _core.Problem:
     rules = _core.Rules(
         blocking=problem.transfers == "blocking",
         contention=problem.rules.contention,
+        signals=problem.rules.signals,
         atomic=problem.transfers == "atomic",
         memory=problem.rules.memory,
         synchronisation=problem.cluster.synchronisation,

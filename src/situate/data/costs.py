@@ -42,7 +42,7 @@ class Efficiency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory: Positive
     """Fraction of the bandwidth."""
     launches: Positive
-    """How many launches it takes to start an op."""
+    """Number of launches that it takes to start an op."""
     ops: Count
     """Distinct ops it was fitted to."""
     error: Annotated[float, msgspec.Meta(ge=1)]
@@ -105,7 +105,7 @@ class Costs(
     date: str
     """ISO 8601."""
     versions: dict[str, str]
-    """Of situate, torch and Python."""
+    """Versions of situate, torch and Python."""
     devices: list[MeasuredDevice]
     links: list[MeasuredLink] = []
     synchronisation: Seconds = 0.0

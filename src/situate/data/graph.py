@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import GraphError, SituateError
 from situate.files.scalars import plain
@@ -63,6 +64,9 @@ class Op(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     signature: str = ""
     """Ops of equal signature take equally long on one device: the key of measured costs. Empty
     where the source has none."""
+    slice: int | None = None
+    """Number, from 0, of the slice of the batch that the op works on; None where it runs once a
+    step."""
 
 
 class Tensor(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -106,6 +110,7 @@ class Graph:
         optimizer: the update of the parameters, as `situate.capture` takes it (`adamw:clip=1.0`);
             empty where the step updates none, None where the format does not say.
         warnings: what to know about the file, a line each.
+        slices: the samples of each slice of the batch; None where the step takes it whole.
 
     Raises:
         GraphError: names the op or tensor at fault and what is wrong with it.
@@ -121,10 +126,12 @@ class Graph:
     source: str = "situate"
     warnings: tuple[str, ...] = field(default=(), compare=False)
     optimizer: str | None = None
+    slices: Slices | None = None
 
     def __post_init__(self) -> None:
         _check_types(self)
         _check_ops(self.ops)
+        _check_slices(self)
         _check_tensors(self.tensors, len(self.ops), self.ops)
         _check_control(self.control, self.ops)
         _check_totals(self.ops, self.tensors)
@@ -209,6 +216,16 @@ def _check_optimizer(graph: Graph) -> None:
             update_rule(graph.optimizer)
     except SituateError as error:
         raise GraphError(f"graph {graph.name!r}: {error}") from None
+
+
+def _check_slices(graph: Graph) -> None:
+    count = len(graph.slices.shares) if graph.slices else 0
+    for op in graph.ops:
+        if op.slice is not None and not 0 <= op.slice < count:
+            raise GraphError(
+                f"op {op.name!r}: slice: must be below the number of slices, {count}, got "
+                f"{op.slice}"
+            )
 
 
 def _called(what: str, item: Op | Tensor, index: int) -> str:

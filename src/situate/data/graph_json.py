@@ -58,6 +58,8 @@ def encode(graph: Graph) -> bytes:
     }
     if graph.optimizer is not None:
         parts["optimizer"] = _json(graph.optimizer)
+    if graph.slices is not None:
+        parts["slices"] = _json(graph.slices)
     lines = (_json(key) + b": " + value for key, value in parts.items())
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
-
-Where = Callable[[int], str]
-"""What an error of a row of placements begins with."""
+from situate.validation import Where
 
 
 def integers(given: object, shape: tuple[int, ...], what: str) -> NDArray[Any]:

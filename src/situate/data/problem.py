@@ -15,6 +15,7 @@ from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.cost_lookup import estimated, workspace_of
 from situate.data.costs import Costs
 from situate.data.graph import TOTAL_LIMIT, Graph, Op
+from situate.data.post_order import post_order
 from situate.data.roofline import op_seconds
 from situate.errors import GraphError, SituateError, nearest
 from situate.validation import check, check_items
@@ -23,7 +24,7 @@ Objective = Literal["time", "memory", "throughput"]
 Transfers = Literal["overlapped", "blocking", "atomic"]
 Memory = Literal["time", "step", "persistent"]
 OBJECTIVES: tuple[Objective, ...] = ("time", "memory", "throughput")
-"""What a plan may be best in: seconds of a step; bytes at the peak of the fullest device; seconds
+"""Values to be made small: seconds of a step; bytes at the peak of the fullest device; seconds
 between steps that follow one another without a pause. The least is best of each."""
 
 UNLIMITED = 2**62
@@ -46,6 +47,8 @@ class Rules(msgspec.Struct, frozen=True):
     """None: the cluster's. `atomic`: a device runs its ops as one call (dnn-partitioning)."""
     contention: bool = True
     """A channel carries one transfer at a time."""
+    signals: bool = True
+    """A tensor of size zero without a transfer time of its own occupies nothing on its way."""
     memory: Memory = "time"
     """`time`: live bytes at every instant; `step`: after every op and transfer, in their order
     (REGAL, A.4); `persistent`: persistent bytes only."""
@@ -69,7 +72,7 @@ RULES = {
     rules.name: rules
     for rules in (
         Rules("situate"),
-        Rules("regal", transfers="blocking", memory="step"),
+        Rules("regal", transfers="blocking", contention=False, signals=False, memory="step"),
         Rules("doppler", transfers="overlapped", contention=False),
         Rules("dnn-partitioning", transfers="atomic", contention=False, memory="persistent"),
     )
@@ -97,7 +100,10 @@ class Problem:
         consumer_start, consumers: tensor t is consumed by
             `consumers[consumer_start[t]:consumer_start[t + 1]]`.
         transfer_seconds: (m,) the tensor's own transfer time, NaN where the links decide.
-        resident, output: (m,) see `Tensor`.
+        signal: (m,) whether a tensor is a signal, which occupies nothing.
+        resident: (m,) see `Tensor`.
+        output: (m,) whether a tensor stays to the end of the step, see `Tensor`; where memory is
+            counted per step, none does.
         persistent, workspace: (n,) bytes.
         unit: (n,) index of the colocation group of an op, or of the op alone; units are numbered
             by their first op.
@@ -221,12 +227,17 @@ class Problem:
         return np.array(own + [np.nan] * (len(self.size) - len(own)), np.float64)
 
     @cached_property
+    def signal(self) -> NDArray[np.bool_]:
+        empty = (self.size == 0) & np.isnan(self.transfer_seconds)
+        return np.asarray(empty & self.rules.signals)
+
+    @cached_property
     def resident(self) -> NDArray[np.uint8]:
         return self._flags("resident")
 
     @cached_property
     def output(self) -> NDArray[np.uint8]:
-        return self._flags("output")
+        return self._flags("output") * np.uint8(self.rules.memory != "step")
 
     def _flags(self, name: str) -> NDArray[np.uint8]:
         flags = np.zeros(len(self.size), np.uint8)
@@ -306,25 +317,10 @@ class Problem:
         """(n,) a topological order in which every op comes just before it is first needed:
         inputs depth first, from each op that nothing waits for."""
         inputs: list[list[int]] = [[] for _ in range(self.n)]
-        needed = bytearray(self.n)
         for producer, consumer in self.graph.edges():
             inputs[consumer].append(producer)
-            needed[producer] = 1
         place = {op: i for i, op in enumerate(self.graph.order)}
-        done = bytearray(self.n)
-        order: list[int] = []
-        stack = [op for op in reversed(self.graph.order) if not needed[op]]
-        while stack:
-            op = stack[-1]
-            missing = [] if done[op] else [i for i in inputs[op] if not done[i]]
-            if missing:
-                stack.extend(sorted(missing, key=place.__getitem__))
-                continue
-            stack.pop()
-            if not done[op]:
-                done[op] = 1
-                order.append(op)
-        return np.array(order, np.int32)
+        return post_order(self.graph.order, inputs, rank=place.__getitem__)
 
     @property
     def latency(self) -> NDArray[np.float64]:
@@ -345,9 +341,9 @@ class Problem:
         own = float(self.transfer_seconds[tensor])
         if own == own:
             return own + self.cluster.synchronisation
-        size = float(self.size[tensor])
-        if size == 0.0:
+        if self.signal[tensor]:
             return self.cluster.synchronisation
+        size = float(self.size[tensor])
         link = float(self.latency[source, target]) + size / float(self.bandwidth[source, target])
         return link + self.cluster.synchronisation
 
@@ -396,7 +392,7 @@ class Problem:
         """Seconds of every op on its slowest device and of every tensor over its slowest link."""
         own, size = self.transfer_seconds, self.size
         of_ops = np.where(np.isfinite(self.seconds), self.seconds, 0.0).max(axis=1)
-        linked = np.isnan(own) & (size > 0)
+        linked = np.isnan(own) & ~self.signal
         with np.errstate(over="ignore"):
             return of_ops, np.where(linked, self._slowest(size), np.nan_to_num(own))
 

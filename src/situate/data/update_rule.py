@@ -17,7 +17,7 @@ OPTIMIZERS: dict[str, tuple[int, int]] = {
 """By optimiser: numbers it keeps, and arithmetic operations it does, for every parameter."""
 
 CLIP = "clip="
-"""What the largest norm stands behind, in the text of a rule and in the names of ops that clip."""
+"""Prefix of the largest norm, in the text of a rule and in the names of ops that clip."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class UpdateRule:
 
 
 DEFAULT = UpdateRule("sgd")
-"""Of a captured step for which none is named."""
+"""Rule of a captured step for which none is named."""
 
 
 def update_rule(text: str) -> UpdateRule:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,4 +76,17 @@ class Evaluator(Protocol):
         Failures are results. The same samples with the same numbers give the same measurements on
         a simulated machine.
         """
+        ...
+
+
+@runtime_checkable
+class MeasuresEach(Protocol):
+    """The part of an evaluator that measures placements side by side, and says of each as it
+    ends."""
+
+    def measure_each(
+        self, placements: NDArray[np.int32], numbers: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
+        """Run placements (k, n), the samples of these numbers (k,) of a study; yields rows of
+        `placements` with what was measured of them, each row once, in any order."""
         ...

@@ -17,10 +17,10 @@ from situate.files.contents import one_line, text
 T = TypeVar("T")
 
 Keys = Mapping[str, msgspec.Raw]
-"""What `top_level` finds."""
+"""The result of `top_level`."""
 
 CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-"""What text never holds; a protocol buffer may begin with a brace."""
+"""Bytes that text never holds; a protocol buffer may begin with a brace."""
 
 
 def top_level(data: bytes) -> dict[str, msgspec.Raw]:

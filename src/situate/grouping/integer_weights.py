@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LARGEST_SUM = 2**30
-"""What integer weights add up to at most: the partitioners may count in 32 bits, with a sign."""
+"""Largest sum of integer weights: the partitioners may count in 32 bits, with a sign."""
 
 
 def as_integers(

@@ -15,7 +15,7 @@ from situate.grouping import Groups
 Array = NDArray[np.float32]
 
 OUTPUTS = 8
-"""How many of a group's outputs are listed, the largest first."""
+"""Most outputs of a group that are listed, the largest first."""
 
 TYPE_WIDTH = 16
 """Width of the trainable embedding of a kind of op."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Score = Literal["additive", "general"]
-"""How attention compares, see `situate.policies.attention.Attention`."""
+"""The way attention compares, see `situate.policies.attention.Attention`."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""One file a format: each has `recognises(data, keys) -> bool` and `read(data, name) -> Graph`."""
+"""One file a format: each has `recognises(data, keys) -> bool` and `read(data, name) -> Graph`.
+
+The formats are imported when a file is read, so that one of them can be used without the others.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,6 @@ from pathlib import Path
 from situate.data.graph import Graph
 from situate.errors import GraphError, ReadError, nearest
 from situate.files.contents import contents, graph_name, one_line
-from situate.readers import pair
-from situate.readers.recognise import READERS, recognise
 from situate.validation import check
 
 
@@ -32,6 +33,8 @@ def read(
         ReadError, GraphError: one line that starts with the path.
         MissingExtra: the format needs a package that is not installed.
     """
+    from situate.readers import pair
+
     try:
         check(format, str | None, "format", ReadError)
         check(dims, dict | None, "dims", ReadError)
@@ -43,6 +46,8 @@ def read(
 
 
 def _read(path: Path, format: str | None, dims: Mapping[str, int] | None) -> Graph:
+    from situate.readers.recognise import READERS, recognise
+
     if format is not None and format not in READERS:
         raise ReadError(f"unknown format {format!r}{nearest(format, READERS)}")
     data = contents(path)
@@ -59,6 +64,8 @@ def _read(path: Path, format: str | None, dims: Mapping[str, int] | None) -> Gra
 def _read_pair(
     first: Path, second: Path, format: str | None, dims: Mapping[str, int] | None
 ) -> Graph:
+    from situate.readers import pair
+
     if format not in (None, "execution-trace"):
         raise ReadError(f"a pair of files is an execution-trace, not {format!r}")
     if dims:

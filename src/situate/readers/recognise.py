@@ -47,7 +47,7 @@ READERS: dict[str, Reader] = {
 
 
 PLAN = b'"situate-plan"'
-"""What the first lines of a plan hold."""
+"""A string that the first lines of a plan hold."""
 
 
 def recognise(data: bytes) -> str:

@@ -10,15 +10,16 @@ import msgspec
 from situate.data.dtypes import NAMES
 from situate.data.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
 from situate.data.graph_json import FORMAT, NamedTensor
+from situate.data.slices import Slices
 from situate.errors import ReadError, nearest
 from situate.files import strict_json
 from situate.files.strict_json import Keys
 
 PHASES = ("forward", "backward", "update")
-"""Of a training step."""
+"""Phases of a training step."""
 
 RULES = ("situate", "regal", "doppler", "dnn-partitioning")
-"""What graphs are scored by, see docs/execution-model.md."""
+"""Names of the rules by which graphs are scored, see docs/execution-model.md."""
 
 
 class File(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -36,6 +37,7 @@ class File(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     machine: list[MachineDevice] = []
     warnings: list[str] = []
     optimizer: str | None = None
+    slices: Slices | None = None
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
@@ -66,6 +68,7 @@ def read(data: bytes, name: str) -> Graph:
         source=file.source,
         warnings=tuple(file.warnings),
         optimizer=file.optimizer,
+        slices=file.slices,
     )
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 MOST_FIELDS = 2**14
-"""How many are looked at to tell what a message may be: blanks are a field every two bytes."""
+"""Most fields that are read to recognise a message: blanks are a field every two bytes."""
 
 
 def shape(data: bytes | memoryview) -> dict[int, int] | None:

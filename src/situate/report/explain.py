@@ -18,7 +18,7 @@ from situate.report.text import tensor_name
 from situate.schedule.schedule import Schedule
 
 MAX_LISTED = 10
-"""How many transfers and holders of memory are named."""
+"""Most transfers, and most holders of memory, that are named."""
 KINDS = {PERSISTENT: "persistent", TENSOR: "tensor", WORKSPACE: "workspace"}
 
 
@@ -106,7 +106,7 @@ class Explanation:
     unit: str
     objective: Objective
     value: float
-    """Of the objective."""
+    """The objective's value."""
     makespan: float
     feasible: bool
     critical_path: CriticalPath
@@ -120,7 +120,7 @@ class Explanation:
     single: SingleDevice | None
     """None where no one device may run all ops."""
     busiest: tuple[Busy, ...]
-    """What steps in steady operation wait for first, where the objective is `throughput`."""
+    """Devices and channels that limit steady operation, if the objective is `throughput`."""
 
 
 def explain(problem: Problem, schedule: Schedule) -> Explanation:

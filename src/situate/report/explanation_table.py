@@ -16,9 +16,9 @@ from situate.report.text import printable
 from situate.report.units import enough_text, share_text, size_text, time_text, value_text
 
 ROWS = 8
-"""How many elements of the critical path and transfers are listed."""
+"""Most elements of the critical path, and most transfers, that are listed."""
 HOLDERS = 4
-"""How many holders are listed for a device that is too full."""
+"""Most holders that are listed for a device that is too full."""
 
 WAITING = "waiting: the device is at other ops, or the channel at other tensors"
 
@@ -30,7 +30,7 @@ ALONE = {
     "memory": "{size}",
     "throughput": "a step every {value}, {size}",
 }
-"""What is told of a single device, by objective."""
+"""Figures that are shown of a single device, by objective."""
 
 
 def explanation(explained: Explanation) -> RenderableType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 ALT = "Ops over time on each device, transfers between them, and the memory of each"
-"""What a reader who does not see the picture is told of it; the table has its figures."""
+"""Text for readers who do not see the picture; the table has its figures."""
 
 
 def to_html(result: Result) -> str:
@@ -48,7 +49,7 @@ def _picture(result: Result) -> str:
 
     heading = Heading(method=result.method)
     if result.problem.objective == "time":
-        heading = Heading(None, result.lower_bound, result.gap, result.method)
+        heading = replace(heading, lower_bound=result.lower_bound, gap=result.gap)
     try:
         image = render(result.problem, result.schedule, "svg", heading)
     except SituateError:

@@ -101,34 +101,33 @@ def measured_run(
         expected = schedule.peak.tolist()
     place = {device: k for k, device in enumerate(used)}
     computed = computing_time(problem, schedule)
-    devices = []
-    for d, name in enumerate(problem.cluster.names):
+
+    def device_run(d: int) -> DeviceRun:
         k, capacity, busy = place.get(d), int(problem.capacity[d]), float(computed[d])
-        devices.append(
-            DeviceRun(
-                name,
-                0.0 if k is None else measured.busy[k],
-                0.0 if k is None else measured.waited[k],
-                busy,
-                max(schedule.makespan - busy, 0.0) if k is not None else 0.0,
-                None if k is None or peaks is None else peaks[k],
-                expected[d],
-                capacity if capacity < UNLIMITED else None,
-            )
+        return DeviceRun(
+            name=problem.cluster.names[d],
+            busy=0.0 if k is None else measured.busy[k],
+            waited=0.0 if k is None else measured.waited[k],
+            predicted_busy=busy,
+            predicted_waited=max(schedule.makespan - busy, 0.0) if k is not None else 0.0,
+            peak=None if k is None or peaks is None else peaks[k],
+            predicted_peak=expected[d],
+            limit=capacity if capacity < UNLIMITED else None,
         )
+
     return MeasuredRun(
-        problem.graph.name,
-        problem.cluster.name,
-        measured.first,
-        measured.seconds,
-        measured.mean,
-        measured.median,
-        measured.deviation,
-        expected_seconds(problem, schedule),
-        schedule.makespan,
-        _pace(expected_schedule(problem, schedule), measured),
-        (measured.losses[0], measured.losses[-1]) if measured.losses else None,
-        tuple(devices),
+        graph=problem.graph.name,
+        cluster=problem.cluster.name,
+        first=measured.first,
+        seconds=measured.seconds,
+        mean=measured.mean,
+        median=measured.median,
+        deviation=measured.deviation,
+        predicted=expected_seconds(problem, schedule),
+        planned=schedule.makespan,
+        pace=_pace(expected_schedule(problem, schedule), measured),
+        loss=(measured.losses[0], measured.losses[-1]) if measured.losses else None,
+        devices=tuple(map(device_run, range(problem.d))),
     )
 
 

@@ -71,8 +71,8 @@ def _makespan_alone(problem: Problem, device: int) -> float:
 def _peak_alone(problem: Problem, schedule: Schedule) -> int:
     """Largest bytes in use where all ops run on one device in the order of their starts."""
     rank = places(problem.graph.order)
-    start = np.empty(problem.n)
-    start[np.lexsort((rank, schedule.end, schedule.start))] = np.arange(problem.n)
+    order = np.lexsort((rank, schedule.end, schedule.start)).astype(np.int32)
+    start = places(order).astype(np.float64)
     none = np.empty(0, np.int32)
     alone = Schedule(
         placement=np.zeros(problem.n, np.int32),
@@ -83,6 +83,7 @@ def _peak_alone(problem: Problem, schedule: Schedule) -> int:
         target=none,
         transfer_start=np.empty(0),
         transfer_end=np.empty(0),
+        sequence=order,
         makespan=float(problem.n),
         peak=np.zeros(problem.d, np.int64),
         decoder=schedule.decoder,

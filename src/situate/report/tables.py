@@ -34,11 +34,11 @@ NAME_WIDTH = 48
 FOLDED_NAME_WIDTH = 12
 """Characters that a name has on each of its lines where there is little room."""
 MAX_KINDS = 15
-"""How many op kinds `info` lists."""
+"""Most op kinds that `info` lists."""
 OBJECTIVES = {"time": "makespan", "memory": "largest peak", "throughput": "time between steps"}
 
 ONE_STEP = "that of one step; steps in flight at once need more"
-"""What a throughput plan's memory leaves out."""
+"""The limit of a throughput plan's memory figures."""
 
 
 def name_cell(name: str, style: str = "") -> Text:

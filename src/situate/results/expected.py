@@ -11,7 +11,7 @@ from situate.data.arrays import Floats
 from situate.data.cost_lookup import contention_of
 from situate.data.problem import Problem
 from situate.schedule.schedule import Schedule
-from situate.simulation.decoding import DecoderName, decode, order_of
+from situate.simulation.decoding import rescheduled
 
 SENDERS = ("cpu",)
 """Kinds of devices that copy what they send themselves: they compute nothing meanwhile."""
@@ -29,10 +29,10 @@ def expected_seconds(problem: Problem, schedule: Schedule) -> float:
 def expected_schedule(problem: Problem, schedule: Schedule) -> Schedule:
     """A schedule with what devices that work at once cost one another.
 
-    The ops run where and in the order that they do in the schedule. Each takes as many times longer
-    as its class was measured to while other devices work, for the part of it in which they do; and
-    what a CPU sends keeps it busy instead of a channel. Where no costs were measured or one device
-    does everything it is the schedule itself.
+    Ops and transfers run where and in the order that they do in the schedule. An op takes as many
+    times longer as its class was measured to while other devices work, for the part of it in which
+    they do; and what a CPU sends keeps it busy instead of a channel. Where no costs were measured
+    or one device does everything it is the schedule itself.
     """
     if problem.costs is None or not _together(schedule):
         return schedule
@@ -43,8 +43,7 @@ def expected_schedule(problem: Problem, schedule: Schedule) -> Schedule:
     channels[sent > 0] = 0.0
     slower = copy.copy(problem)
     slower.__dict__.update(seconds=seconds, transfer_seconds=channels)
-    decoder: DecoderName = "serial" if schedule.decoder == "serial" else "eager"
-    return decode(slower, schedule.placement, order_of(problem, schedule), decoder)
+    return rescheduled(slower, schedule)
 
 
 def _together(schedule: Schedule) -> bool:
@@ -85,7 +84,10 @@ def _within(busy: tuple[Floats, Floats], start: Floats, end: Floats) -> Floats:
 
 
 def _sent(problem: Problem, schedule: Schedule) -> Floats:
-    """(m,) seconds in which a CPU sends each tensor: once, whoever receives it."""
+    """(m,) seconds in which a CPU sends each tensor beside the schedule: once, whoever receives it.
+    For a blocking transfer it stops in the schedule already."""
+    if problem.transfers == "blocking":
+        return np.zeros(len(problem.size))
     sends = np.array([device.kind in SENDERS for device in problem.cluster.devices])
     tensor, first = np.unique(schedule.tensor, return_index=True)
     found = np.zeros(len(problem.size))

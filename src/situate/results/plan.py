@@ -10,9 +10,11 @@ import msgspec
 import numpy as np
 
 from situate.data.arrays import Placement
+from situate.data.cluster import Cluster
 from situate.data.costs import Costs
 from situate.data.placements import Restrictions
 from situate.data.problem import Objective, Problem
+from situate.data.slices import Slices
 from situate.data.update_rule import UpdateRule, update_rule
 from situate.errors import PlanError, ReadError, SituateError, nearest
 from situate.files.scalars import plain
@@ -32,7 +34,15 @@ LIMIT = 2**30
 NOT_NEGATIVE = msgspec.Meta(ge=0)
 Seconds = Annotated[float, NOT_NEGATIVE]
 
-PlannedTransfer = tuple[str, str, Annotated[int, NOT_NEGATIVE]]
+
+class ControlEdges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The tensor of size zero that all control edges of the op `control` form, which has no name
+    of its own."""
+
+    control: str
+
+
+PlannedTransfer = tuple[str | ControlEdges, str, Annotated[int, NOT_NEGATIVE]]
 """A tensor, the device that it is sent to, and the number of ops that are more urgent."""
 
 
@@ -46,8 +56,8 @@ class Plan(
     is unset, each is as urgent as its most urgent consumer. Times are in the graph's `unit`, sizes
     in bytes. The hashes name the graph, the cluster and the measured costs that the plan was made
     for; that of the costs is empty where there were none. `optimizer` is that of the graph: empty
-    where the step updates no parameters, None where that is not known. A plan that does not fit has
-    no lower bound.
+    where the step updates no parameters, None where that is not known. `slices` is unset where the
+    step takes its batch whole. A plan that does not fit has no lower bound.
 
     Raises:
         PlanError: an unknown optimizer or decoder; a lower bound that is negative or above the
@@ -75,6 +85,7 @@ class Plan(
     transfers: list[PlannedTransfer] | msgspec.UnsetType = msgspec.UNSET
     costs_hash: str = ""
     optimizer: str | None = None
+    slices: Slices | msgspec.UnsetType = msgspec.UNSET
     version: int = 1
     made_by: str = f"situate {VERSION}"
 
@@ -142,6 +153,17 @@ class Plan(
         that is not known."""
         return update_rule(self.optimizer) if self.optimizer else None
 
+    @property
+    def named_cluster(self) -> str | None:
+        """The cluster, where its name is all that `Cluster.find` needs; None for one of a file."""
+        found = self.cluster in Cluster.presets() or self.cluster.startswith("identical:")
+        return self.cluster if found else None
+
+    @property
+    def cut(self) -> Slices | None:
+        """The slices of the batch of the step that was planned; None where it is taken whole."""
+        return None if self.slices is msgspec.UNSET else self.slices
+
     def schedule(self, problem: Problem) -> Schedule:
         """The schedule this plan stands for.
 
@@ -151,6 +173,7 @@ class Plan(
                 places an op where it must not run; its transfers are not those of its placement.
         """
         check(problem, Problem, "problem", PlanError)
+        self._check_slices(problem.graph)
         self._check(problem)
         index = {op.name: j for j, op in enumerate(problem.graph.ops)}
         devices = {name: d for d, name in enumerate(problem.cluster.names)}
@@ -187,6 +210,16 @@ class Plan(
                 found = f"{other}: give those (--costs, costs=)"
             raise PlanError(f"the plan was made with {found} or plan again")
 
+    def _check_slices(self, graph: Graph) -> None:
+        if self.cut != graph.slices:
+            ours, theirs = (
+                f"slices {s}" if s else "a whole batch" for s in (self.cut, graph.slices)
+            )
+            raise PlanError(
+                f"the plan is of {ours}, and the graph of {theirs}: give those of the plan "
+                "(--slices, slices=) or plan again"
+            )
+
     def _check(self, problem: Problem) -> None:
         if self.graph_hash != problem.graph.hash and self.graph == problem.graph.name:
             raise PlanError(_changed(problem.graph))
@@ -214,7 +247,8 @@ def _transfer_order(
     Raises:
         PlanError: they are not the transfers of the placement, or not the most urgent first.
     """
-    tensors = {tensor.name: t for t, tensor in enumerate(problem.graph.tensors)}
+    names = tensor_names(problem)
+    tensors = {name: t for t, name in enumerate(names)}
     devices = {name: d for d, name in enumerate(problem.cluster.names)}
     needed = set(zip(*(ends.tolist() for ends in sent(problem, placement)), strict=True))
     rows = list[tuple[int, int, int]]()
@@ -222,21 +256,34 @@ def _transfer_order(
         ends = tensors.get(tensor, -1), devices.get(device, -1)
         if ends not in needed:
             raise PlanError(
-                f"the plan sends tensor {tensor!r} to device {device!r} twice, or in vain: plan "
+                f"the plan sends {_called(tensor)} to device {device!r} twice, or in vain: plan "
                 f"again, or leave 'transfers' out"
             )
         if place < (rows[-1][2] if rows else 0) or place > problem.n:
-            raise PlanError(f"the plan sends tensor {tensor!r} out of its place: plan again")
+            raise PlanError(f"the plan sends {_called(tensor)} out of its place: plan again")
         needed.remove(ends)
         rows.append((*ends, place))
     if needed:
         first, target = min(needed)
         raise PlanError(
-            f"the plan's transfers leave out that of {problem.graph.tensors[first].name!r} to "
+            f"the plan's transfers leave out that of {_called(names[first])} to "
             f"{problem.cluster.names[target]!r}: plan again, or leave 'transfers' out"
         )
     columns = np.array(rows, np.int32).reshape(-1, 3).T
     return TransferOrder(*columns)
+
+
+def tensor_names(problem: Problem) -> list[str | ControlEdges]:
+    """(m,) the tensors as a plan names them, those of control edges last."""
+    tensors, ops = problem.graph.tensors, problem.graph.ops
+    controls = [ops[op].name for op in problem.producer[len(tensors) :].tolist()]
+    return [*(tensor.name for tensor in tensors), *map(ControlEdges, controls)]
+
+
+def _called(tensor: str | ControlEdges) -> str:
+    if isinstance(tensor, ControlEdges):
+        return f"the control edges of op {tensor.control!r}"
+    return f"tensor {tensor!r}"
 
 
 def _changed(graph: Graph) -> str:

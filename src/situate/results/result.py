@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from situate.bounds.rounding import gap
 from situate.data.problem import Problem
 from situate.results.expected import expected_seconds
-from situate.results.plan import Plan, PlannedTransfer
+from situate.results.plan import Plan, PlannedTransfer, tensor_names
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName
 from situate.simulation.transfer_order import TransferOrder
@@ -36,6 +36,19 @@ class Progress:
     value: float
     feasible: bool
     lower_bound: float
+
+
+@dataclass(frozen=True)
+class Asynchrony:
+    """The course of several controllers of one policy, see `situate.Learning.controllers`.
+
+    Attributes:
+        seconds: of the virtual clock, until the last controller had drawn.
+        staleness: how many gradients were of a policy that so many updates had changed since.
+    """
+
+    seconds: float
+    staleness: dict[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +77,7 @@ class Result:
             most urgent consumer.
         measured: seconds of a step of this plan on the machine; None where none was run.
         bounded_by: the name of the lower bound, as docs/bounds.md has it; None where there is none.
+        asynchrony: of several controllers; None where there were none.
     """
 
     problem: Problem
@@ -83,6 +97,7 @@ class Result:
     transfers: TransferOrder | None = None
     measured: float | None = None
     bounded_by: str | None = None
+    asynchrony: Asynchrony | None = None
 
     @property
     def gap(self) -> float:
@@ -168,13 +183,14 @@ class Result:
             optimizer=self.problem.graph.optimizer,
             placement={names[op]: devices[self.placement[op]] for op in self.order},
             transfers=self._transfers(),
+            slices=self.problem.graph.slices or msgspec.UNSET,
         )
 
     def _transfers(self) -> list[PlannedTransfer] | msgspec.UnsetType:
         """The transfers as a plan names them."""
         if self.transfers is None:
             return msgspec.UNSET
-        names = [tensor.name for tensor in self.problem.graph.tensors]
+        names = tensor_names(self.problem)
         devices, made = self.problem.cluster.names, self.transfers
         rows = zip(made.tensor.tolist(), made.target.tolist(), made.place.tolist(), strict=True)
         return [(names[tensor], devices[target], place) for tensor, target, place in rows]

@@ -121,7 +121,14 @@ def compile(
     if optimizer is not None:
         rule = replace(rule, kind=optimizers.kind_of(optimizer))
     program = capture_program(
-        model, inputs, loss, training=training, optimizer=str(rule), name=plan.graph, named=named
+        model,
+        inputs,
+        loss,
+        training=training,
+        optimizer=str(rule),
+        name=plan.graph,
+        named=named,
+        slices=plan.cut,
     )
     prepared = prepare(plan, program, cluster or cluster_of(plan), costs)
     if training and optimizer is None:
@@ -148,14 +155,14 @@ def prepare(plan: Plan, program: Program, cluster: Cluster, costs: Costs | None)
 
 
 def cluster_of(plan: Plan) -> Cluster:
-    """The cluster that a plan names, where its name is all that is needed to find it.
+    """The cluster of a plan that was made for a preset or for identical devices.
 
     Raises:
-        PlanError: it is not.
+        PlanError: it was made for the cluster of a file.
     """
-    if plan.cluster in Cluster.presets() or plan.cluster.startswith("identical:"):
-        return Cluster.find(plan.cluster)
-    raise PlanError(f"the plan was made for cluster {plan.cluster!r}: give its file: cluster=")
+    if plan.named_cluster is None:
+        raise PlanError(f"the plan was made for cluster {plan.cluster!r}: give its file: cluster=")
+    return Cluster.find(plan.named_cluster)
 
 
 def _trains(plan: Plan) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.processes.threads import threads as using
@@ -136,6 +137,7 @@ def compare(
     threads: int | None = None,
     name: str = "model",
     named: NamedDevices | None = None,
+    slices: Slices | None = None,
 ) -> Equality:
     """Run unplaced and placed steps from the same state on the same inputs.
 
@@ -153,6 +155,7 @@ def compare(
         threads: that the unplaced step's kernels may use; None leaves them as they are.
         name: what errors call the model.
         named: the devices that the step names, if any: the unplaced one runs on the CPU.
+        slices: of the batch, which the unplaced step takes one by one, adding up gradients.
 
     Raises:
         NotFinite: the loss of an unplaced step is infinite or no number.
@@ -165,7 +168,9 @@ def compare(
     reached = Environment(model=copied, loss=loss)
     with explained(name, "running the unplaced step"), using(threads):
         made = optimizer(list(copied.parameters())) if optimizer else None
-        unplaced = Unplaced(copied, inputs, loss, made, clip=clip, seed=seed, name=name)
+        unplaced = Unplaced(
+            copied, inputs, loss, made, clip=clip, seed=seed, name=name, slices=slices
+        )
         with (ran := _recorder()), repeated() as heads, _on_cpu(named):
             expected = [unplaced() for _ in range(steps)]
     before = {} if made is None else _kept(copied, made)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate import zoo
+from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import SituateError, nearest
 from situate.runtime.programs.program import Program, capture_program
@@ -41,9 +42,10 @@ class Subject:
     program: Program
 
 
-def find_subject(text: str, optimizer: str | None = None) -> Subject:
+def find_subject(text: str, optimizer: str | None = None, slices: Slices | None = None) -> Subject:
     """Build and capture a network of the zoo or `package.module:function`, with `:inference`
-    behind it for the forward pass alone. Its graph is kept, for who plans it next.
+    behind it for the forward pass alone; `slices` are those of a training step's batch. Its graph
+    is kept, for who plans it next.
 
     Raises:
         MissingExtra: PyTorch is not installed.
@@ -58,8 +60,8 @@ def find_subject(text: str, optimizer: str | None = None) -> Subject:
         found, _ = network(base)
         check_installed(*found.packages)
         update = optimizer or found.optimizer
-        subject = _subject(text, found.build, training, update)
-        keep(network_key(text, found, update), subject.program.graph)
+        subject = _subject(text, found.build, training, update, slices)
+        keep(network_key(text, found, update, slices), subject.program.graph)
         return subject
     if not re.fullmatch(r"[\w.]+:\w+", base):
         raise SituateError(
@@ -70,17 +72,26 @@ def find_subject(text: str, optimizer: str | None = None) -> Subject:
     with current_directory():
         loading = capture_cache.Loading()
         function, module = find_function(base)
-        subject = _subject(text, function, training, optimizer or "sgd")
-        loading.keep(text, optimizer or "sgd", module, subject.program.graph)
+        subject = _subject(text, function, training, optimizer or "sgd", slices)
+        loading.keep(text, optimizer or "sgd", module, subject.program.graph, slices)
         return subject
 
 
-def _subject(name: str, build: Build, training: bool, optimizer: str) -> Subject:
+def _subject(
+    name: str, build: Build, training: bool, optimizer: str, slices: Slices | None
+) -> Subject:
     named = NamedDevices()
     with contextlib.redirect_stdout(sys.stderr):
         model, inputs, loss = really_built(build, name, named)
         program = capture_program(
-            model, inputs, loss, training=training, optimizer=optimizer, name=name, named=named
+            model,
+            inputs,
+            loss,
+            training=training,
+            optimizer=optimizer,
+            name=name,
+            named=named,
+            slices=slices,
         )
     given = inputs if isinstance(inputs, (tuple, list, Mapping)) else (inputs,)
     return Subject(model, program.separate(inputs), given, program)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
+from situate.data.slices import Slices
 from situate.runtime.programs.seeds import kept_generator, seeded
 from situate.torch_capture.build import from_real, set_mode
+from situate.torch_capture.slices.cut import cut_inputs
 from situate.torch_capture.trees import flatten
 
 if TYPE_CHECKING:
@@ -21,6 +25,7 @@ class Unplaced:
         loss: as in `situate.capture`.
         optimizer: of the model's parameters; None infers.
         clip: the largest norm of the gradients, all together.
+        slices: of the batch, as a captured step has them: their gradients add up one by one.
 
     Attributes:
         tensors: copies of those in the inputs, which the steps may write over.
@@ -40,8 +45,11 @@ class Unplaced:
         clip: float | None = None,
         seed: int = 0,
         name: str = "model",
+        slices: Slices | None = None,
     ) -> None:
         built = from_real(model, inputs, loss, name)
+        self._cut = None if slices is None else cut_inputs(built, slices)
+        self._divisors = self._cut.divisors(slices.loss) if self._cut and slices else []
         self._model, self._call = model, built.call
         # A step may write over its inputs, which are the caller's.
         self.separate = built.separate
@@ -61,13 +69,28 @@ class Unplaced:
         with kept_generator(), seeded(self._seed, self._step):
             if self._optimizer is None:
                 return self._infer(self.tensors)
-            loss = self._call(self._model, *self.tensors)
-            loss.backward()
+            loss = self._accumulated() if self._cut else self._differentiated(self.tensors)
         if self._clip is not None:
             torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._clip)
         self._optimizer.step()
         self._optimizer.zero_grad()
         return [loss.detach().clone()]
+
+    def _differentiated(self, tensors: Sequence[torch.Tensor], divisor: float = 1) -> torch.Tensor:
+        """The loss, after its backward pass."""
+        loss: torch.Tensor = self._call(self._model, *tensors)
+        loss = loss if divisor == 1 else loss / divisor
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+    def _accumulated(self) -> torch.Tensor:
+        """The sum of the losses of slices, after the backward pass of each."""
+        assert self._cut is not None
+        losses = [
+            self._differentiated(self._cut.of_slice(self.tensors, s), divisor)
+            for s, divisor in enumerate(self._divisors)
+        ]
+        return reduce(add, losses)
 
     def _infer(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """The results of the model, of which the call may make a loss."""

@@ -19,6 +19,8 @@ class ScheduleArrays:
         start, end: (n,) seconds.
         tensor, source, target: (k,) index of the tensor moved, and the devices it moves between.
         transfer_start, transfer_end: (k,) seconds.
+        sequence: (i,) all items but signals, in the order in which the decoder took them: op j is
+            item j, transfer k is n + k. It tells what the times leave open where items take none.
         makespan: seconds from 0 to the last end.
         peak: (d,) largest bytes in use on each device.
         decoder: the decoder that made it.
@@ -32,6 +34,7 @@ class ScheduleArrays:
     target: NDArray[np.int32]
     transfer_start: NDArray[np.float64]
     transfer_end: NDArray[np.float64]
+    sequence: NDArray[np.int32]
     makespan: float
     peak: NDArray[np.int64]
     decoder: str

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.data.topology import places
-
 if TYPE_CHECKING:
     from situate.data.problem import Problem
     from situate.schedule.arrays import ScheduleArrays
@@ -16,26 +14,20 @@ if TYPE_CHECKING:
 Indices = NDArray[np.int64]
 
 
-def signals(problem: Problem) -> NDArray[np.bool_]:
-    """(m,) which tensors are signals: of size zero, without a transfer time of their own."""
-    return np.asarray((problem.size == 0) & np.isnan(problem.transfer_seconds))
-
-
 def item_order(schedule: ScheduleArrays, problem: Problem) -> Indices:
-    """Items in the order in which they start.
+    """Items in the order in which they start, and at one instant in the decoder's order.
 
-    At one instant, what has no duration goes first, and every item follows what it depends on.
+    Every item follows what it depends on. On a device that does one thing at a time this is the
+    decoder's order.
     """
-    rank = places(problem.graph.order)
-    # (n + k,): an op, then the transfers of what it makes, then the ops after it.
-    depth = np.concatenate((2 * rank, 2 * rank[problem.producer[schedule.tensor]] + 1))
-    op = np.full(problem.n, -1)
-    tensor = np.concatenate((op, schedule.tensor))
-    target = np.concatenate((op, schedule.target))
+    n = problem.n
     start = np.concatenate((schedule.start, schedule.transfer_start))
-    end = np.concatenate((schedule.end, schedule.transfer_end))
-    # The last key counts first: start, then end, so that at one instant no duration goes first.
-    return np.lexsort((target, tensor, depth, end, start))
+    # (n + k,) by the place in the sequence; a signal, which has none, goes behind its producer.
+    turn = np.empty(len(start))
+    turn[schedule.sequence] = np.arange(len(schedule.sequence))
+    signals = np.flatnonzero(problem.signal[schedule.tensor])
+    turn[n + signals] = turn[problem.producer[schedule.tensor[signals]]] + 0.5
+    return np.lexsort((turn, start))
 
 
 def device_items(schedule: ScheduleArrays, problem: Problem) -> tuple[Indices, Indices]:
@@ -49,7 +41,7 @@ def device_items(schedule: ScheduleArrays, problem: Problem) -> tuple[Indices, I
     if problem.transfers != "blocking":
         return ops, schedule.placement.astype(np.int64)
     # A blocking transfer stands twice, with its source and with its target: (n + 2 moves,).
-    moves = np.flatnonzero(~signals(problem)[schedule.tensor])
+    moves = np.flatnonzero(~problem.signal[schedule.tensor])
     items = np.concatenate((ops, problem.n + moves, problem.n + moves))
     devices = (schedule.placement, schedule.source[moves], schedule.target[moves])
     return items, np.concatenate(devices).astype(np.int64)
@@ -59,6 +51,6 @@ def channel_items(schedule: ScheduleArrays, problem: Problem) -> tuple[Indices, 
     """Items that occupy a channel, with that channel; none where channels have no contention."""
     if schedule.decoder == "calls" or not problem.rules.contention:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    moves = np.flatnonzero(~signals(problem)[schedule.tensor])
+    moves = np.flatnonzero(~problem.signal[schedule.tensor])
     channel = problem.channel[schedule.source[moves], schedule.target[moves]]
     return problem.n + moves, channel.astype(np.int64)

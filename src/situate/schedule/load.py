@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from situate.data.arrays import Floats
 from situate.data.topology import edge_tensors
-from situate.schedule.items import signals
 
 if TYPE_CHECKING:
     from situate.data.problem import Problem
@@ -26,7 +25,7 @@ def device_seconds(schedule: ScheduleArrays, problem: Problem) -> Floats:
     of_ops = problem.seconds[np.arange(problem.n), schedule.placement]
     busy = np.bincount(schedule.placement, of_ops, minlength=d)
     if problem.transfers == "blocking":
-        moves = ~signals(problem)[schedule.tensor]
+        moves = ~problem.signal[schedule.tensor]
         taken = move_seconds(schedule, problem)[moves]
         busy += np.bincount(schedule.source[moves], taken, minlength=d)
         busy += np.bincount(schedule.target[moves], taken, minlength=d)
@@ -35,7 +34,7 @@ def device_seconds(schedule: ScheduleArrays, problem: Problem) -> Floats:
 
 def channel_seconds(schedule: ScheduleArrays, problem: Problem) -> Floats:
     """(c,) seconds of each channel's transfers; signals occupy none."""
-    moves = ~signals(problem)[schedule.tensor]
+    moves = ~problem.signal[schedule.tensor]
     channel = problem.channel[schedule.source[moves], schedule.target[moves]]
     taken = move_seconds(schedule, problem)[moves]
     busy = np.bincount(channel, taken, minlength=len(problem.cluster.channels))
@@ -69,7 +68,7 @@ def transfer_seconds(
     own, size = problem.transfer_seconds[tensor], problem.size[tensor].astype(np.float64)
     with np.errstate(over="ignore"):  # a tensor with seconds of its own may fit no link
         link = problem.latency[source, target] + size / problem.bandwidth[source, target]
-    link = np.where(size == 0, 0.0, link)
+    link = np.where(problem.signal[tensor], 0.0, link)
     return np.asarray(np.where(np.isnan(own), link, own) + problem.cluster.synchronisation)
 
 
@@ -102,7 +101,7 @@ def crossings(
     d = problem.d
     tensor = edge_tensors(problem)
     target = placement[problem.consumers]
-    crosses = (target != placement[problem.producer[tensor]]) & ~signals(problem)[tensor]
+    crosses = (target != placement[problem.producer[tensor]]) & ~problem.signal[tensor]
     # Tensor and target as one number, so that `unique` leaves a pair once: (edges,) -> (k,).
     tensor, target = np.divmod(np.unique(tensor[crosses] * d + target[crosses]), d)
     source = placement[problem.producer[tensor]]

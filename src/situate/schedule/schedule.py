@@ -20,8 +20,8 @@ class Schedule(ScheduleArrays):
     """The times and places of a step, with the figures that follow from them.
 
     Its attributes are those of `ScheduleArrays`: `placement`, `start`, `end`, `tensor`, `source`,
-    `target`, `transfer_start`, `transfer_end`, `makespan`, `peak` and `decoder`. A problem of other
-    numbers of ops or devices raises `ScheduleError`.
+    `target`, `transfer_start`, `transfer_end`, `sequence`, `makespan`, `peak` and `decoder`. A
+    problem of other numbers of ops or devices raises `ScheduleError`.
     """
 
     def _check_of(self, problem: Problem) -> None:

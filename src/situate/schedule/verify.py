@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from situate.data.arrays import Floats
-from situate.schedule.items import Indices, channel_items, device_items, signals
+from situate.schedule.items import Indices, channel_items, device_items
 from situate.schedule.load import move_seconds
 from situate.schedule.memory import peaks
 from situate.schedule.messages import Replay, close, fail
@@ -35,6 +35,7 @@ def verify(schedule: ScheduleArrays, problem: Problem, allow_overflow: bool = Fa
         _check_overlap(replay, "device", *device_items(schedule, problem))
         _check_overlap(replay, "channel", *channel_items(schedule, problem))
         _check_service(replay)
+    _check_sequence(replay)
     _check_makespan(replay)
     _check_peaks(replay)
     if not allow_overflow:
@@ -104,7 +105,7 @@ def _check_needed(replay: Replay) -> None:
     tensor, target = replay.edges()
     crosses = target != s.placement[p.producer[tensor]]
     if p.cluster.synchronisation == 0:
-        crosses &= ~signals(p)[tensor]
+        crosses &= ~p.signal[tensor]
     needed = tensor[crosses] * p.d + target[crosses]
     given = s.tensor.astype(np.int64) * p.d + s.target
     for key in np.setdiff1d(needed, given):
@@ -158,6 +159,54 @@ def _check_overlap(replay: Replay, what: str, items: Indices, places: Indices) -
         fail(f"{replay.item(items[i])} and {replay.item(items[i + 1])} overlap on {what} {name!r}")
 
 
+def _check_sequence(replay: Replay) -> None:
+    """The decoder's order is one of all items but signals, and agrees with their times."""
+    s, p = replay.schedule, replay.problem
+    moves = p.n + np.flatnonzero(~p.signal[s.tensor])
+    if not np.array_equal(np.sort(s.sequence), np.concatenate((np.arange(p.n), moves))):
+        fail("sequence does not hold every op and every transfer but signals once")
+    if s.decoder != "calls":
+        _check_dependence(replay)
+        _check_turns(replay)
+
+
+def _turns(replay: Replay) -> Indices:
+    """(n + k,) places of ops and transfers in the decoder's order; -1 for signals."""
+    turn = np.full(len(replay.start), -1)
+    turn[replay.schedule.sequence] = np.arange(len(replay.schedule.sequence))
+    return turn
+
+
+def _check_dependence(replay: Replay) -> None:
+    """The decoder took every item after what it depends on."""
+    s, p, turn = replay.schedule, replay.problem, _turns(replay)
+    made = turn[p.producer]
+    for k in np.flatnonzero(~p.signal[s.tensor] & (turn[p.n :] < made[s.tensor])):
+        fail(f"sequence has {replay.item(p.n + k)} before {replay.op(p.producer[s.tensor[k]])}")
+    # (m, d): the place from which a tensor is on a device; a signal is wherever it is read.
+    there = np.repeat(made[:, None], p.d, axis=1)
+    there[s.tensor, s.target] = np.maximum(there[s.tensor, s.target], turn[p.n :])
+    tensor, device = replay.edges()
+    for e in np.flatnonzero(turn[p.consumers] < there[tensor, device]):
+        op = p.consumers[e]
+        fail(f"sequence has {replay.op(op)} before its input {replay.tensor(tensor[e])} is there")
+
+
+def _check_turns(replay: Replay) -> None:
+    """Items start in the decoder's order; where transfers block, those of one device do."""
+    s, p, turn = replay.schedule, replay.problem, _turns(replay)
+    if p.transfers == "blocking":
+        items, places = device_items(s, p)
+    else:
+        items, places = s.sequence.astype(np.int64), np.zeros(len(s.sequence), np.int64)
+    order = np.lexsort((turn[items], places))
+    items, places = items[order], places[order]
+    early = (places[1:] == places[:-1]) & (replay.start[items[1:]] < replay.start[items[:-1]])
+    for i in np.flatnonzero(early):
+        first, second = replay.item(items[i]), replay.item(items[i + 1])
+        fail(f"sequence has {first} before {second}, which starts earlier")
+
+
 def _check_service(replay: Replay) -> None:
     """Nothing waits for what it does not need: signals never, overlapped transfers for a channel.
 
@@ -166,7 +215,7 @@ def _check_service(replay: Replay) -> None:
     s, p = replay.schedule, replay.problem
     request = s.end[p.producer[s.tensor]]
     if p.transfers == "blocking":
-        due = np.where(signals(p)[s.tensor], request, np.inf)
+        due = np.where(p.signal[s.tensor], request, np.inf)
     else:
         due = _first_come(replay, request)
     for k in np.flatnonzero(s.transfer_start > due):

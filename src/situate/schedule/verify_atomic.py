@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from situate.data.arrays import Floats
-from situate.schedule.items import Indices, signals
+from situate.schedule.items import Indices
 from situate.schedule.load import crossings, loads, move_seconds
 from situate.schedule.messages import Replay, close, fail
 
@@ -59,7 +59,7 @@ def _signalled(replay: Replay) -> Indices:
     """Signals to other devices, tensor times d plus target, where they take time."""
     s, p = replay.schedule, replay.problem
     tensor, target = replay.edges()
-    crosses = signals(p)[tensor] & (target != s.placement[p.producer[tensor]])
+    crosses = p.signal[tensor] & (target != s.placement[p.producer[tensor]])
     none = p.cluster.synchronisation == 0
     return np.unique(tensor[crosses] * p.d + target[crosses])[: 0 if none else None]
 
@@ -79,7 +79,7 @@ def _calls(replay: Replay) -> Indices:
     senders = np.append(again, False)[: len(order)] | ~pays[s.target[order]]
     rows = np.empty(len(order), np.int64)
     rows[order] = np.where(senders, s.source[order], s.target[order])
-    rows[signals(p)[s.tensor]] = -1
+    rows[p.signal[s.tensor]] = -1
     return np.concatenate((np.where(pays[s.placement], s.placement, -1), rows))
 
 
@@ -111,7 +111,7 @@ def _check_signals(replay: Replay, finish: Floats) -> None:
     s, p = replay.schedule, replay.problem
     producer = p.producer[s.tensor]
     made = np.where(p.accelerators[s.source], finish[s.source], s.end[producer])
-    for k in np.flatnonzero(signals(p)[s.tensor] & (s.transfer_start != made)):
+    for k in np.flatnonzero(p.signal[s.tensor] & (s.transfer_start != made)):
         fail(f"{replay.item(p.n + k)} leaves at {s.transfer_start[k]}, not at {made[k]}")
 
 
@@ -125,7 +125,7 @@ def _check_inputs(replay: Replay, begin: Floats, finish: Floats) -> None:
     source = s.placement[producer]
     within = (source == device) & pays[device]
     ready = np.where(pays[source] & ~within, finish[source], s.end[producer])
-    ready += np.where(signals(p)[tensor] & (source != device), p.cluster.synchronisation, 0.0)
+    ready += np.where(p.signal[tensor] & (source != device), p.cluster.synchronisation, 0.0)
     start = np.where(pays[device] & ~within, begin[device], s.start[op])
     for e in np.flatnonzero(start < ready):
         fail(f"{replay.op(op[e])} or its call starts before {replay.op(producer[e])} is over")

@@ -12,7 +12,6 @@ from situate.data.arrays import Floats
 from situate.data.core_problem import core_problem
 from situate.data.problem import Problem
 from situate.data.topology import edge_tensors
-from situate.schedule.items import signals
 from situate.schedule.schedule import Schedule
 
 Indices = NDArray[np.int32]
@@ -44,7 +43,7 @@ def schedule_calls(
     if not np.isfinite(makespan):
         begin, op_end = np.full(problem.d, np.inf), np.full(problem.n, np.inf)
     crossing = _crossing(problem, placement)
-    signal = signals(problem)[crossing.tensor]
+    signal = problem.signal[crossing.tensor]
     received, signalled = crossing.of(~signal), crossing.of(signal & (crossing.seconds > 0))
     sent = received.slowest_of_each_tensor()
     start, end = _ready(problem, placement, op_end), op_end.copy()
@@ -61,6 +60,8 @@ def schedule_calls(
     # (n,) -> (d,): unlike `peak[placement] += ...`, which counts one op a device, this adds up all.
     np.add.at(peak, placement, problem.persistent)
     tensor, source, target, starts, ends = _table(rows)
+    by_start = np.argsort(np.concatenate((start, starts)), kind="stable").astype(np.int32)
+    occupying = np.concatenate((np.ones(problem.n, np.bool_), ~problem.signal[tensor]))
     return Schedule(
         placement,
         start,
@@ -70,6 +71,7 @@ def schedule_calls(
         target,
         starts,
         ends,
+        by_start[occupying[by_start]],
         float(makespan),
         peak,
         "calls",
@@ -92,7 +94,7 @@ def _ready(problem: Problem, placement: Indices, op_end: Floats) -> Floats:
     tensor = edge_tensors(problem)
     producer = problem.producer[tensor]
     crosses = placement[producer] != placement[problem.consumers]
-    delay = np.where(signals(problem)[tensor] & crosses, problem.cluster.synchronisation, 0.0)
+    delay = np.where(problem.signal[tensor] & crosses, problem.cluster.synchronisation, 0.0)
     # (edges,) -> (n,): the latest of all that an op reads.
     np.maximum.at(ready, problem.consumers, op_end[producer] + delay)
     return ready
@@ -135,8 +137,8 @@ def _crossing(problem: Problem, placement: Indices) -> _Transfers:
     source = placement[problem.producer[tensor]]
     own, size = problem.transfer_seconds[tensor], problem.size[tensor].astype(np.float64)
     link = problem.latency[source, target] + size / problem.bandwidth[source, target]
-    # NaN stands for a tensor without seconds of its own, which takes its link; a signal is empty.
-    seconds = np.where(np.isnan(own), np.where(size > 0, link, 0.0), own)
+    # NaN stands for a tensor without seconds of its own, which takes its link; a signal takes none.
+    seconds = np.where(np.isnan(own), np.where(problem.signal[tensor], 0.0, link), own)
     return _Transfers(tensor, source, target, seconds + problem.cluster.synchronisation)
 
 

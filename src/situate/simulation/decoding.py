@@ -9,14 +9,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.data.placements import Where, check_devices, check_order, integers
+from situate.data.placements import check_devices, check_order, integers
 from situate.data.problem import Problem
 from situate.data.topology import places
 from situate.errors import SituateError, nearest
+from situate.schedule.items import item_order
 from situate.schedule.schedule import Schedule
 from situate.simulation.atomic import schedule_calls
 from situate.simulation.simulator import Simulator
-from situate.simulation.transfer_order import TransferOrder
+from situate.simulation.transfer_order import TransferOrder, by_start
+from situate.validation import Where
 
 DecoderName = Literal["eager", "serial", "calls"]
 
@@ -75,6 +77,26 @@ def scheduled(
     return simulator.schedule(placement, of_ops, of_transfers, decoder=decoder)
 
 
+def rescheduled(
+    problem: Problem, schedule: Schedule, placement: NDArray[np.int32] | None = None
+) -> Schedule:
+    """The schedule of a problem whose ops and transfers are as urgent as another schedule starts
+    them, by the decoder of that schedule.
+
+    Args:
+        problem: of the schedule's graph and devices; what they take may differ.
+        schedule: of the same rules.
+        placement: (n,) where ops run; None for where they run in the schedule.
+    """
+    where = schedule.placement if placement is None else placement
+    simulator = Simulator(problem)
+    if schedule.decoder == "calls":
+        return scheduled(simulator, where, np.array(problem.graph.order, np.int32), "calls")
+    order, transfers = by_start(problem, schedule, where)
+    decoder: DecoderName = "serial" if schedule.decoder == "serial" else "eager"
+    return scheduled(simulator, where, order, decoder, transfers)
+
+
 def step_times(
     simulator: Simulator,
     placements: NDArray[np.int32],
@@ -125,10 +147,14 @@ def priority_of(order: NDArray[np.int32]) -> NDArray[np.float32]:
 def order_of(problem: Problem, schedule: Schedule) -> NDArray[np.int32]:
     """Ops by start time, producers before consumers: a topological order.
 
-    That of the graph where calls decide, which may wait for one another.
+    That of the graph where calls decide, which may wait for one another. At one instant the graph's
+    order decides, or the schedule's where memory is counted in it.
     """
     if schedule.decoder == "calls":
         return np.array(problem.graph.order, np.int32)
+    if problem.rules.memory == "step":
+        items = item_order(schedule, problem)
+        return items[items < problem.n].astype(np.int32)
     return rising(problem, schedule.start)
 
 

@@ -53,16 +53,37 @@ class Simulator:
             ValueError: arrays of the wrong shape, placements that are no integers, a device that
                 does not exist, priorities that are not finite, or fewer threads than one.
         """
-        return _core.evaluate(
-            self.core,
-            self.as_devices(placements),
-            np.ascontiguousarray(priorities, np.float32),
-            None
-            if transfer_priorities is None
-            else np.ascontiguousarray(transfer_priorities, np.float32),
-            decoder,
-            threads or usable_cpus(),
-        )
+        decisions = self._decisions(placements, priorities, transfer_priorities)
+        return _core.evaluate(self.core, *decisions, decoder, threads or usable_cpus())
+
+    def makespans(
+        self,
+        placements: NDArray[np.int32],
+        priorities: NDArray[np.float32],
+        transfer_priorities: NDArray[np.float32] | None = None,
+        decoder: Decoder = "eager",
+        threads: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Makespans (k,) in seconds of k decisions, as `evaluate` has them, without the peaks,
+        which take their time too: for problems in which all fits.
+
+        Args, Raises:
+            As `evaluate`.
+        """
+        decisions = self._decisions(placements, priorities, transfer_priorities)
+        return _core.makespans(self.core, *decisions, decoder, threads or usable_cpus())
+
+    def _decisions(
+        self,
+        placements: NDArray[np.int32],
+        priorities: NDArray[np.float32],
+        transfer_priorities: NDArray[np.float32] | None,
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32] | None]:
+        """Decisions as arrays that the core takes."""
+        if transfer_priorities is not None:
+            transfer_priorities = np.ascontiguousarray(transfer_priorities, np.float32)
+        of_ops = np.ascontiguousarray(priorities, np.float32)
+        return self.as_devices(placements), of_ops, transfer_priorities
 
     def schedule(
         self,
@@ -76,12 +97,8 @@ class Simulator:
         priority = np.ascontiguousarray(priority, np.float32)
         if transfer_priority is not None:
             transfer_priority = np.ascontiguousarray(transfer_priority, np.float32)[None]
-        start, end, tensor, source, target, begins, ends, makespan, peak = _core.schedule(
-            self.core, placement, priority, transfer_priority, decoder
-        )
-        return Schedule(
-            placement, start, end, tensor, source, target, begins, ends, makespan, peak, decoder
-        )
+        found = _core.schedule(self.core, placement, priority, transfer_priority, decoder)
+        return Schedule(placement, *found, decoder)
 
     def as_devices(self, placements: object) -> NDArray[np.int32]:
         """Placements (k, n) as 32-bit integers. The core checks the devices of those that are, so

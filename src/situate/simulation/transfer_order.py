@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from situate.data.arrays import Order, Placement
 from situate.data.problem import Problem
+from situate.schedule.items import item_order
+from situate.schedule.schedule import Schedule
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +50,7 @@ def sent(problem: Problem, placement: Placement) -> tuple[NDArray[np.int32], NDA
     """Tensors (k,) and targets (k,) of a placement's transfers but signals, each once."""
     tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
     target = placement[problem.consumers]
-    signal = (problem.size == 0) & np.isnan(problem.transfer_seconds)
-    leaves = (target != placement[problem.producer[tensor]]) & ~signal[tensor]
+    leaves = (target != placement[problem.producer[tensor]]) & ~problem.signal[tensor]
     pairs = np.unique(tensor[leaves] * problem.d + target[leaves])
     return (pairs // problem.d).astype(np.int32), (pairs % problem.d).astype(np.int32)
 
@@ -72,3 +73,20 @@ def by_priority(
     place = np.cumsum(is_op)[~is_op]
     order = urgent[is_op].astype(np.int32)
     return order, TransferOrder(tensor[item], target[item], place.astype(np.int32))
+
+
+def by_start(
+    problem: Problem, schedule: Schedule, placement: Placement
+) -> tuple[Order, TransferOrder]:
+    """The order (n,) of ops and that of a placement's transfers in which a schedule starts them. A
+    transfer that is not in the schedule is as urgent as its most urgent consumer."""
+    items = item_order(schedule, problem)
+    priority = np.empty(len(items), np.float32)
+    priority[items] = np.arange(len(items), 0, -1)
+    of_ops, of_sent = priority[: problem.n], priority[problem.n :]
+    of_transfers = np.zeros((len(problem.size), problem.d), np.float32)
+    tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
+    consumers = problem.consumers
+    np.maximum.at(of_transfers, (tensor, placement[consumers]), of_ops[consumers])
+    of_transfers[schedule.tensor, schedule.target] = of_sent
+    return by_priority(problem, placement, of_ops, of_transfers)

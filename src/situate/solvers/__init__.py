@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 
@@ -13,14 +14,13 @@ from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.results.result import Progress, Result
 from situate.solvers.custom import custom_name
-from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning, MakeLearner
 from situate.solvers.outcome import result_of
-from situate.solvers.registry import LEARNERS, METHODS, WITH_SETTINGS, Method
+from situate.solvers.registry import LEARNERS, METHODS, WITH_SETTINGS, WITH_WEIGHTS, Method
 from situate.solvers.search import Search
 from situate.validation import check
 
-__all__ = ["LEARNERS", "METHODS", "WITH_SETTINGS", "Method", "solve"]
+__all__ = ["LEARNERS", "METHODS", "WITH_SETTINGS", "WITH_WEIGHTS", "Method", "solve"]
 
 DEFAULT_SECONDS = 10.0
 """The time limit of a search that is given no budget."""
@@ -62,8 +62,8 @@ def solve(
         seed: of all the search's randomness, at least 0.
         threads: at most this many; None for all CPUs.
         on_progress: called now and then, in the calling thread.
-        learning: how a method that learns goes about it; of another method at most its settings.
-            None for `Learning()`.
+        learning: how a method that learns goes about it; of another method at most its settings and
+            weights. None for `Learning()`.
 
     Raises:
         SituateError: an unknown method, a budget below zero or not whole, `learning` for a method
@@ -77,8 +77,7 @@ def solve(
     name, run = _named(method)
     _check_budget(time_limit, evaluations, seed, threads)
     learns = name in LEARNERS or name not in METHODS
-    allowed = learning and name in WITH_SETTINGS and learning == Learning(learning.settings)
-    if not learns and learning not in (None, Learning()) and not allowed:
+    if not learns and learning is not None and learning != _taken(name, learning):
         known = ", ".join(LEARNERS)
         raise SituateError(f"learning: method {name!r} does not learn; those that do: {known}")
     if time_limit is None and evaluations is None and not learns:
@@ -106,6 +105,12 @@ def solve(
     return result_of(search, name)
 
 
+def _taken(name: str, learning: Learning) -> Learning:
+    """The part of it that a method takes that does not learn from measurements."""
+    taken = Learning(learning.settings) if name in WITH_SETTINGS else Learning()
+    return replace(taken, weights=learning.weights) if name in WITH_WEIGHTS else taken
+
+
 def _bounded_until(begin: float, time_limit: float | None) -> float:
     """The reading of the clock at which the lower bound must be there; infinite without a time
     limit, where the clock must not decide."""
@@ -127,12 +132,19 @@ def _named(method: str | MakeLearner) -> tuple[str, Callable[[Search], None]]:
     """The name of a method, and the function that runs it."""
     if not isinstance(method, str):
         name = custom_name(method, METHODS)
-        return name, partial(learn, method=name, make=method)
+        return name, _learned(name, method)
     if method not in METHODS:
         raise SituateError(f"unknown method {method!r}{nearest(method, METHODS)}")
     if method in LEARNERS:
-        return method, partial(learn, method=method, make=METHODS[method].learner())
+        return method, _learned(method, METHODS[method].learner())
     return method, METHODS[method].run
+
+
+def _learned(name: str, make: MakeLearner) -> Callable[[Search], None]:
+    # Studies, and with them SQLite, are for those who learn alone.
+    from situate.solvers.learned.driver import learn
+
+    return partial(learn, method=name, make=make)
 
 
 def _check_budget(

@@ -40,6 +40,8 @@ class Method:
             is told the measured times of whole steps alone; the groups that it places by default
             are made with the seconds of ops all the same.
         has_settings: whether it takes `Learning.settings` though it does not learn.
+        asynchronous: whether several controllers may learn its policy, see `Learning.controllers`.
+        has_weights: whether it takes `Learning.weights`.
     """
 
     name: str
@@ -50,6 +52,8 @@ class Method:
     extra: str = ""
     told_costs: bool = True
     has_settings: bool = False
+    asynchronous: bool = False
+    has_weights: bool = False
 
     @property
     def learns(self) -> bool:
@@ -77,8 +81,17 @@ class Method:
         return found
 
 
-def _learner(name: str, module: str, summary: str, paper: str = "", extra: str = "") -> Method:
-    return Method(name, "learner", module, summary, paper, extra, told_costs=False)
+def _learner(
+    name: str,
+    module: str,
+    summary: str,
+    paper: str = "",
+    extra: str = "",
+    asynchronous: bool = False,
+) -> Method:
+    return Method(
+        name, "learner", module, summary, paper, extra, told_costs=False, asynchronous=asynchronous
+    )
 
 
 BAECHI = "Jeon et al., Baechi, SoCC 2020"
@@ -178,6 +191,16 @@ _ALL = (
         paper="Paliwal et al., REGAL, ICLR 2020",
         has_settings=True,
     ),
+    Method(
+        "regal",
+        "search",
+        "evolutionary.regal.method:regal",
+        "the same where a trained graph network proposes, for every op, which keys are likely",
+        paper=REGAL,
+        extra=PYTORCH,
+        has_settings=True,
+        has_weights=True,
+    ),
     _learner(
         "hill_climbing",
         "local_search.hill_climbing:learner",
@@ -221,6 +244,7 @@ _ALL = (
         paper="Mirhoseini et al., Device Placement Optimization with Reinforcement Learning, "
         "ICML 2017",
         extra=PYTORCH,
+        asynchronous=True,
     ),
     _learner(
         "hierarchical",
@@ -228,6 +252,7 @@ _ALL = (
         "a grouper and a placer that learn together",
         paper="Mirhoseini, Goldie et al., A Hierarchical Model for Device Placement, ICLR 2018",
         extra=PYTORCH,
+        asynchronous=True,
     ),
     Method(
         "metis",
@@ -275,6 +300,9 @@ METHODS: Mapping[str, Method] = MappingProxyType({method.name: method for method
 
 WITH_SETTINGS = tuple(method.name for method in _ALL if method.learns or method.has_settings)
 """Names of the methods that take settings."""
+
+WITH_WEIGHTS = tuple(method.name for method in _ALL if method.has_weights)
+"""Names of the methods that take trained weights."""
 
 LEARNERS = tuple(method.name for method in _ALL if method.learns)
 """Names of the methods that learn from measured step times."""

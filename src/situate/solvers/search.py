@@ -18,7 +18,7 @@ from situate.data.placements import Restrictions
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.host.machine import usable_cpus
-from situate.results.result import Progress
+from situate.results.result import Asynchrony, Progress
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import (
     DecoderName,
@@ -84,6 +84,7 @@ class Search:
     Attributes:
         measurements: batch by batch, what a method that learns was told.
         measured_best: seconds that the best decision took where it was measured; else None.
+        asynchrony: of a method that learns by several controllers; else None.
         reserve: the share of the budget that `reserving` keeps.
         second_order: the order of `trying`; None outside.
     """
@@ -120,6 +121,7 @@ class Search:
         self.history: list[tuple[float, int, float]] = []
         self.measurements: list[Measurements] = []
         self.measured_best: float | None = None
+        self.asynchrony: Asynchrony | None = None
         self._on_progress = on_progress
         self._took: deque[float] = deque(maxlen=OFFERS_REMEMBERED)
 

@@ -17,7 +17,7 @@ from situate.evaluators.measurements import Measurements
 from situate.study import checkpoint, samples
 from situate.study.connection import connect, damaged, one_line
 from situate.study.format import check_header, create, is_new, read_header
-from situate.study.in_memory import InMemoryStudy
+from situate.study.in_memory import InMemoryStudy, Known
 from situate.study.packing import Packing
 from situate.study.samples import Of
 
@@ -68,9 +68,9 @@ class StudyFile:
                 create(self._connection, header)
             else:
                 check_header(read_header(self._connection, self.path), header, self.path)
-            self._count = {
-                of: samples.checked_count(self._connection, self.path, of) for of in samples.TABLES
-            }
+            found = {of: samples.check(self._connection, self.path, of) for of in samples.TABLES}
+        self._count = {of: count for of, (count, _) in found.items()}
+        self._complete = found["samples"][1]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -93,9 +93,8 @@ class StudyFile:
             self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.close()
 
-    def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Measurements:
-        """The measurements in the file of the samples number `first` and on: of the leading ones or
-        none.
+    def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Known:
+        """The samples number `first` and on that are in the file already.
 
         Args:
             first: number of the first sample.
@@ -107,38 +106,41 @@ class StudyFile:
             SituateError: a sample of another placement.
         """
         held = self._samples(first, first + len(placements), of)
-        kept = samples.placements(held, self._packing, self.path)
-        same = (kept == placements[: len(held)]).all(axis=1)
+        rows = np.array([sample.number - first for sample in held], np.int64)
+        same = (samples.placements(held, self._packing, self.path) == placements[rows]).all(axis=1)
         if not same.all():
             raise SituateError(
                 f"{self.path}: made by another version of situate or of the learner: sample "
-                f"{first + int(np.argmin(same))} differs; use that version, or give another file"
+                f"{held[int(np.argmin(same))].number} differs; use that version, or give another "
+                "file"
             )
-        return samples.measurements(held)
+        return rows, samples.measurements(held)
 
     def record(
         self,
-        first: int,
+        numbers: NDArray[np.int64],
         placements: NDArray[np.int32],
         measurements: Measurements,
-        batch: int | None = None,
+        batch: int,
         of: Of = "samples",
     ) -> None:
-        """Add what was measured of placements (k, n), the samples number `first` and on, whole or
+        """Add what was measured of placements (k, n), the samples of these numbers (k,), whole or
         not at all.
 
         Args:
-            batch: number of the first sample of their batch; None for `first`.
+            batch: number of the first sample of their batch.
             of: the search, or what it measures again in the end.
 
         Raises:
             SituateError: the file cannot be written.
         """
         packed = self._packing.pack(placements)
+        count = self._count[of] + len(packed)
         with self._transaction():
-            number = first if batch is None else batch
-            samples.write(self._connection, first, packed, measurements, number, of)
-        self._count[of] += len(packed)
+            samples.write(
+                self._connection, numbers.tolist(), packed, measurements, batch, count, of
+            )
+        self._count[of] = count
 
     def keep(self, done: int, state: Callable[[], checkpoint.State], now: bool = False) -> None:
         """Replace the checkpoint if the last is `CHECKPOINT_SECONDS` old, or `now`.
@@ -152,6 +154,7 @@ class StudyFile:
             return
         with self._transaction():
             checkpoint.write(self._connection, done, state())
+        self._complete = max(self._complete, done)
         self._kept_at = time.monotonic()
 
     def checkpoint(self) -> tuple[int, checkpoint.State | None]:
@@ -163,7 +166,7 @@ class StudyFile:
         """
         with one_line(self.path):
             done, state = checkpoint.read(self._connection, self.path)
-        if not 0 <= done <= self._count["samples"]:
+        if not 0 <= done <= self._complete:
             raise damaged(self.path, "the checkpoint of the study")
         return done, state
 
@@ -189,7 +192,5 @@ class StudyFile:
         return samples.placements(held, self._packing, self.path)[0] if held else None
 
     def _samples(self, first: int, end: int, of: Of = "samples") -> list[samples.Sample]:
-        if first >= self._count[of]:
-            return []
         with one_line(self.path):
             return samples.read(self._connection, self.path, first, end, of)

@@ -15,7 +15,7 @@ from situate.study.connection import damaged
 APPLICATION = 0x53495455
 """SQLite's `application_id`: `SITU`."""
 
-VERSION = 3
+VERSION = 4
 """SQLite's `user_version`: the version of the format."""
 
 TABLES = (

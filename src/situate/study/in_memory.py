@@ -11,6 +11,9 @@ from situate.evaluators.measurements import Measurements
 from situate.study.checkpoint import State
 from situate.study.samples import Of
 
+Known = tuple[NDArray[np.int64], Measurements]
+"""Rows (j,) of some placements, and what a study holds of them."""
+
 
 class InMemoryStudy:
     """The interface of `StudyFile`; it keeps nothing."""
@@ -24,16 +27,16 @@ class InMemoryStudy:
     def first(self) -> None:
         """None."""
 
-    def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Measurements:
-        """Measurements of no sample: there is no file that could know any."""
-        return Measurements(np.empty(0), np.empty(0, np.uint8))
+    def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Known:
+        """No rows: there is no file that could know any."""
+        return np.empty(0, np.int64), Measurements(np.empty(0), np.empty(0, np.uint8))
 
     def record(
         self,
-        first: int,
+        numbers: NDArray[np.int64],
         placements: NDArray[np.int32],
         measurements: Measurements,
-        batch: int | None = None,
+        batch: int,
         of: Of = "samples",
     ) -> None:
         """Forget them."""

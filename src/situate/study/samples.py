@@ -48,25 +48,44 @@ class Sample:
 
 def write(
     connection: sqlite3.Connection,
-    first: int,
+    numbers: Sequence[int],
     packed: Sequence[bytes],
     measured: Measurements,
     batch: int,
+    count: int,
     of: Of = "samples",
 ) -> None:
-    """Add the samples number `first` and on, of one batch, in the caller's transaction."""
-    rows = _rows(first, packed, measured, batch)
+    """Add the samples of these numbers, all of one batch, in the caller's transaction.
+
+    Args:
+        count: how many samples there are then.
+    """
+    rows = _rows(numbers, packed, measured, batch)
     connection.executemany(f"INSERT INTO {of} VALUES (?, ?, ?, ?, ?, ?)", rows)
-    counts.write(connection, of, first + len(packed))
+    counts.write(connection, of, count)
 
 
-def checked_count(connection: sqlite3.Connection, path: Path, of: Of) -> int:
-    """The number of samples, once each was checked to be as it was written.
+def check(connection: sqlite3.Connection, path: Path, of: Of = "samples") -> tuple[int, int]:
+    """The number of samples, and how many there are before the first that is missing: those of the
+    last batch may have been measured in any order.
 
     Raises:
         ReadError: one is missing, one is more than there were, or one is not as it was written.
     """
-    return sum(1 for _ in _read(connection, path, 0, 2**62, of))
+    count, missing = 0, None
+    for sample in _read(connection, path, 0, 2**62, of):
+        if missing is None and sample.number != count:
+            missing = count
+        if missing is not None and sample.batch > missing:
+            raise damaged(path, f"sample {missing} of the study")
+        count += 1
+    complete = count if missing is None else missing
+    expected = counts.read(connection, path, of)
+    if count < expected:
+        raise damaged(path, f"sample {complete} of the study")
+    if count > expected:
+        raise damaged(path, f"the study, which has {count - expected} samples too many,")
+    return count, complete
 
 
 def read(
@@ -76,10 +95,10 @@ def read(
     end: int = 2**62,
     of: Of = "samples",
 ) -> list[Sample]:
-    """The samples number `first` and on, before `end`.
+    """The samples that there are of number `first` and on, before `end`.
 
     Raises:
-        ReadError: one is missing, or not as it was written.
+        ReadError: one is not as it was written.
     """
     return list(_read(connection, path, first, end, of))
 
@@ -89,14 +108,11 @@ def _read(
 ) -> Iterator[Sample]:
     """As `read`, one after the other."""
     query = f"SELECT * FROM {of} WHERE number >= ? AND number < ? ORDER BY number"
-    rows = connection.execute(query, (first, end))
-    for number in range(first, min(end, counts.read(connection, path, of))):
-        sample = _sample(row) if (row := rows.fetchone()) else None
-        if sample is None or sample.number != number:
-            raise damaged(path, f"sample {number} of the study")
+    for row in connection.execute(query, (first, end)):
+        sample = _sample(row)
+        if sample is None:
+            raise damaged(path, f"sample {row[0]} of the study")
         yield sample
-    if (row := rows.fetchone()) is not None:
-        raise damaged(path, f"the study, which has a sample {row[0]} that was not measured,")
 
 
 def measurements(samples: Sequence[Sample]) -> Measurements:
@@ -122,9 +138,12 @@ def placements(samples: Sequence[Sample], packing: Packing, path: Path) -> NDArr
     return np.array(rows, np.int32).reshape(len(rows), packing.ops)
 
 
-def _rows(first: int, packed: Sequence[bytes], measured: Measurements, batch: int) -> Iterator[Row]:
-    for number, seconds in enumerate(measured.seconds.tolist(), first):
-        outcome, placement = OUTCOMES[measured.outcome[number - first]], packed[number - first]
+def _rows(
+    numbers: Sequence[int], packed: Sequence[bytes], measured: Measurements, batch: int
+) -> Iterator[Row]:
+    taken, outcomes = measured.seconds.tolist(), measured.outcome.tolist()
+    for number, placement, seconds, index in zip(numbers, packed, taken, outcomes, strict=True):
+        outcome = OUTCOMES[index]
         checksum = _checksum(number, batch, seconds, outcome, placement)
         yield number, batch, None if seconds == np.inf else seconds, outcome, placement, checksum
 

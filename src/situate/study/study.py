@@ -19,7 +19,8 @@ from situate.study.packing import Packing
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Every measurement of a search, in order.
+    """Every measurement of a search, in order, up to the first that is missing of a batch which was
+    interrupted.
 
     Attributes:
         path: of the file.
@@ -46,7 +47,8 @@ class Study:
         path = Path(path)
         with closing(connect(path, write=False)) as connection, one_line(path):
             header = read_header(connection, path)
-            held = samples.read(connection, path)
+            _, complete = samples.check(connection, path)
+            held = samples.read(connection, path, end=complete)
         try:
             packing = Packing.of(header)
         except ValueError:

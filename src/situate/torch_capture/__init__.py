@@ -5,16 +5,23 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from situate.data.graph import Graph
+from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import MissingExtra, SituateError
 from situate.torch_capture import capture_cache
-from situate.torch_capture.build import Build
+from situate.torch_capture.build import Build, Built, built
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
-from situate.torch_capture.refusals.errors import explained
-from situate.torch_capture.tracing import Trace, trace
+from situate.torch_capture.refusals.errors import explained, quiet
+from situate.torch_capture.slices import sliced
+from situate.torch_capture.tracing import Trace, joint
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["capture", "capture_function"]
 
@@ -23,9 +30,17 @@ TESTED = "2.13.0"
 
 INFERENCE = ":inference"
 
+Separate = Callable[[object], "tuple[torch.Tensor, ...]"]
+"""Makes the tensors that a step is given of inputs as the user has them."""
+
 
 def capture(
-    build: Build, *, training: bool = True, optimizer: str = "sgd", name: str = "model"
+    build: Build,
+    *,
+    training: bool = True,
+    optimizer: str = "sgd",
+    name: str = "model",
+    slices: Slices | None = None,
 ) -> Graph:
     """The graph of one step of a PyTorch model.
 
@@ -42,20 +57,44 @@ def capture(
         optimizer: `sgd`, `momentum`, `adam` or `adamw`; its state has the parameter's dtype.
             `adamw:clip=1.0` shortens gradients to a norm of 1 before, all together.
         name: what to call the graph.
+        slices: of the batch, for a step that takes it slice by slice, see docs/slices.md.
 
     Raises:
         MissingExtra: PyTorch is not installed.
-        SituateError: an unknown optimizer; `build` fails or returns something else; or the step
-            depends on values.
+        SituateError: an unknown optimizer; `build` fails or returns something else; the step
+            depends on values; or its batch cannot be cut so.
     """
     update_rule(optimizer)
     check_installed()
-    with explained(name, "capturing the step"):
-        traced = trace(build, training, name)
+    with quiet(), explained(name, "capturing the step"):
+        traced, _ = step_of(built(build, name), training, name, slices)
         return checked(to_graph(traced, name, optimizer), training, traced)
 
 
-def capture_function(text: str, *, optimizer: str | None = None, cache: bool = True) -> Graph:
+def step_of(
+    what: Built, training: bool, name: str, slices: Slices | None
+) -> tuple[Trace, Separate]:
+    """The trace of a step, of slices where there are any, and what makes the tensors that it is
+    given of inputs.
+
+    Raises:
+        SituateError: the step depends on values, or its batch cannot be cut so.
+    """
+    if slices is None:
+        return joint(what, training, name), what.separate
+    if not training:
+        raise SituateError("slices are of a step that trains: leave them out for inference")
+    traced, cut = sliced(what, slices, name)
+    return traced, lambda given: cut.pieces(what.separate(given))
+
+
+def capture_function(
+    text: str,
+    *,
+    optimizer: str | None = None,
+    cache: bool = True,
+    slices: Slices | None = None,
+) -> Graph:
     """The graph of what `package.module:function` builds; `:inference` behind it leaves backward
     and update out. Modules of the current directory are found.
 
@@ -64,6 +103,7 @@ def capture_function(text: str, *, optimizer: str | None = None, cache: bool = T
         optimizer: as in `capture`; `sgd` where it is None.
         cache: take the graph from disk if nothing it was captured from has changed: the function's
             module and every other of the current directory that it loads.
+        slices: as in `capture`.
 
     Raises:
         MissingExtra: PyTorch is not installed.
@@ -76,13 +116,13 @@ def capture_function(text: str, *, optimizer: str | None = None, cache: bool = T
     update_rule(optimizer)
     check_installed()
     with current_directory():
-        if cache and (graph := capture_cache.find(text, optimizer)):
+        if cache and (graph := capture_cache.find(text, optimizer, slices)):
             return graph
         loading = capture_cache.Loading()
         function, module = find_function(text.removesuffix(INFERENCE))
-        graph = capture(function, training=training, optimizer=optimizer, name=text)
+        graph = capture(function, training=training, optimizer=optimizer, name=text, slices=slices)
         if cache:
-            loading.keep(text, optimizer, module, graph)
+            loading.keep(text, optimizer, module, graph, slices)
         return graph
 
 
@@ -95,7 +135,7 @@ def checked(graph: Graph, training: bool, traced: Trace) -> Graph:
     if training and all(op.phase != "update" for op in graph.ops):
         raise SituateError("the loss depends on no parameter that takes a gradient")
     taken = (each.warning for each in traced.taken)
-    told = (*_warnings(), *traced.named.warnings, *taken, *graph.warnings)
+    told = (*_warnings(), *traced.named.warnings, *taken, *traced.notes, *graph.warnings)
     return dataclasses.replace(graph, warnings=told)
 
 

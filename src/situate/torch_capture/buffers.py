@@ -42,7 +42,8 @@ def fold(step: Flow) -> Folded:
     counters: dict[fx.Node, Nodes] = {}
     for counter, host in hosts.items():
         counters[host] = (*counters.get(host, ()), counter)
-        held[host] = (*held.get(host, ()), *(buffer for buffer, _ in step.reads[counter]))
+        buffers = (node for node, _ in step.reads[counter] if is_buffer(node))
+        held[host] = (*held.get(host, ()), *buffers)
     step = _without(step, hosts)
     single = _single_users(step)
     for buffer, op in single.items():
@@ -73,8 +74,9 @@ def _single_users(step: Flow) -> dict[fx.Node, fx.Node]:
 
 def _hosts(step: Flow) -> dict[fx.Node, fx.Node]:
     """An op that only overwrites buffers with what it makes of buffers goes to the first other op
-    of its module: a kernel of a few bytes, such as batch-norm's count of batches."""
-    counters = dict.fromkeys(op for op in step.ops if _only_counts(op, step))
+    of its module: a kernel of a few bytes, such as batch-norm's count of batches. So do those of
+    all slices, of which each counts on from the one before."""
+    counters = _counters(step)
     hosts: dict[str | None, fx.Node] = {}
     for op in step.ops:
         if op not in counters:
@@ -88,12 +90,23 @@ def _without(step: Flow, folded: Collection[fx.Node]) -> Flow:
     return replace(step, ops=ops, mutations=mutations, reads={op: step.reads[op] for op in ops})
 
 
-def _only_counts(op: fx.Node, step: Flow) -> bool:
+def _counters(step: Flow) -> dict[fx.Node, None]:
+    """The ops that count, in order."""
+    chains: dict[fx.Node, tuple[fx.Node, ...]] = {}
+    for op in step.ops:
+        if all(len(step.readers[storage]) == 1 for storage in step.reads[op]):
+            before = [source for source, _ in step.reads[op] if not is_buffer(source)]
+            if all(source in chains and _slice(source) != _slice(op) for source in before):
+                chains[op] = (*(each for source in before for each in chains[source]), op)
+    ends = [op for op in chains if _is_kept(op, step)]
+    return dict.fromkeys(op for end in ends for op in chains[end])
+
+
+def _slice(op: fx.Node) -> object:
+    return op.meta.get(names.SLICE)
+
+
+def _is_kept(op: fx.Node, step: Flow) -> bool:
+    """True if the result of an op is the new value of a buffer, and nothing else."""
     new: Storage = (op, 0)
-    sources = [node for node, _ in step.reads[op]]
-    return (
-        all(is_buffer(node) and len(step.readers[node, 0]) == 1 for node in sources)
-        and new in step.mutations.values()
-        and new not in step.readers
-        and new not in step.results
-    )
+    return new in step.mutations.values() and new not in step.readers and new not in step.results

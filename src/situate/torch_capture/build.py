@@ -37,6 +37,7 @@ class Built:
 
     Attributes:
         tensors: of the inputs, in order.
+        names: of these, such as `0` or `mask`.
         call: from the model and the tensors to the step's result.
         separate: the tensors of inputs of the same structure.
         mode: of the fake tensors.
@@ -48,6 +49,7 @@ class Built:
 
     model: torch.nn.Module
     tensors: tuple[torch.Tensor, ...]
+    names: tuple[str, ...]
     call: Callable[..., Any]
     separate: Callable[[object], tuple[torch.Tensor, ...]]
     mode: FakeTensorMode
@@ -200,19 +202,26 @@ def _checked(
 
     owner = loss if isinstance(loss, torch.nn.Module) else torch.nn.Module()
     strangers = tuple(name for name, p in owner.named_parameters() if p.requires_grad)
-    examples = dict(_examples(inputs, tensors, values))
-    tensors = tuple(_distinct(tensors, mode))
-    return Built(model, tensors, call, _separator(inputs), mode, strangers, examples=examples)
+    named = _names(inputs)
+    examples = dict(_examples(named, tensors, values))
+    tensors, called = tuple(_distinct(tensors, mode)), tuple(name.strip("'") for name in named)
+    return Built(
+        model, tensors, called, call, _separator(inputs), mode, strangers, examples=examples
+    )
 
 
-def _examples(
-    inputs: object, tensors: Sequence[torch.Tensor], values: Values
-) -> Iterator[tuple[int, Example]]:
-    """By number, the tensors among the inputs whose values a step may look at."""
+def _names(inputs: object) -> list[str]:
+    """Names of the tensors among the inputs."""
     import torch
 
     leaves = zip(names(inputs), flatten(inputs)[0], strict=True)
-    named = [name for name, leaf in leaves if isinstance(leaf, torch.Tensor)]
+    return [name for name, leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+
+def _examples(
+    named: Sequence[str], tensors: Sequence[torch.Tensor], values: Values
+) -> Iterator[tuple[int, Example]]:
+    """By number, the tensors among the inputs whose values a step may look at."""
     for number, (name, tensor) in enumerate(zip(named, tensors, strict=True)):
         exact = not (tensor.is_floating_point() or tensor.is_complex())
         real = values(tensor) if exact else None

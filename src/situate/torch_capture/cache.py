@@ -14,6 +14,7 @@ import msgspec
 from situate.data.graph import Graph
 from situate.data.graph_json import VERSION as FORMAT_VERSION
 from situate.data.graph_json import write
+from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.files.atomic import write_bytes
 from situate.files.contents import contents
@@ -23,7 +24,7 @@ from situate.version import VERSION
 T = TypeVar("T")
 
 Key = Mapping[str, str]
-"""What a graph was captured of, by name."""
+"""The source and the options of a captured graph, by name."""
 
 CAPTURES = "products of groups and of 8 bits, buffers in order, caches, FLOPs warned of, optimizer"
 """Another word whenever the same model is captured as another graph."""
@@ -47,6 +48,11 @@ def cached(key: Key, capture: Callable[[], Graph]) -> Graph:
         graph = capture()
         keep(key, graph)
     return graph
+
+
+def sliced(slices: Slices | None) -> dict[str, str]:
+    """The part of a key that names the slices of a step's batch, where there are any."""
+    return {} if slices is None else {"slices": msgspec.json.encode(slices).decode()}
 
 
 def find(key: Key) -> Graph | None:

@@ -12,8 +12,9 @@ from pathlib import Path
 from types import ModuleType
 
 from situate.data.graph import Graph
+from situate.data.slices import Slices
 from situate.torch_capture import cache
-from situate.torch_capture.cache import Key
+from situate.torch_capture.cache import Key, sliced
 from situate.torch_capture.function import versions
 
 STARTED = time.time()
@@ -22,13 +23,13 @@ Source = tuple[str, str, str]
 """A module, its file, and where Python would find it."""
 
 
-def find(text: str, optimizer: str) -> Graph | None:
+def find(text: str, optimizer: str, slices: Slices | None = None) -> Graph | None:
     """The graph of `package.module:function` if what Python would load for it is what it was
     captured from.
 
     The current directory is to be among `sys.path` if the function may lie there.
     """
-    key = _key(text, optimizer)
+    key = _key(text, optimizer, slices)
     sources = cache.find_note(key, list[Source])
     if not sources or any(_place(name) != place for name, _, place in sources):
         return None
@@ -45,12 +46,19 @@ class Loading:
         self._before = frozenset(sys.modules)
         self._now = time.time()
 
-    def keep(self, text: str, optimizer: str, module: ModuleType, graph: Graph) -> None:
+    def keep(
+        self,
+        text: str,
+        optimizer: str,
+        module: ModuleType,
+        graph: Graph,
+        slices: Slices | None = None,
+    ) -> None:
         """Let `find` find a graph until the function's module, or a loaded one of the current
         directory, changes. It is not kept if one was written since it was loaded, or cannot be
         read."""
         sources = _sources(module)
-        key = _key(text, optimizer)
+        key = _key(text, optimizer, slices)
         try:
             full = _with_contents(key, sources)
             stale = any(os.path.getmtime(file) > self._loaded(name) for name, file, _ in sources)
@@ -65,12 +73,13 @@ class Loading:
         return STARTED if name in self._before else self._now
 
 
-def _key(text: str, optimizer: str) -> Key:
+def _key(text: str, optimizer: str, slices: Slices | None) -> Key:
     return {
         "function": text,
         "optimizer": optimizer,
         "packages": versions("torch", "transformers"),
         "folder": str(Path.cwd()),
+        **sliced(slices),
     }
 
 

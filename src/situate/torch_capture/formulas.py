@@ -46,4 +46,4 @@ CUSTOM: dict[str, Callable[..., int]] = {
     "transformers.grouped_mm_fallback": grouped_product,
     "transformers.grouped_mm_fallback_backward": _grouped_products_backward,
 }
-"""What experts of transformers multiply with where `aten._grouped_mm` does not take their dtype."""
+"""Products of transformers' experts where `aten._grouped_mm` does not take their dtype."""

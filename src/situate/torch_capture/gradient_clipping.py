@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from situate.data.update_rule import CLIP
+from situate.torch_capture.added_nodes import add_call, module_of
 from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.names import path
 from situate.torch_capture.tracing import Trace
@@ -12,10 +13,9 @@ from situate.torch_capture.tracing import Trace
 if TYPE_CHECKING:
     import torch
     from torch import fx
-    from torch._ops import OpOverload
 
 TINY = 1e-6
-"""What PyTorch adds to the norm, so that no gradient is divided by zero."""
+"""PyTorch adds this to the norm, so that no gradient is divided by zero."""
 
 
 def clip_gradients(trace: Trace, most: float) -> None:
@@ -32,7 +32,7 @@ def clip_gradients(trace: Trace, most: float) -> None:
             return
         factor = _factor(trace, gradients, most)
         clipped = {
-            name: _shortened(trace, _module(name), gradient, factor)
+            name: _shortened(trace, module_of(name), gradient, factor)
             for name, gradient in gradients.items()
         }
     returned: list[tuple[Any, Any]] = []
@@ -53,8 +53,10 @@ def _gradients(trace: Trace) -> dict[str, fx.Node]:
     for node, descriptor in described_outputs(trace.graph):
         if name := _parameter(trace, descriptor):
             before = found.get(name)
-            module = _module(name)
-            found[name] = _call(trace, module, "add.Tensor", before, node) if before else node
+            module = module_of(name)
+            found[name] = (
+                add_call(trace.graph, module, "add.Tensor", before, node) if before else node
+            )
     order = dict.fromkeys(trace.canonical.values())
     return {
         name: _laid_out(trace, name, found[name], held[name]) for name in order if name in found
@@ -80,32 +82,34 @@ def _laid_out(trace: Trace, name: str, gradient: fx.Node, parameter: fx.Node) ->
     dimensions = (like.dim(), 4, 5)
     for layout, dim in zip(formats, dimensions, strict=True):
         if like.dim() == dim and like.is_contiguous(memory_format=layout):
-            return _call(trace, _module(name), "clone.default", gradient, memory_format=layout)
+            return add_call(
+                trace.graph, module_of(name), "clone.default", gradient, memory_format=layout
+            )
     return gradient
 
 
 def _shortened(trace: Trace, module: str, gradient: fx.Node, factor: fx.Node) -> fx.Node:
     """The product, of the gradient's type also where that has no dimensions either."""
-    found = _call(trace, module, "mul.Tensor", gradient, factor)
+    found = add_call(trace.graph, module, "mul.Tensor", gradient, factor)
     dtype = gradient.meta["val"].dtype
     if found.meta["val"].dtype == dtype:
         return found
-    return _call(trace, module, "_to_copy.default", found, dtype=dtype)
+    return add_call(trace.graph, module, "_to_copy.default", found, dtype=dtype)
 
 
 def _factor(trace: Trace, gradients: dict[str, fx.Node], most: float) -> fx.Node:
     """The number that the gradients are multiplied by."""
     norms = [
-        _call(trace, _module(name), "linalg_vector_norm.default", gradients[name])
+        add_call(trace.graph, module_of(name), "linalg_vector_norm.default", gradients[name])
         for name in _by_type(gradients)
     ]
     where = f"{CLIP}{most!r}"
-    stacked = _call(trace, where, "stack.default", norms)
-    norm = _call(trace, where, "linalg_vector_norm.default", stacked)
-    longer = _call(trace, where, "add.Tensor", norm, TINY)
-    inverse = _call(trace, where, "reciprocal.default", longer)
-    factor = _call(trace, where, "mul.Tensor", inverse, most)
-    return _call(trace, where, "clamp.default", factor, None, 1.0)
+    stacked = add_call(trace.graph, where, "stack.default", norms)
+    norm = add_call(trace.graph, where, "linalg_vector_norm.default", stacked)
+    longer = add_call(trace.graph, where, "add.Tensor", norm, TINY)
+    inverse = add_call(trace.graph, where, "reciprocal.default", longer)
+    factor = add_call(trace.graph, where, "mul.Tensor", inverse, most)
+    return add_call(trace.graph, where, "clamp.default", factor, None, 1.0)
 
 
 def _by_type(gradients: dict[str, fx.Node]) -> list[str]:
@@ -120,22 +124,3 @@ def _by_type(gradients: dict[str, fx.Node]) -> list[str]:
     groups = _group_tensors_by_device_and_dtype([kinds], with_indices=True)
     names = list(gradients)
     return [names[index] for _, indices in groups.values() for index in indices]
-
-
-def _module(parameter: str) -> str:
-    return f"model.{parameter}".rpartition(".")[0]
-
-
-def _call(trace: Trace, module: str, name: str, *args: Any, **kwargs: Any) -> fx.Node:
-    """A call of an op of ATen, said to come from a module of the step."""
-    import torch
-
-    packet, _, overload = name.partition(".")
-    op: OpOverload = getattr(getattr(torch.ops.aten, packet), overload)
-    node = trace.graph.call_function(op, args, kwargs)
-    values, named = torch.fx.node.map_arg((args, kwargs), lambda given: given.meta["val"])
-    with torch.no_grad():
-        node.meta["val"] = op(*values, **named)
-    node.meta["nn_module_stack"] = {"": (module, "")}
-    node.meta["partitioner_tag"] = "is_backward"
-    return node

@@ -10,7 +10,7 @@ from situate.data.graph import Graph, Op, Tensor
 from situate.data.update_rule import UpdateRule, update_rule
 from situate.readers.names import unique
 from situate.torch_capture import buffers, custom_ops
-from situate.torch_capture.flow import Flow, Storage, flow, keep_apart
+from situate.torch_capture.flow import Storage, flow, keep_apart
 from situate.torch_capture.gradient_clipping import clip_gradients
 from situate.torch_capture.ops import computations, sources
 from situate.torch_capture.overwrite_order import unordered
@@ -22,7 +22,7 @@ from situate.torch_capture.updates import buffer_updates, updates
 def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:
     """The graph of a step; one without gradients has no updates."""
     step = to_step(trace, optimizer)
-    return assemble(name, drafts(step), step.flow, optimizer)
+    return assemble(name, drafts(step), step, optimizer)
 
 
 def to_step(trace: Trace, optimizer: str) -> Step:
@@ -42,7 +42,7 @@ def drafts(step: Step) -> list[Draft]:
     return sorted(found, key=lambda draft: draft.place)
 
 
-def assemble(name: str, drafts: list[Draft], step: Flow, optimizer: str) -> Graph:
+def assemble(name: str, drafts: list[Draft], step: Step, optimizer: str) -> Graph:
     """The graph whose ops are the drafts, each joined to those that read what it writes."""
     op_names = unique([draft.op.name for draft in drafts])
     consumers: dict[Storage, list[int]] = {}
@@ -50,7 +50,7 @@ def assemble(name: str, drafts: list[Draft], step: Flow, optimizer: str) -> Grap
         for storage in draft.reads:
             consumers.setdefault(storage, []).append(i)
     ops = [msgspec.structs.replace(d.op, name=n) for d, n in zip(drafts, op_names, strict=True)]
-    results = set(step.results)
+    results = set(step.flow.results)
     tensors = []
     for i, draft in enumerate(drafts):
         for storage, size in draft.writes.items():
@@ -64,7 +64,7 @@ def assemble(name: str, drafts: list[Draft], step: Flow, optimizer: str) -> Grap
             )
             tensors.append(tensor)
     control = tuple(_control(drafts, consumers))
-    warnings = custom_ops.warnings(step.ops)
+    warnings = custom_ops.warnings(step.flow.ops)
     return Graph(
         name,
         tuple(ops),
@@ -73,6 +73,7 @@ def assemble(name: str, drafts: list[Draft], step: Flow, optimizer: str) -> Grap
         source="pytorch",
         warnings=warnings,
         optimizer=_applied(update_rule(optimizer), ops),
+        slices=step.trace.slices,
     )
 
 

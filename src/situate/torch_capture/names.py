@@ -9,6 +9,15 @@ from situate.data.update_rule import CLIP
 if TYPE_CHECKING:
     from torch import fx
 
+SLICE = "slice"
+"""Notes, in what is noted of a node, the number of the slice of the batch that it is of."""
+
+INPUT = "input"
+"""Notes of an input of a slice its number among the inputs of the whole step."""
+
+NAME = "name"
+"""Notes of a node that was added to a step what its op is to be called."""
+
 
 def path(descriptor: object) -> str:
     """The name in the user's model of the parameter or buffer that PyTorch describes, or empty."""
@@ -43,6 +52,12 @@ def wanted(module_path: str, kind_name: str) -> str:
     """`layer1.0.conv2/convolution`; the number that makes it unique comes later."""
     last = kind_name.rpartition(".")[2].strip("_")
     return f"{module_path}/{last}" if module_path else last
+
+
+def in_slice(node: fx.Node, text: str) -> str:
+    """The name behind that of the slice that a node is of, as in `slice0/fc/addmm`."""
+    slice_number = node.meta.get(SLICE)
+    return text if slice_number is None else f"slice{slice_number}/{text}"
 
 
 def path_of(text: str) -> str:

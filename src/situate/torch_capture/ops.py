@@ -46,15 +46,24 @@ def _source_op(step: Step, node: fx.Node, kind: str) -> Op:
     path, size = names.held(node), step.nbytes((node, 0))
     states = OPTIMIZERS[step.optimizer][0] if path in step.flow.gradients else 0
     changes = path in step.flow.gradients or path in step.flow.mutations
-    unheld = f"input/{node.meta['desc'].idx}" if kind == "input" else "loss/full"
     return Op(
-        path or unheld,
+        path or names.in_slice(node, _unheld(node, kind)),
         kind,
         dtype=cost.dtype([], node.meta["val"]),
         persistent=size * (1 + states) if path else 0,
         group=path if changes else None,
         module=path.rpartition(".")[0],
         phase="backward" if kind == "aten.full" else "forward",
+        slice=node.meta.get(names.SLICE),
+    )
+
+
+def _unheld(node: fx.Node, kind: str) -> str:
+    """The name of an input, or of the loss's own gradient."""
+    return (
+        f"input/{node.meta.get(names.INPUT, node.meta['desc'].idx)}"
+        if kind == "input"
+        else "loss/full"
     )
 
 
@@ -81,7 +90,7 @@ def _op(node: fx.Node, module: str, persistent: int, workspace: int) -> Op:
     inputs = list(cost.tensors((args, kwargs)))
     flops = cost.flops(getattr(node.target, "overloadpacket", None), args, kwargs, value)
     return Op(
-        names.wanted(module, kind),
+        names.in_slice(node, node.meta.get(names.NAME) or names.wanted(module, kind)),
         kind,
         flops=flops,
         traffic=cost.traffic(kind, inputs, value),
@@ -91,4 +100,5 @@ def _op(node: fx.Node, module: str, persistent: int, workspace: int) -> Op:
         module="" if names.is_outside(module) else module,
         phase="backward" if node.meta.get("partitioner_tag") == "is_backward" else "forward",
         signature=signature.of_node(node),
+        slice=node.meta.get(names.SLICE),
     )

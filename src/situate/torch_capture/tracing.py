@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
-from situate.torch_capture.build import Build, Built, built, described, set_mode
+from situate.torch_capture.build import Built, described, set_mode
 from situate.torch_capture.names import path_of
 from situate.torch_capture.patches.attention_masks import masks_as_run
 from situate.torch_capture.patches.autograd_functions import FunctionsCalled, functions_whole
@@ -31,7 +31,7 @@ from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.patches.norm_statistics import statistics_as_computed
 from situate.torch_capture.patches.recurrent_layers import layers_step_by_step
 from situate.torch_capture.patches.value_checks import tensors_unchecked
-from situate.torch_capture.refusals.errors import explained, quiet
+from situate.torch_capture.refusals.errors import explained
 from situate.torch_capture.refusals.libraries import mask_remedy
 from situate.torch_capture.refusals.lines import user_frame
 from situate.torch_capture.refusals.remedies import OUTSIDE, SHAPES
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from torch import fx
     from torch.export import ExportedProgram
 
+    from situate.data.slices import Slices
+
 Joint = tuple["fx.Graph", "dict[str, torch.Tensor]"]
 
 STEP = "the step is loss(model, *inputs), which"
@@ -70,6 +72,8 @@ class Trace:
         restore: from the tensors that the step returns to what the loss or the model returns.
         named: the devices that model and step name.
         taken: the inputs whose values the step counts on.
+        slices: of its batch; None where it takes that whole.
+        notes: what to know of the slices, a line each.
     """
 
     graph: fx.Graph
@@ -79,17 +83,8 @@ class Trace:
     restore: Callable[[list[torch.Tensor]], Any]
     named: NamedDevices
     taken: tuple[Taken, ...] = ()
-
-
-def trace(build: Build, training: bool, name: str) -> Trace:
-    """Run `build` and its step on fake tensors, which have shapes but no values.
-
-    Raises:
-        SituateError: `build` returns something else, it fails, or what the step does depends on
-            the values of a tensor.
-    """
-    with quiet():
-        return joint(built(build, name), training, name)
+    slices: Slices | None = None
+    notes: tuple[str, ...] = ()
 
 
 def joint(what: Built, training: bool, name: str) -> Trace:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import get_args
 
 import numpy as np
 
@@ -15,24 +14,23 @@ from situate.report.tables import over_text
 from situate.report.text import printable
 from situate.report.units import size_text, time_text
 from situate.schedule.schedule import Schedule
-from situate.simulation.decoding import DecoderName, decode, order_of
+from situate.simulation.decoding import decode, rescheduled
 
 MAX_DEVICES_LISTED = 8
-"""How many devices a line lists."""
+"""Most devices that a line lists."""
 
 
 def exported(problem: Problem, plan: Schedule, placement: Sequence[int]) -> Schedule | None:
-    """The schedule of a placement (n,) in the plan's order, or in the program's if that exceeds
-    memory by less; None if an op cannot run where it is, or calls wait for one another."""
+    """The schedule of a placement (n,) in the plan's order of ops and transfers, or in the
+    program's if that exceeds memory by less; None if an op cannot run where it is, or calls wait
+    for one another."""
     devices = np.array(placement, np.int32)
     if not np.isfinite(problem.seconds[np.arange(problem.n), devices]).all():
         return None
-    named = {name: name for name in get_args(DecoderName)}
-    decoder: DecoderName = named.get(plan.decoder, "eager")
     program = np.array(problem.graph.program_order, np.int32)
     try:
-        found = decode(problem, devices, order_of(problem, plan), decoder)
-        if decoder == "calls" or found.feasible(problem):
+        found = rescheduled(problem, plan, devices)
+        if found.decoder == "calls" or found.feasible(problem):
             return found
         other = decode(problem, devices, program, "serial")
     except SituateError:

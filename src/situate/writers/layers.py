@@ -18,7 +18,7 @@ from situate.writers.dependence import dependence, runs_forward
 from situate.writers.device_names import device_names
 
 LISTS = ("layers", "layer", "h", "blocks", "block")
-"""What networks call the list of their layers."""
+"""Names that networks give the list of their layers."""
 
 _LAYER = re.compile(rf"((?:.*?\.)?(?:{'|'.join(LISTS)}))\.(\d{{1,9}})((?:\..*)?)", re.DOTALL)
 

@@ -25,7 +25,7 @@ CLOSE_DISTANCE = 0.02
 """A distance from the plan below which no other way is tried."""
 
 INPUTS_DISTANCE_ALLOWANCE = 0.2
-"""How much more than twice as far from the plan what needs nothing of the model may be."""
+"""Added to twice the distance that devices without moved inputs may be from the plan."""
 
 MAX_SIMULATIONS = 200
 """Most placements that are simulated to come within memory."""

@@ -16,7 +16,7 @@ TRANSFORMERS = "model.layers"
 """The layers of transformers' models that torchtitan has too, under names of its own."""
 
 OWN_NAMES = {"model.embed_tokens": "tok_embeddings", "model.norm": "norm", "lm_head": "output"}
-"""What torchtitan calls the modules that transformers puts beside `model.layers`."""
+"""Names in torchtitan of the modules that transformers puts beside `model.layers`."""
 
 UNNAMED = {"model.rotary_emb"}
 """Modules of transformers that are no module in torchtitan."""

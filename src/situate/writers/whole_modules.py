@@ -24,7 +24,7 @@ INPUTS = "<inputs>"
 """In place of a path: where the model's own inputs are."""
 
 OUTSIDE = "loss/"
-"""What the names of captured ops begin with that are in no module at all."""
+"""Prefix of the names of captured ops that are in no module."""
 
 SMALL_MODULE_DIVISOR = 4
 """A module of at most one such part of all bytes goes whole if it holds something itself."""
@@ -101,9 +101,9 @@ class Groups:
         self._leader = {path: path for path in modules.paths}
         self._innermost_of: dict[str, str | None] = {}
         self.moves_inputs = False
-        """Whether there are such inputs, which the model has to bring."""
+        """True if the model has to bring inputs to its results."""
         self.loose = False
-        """Whether a larger module is handed what comes from who knows where, such as a mask."""
+        """True if a larger module is handed a tensor of unknown origin, such as a mask."""
         if INPUTS in self._leader:
             self._join([INPUTS, *sorted(modules.root)])
         for module in sorted(modules.holders):

@@ -1,4 +1,7 @@
-"""Graphs of the zoo: from the package, from the cache on disk, or captured."""
+"""Graphs of the zoo: from the package, from the cache on disk, or captured.
+
+A graph from the package needs nothing of the capture, which is imported for the others only.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,22 @@ import hashlib
 from pathlib import Path
 
 from situate.data.graph import Graph
+from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import SituateError
 from situate.files.contents import contents
 from situate.readers import situate_json
-from situate.torch_capture import capture, check_installed
-from situate.torch_capture.cache import cached
-from situate.torch_capture.function import versions
 from situate.zoo.networks import Network, network
 
 GRAPHS = Path(__file__).parent / "graphs"
 
 
 def load(
-    name: str, optimizer: str | None = None, fresh: bool = False, signed: bool = False
+    name: str,
+    optimizer: str | None = None,
+    fresh: bool = False,
+    signed: bool = False,
+    slices: Slices | None = None,
 ) -> Graph:
     """The graph of a network, such as `resnet50` (a training step) or `resnet50:inference`.
 
@@ -29,6 +34,7 @@ def load(
         fresh: capture anew, whatever comes with situate or lies in the cache.
         signed: with signatures, which graphs that come with situate lack: from the cache, else
             captured.
+        slices: of the batch, as `situate.capture` takes them.
 
     Raises:
         MissingExtra: the graph does not come with situate and PyTorch, or transformers where the
@@ -41,13 +47,15 @@ def load(
         if not training:
             raise SituateError(f"{name}: inference has no update: leave the optimizer out")
     path = packaged(name)
-    if not (fresh or signed) and path.is_file() and optimizer in (None, found.optimizer):
+    if not (fresh or signed or slices) and path.is_file() and optimizer in (None, found.optimizer):
         return situate_json.read(contents(path), name)
+    from situate.torch_capture import check_installed
+
     check_installed(*found.packages)
     update = optimizer or found.optimizer
     if fresh:
-        return captured(name, found, training, update)
-    return _cached(name, found, training, update)
+        return captured(name, found, training, update, slices)
+    return _cached(name, found, training, update, slices)
 
 
 def packaged(name: str) -> Path:
@@ -55,24 +63,38 @@ def packaged(name: str) -> Path:
     return GRAPHS / f"{name.replace(':', '-')}.json.gz"
 
 
-def _cached(name: str, found: Network, training: bool, optimizer: str) -> Graph:
-    key = network_key(name, found, optimizer)
-    return cached(key, lambda: captured(name, found, training, optimizer))
+def _cached(
+    name: str, found: Network, training: bool, optimizer: str, slices: Slices | None
+) -> Graph:
+    from situate.torch_capture.cache import cached
+
+    key = network_key(name, found, optimizer, slices)
+    return cached(key, lambda: captured(name, found, training, optimizer, slices))
 
 
-def network_key(name: str, found: Network, optimizer: str) -> dict[str, str]:
+def network_key(
+    name: str, found: Network, optimizer: str, slices: Slices | None = None
+) -> dict[str, str]:
     """The key of a network's graph in the cache."""
+    from situate.torch_capture.cache import sliced
+    from situate.torch_capture.function import versions
+
     return {
         "zoo": name,
         "optimizer": optimizer,
         "packages": versions("torch", *found.packages),
         "sources": _sources(),
+        **sliced(slices),
     }
 
 
-def captured(name: str, found: Network, training: bool, optimizer: str) -> Graph:
+def captured(
+    name: str, found: Network, training: bool, optimizer: str, slices: Slices | None = None
+) -> Graph:
     """The graph, captured anew."""
-    return capture(found.build, training=training, optimizer=optimizer, name=name)
+    from situate.torch_capture import capture
+
+    return capture(found.build, training=training, optimizer=optimizer, name=name, slices=slices)
 
 
 def _sources() -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from situate.errors import SituateError, nearest
-from situate.torch_capture import check_installed
 from situate.validation import check
 
 if TYPE_CHECKING:
@@ -85,5 +84,7 @@ def build(name: str) -> Built:
         SituateError: no such network.
     """
     found, _ = network(name)
+    from situate.torch_capture import check_installed
+
     check_installed(*found.packages)
     return found.build()

@@ -198,3 +198,29 @@ def test_a_comparison_has_no_bound_where_nothing_fits(situate, model):
     assert "lower bound" not in situate(*command).out
     rows = situate(*command, "--json").json["methods"]
     assert {(row["lower_bound"], row["gap"]) for row in rows} == {(None, None)}
+
+
+def test_a_step_of_slices_is_planned_and_explained(situate, tmp_path):
+    pytest.importorskip("torch")
+    asked = ("tests.branches:build", "--cluster", "k80-2")
+    run = situate("plan", *asked, "--slices", "2", "--out", "plan.json", *QUICK)
+    assert run.status == 0
+    plan = Plan.read(tmp_path / "plan.json")
+    assert len(plan.cut.shares) == 2
+    assert "slice1/left/addmm" in plan.placement
+    assert situate("explain", "plan.json", "--json").status == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--slices", "9999"), "slices: give 2 to 4,096 of them"),
+        (("--slices", "x"), "slices 'x': must be a number of equal slices"),
+        (("--slice-dim", "0=1"), "--slice-dim says how the batch is cut: give --slices too"),
+        (("--slice-loss", "sum"), "--slice-loss says how the batch is cut: give --slices too"),
+    ],
+)
+def test_bad_slices_are_one_line(situate, model, options, message):
+    run = situate("plan", model, "--cluster", "k80-2", *options)
+    assert (run.status, run.err.count("\n")) == (2, 1)
+    assert message in run.err

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("torch")
 
 from situate.cli.commands.verify import TOLERANCE, _threads
+from situate.data.slices import Slices
 from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.runtime import step
 from situate.runtime.hardware import RealDevice
@@ -43,6 +44,12 @@ def spoilt(monkeypatch):
     """Lets every placed step return a loss that is 0.01 too high."""
     call = PlacedStep.__call__
     monkeypatch.setattr(PlacedStep, "__call__", lambda *given, **how: call(*given, **how) + 0.01)
+
+
+def test_a_step_of_slices_is_equal_to_the_loop_that_accumulates_them(situate, tmp_path, started):
+    planned(tmp_path, method="random", slices=Slices((3, 1)))
+    run = situate("verify", "plan.json", *HERE, "--json")
+    assert (run.status, run.json["equal"], run.json["changed"]) == (0, True, 5)
 
 
 @pytest.mark.parametrize("method", ["single", "random"])

@@ -26,9 +26,9 @@ DEFICIENCIES = {
         (0.004733, 0.691367, 0.303900),
     ),
 }
-"""What linear RGB looks like: Machado, Oliveira and Fernandes 2009, severity 1."""
+"""Linear RGB as they see it: Machado, Oliveira and Fernandes 2009, severity 1."""
 XYZ = np.array(((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505)))
-"""Of linear sRGB: IEC 61966-2-1."""
+"""From linear sRGB: IEC 61966-2-1."""
 
 
 def linear(color: str) -> np.ndarray:

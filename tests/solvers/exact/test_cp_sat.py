@@ -15,6 +15,7 @@ from situate.errors import SituateError
 from situate.results.result import Progress, Result
 from situate.solvers import solve
 from situate.solvers.exact import cp_sat
+from situate.solvers.exact.placing import OutOfTime
 from tests.oracle.problems import small_problem
 from tests.solvers.exhaustive import optimum
 from tests.solvers.families import (
@@ -179,3 +180,19 @@ def test_ctrl_c_returns_the_best_plan_so_far() -> None:
     result = solve(bus, "cp_sat", time_limit=600, threads=1, on_progress=interrupt)
     result.schedule.verify(bus)
     assert result.value <= seen[-1].value
+
+
+def test_a_model_that_is_not_made_in_time_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spent(*_: object) -> None:
+        raise OutOfTime
+
+    monkeypatch.setattr(cp_sat, "build", spent)
+    assert _solved(Problem(layered(3, 3, 0), devices(1, 1))).feasible
+
+
+def test_no_solver_begins_that_could_not_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cp_sat, "ENDING", 1e9)
+    monkeypatch.setattr(cp_sat, "Run", lambda *_: pytest.fail("the solver began"))
+    assert _solved(
+        Problem(layered(3, 3, 0), devices(1, 1)), evaluations=None, time_limit=1.0
+    ).feasible

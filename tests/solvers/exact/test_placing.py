@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from situate.data.problem import Problem
+from situate.solvers.exact.installed import cp_model
+from situate.solvers.exact.placing import OutOfTime, Placing
 from tests.solvers.exact.solved import least, placed
 from tests.solvers.families import devices, fork, pinned_and_grouped
 from tests.solvers.programs import needs_ortools
@@ -34,3 +36,8 @@ def test_moves_and_arrivals_are_known_by_tensor():
     assert placing.arrivals_of[1] == [(1, 0), (1, 1), (1, 2)]
     assert placing.readers(0, 2) == [1, 2]
     assert placing.home(2) == 2
+
+
+def test_a_model_is_not_made_further_than_its_time():
+    with pytest.raises(OutOfTime):
+        Placing(Problem(fork(4), devices(1, 1)), cp_model().CpModel(), lambda: True)

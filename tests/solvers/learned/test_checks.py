@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from situate.data import placements
 from situate.data.graph import Graph, Op
-from situate.data.placements import Where, check_devices
+from situate.data.placements import check_devices
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
@@ -21,6 +21,7 @@ from situate.simulation import decoding, simulator
 from situate.solvers import solve
 from situate.solvers.learned.learner import Learning
 from situate.study import Study
+from situate.validation import Where
 from tests.solvers.climbing import climbing
 from tests.solvers.families import devices
 

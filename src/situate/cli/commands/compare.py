@@ -9,6 +9,7 @@ import typer
 from situate.cli import completions
 from situate.cli.options import (
     Cluster,
+    ControllerCount,
     Costs,
     CurvesFile,
     Dim,
@@ -28,10 +29,15 @@ from situate.cli.options import (
     ScheduleFile,
     Seed,
     Settings,
+    SliceDim,
+    SliceLoss,
+    Slices,
     TensorBoard,
     Threads,
     TimeLimit,
     Timeout,
+    Weights,
+    Workers,
 )
 
 
@@ -55,10 +61,13 @@ def compare(
     threads: Threads = None,
     samples: Samples = None,
     settings: Settings = None,
+    weights: Weights = None,
     grouping: Grouping = None,
     groups: GroupCount = None,
     noise: Noise = None,
     evaluator: Evaluator = None,
+    workers: Workers = None,
+    controllers: ControllerCount = None,
     timeout: Timeout = None,
     study: Annotated[
         str | None,
@@ -70,6 +79,9 @@ def compare(
     ] = None,
     optimizer: Optimizer = None,
     dim: Dim = None,
+    slices: Slices = None,
+    slice_dim: SliceDim = None,
+    slice_loss: SliceLoss = None,
     out: Out = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
@@ -88,7 +100,7 @@ def compare(
     from situate.cli.comparison import best_of, chosen_of, compared
     from situate.cli.curves import draw_curves
     from situate.cli.hardware import machine_for, measured
-    from situate.cli.inputs import read_problem
+    from situate.cli.inputs import read_problem, slices_of
     from situate.cli.learning_options import LearningOptions
     from situate.cli.outputs import (
         check_folder,
@@ -102,10 +114,22 @@ def compare(
 
     chosen = chosen_of(methods)
     options = LearningOptions(
-        samples, settings, grouping, groups, noise, study, curves, tensorboard, evaluator, timeout
+        samples,
+        settings,
+        grouping,
+        groups,
+        noise,
+        study,
+        curves,
+        tensorboard,
+        evaluator,
+        workers,
+        controllers,
+        timeout,
+        weights,
     )
     options.check(chosen, objective)
-    check_outputs([model, cluster, costs], [out, picture, schedule, curves])
+    check_outputs([model, cluster, costs, weights], [out, picture, schedule, curves])
     check_picture(picture)
     check_picture(curves, "curves")
     check_tensorboard(tensorboard)
@@ -118,6 +142,7 @@ def compare(
         optimizer=optimizer,
         dim=dim,
         costs=costs,
+        slices=slices_of(slices, slice_dim, slice_loss),
     )
     budget = Budget(time_limit, evaluations, seed, threads)
     with machine_for(options, problem, model, optimizer) as machine:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from situate.cli.options import Dim, Model, Optimizer
+from situate.cli.options import Dim, Model, Optimizer, SliceDim, SliceLoss, Slices
 
 
 def convert(
@@ -14,18 +14,22 @@ def convert(
     out: Annotated[str, typer.Argument(metavar="OUT", help="A .json or .json.gz file.")],
     optimizer: Optimizer = None,
     dim: Dim = None,
+    slices: Slices = None,
+    slice_dim: SliceDim = None,
+    slice_loss: SliceLoss = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Capture a network of the zoo anew, with PyTorch.")
     ] = False,
 ) -> None:
     """Write a model as situate's own JSON, compressed where OUT ends in .gz."""
-    from situate.cli.inputs import read_model
+    from situate.cli.inputs import read_model, slices_of
     from situate.cli.outputs import check_graph, check_outputs
     from situate.cli.terminal import note
     from situate.data import graph_json
 
     check_graph(out)
     check_outputs([model], [out])
-    graph = read_model(model, optimizer, dim, fresh)
+    cut = slices_of(slices, slice_dim, slice_loss)
+    graph = read_model(model, optimizer, dim, fresh, slices=cut)
     graph_json.write(graph, out)
     note(f"wrote {out}: {len(graph.ops)} ops, {len(graph.tensors)} tensors")

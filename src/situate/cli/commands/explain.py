@@ -20,6 +20,9 @@ from situate.cli.options import (
     Rules,
     ScheduleFile,
     Seed,
+    SliceDim,
+    SliceLoss,
+    Slices,
     Threads,
     TimeLimit,
 )
@@ -28,8 +31,11 @@ from situate.errors import SituateError
 if TYPE_CHECKING:
     from situate.data.problem import Problem
 
-SEARCHED = ("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads")
-"""Options of the search for a plan."""
+SEARCHED = (
+    *("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads"),
+    *("slices", "slice_dim", "slice_loss"),
+)
+"""Options of the search for a plan, and of the step that is planned."""
 
 
 def explain(
@@ -50,6 +56,9 @@ def explain(
     threads: Threads = None,
     optimizer: Optimizer = None,
     dim: Dim = None,
+    slices: Slices = None,
+    slice_dim: SliceDim = None,
+    slice_loss: SliceLoss = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
     as_json: Json = False,
@@ -63,7 +72,13 @@ def explain(
     import msgspec
 
     from situate.cli.answer import fit_status, print_json, print_table
-    from situate.cli.inputs import check_method, model_and_plan, read_planned, read_problem
+    from situate.cli.inputs import (
+        check_method,
+        model_and_plan,
+        read_planned,
+        read_problem,
+        slices_of,
+    )
     from situate.cli.outputs import check_outputs, check_picture, draw_picture, write_schedule
     from situate.cli.search import Budget, interruptible, search
     from situate.cli.terminal import note
@@ -86,6 +101,7 @@ def explain(
             optimizer=optimizer,
             dim=dim,
             costs=costs,
+            slices=slices_of(slices, slice_dim, slice_loss),
         )
         budget = Budget(time_limit, evaluations, seed, threads)
         with interruptible() as interrupt:

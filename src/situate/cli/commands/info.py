@@ -6,19 +6,27 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from situate.cli.options import Dim, Json, Model, Optimizer
+from situate.cli.options import Dim, Json, Model, Optimizer, SliceDim, SliceLoss, Slices
 
 if TYPE_CHECKING:
     from situate.data.graph import Graph
 
 
-def info(model: Model, optimizer: Optimizer = None, dim: Dim = None, as_json: Json = False) -> None:
+def info(
+    model: Model,
+    optimizer: Optimizer = None,
+    dim: Dim = None,
+    slices: Slices = None,
+    slice_dim: SliceDim = None,
+    slice_loss: SliceLoss = None,
+    as_json: Json = False,
+) -> None:
     """Show what is in a model: ops, tensors, sizes, groups, and the rules it is scored by."""
     from situate.cli.answer import print_json, print_table
-    from situate.cli.inputs import read_model
+    from situate.cli.inputs import read_model, slices_of
     from situate.report import tables
 
-    graph = read_model(model, optimizer, dim)
+    graph = read_model(model, optimizer, dim, slices=slices_of(slices, slice_dim, slice_loss))
     if as_json:
         print_json(_graph_figures(graph))
     else:
@@ -38,6 +46,7 @@ def _graph_figures(graph: Graph) -> dict[str, Any]:
         "unit": graph.unit,
         "rules": graph.rules,
         "optimizer": graph.optimizer,
+        "slices": graph.slices,
         "ops": len(ops),
         "tensors": len(tensors),
         "edges": sum(len(t.consumers) for t in tensors),

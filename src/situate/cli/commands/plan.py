@@ -8,6 +8,7 @@ import typer
 
 from situate.cli.options import (
     Cluster,
+    ControllerCount,
     Costs,
     CurvesFile,
     Dim,
@@ -29,10 +30,15 @@ from situate.cli.options import (
     ScheduleFile,
     Seed,
     Settings,
+    SliceDim,
+    SliceLoss,
+    Slices,
     TensorBoard,
     Threads,
     TimeLimit,
     Timeout,
+    Weights,
+    Workers,
 )
 
 
@@ -49,10 +55,13 @@ def plan(
     threads: Threads = None,
     samples: Samples = None,
     settings: Settings = None,
+    weights: Weights = None,
     grouping: Grouping = None,
     groups: GroupCount = None,
     noise: Noise = None,
     evaluator: Evaluator = None,
+    workers: Workers = None,
+    controllers: ControllerCount = None,
     timeout: Timeout = None,
     study: Annotated[
         str | None,
@@ -63,6 +72,9 @@ def plan(
     ] = None,
     optimizer: Optimizer = None,
     dim: Dim = None,
+    slices: Slices = None,
+    slice_dim: SliceDim = None,
+    slice_loss: SliceLoss = None,
     out: Out = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
@@ -81,7 +93,7 @@ def plan(
     from situate.cli.answer import result_status, show_forecast, show_result
     from situate.cli.curves import draw_curves
     from situate.cli.hardware import machine_for, measured
-    from situate.cli.inputs import check_method, read_problem
+    from situate.cli.inputs import check_method, read_problem, slices_of
     from situate.cli.learning_options import LearningOptions
     from situate.cli.outputs import (
         check_outputs,
@@ -95,10 +107,22 @@ def plan(
 
     check_method(method)
     options = LearningOptions(
-        samples, settings, grouping, groups, noise, study, curves, tensorboard, evaluator, timeout
+        samples,
+        settings,
+        grouping,
+        groups,
+        noise,
+        study,
+        curves,
+        tensorboard,
+        evaluator,
+        workers,
+        controllers,
+        timeout,
+        weights,
     )
     options.check([method], objective)
-    check_outputs([model, cluster, costs], [out, picture, schedule, curves, study])
+    check_outputs([model, cluster, costs, weights], [out, picture, schedule, curves, study])
     check_picture(picture)
     check_picture(curves, "curves")
     check_tensorboard(tensorboard)
@@ -110,6 +134,7 @@ def plan(
         optimizer=optimizer,
         dim=dim,
         costs=costs,
+        slices=slices_of(slices, slice_dim, slice_loss),
     )
     budget = options.budget(method, [method], Budget(time_limit, evaluations, seed, threads))
     kept = Path(study) if study else None

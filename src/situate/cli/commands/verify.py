@@ -75,6 +75,7 @@ def verify(
             threads=_threads(used),
             name=name,
             named=prepared.placed.program.named,
+            slices=prepared.problem.graph.slices,
         )
     passing, why = _tolerance(tolerance, used, found.apart)
     if as_json:

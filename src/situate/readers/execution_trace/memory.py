@@ -18,7 +18,7 @@ class _Buffer:
 
     size: int
     value: str | None = None
-    """What lies in it; None where nobody has written it yet."""
+    """The value that lies in it; None if nobody has written it yet."""
     held: bool = False
     """It was there before the trace began: a parameter, the optimiser's state, a batch."""
     readers: list[int] = field(default_factory=list)

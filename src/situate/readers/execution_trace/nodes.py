@@ -36,7 +36,7 @@ DTYPES = {
 """Types of elements, from the words of C++ to those of PyTorch, where lower case is not enough."""
 
 MARKER = "[pytorch|profiler|"
-"""What the names of the nodes that stand for process and threads begin with."""
+"""Prefix of the names of nodes that stand for process and threads."""
 
 ALLOCATIONS = frozenset(
     f"aten::{name}"

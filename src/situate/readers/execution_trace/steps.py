@@ -9,10 +9,10 @@ from situate.readers.execution_trace.nodes import Node
 from situate.readers.execution_trace.operator_calls import Call
 
 STEP = "ProfilerStep#"
-"""What the profiler calls a step where it has a schedule."""
+"""Prefix that the profiler gives the name of a step if it has a schedule."""
 
 UPDATE = "Optimizer.step#"
-"""What PyTorch calls an optimiser's step."""
+"""Prefix that PyTorch gives the name of an optimiser's step."""
 
 
 def warnings(found: Sequence[Node], calls: Sequence[Call]) -> Iterator[str]:

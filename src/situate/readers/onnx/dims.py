@@ -12,7 +12,7 @@ from situate.readers.onnx.names import graphs_of, node_name, nodes_of
 from situate.readers.onnx.types import Open, collection, shape_of
 
 ITERATIONS = "iterations"
-"""What stands in place of an axis where a loop's trip count is given."""
+"""Name that an axis has where a loop's trip count is given."""
 
 
 @dataclass(frozen=True)

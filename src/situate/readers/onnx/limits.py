@@ -16,7 +16,7 @@ DEEPEST = 32
 """Functions that call functions: the longest such chain that is read."""
 
 MOST_NODES = 250_000
-"""Of a model whose functions are spread out."""
+"""Most nodes of a model whose functions are spread out."""
 
 
 def check_functions(model: Any) -> None:

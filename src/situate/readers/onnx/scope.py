@@ -19,7 +19,7 @@ class Scope:
 
     types: ChainMap[str, Any] = field(default_factory=ChainMap)
     lists: ChainMap[str, tuple[str, ...]] = field(default_factory=ChainMap)
-    """What sequences and optionals consist of: names of tensors."""
+    """Names of the tensors in each sequence and optional."""
     stated: dict[str, Any] = field(default_factory=dict)
     """Types that the graph itself states of what its nodes make; inference goes before them."""
     is_body: bool = False

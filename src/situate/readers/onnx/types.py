@@ -11,7 +11,7 @@ Open = tuple[int | None, ...]
 """A shape; a dimension without a number is None."""
 
 MOST_DIMENSIONS = 64
-"""Of one value; as many as numpy's arrays have."""
+"""Most dimensions of one value; numpy's arrays have no more."""
 
 
 def tensor(element: int, shape: Iterable[int | None] | None) -> Any:

@@ -22,7 +22,7 @@ MAX_POINTS = 1500
 LOG_SCALE_RATIO = 2.0
 """Ratio of the largest to the smallest time from which the axis is logarithmic."""
 AXIS_LIMIT = 1e100
-"""What an axis holds at most; its inverse is the least of a logarithmic one."""
+"""Largest value on an axis; its inverse is the least of a logarithmic one."""
 GREYS = (INK, PALE, OTHER)
 DASHES: tuple[Any, ...] = ((0, (6, 2)), (0, (3, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 

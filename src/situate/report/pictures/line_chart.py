@@ -28,7 +28,7 @@ BESIDE, BELOW = 0.75, 0.95
 right."""
 DOTS_PER_INCH = 144
 DASHES = ("-", "--", ":", "-.")
-"""Of the lines beyond as many as there are colours."""
+"""Styles of lines, the next one once all colours are taken."""
 
 Line = tuple[Floats, Floats]
 

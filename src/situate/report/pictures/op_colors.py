@@ -18,10 +18,10 @@ PALETTE = (
 """After Tol's qualitative colours. With `OTHER` and the colour of transfers they are at least 15
 apart (CIE 1976) for readers without one kind of cones, too."""
 LIGHT = {"#66CCEE", "#DDCC55", "#74B68E"}
-"""Those on which text must be dark."""
+"""Colours on which text must be dark."""
 OTHER = "#9AA0A6"
 INK, PALE, GRID = "#202124", "#5F6368", "#DADCE0"
-"""Of text, of text that says less, and of lines behind what is drawn."""
+"""Colours of text, of secondary text, and of lines behind the drawing."""
 
 
 @dataclass(frozen=True, eq=False)

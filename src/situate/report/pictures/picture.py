@@ -50,7 +50,7 @@ LEFT, RIGHT, TOP, BETWEEN, BOTTOM = 1.5, 1.35, 1.1, 0.5, 0.55
 MAX_DEVICES_SHOWN_WHOLE = 8
 """Up to so many devices all have a lane and say how busy they are."""
 WIDE = WIDTH - LEFT - RIGHT
-"""Of the axes, in inches."""
+"""Width of the axes in inches."""
 TITLE, KEY, COLUMNS, BESIDE = 13.0, 8.0, 6, 29.0
 """Sizes of the title's and the keys' letters, most keys in a row, and what each takes beside its
 text, in points."""

@@ -49,6 +49,13 @@ class ChildProcesses:
             self._processes.append(process)
         return process
 
+    def end_one(self, process: subprocess.Popen[bytes]) -> None:
+        """End one of them; nothing is left of it."""
+        with HeldSignals():
+            one = [process]
+            _end(one)
+            self._processes.remove(process)
+
     def end(self) -> None:
         """End all; nothing is left of them."""
         _end(self._processes)

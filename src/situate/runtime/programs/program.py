@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate.data.graph import Graph
+from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.runtime.programs.custom_ops import check_functional
-from situate.torch_capture import check_installed, checked
+from situate.torch_capture import check_installed, checked, step_of
 from situate.torch_capture.build import from_real
 from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.graph import assemble, drafts, to_step
@@ -17,7 +18,7 @@ from situate.torch_capture.names import path
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained, quiet
 from situate.torch_capture.step import Step
-from situate.torch_capture.tracing import Trace, joint
+from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
     import torch
@@ -39,7 +40,8 @@ class Program:
         mutations: by buffer, the node of its new value.
         training: it has gradients and updates.
         optimizer: the kind of the update of its parameters.
-        separate: from inputs, structured as the captured ones, to the tensors among them.
+        separate: from inputs, structured as the captured ones, to the tensors among them, or to
+            their slices.
         restore: from the results to what the loss or the model returns.
         named: the devices that model and step name.
     """
@@ -73,6 +75,7 @@ def capture_program(
     optimizer: str = "sgd",
     name: str = "model",
     named: NamedDevices | None = None,
+    slices: Slices | None = None,
 ) -> Program:
     """Capture the step of a real model, which is left as it is.
 
@@ -85,11 +88,11 @@ def capture_program(
     check_installed()
     with quiet(), explained(name, "capturing the step"):
         real = from_real(model, inputs, loss, name, named)
-        captured = joint(real, training, name)
+        captured, separate = step_of(real, training, name, slices)
         step = to_step(captured, optimizer)
         check_functional(step.flow.ops)
         made = drafts(step)
-        graph = checked(assemble(name, made, step.flow, optimizer), training, captured)
+        graph = checked(assemble(name, made, step, optimizer), training, captured)
     results, overwritten, gradients, mutations = _outputs(captured)
     nodes = tuple(draft.node for draft in made)
     return Program(
@@ -102,7 +105,7 @@ def capture_program(
         mutations,
         training,
         rule.kind,
-        real.separate,
+        separate,
         captured.restore,
         real.named,
     )

@@ -30,10 +30,12 @@ from situate.solvers.auto.cooling import (
 )
 from situate.solvers.auto.critical import move_critical, phase_lines
 from situate.solvers.auto.device_swap import swap_devices
+from situate.solvers.auto.level_cuts import offer_level_cuts
 from situate.solvers.auto.liveness import orders_count
 from situate.solvers.auto.memory_fit import offer_memory_fits
 from situate.solvers.auto.one_device import candidates, keep_to_one_device
 from situate.solvers.auto.pipeline import offer_pipelines
+from situate.solvers.auto.placed_orders import offer_placed_orders
 from situate.solvers.auto.proportional_cut import offer_proportional_cuts
 from situate.solvers.auto.rank import by_rank
 from situate.solvers.auto.segments import offer_segments, outgrown
@@ -92,6 +94,7 @@ def _improve(search: Search, for_loads: bool = False) -> None:
         if search.finished():
             return
         offer_memory_fits(search)
+        offer_level_cuts(search)
         if full := outgrown(search):
             offer_segments(search)
         if not search.finished():
@@ -100,6 +103,8 @@ def _improve(search: Search, for_loads: bool = False) -> None:
             return
         offer_pipelines(search)
         swap_devices(search)
+    if not search.finished():
+        offer_placed_orders(search)
     if search.finished():
         return
     if search.problem.objective != "throughput":
@@ -149,7 +154,7 @@ def _offer_shortest_step(search: Search) -> None:
         found = for_time.incumbent
         offered = search.offer(found.placement, order_of(search.problem, found.schedule))
         if found.feasible and not offered.feasible:
-            search.offer(found.placement, found.order)
+            search.offer(found.placement, found.order, transfers=found.transfers)
 
 
 def _ordered(problem: Problem) -> bool:
@@ -162,6 +167,8 @@ def _shorten(search: Search, full: bool = False) -> None:
     moves."""
     if _ordered(search.problem) and search.problem.transfers != "blocking":
         climb(search)
+        if not search.finished():
+            offer_placed_orders(search)
     _anneal(search, full)
 
 

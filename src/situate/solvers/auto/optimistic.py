@@ -12,7 +12,6 @@ from situate.bounds.live import takes_time
 from situate.bounds.rounding import rounding
 from situate.data.arrays import Floats, Placements
 from situate.data.problem import Problem
-from situate.schedule.items import signals
 from situate.solvers.search import Search
 
 
@@ -41,7 +40,7 @@ def _periods(problem: Problem, placements: Placements) -> Floats:
     load = np.zeros((len(placements), problem.d + len(problem.cluster.channels)))
     for op in range(problem.n):
         load[every, placements[:, op]] += problem.seconds[op, placements[:, op]]
-    for tensor in np.flatnonzero(~signals(problem)).tolist():
+    for tensor in np.flatnonzero(~problem.signal).tolist():
         _add_transfers(problem, tensor, placements, load)
     return np.asarray(load.max(axis=1))
 

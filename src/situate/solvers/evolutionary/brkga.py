@@ -12,7 +12,7 @@ from situate import _core
 from situate.data.arrays import Order, Placement
 from situate.errors import SituateError
 from situate.host.machine import usable_memory
-from situate.simulation.simulator import Simulator
+from situate.simulation.simulator import Decoder, Simulator
 from situate.simulation.transfer_order import by_priority
 from situate.solvers.evolutionary.settings import BRKGA, TUNED_BRKGA, BrkgaSettings
 from situate.solvers.search import Search
@@ -40,8 +40,18 @@ def tuned_brkga(search: Search) -> None:
 
 def _evolve(search: Search, settings: BrkgaSettings) -> None:
     """Breed until the budget ends, and offer what is best."""
-    _check_objective(search)
-    breeding = _Breeding(search, settings)
+    check_objective(search)
+    goal = search.problem.objective
+    population = evolution(search.simulator, settings, goal=goal, seed=search.seed)
+    breed(search, population, settings.decoder)
+
+
+def breed(
+    search: Search, population: _core.Brkga, decoder: Decoder, evaluations: float = inf
+) -> None:
+    """Let populations evolve until the budget ends or so many chromosomes more were evaluated, and
+    offer what is best."""
+    breeding = _Breeding(search, population, decoder, evaluations)
     try:
         breeding.run()
     finally:
@@ -51,14 +61,21 @@ def _evolve(search: Search, settings: BrkgaSettings) -> None:
 class _Breeding:
     """Populations that evolve within the budget of a search."""
 
-    def __init__(self, search: Search, settings: BrkgaSettings) -> None:
-        self._search, self._settings = search, settings
-        self._population = evolution(
-            search.simulator, settings, goal=search.problem.objective, seed=search.seed
-        )
+    def __init__(
+        self, search: Search, population: _core.Brkga, decoder: Decoder, evaluations: float
+    ) -> None:
+        self._search, self._population, self._decoder = search, population, decoder
+        self._before = search.evaluations
+        limits = (search.evaluation_limit, evaluations + self._before)
+        self._limit = min(limit for limit in limits if limit is not None)
         # The first is looked at whatever the budget, so that there is a plan.
         self._population.run(1, inf, 1)
         self._offered, self._offer_seconds = (inf, inf), 0.0
+
+    @property
+    def _evaluations(self) -> int:
+        """Evaluations of the search so far, those of other populations included."""
+        return self._before + self._population.evaluations
 
     def run(self) -> None:
         """Breed, and offer what is best again and again."""
@@ -67,25 +84,25 @@ class _Breeding:
         while not self._finished():
             self._advance(wanted)
             self.offer()
-            if self._population.evaluations >= wanted:
+            if self._evaluations >= wanted:
                 wanted *= 2
 
     def _advance(self, wanted: int) -> None:
         """Evaluate until there are so many evaluations, the budget ends or, with a time limit, for
         a slice."""
-        search, population = self._search, self._population
-        if search.evaluation_limit is not None:
-            wanted = min(wanted, search.evaluation_limit)
-        while population.evaluations < wanted and not self._finished():
+        search = self._search
+        most = int(min(wanted, self._limit))
+        while self._evaluations < most and not self._finished():
             seconds = min(SLICE_SECONDS, self._seconds_left())
-            population.run(wanted - population.evaluations, seconds, search.threads)
-            search.evaluations = population.evaluations
+            self._population.run(most - self._evaluations, seconds, search.threads)
+            search.evaluations = self._evaluations
             search.report()
             if search.time_limit is not None:
                 return
 
     def _finished(self) -> bool:
-        return self._search.finished() or self._seconds_left() <= 0
+        spent = self._evaluations >= self._limit
+        return spent or self._search.finished() or self._seconds_left() <= 0
 
     def _seconds_left(self) -> float:
         """Seconds until the last offer must begin."""
@@ -103,9 +120,9 @@ class _Breeding:
         self._offered = excess, value
         order, transfers = by_priority(search.problem, placement, of_ops, of_transfers)
         # Decoding what was evaluated already is no further evaluation.
-        search.evaluations = self._population.evaluations - 1
-        search.offer(placement, order, [self._settings.decoder], transfers=transfers)
-        search.evaluations = self._population.evaluations
+        search.evaluations = self._evaluations - 1
+        search.offer(placement, order, [self._decoder], transfers=transfers)
+        search.evaluations = self._evaluations
         self._offer_seconds = search.seconds - begin
 
 
@@ -183,7 +200,11 @@ def _check_memory(simulator: Simulator, settings: BrkgaSettings) -> None:
         )
 
 
-def _check_objective(search: Search) -> None:
+def check_objective(search: Search) -> None:
+    """
+    Raises:
+        SituateError: BRKGA does not know the objective, or the schedules of the rules.
+    """
     if search.problem.objective == "throughput":
         raise SituateError(
             "BRKGA makes the time or the memory of a step small, not the seconds between steps: "

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from situate.schedule.items import signals
 from situate.solvers.exact.clock import Clock
 from situate.solvers.exact.loads import loads
 from situate.solvers.exact.moves import consumers_of
@@ -68,7 +67,7 @@ class Calls:
     def _wait_for_inputs(self) -> None:
         """An op begins after its inputs: from other devices, and on a CPU from its own too."""
         problem, on = self._problem, self._placing.on
-        signal = signals(problem)
+        signal = problem.signal
         for tensor, producer in enumerate(problem.producer.tolist()):
             home, delay = self._placing.home(tensor), self._delay if signal[tensor] else 0
             for op in consumers_of(problem, tensor):

@@ -14,6 +14,7 @@ from situate.simulation.decoding import order_of, rising
 from situate.solvers.exact.installed import cp_model
 from situate.solvers.exact.model import Goal, Model, build
 from situate.solvers.exact.moves import size_of_model
+from situate.solvers.exact.placing import OutOfTime
 from situate.solvers.exact.solving import Run, Solution
 from situate.solvers.heuristics import etf, heft, single, topological
 from situate.solvers.search import Search
@@ -23,6 +24,9 @@ LARGEST = 10_000
 
 SECONDS_AN_INTERVAL = 1e-4
 """Seconds that a model takes to be made, for each of its intervals; no model is begun in less."""
+
+ENDING = 0.2
+"""Seconds that the solver takes to begin and to end, for each that its model took to be made."""
 
 EVALUATIONS_A_SECOND = 1000
 """Evaluations that a deterministic second of CP-SAT counts as."""
@@ -89,22 +93,37 @@ def _solve(cp: Any, search: Search, goal: Goal) -> None:
     making = size_of_model(search.problem) * SECONDS_AN_INTERVAL
     if search.finished() or (left is not None and left < making):
         return
-    built = build(cp, search, goal)
-    run = _run(cp, search, built, bounds=goal in (search.problem.objective, "load"))
+    begin = search.seconds
+    try:
+        built = build(cp, search, goal)
+    except OutOfTime:
+        return
+    ending = ENDING * (search.seconds - begin)
+    if not _has_time(search, ending):
+        return
+    run = _run(cp, search, built, ending, bounds=goal in (search.problem.objective, "load"))
     for _ in range(OTHER_PLACEMENTS if built.start else 0):
-        if search.finished() or not run.optimal or run.best is None:
+        if not _has_time(search, ending) or not run.optimal or run.best is None:
             return
         built.forbid(run.best.device)
         built.limit(search.incumbent.excess if goal == "shortfall" else search.incumbent.value)
-        run = _run(cp, search, built, bounds=False)
+        run = _run(cp, search, built, ending, bounds=False)
 
 
-def _run(cp: Any, search: Search, built: Model, bounds: bool) -> Run:
-    """One run of the solver: its solutions are offered, and its bound is taken if it `bounds` the
-    objective."""
-    left = _evaluations_left(search)
+def _has_time(search: Search, ending: float) -> bool:
+    """True where a run of the solver that takes so many seconds to end may begin."""
+    left = _seconds_left(search)
+    return not search.finished() and (left is None or left > ending)
+
+
+def _run(cp: Any, search: Search, built: Model, ending: float, bounds: bool) -> Run:
+    """One run of the solver, which takes so many seconds to end: its solutions are offered, and its
+    bound is taken if it `bounds` the objective."""
+    seconds, left = _seconds_left(search), _evaluations_left(search)
     effort = None if left is None else (1 - DECODING_SHARE) * left / EVALUATIONS_A_SECOND
-    run = Run(cp, built, _seconds_left(search), effort, search.threads, search.seed)
+    if seconds is not None:
+        seconds -= ending
+    run = Run(cp, built, seconds, effort, search.threads, search.seed)
     most = math.inf if left is None else search.evaluations + DECODING_SHARE * left
     offered = None
     try:

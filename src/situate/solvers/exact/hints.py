@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from situate.data.topology import unit_devices
-from situate.schedule.items import signals
 from situate.solvers.exact.clock import Clock
 from situate.solvers.exact.placing import Placing
 from situate.solvers.exact.timing import Timing
@@ -37,7 +36,7 @@ def hint_times(placing: Placing, timing: Timing, clock: Clock, found: Found) -> 
     """Hint when ops and transfers start."""
     schedule, model = found.schedule, placing.model
     # Signals start at instants of their own, which are none of the model's.
-    moves = np.flatnonzero(~signals(placing.problem)[schedule.tensor])
+    moves = np.flatnonzero(~placing.problem.signal[schedule.tensor])
     ticks = clock.at(np.concatenate((schedule.start, schedule.transfer_start[moves]))).tolist()
     arrivals = zip(schedule.tensor[moves].tolist(), schedule.target[moves].tolist(), strict=True)
     starts = [*timing.start, *(timing.sent[arrival] for arrival in arrivals)]

@@ -63,9 +63,12 @@ def build(cp: Any, search: Search, goal: Goal) -> Model:
         cp: the module `cp_model`.
         search: with an incumbent, which fits unless the goal is the shortfall.
         goal: what is minimised.
+
+    Raises:
+        OutOfTime: the search's time is spent before the model is made.
     """
     problem, found = search.problem, search.incumbent
-    placing = Placing(problem, cp.CpModel())
+    placing = Placing(problem, cp.CpModel(), lambda: search.left() <= 0)
     if goal == "time":
         built = _of_time(placing, found, search.lower_bound)
     elif goal in ("throughput", "load"):

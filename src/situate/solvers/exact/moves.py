@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from situate.data.problem import Problem
-from situate.schedule.items import signals
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Move:
 
 def moves_of(problem: Problem) -> Iterator[Move]:
     """All transfers that some placement needs, by tensor; signals are none."""
-    signal = signals(problem)
+    signal = problem.signal
     for tensor in np.flatnonzero(~signal).tolist():
         sources = np.flatnonzero(problem.allowed[problem.unit[problem.producer[tensor]]]).tolist()
         others = remote_units(problem, tensor)
@@ -63,7 +62,7 @@ def size_of_model(problem: Problem) -> int:
     # (units,) devices of each; producers and readers of every tensor are counted, no move is made.
     devices = problem.allowed.sum(axis=1)
     count = int(devices[problem.unit].sum())
-    for tensor in np.flatnonzero(~signals(problem)).tolist():
+    for tensor in np.flatnonzero(~problem.signal).tolist():
         sources = problem.allowed[problem.unit[problem.producer[tensor]]]
         targets = problem.allowed[remote_units(problem, tensor)].any(axis=0)
         count += int(sources.sum() * targets.sum() - (sources & targets).sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,17 @@ from situate.data.problem import Problem
 from situate.solvers.exact.moves import Move, consumers_of, moves_of, remote_units
 
 
+class OutOfTime(Exception):
+    """The time to make a model is spent."""
+
+
 class Placing:
     """The part of a model that says where units are.
 
     Args:
         problem: what is planned.
         model: a `CpModel`, to which variables and constraints are added.
+        finished: true where the time to make the model is spent.
 
     Attributes:
         on: the literal of a unit and a device that it may run on.
@@ -27,8 +33,11 @@ class Placing:
         moves_from_home, arrivals_of: indices of the moves, and keys of `received`, of a tensor.
     """
 
-    def __init__(self, problem: Problem, model: Any) -> None:
+    def __init__(
+        self, problem: Problem, model: Any, finished: Callable[[], bool] = lambda: False
+    ) -> None:
         self.problem, self.model = problem, model
+        self._finished = finished
         self.on = {
             (unit, device): model.new_bool_var("")
             for unit, device in np.argwhere(problem.allowed).tolist()
@@ -45,6 +54,14 @@ class Placing:
         for arrival in self.received:
             self.arrivals_of[arrival[0]].append(arrival)
         self._send()
+
+    def go_on(self) -> None:
+        """
+        Raises:
+            OutOfTime: the time to make the model is spent.
+        """
+        if self._finished():
+            raise OutOfTime
 
     def devices(self, unit: int) -> list[int]:
         """Devices that a unit may run on."""
@@ -63,6 +80,7 @@ class Placing:
     def _send(self) -> None:
         """Send every tensor to all devices that have a reader of it and not its producer."""
         for (tensor, target), received in self.received.items():
+            self.go_on()
             there = self.on.get((self.home(tensor), target))
             present = [received] if there is None else [received, there]
             for unit in remote_units(self.problem, tensor):

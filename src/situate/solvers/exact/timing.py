@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from situate.schedule.items import signals
 from situate.solvers.exact.clock import Clock
 from situate.solvers.exact.loads import loads
 from situate.solvers.exact.moves import consumers_of
@@ -58,6 +57,7 @@ class Timing:
 
     def instant(self) -> Any:
         """A variable between the begin of the step and the horizon."""
+        self._placing.go_on()
         return self._model.new_int_var(0, self._horizon, "")
 
     def _duration(self, op: int) -> Any:
@@ -80,6 +80,7 @@ class Timing:
                 self._occupied["device", device].append(self.running[op, device])
 
     def _interval(self, start: Any, ticks: int, present: Any) -> Any:
+        self._placing.go_on()
         return self._model.new_optional_fixed_size_interval_var(start, ticks, present, "")
 
     def _run_moves(self) -> None:
@@ -103,11 +104,13 @@ class Timing:
         """An op starts when what it reads is made and, from another device, has arrived."""
         problem, model, on = self._problem, self._model, self._placing.on
         for tensor, producer in enumerate(problem.producer.tolist()):
+            self._placing.go_on()
             for op in consumers_of(problem, tensor):
                 model.add(self.start[op] >= self.end[producer])
         for move, made, ticks in zip(
             self._placing.moves, self._placing.made, self.move_ticks, strict=True
         ):
+            self._placing.go_on()
             arrived = self.sent[move.arrival] + ticks
             for op in self._placing.readers(move.tensor, move.target):
                 here = on[int(problem.unit[op]), move.target]
@@ -117,7 +120,7 @@ class Timing:
 
     def _wait_for_signals(self) -> None:
         problem, on = self._problem, self._placing.on
-        for tensor in np.flatnonzero(signals(problem)).tolist():
+        for tensor in np.flatnonzero(problem.signal).tolist():
             producer, home = int(problem.producer[tensor]), self._placing.home(tensor)
             for op in consumers_of(problem, tensor):
                 unit = int(problem.unit[op])

@@ -63,7 +63,7 @@ def _transfer_seconds(problem: Problem) -> Floats:
     latency = np.mean([problem.latency[pair] for pair in pairs])
     per_byte = np.mean([1 / problem.bandwidth[pair] for pair in pairs])
     own, size = problem.transfer_seconds, problem.size
-    seconds = np.where(size == 0, 0.0, latency + size * per_byte)
+    seconds = np.where(problem.signal, 0.0, latency + size * per_byte)
     return np.asarray(np.where(np.isnan(own), seconds, own) + problem.cluster.synchronisation)
 
 

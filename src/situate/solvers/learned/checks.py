@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from situate.data.placements import Restrictions, integers
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
+from situate.evaluators.consecutive import consecutive
+from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements, MeasuresEach
 from situate.solvers.learned.learner import Learner, State
 
 
@@ -109,22 +110,36 @@ def check_evaluator(machine: Evaluator) -> None:
     _check_count(machine.finalists, 0, f"{who}: finalists: must be")
 
 
-def measure(machine: Evaluator, placements: NDArray[np.int32], first: int) -> Measurements:
-    """Measurements of placements (k, n), the samples number `first` and on.
+def measure(
+    machine: Evaluator, placements: NDArray[np.int32], rows: NDArray[np.int64], first: int
+) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
+    """Measure some rows (j,) of placements (k, n), which are the samples number `first` and on;
+    yields rows with what was measured of them, as they are measured.
 
     Raises:
         SituateError: not one finite time or failure for each.
     """
+    if isinstance(machine, MeasuresEach):
+        for ended, found in machine.measure_each(placements[rows], first + rows):
+            yield rows[ended], _checked(machine, found, len(ended))
+        return
+    for run in consecutive(rows, machine.at_once):
+        together = rows[run]
+        found = machine.measure(placements[together], first + int(together[0]))
+        yield together, _checked(machine, found, len(together))
+
+
+def _checked(machine: Evaluator, found: Any, count: int) -> Measurements:
+    """Measurements of so many placements, as an evaluator gave them."""
     who = f"evaluator {machine.name!r}"
-    found = machine.measure(placements.copy(), first)
     if not isinstance(found, Measurements):
         raise SituateError(
             f"{who} returned a {type(found).__name__}; measure must return Measurements(seconds, "
             "outcome)"
         )
     _check_arrays(who, found)
-    if len(found) != len(placements):
-        raise SituateError(f"{who} measured {len(found)} of {len(placements)} placements")
+    if len(found) != count:
+        raise SituateError(f"{who} measured {len(found)} of {count} placements")
     _check_values(who, found)
     return Measurements(found.seconds.astype(np.float64), found.outcome.astype(np.uint8))
 

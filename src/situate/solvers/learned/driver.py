@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +14,9 @@ from situate.data.arrays import Placement
 from situate.errors import SituateError
 from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
 from situate.evaluators.simulated import SimulatedMachine
+from situate.evaluators.workers.places import Place
 from situate.solvers.learned.checks import Asking, check_evaluator, measure
-from situate.solvers.learned.learner import MakeLearner, State
+from situate.solvers.learned.learner import Learner, Learning, MakeLearner, State
 from situate.solvers.registry import METHODS
 from situate.solvers.search import Search
 from situate.study.file import StudyFile
@@ -51,26 +54,69 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
         SituateError: an objective other than `time`; a study of another problem or method; answers
             of the learner or the evaluator that are none.
     """
-    problem, learning = search.problem, search.learning
+    problem = search.problem
     if problem.objective != "time":
         raise SituateError(
             f"method {method!r} learns from step times: it cannot plan for {problem.objective}"
         )
     samples = search.evaluation_limit or SAMPLES
-    machine = learning.evaluator
-    if machine is None:
-        machine = SimulatedMachine(problem, learning.noise, search.seed, search.threads)
+    with _machine(search) as machine:
+        _learn_from(search, machine, method, make, samples)
+
+
+def _learn_from(
+    search: Search, machine: Evaluator, method: str, make: MakeLearner, samples: int
+) -> None:
+    problem, learning = search.problem, search.learning
     check_evaluator(machine)
     study: StudyFile | InMemoryStudy = InMemoryStudy()
     if learning.evaluator is not None and problem.costs is not None and learning.start is None:
         learning = replace(learning, start=lambda: _start(search, study))
-    learner = make(problem, learning, samples, search.seed)
+    learner = _made(search, method, make, learning, samples)
     asking = Asking(method, problem, learner)
     header = _header(search, asking, machine, samples)
     with StudyFile.open(learning.study, header) as opened:
         study = opened
         _Run(search, asking, machine, study, learning.start is not None).until(samples)
+    if learning.controllers is not None:
+        search.asynchrony = learner.asynchrony()  # type: ignore[attr-defined]
     _warn_of_failures(search, method)
+
+
+def _made(
+    search: Search, method: str, make: MakeLearner, learning: Learning, samples: int
+) -> Learner:
+    """The learner, or several controllers of one."""
+    if learning.controllers is None:
+        return make(search.problem, learning, samples, search.seed)
+    if method not in METHODS or not METHODS[method].asynchronous:
+        known = ", ".join(name for name, known in METHODS.items() if known.asynchronous)
+        raise SituateError(
+            f"controllers: method {method!r} has one, which waits for what it asked for; those "
+            f"that learn asynchronously: {known}"
+        )
+    from situate.solvers.learned.asynchronous.controllers import make_controllers
+
+    return make_controllers(make, search.problem, learning, samples, search.seed)
+
+
+@contextmanager
+def _machine(search: Search) -> Iterator[Evaluator]:
+    """The evaluator, with as many workers as there are to be."""
+    given, workers = search.learning.evaluator, search.learning.workers
+    machine = _simulated(search, search.threads) if given is None else given
+    if workers is None:
+        yield machine
+        return
+    copied, here = (_simulated(search, threads=1), machine) if given is None else (given, None)
+    with Place.parse(workers).machine(copied, here) as shared:
+        yield shared
+        if failures := shared.counts.failures_text():
+            warnings.warn(failures, stacklevel=2)
+
+
+def _simulated(search: Search, threads: int) -> SimulatedMachine:
+    return SimulatedMachine(search.problem, search.learning.noise, search.seed, threads)
 
 
 def _start(search: Search, study: StudyFile | InMemoryStudy) -> Placement:
@@ -152,16 +198,17 @@ class _Run:
         self.search.took(self.search.seconds - begin)
 
     def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
-        """Measurements of these samples: those that the study holds, the rest from the machine."""
-        known = self.study.known(first, placements, of)
-        while len(known) < len(placements):
-            # Recorded before the next begins, so that a search that is killed loses one at most.
-            number = first + len(known)
-            left = placements[len(known) :][: self.machine.at_once]
-            new = measure(self.machine, left, number + (self.done if of == "finals" else 0))
-            self.study.record(number, left, new, first, of)
-            known = known.then(new)
-        return known
+        """Measurements of these samples: those that the study holds, the rest from the machine,
+        each recorded as it comes, so that a search that is killed loses no other."""
+        held, known = self.study.known(first, placements, of)
+        seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
+        seconds[held], outcome[held] = known.seconds, known.outcome
+        left = np.setdiff1d(np.arange(len(placements)), held)
+        begin = first + (self.done if of == "finals" else 0)
+        for rows, new in measure(self.machine, placements, left, begin):
+            self.study.record(first + rows, placements[rows], new, first, of)
+            seconds[rows], outcome[rows] = new.seconds, new.outcome
+        return Measurements(seconds, outcome)
 
     def _count(self, first: int, placements: Placement, measurements: Measurements) -> None:
         self.search.measured(measurements)
@@ -232,11 +279,13 @@ def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) ->
     """Everything that decides the samples to come, by which a study knows its search."""
     problem, learning = search.problem, search.learning
     costs = {"costs": problem.costs.hash} if problem.costs else {}
+    shared = {} if learning.controllers is None else {"controllers": _controllers(learning)}
     named = {} if asking.name is None else {"learner": asking.name}
     return {
         "graph": f"{problem.graph.name} {problem.graph.hash}",
         "cluster": f"{problem.cluster.name} {problem.cluster.hash}",
         "rules": problem.rules.name,
+        "unit": problem.graph.unit,
         "method": asking.method,
         "settings": learning.settings,
         "grouping": str(learning.grouping),
@@ -248,8 +297,14 @@ def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) ->
         "devices": str(problem.d),
         "situate": VERSION,
         **costs,
+        **shared,
         **named,
     }
+
+
+def _controllers(learning: Learning) -> str:
+    """Their number and their clock, in words."""
+    return f"{learning.controllers}, {learning.clock or 'clock of their own'}"
 
 
 def _warn_of_failures(search: Search, method: str) -> None:

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.evaluators.measurements import Evaluator, Measurements
+from situate.evaluators.workers.places import Place
 from situate.grouping import GROUPINGS
+from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock
 from situate.validation import check_items
 
 Settings = Literal["paper", "tuned"]
-OWN_CHECKS = ("grouping", "groups", "noise", "evaluator")
+OWN_CHECKS = ("grouping", "groups", "noise", "evaluator", "workers", "controllers")
 """Fields of `Learning` whose lines say more than their types."""
 
 MOST_GROUPS = 10**6
@@ -78,10 +80,19 @@ class Learning:
         noise: standard deviation of the logarithm of simulated measurements; 0 with an evaluator.
         study: a file that keeps every measurement, and from which an interrupted search goes on.
         evaluator: what measures; None for the simulator.
+        workers: processes that measure side by side, each with a copy of the evaluator: how many on
+            this machine, or a Ray cluster, `ray`, `ray:N` or `ray://HOST:PORT`; None for this
+            process alone. What is measured does not depend on them.
+        controllers: how many learn the policy asynchronously, in the order of a virtual clock, of
+            `colocrl` and `hierarchical`; None for one that waits for all that it asked for.
+        clock: the virtual clock of their workers; None for as many workers a controller as it asks
+            for placements, which take their steps' seconds and no more.
         on_measured: called with the number of the first sample and what was measured, batch by
             batch.
         start: makes a placement (n,) that is worth measuring first, for methods that can begin with
             one.
+        weights: a file of trained weights, for methods that bring a network; None for the
+            package's own.
 
     Raises:
         SituateError: unknown settings or grouping, groups below one or above `MOST_GROUPS`, noise
@@ -94,8 +105,12 @@ class Learning:
     noise: float = 0.0
     study: str | Path | None = None
     evaluator: Evaluator | None = None
+    workers: int | str | None = None
+    controllers: int | None = None
+    clock: VirtualClock | None = None
     on_measured: Callable[[int, Measurements], None] | None = None
     start: Callable[[], NDArray[np.int32]] | None = None
+    weights: str | Path | None = None
 
     def __post_init__(self) -> None:
         check_items([self], Learning, lambda _: "learning", but=OWN_CHECKS)
@@ -106,6 +121,12 @@ class Learning:
             raise SituateError(f"groups: must be an integer of at least 1, got {self.groups!r}")
         if self.groups is not None and self.groups > MOST_GROUPS:
             raise SituateError(f"groups: must be at most {MOST_GROUPS:,}, got {self.groups}")
+        if self.controllers is not None and not _is(self.controllers, Integral, least=1):
+            raise SituateError(
+                f"controllers: must be an integer of at least 1, got {self.controllers!r}"
+            )
+        if self.workers is not None:
+            Place.parse(self.workers)
         if not (_is(self.noise, Real, least=0) and isfinite(self.noise)):
             raise SituateError(f"noise: must be finite and not negative, got {self.noise!r}")
         if self.noise and self.evaluator is not None:

@@ -117,6 +117,11 @@ class SequenceLearner:
         self._n = 0
 
     @property
+    def ascent(self) -> Ascent:
+        """The ascent of its policy."""
+        return self._ascent
+
+    @property
     def batch(self) -> int:
         """Placements times repeats."""
         return self._batch

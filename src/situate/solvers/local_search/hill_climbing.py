@@ -140,7 +140,7 @@ class HillClimber:
         self._measured += 1
 
     def state(self) -> State:
-        """Where it is, and what it knows of it."""
+        """The placement that it stands at, and what was measured of it."""
         numbers = [self._n, self._seconds, self._measured, self._noisy]
         return {"best": self._best, "numbers": np.array(numbers, np.float64)}
 

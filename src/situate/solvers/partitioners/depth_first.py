@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from situate.data.arrays import Order
+from situate.data.post_order import post_order
 from situate.data.problem import Problem
 from situate.solvers.idle_sources import idle_sources
 
@@ -17,22 +16,7 @@ def depth_first_order(problem: Problem) -> Order:
     for producer, consumer in problem.graph.control:
         before[consumer].append(producer)
     weight = _weights(problem)
-    needed = {op for ops in before for op in ops}
-    # The stack's end is visited first, so that sinks come in the graph's order.
-    stack = [op for op in reversed(problem.graph.order) if op not in needed]
-    done = bytearray(problem.n)
-    order: list[int] = []
-    while stack:
-        op = stack[-1]
-        missing = [] if done[op] else {i for i in before[op] if not done[i]}
-        if missing:
-            stack.extend(sorted(missing, key=lambda i: (*weight[i], -i)))
-            continue
-        stack.pop()
-        if not done[op]:
-            done[op] = 1
-            order.append(op)
-    return np.array(order, np.int32)
+    return post_order(problem.graph.order, before, rank=lambda op: (*weight[op], -op))
 
 
 def _weights(problem: Problem) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 NAMESPACE = "situate_functions"
-"""Of the operators, which the traced step does not have: it has what they consist of."""
+"""Namespace of the operators; in the traced step their parts stand in their place."""
 
 FunctionsCalled = Callable[[], contextlib.AbstractContextManager[None]]
 

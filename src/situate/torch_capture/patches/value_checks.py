@@ -11,7 +11,7 @@ from situate.torch_capture.patches.patched import replaced
 from situate.torch_capture.refusals.lines import inside_package, is_users
 
 ASKS = {"isfinite": True, "isinf": False, "isnan": False}
-"""What is asked of every number of a tensor, and the answer where all of them are finite."""
+"""Questions about every number of a tensor, and the answer where all of them are finite."""
 
 ANSWER = "_situate_answer"
 """The attribute of a tensor that is such an answer."""

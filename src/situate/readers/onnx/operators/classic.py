@@ -9,7 +9,7 @@ from situate.readers.onnx.operators.operator_call import Call
 from situate.readers.onnx.types import tensor
 
 DOMAIN = "ai.onnx.ml"
-"""Of classic machine learning."""
+"""Domain of the operators of classic machine learning."""
 
 WIDTHS: dict[str, Callable[[Call], int]] = {
     "FeatureVectorizer": lambda call: sum(call.numbers("inputdimensions")),

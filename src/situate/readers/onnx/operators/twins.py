@@ -19,7 +19,7 @@ class Twin:
     places: Sequence[int] = (0,)
     version: int = 22
     channels_last: bool = False
-    """Whether it always is so; else the attribute of this name says it."""
+    """True if it always is so; else the attribute of this name says it."""
 
 
 TWINS = {

@@ -63,6 +63,11 @@ class HierarchicalLearner:
         self._drawn: Drawn | None = None
 
     @property
+    def ascent(self) -> Ascent:
+        """The ascent of both networks."""
+        return self._ascent
+
+    @property
     def batch(self) -> int:
         """m k."""
         return self._settings.groupings * self._settings.placements

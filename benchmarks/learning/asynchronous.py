@@ -1,0 +1,126 @@
+"""Asynchronous controllers beside one that waits, by the virtual clock, on workers whose speeds
+differ four times; and the papers' wall times beside the clock's."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from statistics import median
+
+import numpy as np
+
+import situate
+from benchmarks.lib.record import Row, Target, record
+from situate.results.result import Result
+from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock, hours
+from situate.solvers.learned.learner import Learning
+
+METHODS = ("colocrl", "hierarchical")
+CONTROLLERS, WORKERS = 4, 4
+SLOWNESS = tuple(np.geomspace(1, 4, CONTROLLERS * WORKERS).tolist())
+WANTED = 0.7
+"""Time until the synchronous search's best step, as a fraction of all its time."""
+
+MORE_SAMPLES = 1.8
+"""Samples of the asynchronous search, which wait for nobody, over those of the synchronous one in
+about the same time."""
+
+PAPERS = (
+    ("post", "inception_v3", "k80-4", 2400, 12, "Post: 2,400 samples on 12 workers"),
+    ("hierarchical", "nmt4", "k80-4", 4000, 4, "Hierarchical Planner: at most three hours"),
+    ("spotlight", "rnnlm", "k80-4", 2400, 5, "Spotlight: 500 minutes for 20,000, on 5 machines"),
+    ("colocrl", "nmt4", "k80-4", 2400, 160, "ColocRL: 12 to 27 hours, 160 workers"),
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print and record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="inception_v3")
+    parser.add_argument("--cluster", default="k80-4")
+    parser.add_argument("--samples", type=int, default=1920)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--without-papers", action="store_true")
+    options = parser.parse_args(arguments)
+    problem = situate.Problem(
+        situate.zoo.load(options.model), situate.Cluster.preset(options.cluster)
+    )
+    rows = [
+        _pair(problem, method, options.samples, seed)
+        for method in METHODS
+        for seed in range(options.seeds)
+    ]
+    papers = [] if options.without_papers else list(_papers())
+    targets = [_target(method, rows) for method in METHODS]
+    tables = {"asynchronous and synchronous": rows, "papers": papers}
+    record("asynchronous", tables, targets, options=options)
+
+
+def _pair(problem: situate.Problem, method: str, samples: int, seed: int) -> Row:
+    """One search that waits for all sixteen workers, one of four controllers with four each."""
+    waiting = _learn(problem, method, samples, seed)
+    together = VirtualClock(CONTROLLERS * WORKERS, slowness=SLOWNESS)
+    synchronous = hours(together, _batches(waiting, CONTROLLERS * WORKERS))
+    clock = VirtualClock(WORKERS, slowness=SLOWNESS)
+    more = int(samples * MORE_SAMPLES)
+    sharing = _learn(problem, method, more, seed, controllers=CONTROLLERS, clock=clock)
+    assert sharing.asynchrony is not None
+    reached = np.flatnonzero(sharing.samples <= waiting.samples.min())
+    share = reached[0] / len(sharing.samples) if len(reached) else np.inf
+    staleness = sharing.asynchrony.staleness
+    return {
+        "method": method,
+        "seed": seed,
+        "synchronous_h": synchronous[-1],
+        "synchronous_best_s": waiting.samples.min(),
+        "asynchronous_h": sharing.asynchrony.seconds / 3600,
+        "asynchronous_best_s": sharing.samples.min(),
+        "staleness": sum(late * n for late, n in staleness.items()) / sum(staleness.values()),
+        "as_good_after": share * sharing.asynchrony.seconds / 3600 / synchronous[-1],
+    }
+
+
+def _learn(
+    problem: situate.Problem, method: str, samples: int, seed: int, **learning: object
+) -> Result:
+    return situate.solve(
+        problem,
+        method,
+        evaluations=samples,
+        seed=seed,
+        learning=Learning(**learning),  # type: ignore[arg-type]
+    )
+
+
+def _batches(result: Result, size: int) -> list[situate.Measurements]:
+    """The measurements, in batches of so many workers."""
+    parts = np.split(result.samples, range(size, len(result.samples), size))
+    return [
+        situate.Measurements(part, np.where(np.isfinite(part), 0, 1).astype(np.uint8))
+        for part in parts
+    ]
+
+
+def _papers() -> Iterator[Row]:
+    """The hours of the papers' searches by the clock, without any set-up."""
+    for method, model, cluster, samples, workers, said in PAPERS:
+        problem = situate.Problem(situate.zoo.load(model), situate.Cluster.preset(cluster))
+        found = _learn(problem, method, samples, 0, settings="paper")
+        taken = hours(VirtualClock(workers), _batches(found, workers))[-1]
+        yield {
+            "paper": said,
+            "network": model,
+            "samples": samples,
+            "workers": workers,
+            "clock_h": taken,
+        }
+
+
+def _target(method: str, rows: list[Row]) -> Target:
+    found = median(row["as_good_after"] for row in rows if row["method"] == method)
+    what = f"{method}: the synchronous search's best step, of its time (median)"
+    return Target(what, f"{WANTED:g}", f"{found:.2f}", found <= WANTED)
+
+
+if __name__ == "__main__":
+    main()

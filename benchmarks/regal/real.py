@@ -1,0 +1,202 @@
+"""A set of real graphs as REGAL's (A.1.2): networks of public packages, captured from PyTorch.
+
+Captures all networks of `benchmarks.corpus` for inference and for training into the folder
+`captured`, and goes on where it stopped; those that come with situate are added. Of each topology,
+told by the sequence of in-degrees, one graph of 50 to 5,000 ops is taken. Of five that are
+neighbours by size three are for training, one is for validation, one for the test. Graphs without
+room to improve are left out: those on which BRKGA meets the lower bound at once. What is left is
+written to `time` and `memory`, and counts to `counts.json`. Copies with noise are made when a
+policy is trained (`--copies 99`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import torch
+
+from benchmarks.corpus import limits, listed
+from benchmarks.corpus.configuration import Configuration
+from benchmarks.corpus.measure import Subject
+from benchmarks.lib.package_graphs import PACKAGED
+from situate import zoo
+from situate.bounds.lower_bound import lower_bound
+from situate.data import graph_json
+from situate.data.cluster import Cluster, Link
+from situate.data.graph import Graph
+from situate.data.problem import Objective, Problem
+from situate.data.roofline import op_seconds
+from situate.errors import SituateError
+from situate.files.atomic import write_bytes
+from situate.host.machine import usable_cpus
+from situate.readers import read
+from situate.simulation.simulator import Simulator
+from situate.solvers.evolutionary.brkga import evolution
+from situate.solvers.evolutionary.settings import BRKGA
+
+OPS = (50, 5000)
+PARTS = ("train", "train", "train", "valid", "test")
+"""The parts that five neighbours by size go to."""
+
+OBJECTIVES: tuple[Objective, ...] = ("time", "memory")
+DEVICE = msgspec.structs.replace(Cluster.preset("v100-4").devices[0], launch=0.0)
+"""The device that ops are timed on. Launches take no time, as in the paper's simulator: they would
+make nearly all ops of networks so small equally long."""
+
+EVALUATIONS = 1000
+"""Evaluations of the BRKGA that tells whether there is room."""
+
+SECONDS, BYTES = 300.0, 16 * 2**30
+"""Limits of a capture."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Capture, choose, write and count."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--processes", type=int, default=usable_cpus(), help="default: all cores")
+    options = parser.parse_args(arguments)
+    captured = options.folder / "captured"
+    captured.mkdir(parents=True, exist_ok=True)
+    _capture(captured, options.processes)
+    counts = {"captured": 0, "not captured": 0, "too small or too large": 0, "same topology": 0}
+    chosen = list(distinct(_captured(captured, counts), counts))
+    for objective in OBJECTIVES:
+        counts |= _write(chosen, objective, options.folder)
+    write_bytes(options.folder / "counts.json", json.dumps(counts, indent=1).encode())
+    print(json.dumps(counts, indent=1))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A graph to be captured: its name, and how."""
+
+    name: str
+    make: Callable[[], Graph]
+
+
+def _capture(folder: Path, processes: int) -> None:
+    """Every process captures its share, each graph in a child of its own."""
+    torch.set_num_threads(1)
+    found = listed.configurations()
+    absent = listed.missing(found)
+    listed.load(found, absent)
+    jobs = _jobs([configuration for configuration in found if configuration.package not in absent])
+    shares = [
+        multiprocessing.get_context("fork").Process(
+            target=_share, args=(folder, jobs[i::processes])
+        )
+        for i in range(processes)
+    ]
+    for share in shares:
+        share.start()
+    for share in shares:
+        share.join()
+
+
+def _jobs(found: list[Configuration]) -> list[_Job]:
+    subjects = [
+        Subject(configuration, training) for configuration in found for training in (False, True)
+    ]
+    return [
+        *(_Job(f"{s.configuration.name}.{s.phase}", s.capture) for s in subjects),
+        *(_Job(f"zoo.{name}".replace(":", "."), partial(zoo.load, name)) for name in PACKAGED),
+    ]
+
+
+def _share(folder: Path, jobs: list[_Job]) -> None:
+    for job in jobs:
+        if any((folder / f"{job.name}{end}").exists() for end in (".json.gz", ".failed")):
+            continue
+        message = limits.within(partial(_one, folder, job), SECONDS, BYTES).get("message", "")
+        if message:
+            write_bytes(folder / f"{job.name}.failed", message.encode())
+        print(f"{job.name}: {message or 'captured'}", flush=True)
+
+
+def _one(folder: Path, job: _Job, tell: Callable[[dict[str, str]], None]) -> None:
+    """Write a graph; tell why there is none."""
+    try:
+        graph_json.write(job.make(), folder / f"{job.name}.json.gz")
+        tell({"stage": "end"})
+    except SituateError as error:
+        tell({"stage": "end", "message": str(error)})
+
+
+def _captured(folder: Path, counts: dict[str, int]) -> Iterator[Graph]:
+    """All graphs, by their size and name."""
+    graphs = [read(path) for path in sorted(folder.glob("*.json.gz"))]
+    counts["captured"] = len(graphs)
+    counts["not captured"] = len(list(folder.glob("*.failed")))
+    yield from sorted(graphs, key=lambda graph: (len(graph.ops), graph.name))
+
+
+def distinct(graphs: Iterator[Graph], counts: dict[str, int]) -> Iterator[Graph]:
+    """Graphs of a size that is wanted, one of each topology."""
+    seen = set[tuple[int, ...]]()
+    for graph in graphs:
+        degrees = in_degrees(graph)
+        if not OPS[0] <= len(graph.ops) <= OPS[1]:
+            counts["too small or too large"] += 1
+        elif degrees in seen:
+            counts["same topology"] += 1
+        else:
+            seen.add(degrees)
+            yield timed(graph)
+
+
+def in_degrees(graph: Graph) -> tuple[int, ...]:
+    """The number of edges that enter each op, in topological order."""
+    count = np.zeros(len(graph.ops), np.int64)
+    for _, consumer in graph.edges():
+        count[consumer] += 1
+    return tuple(count[list(graph.order)].tolist())
+
+
+def timed(graph: Graph) -> Graph:
+    """The graph with the seconds that its ops take by the roofline, the same under every device."""
+    device = Cluster("one", (DEVICE,), (Link("*", "*", inf),))
+    seconds = op_seconds(graph, device)[:, 0].tolist()
+    ops = [
+        msgspec.structs.replace(op, seconds={"*": each})
+        for op, each in zip(graph.ops, seconds, strict=True)
+    ]
+    return replace(graph, ops=tuple(ops), rules="regal")
+
+
+def _write(graphs: list[Graph], objective: Objective, folder: Path) -> dict[str, int]:
+    """The parts of the set for an objective, and how many graphs are in each."""
+    counts = {f"{objective}: no room": 0} | {f"{objective}: {part}": 0 for part in PARTS}
+    for i, graph in enumerate(graphs):
+        part = PARTS[i % len(PARTS)]
+        if not has_room(graph, objective):
+            counts[f"{objective}: no room"] += 1
+            continue
+        (folder / objective / part).mkdir(parents=True, exist_ok=True)
+        name = f"{graph.name.replace(':', '.').replace('/', '.')}.json.gz"
+        graph_json.write(graph, folder / objective / part / name)
+        counts[f"{objective}: {part}"] += 1
+    return counts
+
+
+def has_room(graph: Graph, objective: Objective) -> bool:
+    """True where a short search does not meet the lower bound."""
+    problem = Problem(graph, Cluster.identical(2), objective, "regal")
+    population = evolution(Simulator(problem), BRKGA["paper"], goal=objective, seed=0)
+    population.run(EVALUATIONS, inf, usable_cpus())
+    return population.best()[1] > lower_bound(problem) * (1 + 1e-9)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+// List scheduling of a placement that is given, within the devices' memory.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <span>
+#include <vector>
+
+#include "search/placed/admission.h"
+#include "search/placed/copies.h"
+
+namespace situate::search {
+
+// What makes an op urgent: an early turn, and a long way from it to the end of the step, in
+// seconds.
+struct Urgency {
+  double turn = 1, path = 2;
+};
+
+// Whenever a device is free it starts, of the ops that are ready and may be admitted, the most
+// urgent one: first those that another device waits for, directly or through other ops. Transfers
+// are overlapped, and channels serve first what comes first.
+class PlacedList {
+ public:
+  // Ops run in their turns where memory is short.
+  PlacedList(const Copies& copies, Admission admission, Urgency urgency);
+
+  // The ops as they start.
+  std::vector<int32_t> order() &&;
+
+ private:
+  struct Event {
+    double time;
+    int32_t op;              // that ends, or -1 and
+    int32_t tensor, target;  // what arrives where
+    bool operator>(const Event& other) const { return time > other.time; }
+  };
+  using Ranks = std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>>;
+  struct Ready {
+    Ranks fresh;    // ranks of ops that were never refused
+    Ranks refused;  // turns of those that were
+  };
+  struct Channel {
+    bool busy = false;
+    std::queue<Event> waiting;  // with their seconds as time
+  };
+
+  void rank(Urgency urgency);
+  std::vector<double> paths() const;
+  std::vector<uint8_t> awaited() const;
+  void count_needs();
+  void open(int op) { ready_[copies_.device(op)].fresh.push(rank_[op]); }
+  void start_first(int device);
+  void start(int op);
+  void force();
+  void end(const Event& event);
+  void send(int tensor);
+  void serve(int channel);
+  void arrive(int tensor, int target);
+  int channel_of(int tensor, int target) const;
+
+  const Copies& copies_;
+  const Problem& p_;
+  Admission admission_;
+  const std::span<const int32_t> turns_;
+  std::vector<int32_t> turn_;            // of each op
+  std::vector<int32_t> rank_, by_rank_;  // of ops by urgency
+  std::vector<int32_t> needs_;           // of each op: inputs that are not there
+  std::vector<Ready> ready_;             // of each device
+  std::vector<uint8_t> busy_;            // devices
+  std::vector<Channel> channels_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<int32_t> again_, targets_;
+  double now_ = 0;
+  size_t first_ = 0;  // of `turns_` that may not have started
+  std::vector<int32_t> order_;
+};
+
+}  // namespace situate::search

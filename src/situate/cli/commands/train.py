@@ -1,0 +1,114 @@
+"""`situate train`: policies that are trained once, on many graphs."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from situate.cli.options import Cluster, Json, Objective, Rules, Seed, Threads
+from situate.errors import SituateError
+
+if TYPE_CHECKING:
+    from situate.solvers.evolutionary.regal.training.trainer import Point
+
+app = typer.Typer(no_args_is_help=False)
+
+NAMES = ("paper", "paper_synthetic", "tuned")
+
+
+@app.callback(invoke_without_command=True)
+def train(context: typer.Context) -> None:
+    """Train a policy on many graphs, for methods that plan with it."""
+    if context.invoked_subcommand is None:
+        raise SituateError("Missing command: give 'regal'")
+
+
+@app.command()
+def regal(
+    data: Annotated[
+        str,
+        typer.Option(
+            metavar="FOLDER",
+            help="Graph files to learn from in its folder 'train', and others for validation in "
+            "'valid'; without these, graph files.",
+        ),
+    ],
+    out: Annotated[
+        str,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder of the weights and the checkpoint; the same command goes on from it.",
+        ),
+    ],
+    objective: Objective = "time",
+    cluster: Cluster = "identical:2",
+    rules: Rules = "regal",
+    settings: Annotated[
+        str, typer.Option(help=f"Settings of the network and its training: {', '.join(NAMES)}.")
+    ] = "tuned",
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, max=10**9, help="Steps of training. Default: those of the settings."),
+    ] = None,
+    copies: Annotated[
+        int,
+        typer.Option(min=0, max=9999, help="Copies of each graph, with noise on times and sizes."),
+    ] = 0,
+    seed: Seed = 0,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Train the network with which regal plans.
+
+    It learns for one objective and one number of devices. Ctrl-C ends the training; the same
+    command goes on from the last point of its curve.
+    """
+    from pathlib import Path
+
+    from situate.cli.answer import print_json
+    from situate.cli.inputs import check_name
+    from situate.cli.outputs import check_folder
+    from situate.cli.terminal import note
+    from situate.data.cluster import Cluster as Machines
+    from situate.data.problem import OBJECTIVES, find_rules
+    from situate.host.machine import usable_cpus
+    from situate.policies.installed import check_torch
+
+    check_torch()
+    check_name(objective, OBJECTIVES, "objective")
+    check_name(settings, NAMES, "settings")
+    check_folder(out)
+    from situate.solvers.evolutionary.regal.training.instances import Machine
+    from situate.solvers.evolutionary.regal.training.train import Options, train
+
+    machine = Machine(Machines.find(cluster or ""), find_rules(rules or "").name, objective)  # type: ignore[arg-type]
+    options = Options(
+        Path(data),
+        Path(out),
+        machine,
+        settings,  # type: ignore[arg-type]
+        steps,
+        copies,
+        seed,
+        threads or usable_cpus(),
+        shlex.join(["situate", *sys.argv[1:]]),
+    )
+    points = list[dict[str, float]]()
+
+    def told(point: Point) -> None:
+        note(_line(point))
+        points.append({"steps": point.steps, "reward": point.reward})
+
+    path = train(options, note, told)
+    if as_json:
+        print_json({"weights": str(path), "curve": points})
+    else:
+        print(f"wrote {path}")
+
+
+def _line(point: Point) -> str:
+    validation = "" if point.validation != point.validation else f", {point.validation:.4f}"
+    return f"{point.steps:,} steps: reward {point.reward:.4f}{validation}"

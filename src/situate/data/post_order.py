@@ -1,0 +1,38 @@
+"""A topological order by walking a graph depth first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from situate.data.arrays import Order
+
+
+def post_order(
+    order: Sequence[int], before: Sequence[Sequence[int]], rank: Callable[[int], Any]
+) -> Order:
+    """(n,) every op after the ops that it waits for, and just before the first that waits for it.
+
+    Args:
+        order: (n,) all ops; those that nothing waits for are reached in this order.
+        before: (n,) the ops that each waits for, without circles.
+        rank: sorting key; of the ops that one waits for, the largest comes first.
+    """
+    awaited = {op for ops in before for op in ops}
+    # The stack's end is visited first.
+    stack = [op for op in reversed(order) if op not in awaited]
+    done = bytearray(len(order))
+    found: list[int] = []
+    while stack:
+        op = stack[-1]
+        missing = [] if done[op] else {i for i in before[op] if not done[i]}
+        if missing:
+            stack.extend(sorted(missing, key=rank))
+            continue
+        stack.pop()
+        if not done[op]:
+            done[op] = 1
+            found.append(op)
+    return np.array(found, np.int32)

@@ -1,0 +1,110 @@
+"""The way in which a step's batch is cut into slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Literal, get_args
+
+import msgspec
+
+from situate.errors import SituateError
+from situate.validation import check
+
+Reduction = Literal["mean", "sum"]
+"""The way in which a loss is made of those of samples."""
+
+MOST = 4096
+"""Slices of a step."""
+
+
+class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The slices of a step's batch, as asked for or, in a graph and a plan, as they were cut.
+
+    Raises:
+        SituateError: fewer than two slices, or a share that is not positive.
+    """
+
+    shares: tuple[int, ...]
+    """The size of each slice as a ratio to the others; of a batch that has been cut, samples."""
+    axes: dict[str, int | None] = {}
+    """By name of an input the dimension along which it is cut, None if every slice reads all of
+    it; inputs that are not named are cut along dimension 0."""
+    loss: Reduction | None = None
+    """The loss of a batch is the mean, or the sum, of the losses of its samples; None where that
+    is to be found out."""
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self.shares) <= MOST:
+            raise SituateError(f"slices: give 2 to {MOST:,} of them, got {len(self.shares)}")
+        if min(self.shares) < 1:
+            raise SituateError(f"slices {self}: every share must be positive")
+
+    def __str__(self) -> str:
+        """Such as `4` where all are equal, or `3:1`."""
+        equal = len(set(self.shares)) == 1
+        return str(len(self.shares)) if equal else ":".join(map(str, self.shares))
+
+    def samples(self, batch: int) -> tuple[int, ...]:
+        """The samples of each slice of a batch.
+
+        Raises:
+            SituateError: it cannot be cut in these shares.
+        """
+        count, total = len(self.shares), sum(self.shares)
+        if count > batch:
+            raise SituateError(
+                f"slices {self}: more than the {batch} samples of the batch: give at most {batch}"
+            )
+        if batch % total:
+            raise SituateError(
+                f"slices {self}: {batch} samples cannot be cut in these shares: give samples that "
+                f"add up to {batch}, such as {':'.join(map(str, _nearest(self.shares, batch)))}"
+            )
+        return tuple(share * (batch // total) for share in self.shares)
+
+
+def parse(text: str, axes: Sequence[str] | None = None, loss: str | None = None) -> Slices:
+    """The slices that a text stands for.
+
+    Args:
+        text: the number of equal slices, such as `4`, or their shares, such as `3:1`.
+        axes: `INPUT=AXIS` or `INPUT=whole` for inputs that are not cut along dimension 0.
+        loss: `mean` or `sum`.
+
+    Raises:
+        SituateError: it stands for none.
+    """
+    check(text, str, "slices")
+    parts = text.split(":")
+    if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
+        raise SituateError(
+            f"slices {text!r}: must be a number of equal slices, such as 4, or shares, such as 3:1"
+        )
+    shares = tuple(map(int, parts))
+    if len(shares) == 1:
+        shares = (1,) * min(shares[0], MOST + 1)
+    return Slices(shares, dict(map(_axis, axes or ())), None if loss is None else _reduction(loss))
+
+
+def _reduction(text: str) -> Reduction:
+    for known in get_args(Reduction):
+        if text == known:
+            found: Reduction = known
+            return found
+    raise SituateError(f"slices: the loss must be a mean or a sum over samples, got {text!r}")
+
+
+def _axis(text: str) -> tuple[str, int | None]:
+    name, _, axis = text.rpartition("=")
+    number = axis.isascii() and axis.isdecimal() and len(axis) < 4
+    if not name or not (number or axis == "whole"):
+        raise SituateError(f"slices: {text!r} must be INPUT=AXIS, such as mask=1, or INPUT=whole")
+    return name, int(axis) if number else None
+
+
+def _nearest(shares: Sequence[int], batch: int) -> list[int]:
+    """Samples that add up to a batch, at least one a slice, about as the shares ask for."""
+    rest, total = batch - len(shares), sum(shares)
+    ends = [round(end * rest / total) for end in accumulate(shares, initial=0)]
+    return [1 + end - begin for begin, end in pairwise(ends)]

@@ -1,0 +1,227 @@
+"""Tasks given to workers until each is answered once, whoever fails or is slow meanwhile."""
+
+from __future__ import annotations
+
+import statistics
+import time
+import warnings
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from situate.errors import SituateError
+from situate.evaluators.measurements import Measurements
+from situate.evaluators.workers.messages import Answer, Counts, Failure, Hello, Task
+from situate.evaluators.workers.workers import Workers
+from situate.version import VERSION
+
+START_SECONDS = 120.0
+"""Seconds that a worker has to start."""
+
+TASK_FAILURES = 3
+"""Failures of workers at a task after which it is given up."""
+
+WORKER_FAILURES = 3
+"""Failures of a worker, one after the other, after which it is left out."""
+
+SLOW, SLOW_SECONDS = 3.0, 0.5
+"""Multiple of the usual time of a task, and seconds at least, after which an idle worker is given
+it too."""
+
+HUNG, HUNG_SECONDS = 20.0, 60.0
+"""The same after which a worker is ended."""
+
+TIMES_REMEMBERED = 101
+"""Tasks whose median time is the usual one."""
+
+TICK_SECONDS = 0.1
+"""Seconds between two looks at who is late."""
+
+
+@dataclass
+class _Batch:
+    """Tasks that are measured together."""
+
+    tasks: Sequence[Task]
+    waiting: deque[int] = field(init=False)
+    failures: list[int] = field(init=False)
+    unanswered: set[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        numbers = range(len(self.tasks))
+        self.waiting, self.unanswered = deque(numbers), set(numbers)
+        self.failures = [0] * len(self.tasks)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A task that a worker was given at some time."""
+
+    batch: _Batch
+    number: int
+    since: float
+
+    @property
+    def task(self) -> Task:
+        return self.batch.tasks[self.number]
+
+    @property
+    def wanted(self) -> bool:
+        """True until it is answered by anyone."""
+        return self.number in self.batch.unanswered
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.since
+
+
+class Dispatch:
+    """Gives tasks to workers, which it starts, and again to others where one fails or is slow.
+
+    Args:
+        workers: where they run.
+        count: how many.
+        limit: seconds that a sample may take; None for `HUNG` times as long as others take.
+
+    Attributes:
+        counts: what happened so far.
+    """
+
+    def __init__(self, workers: Workers, count: int, limit: float | None = None) -> None:
+        self.counts = Counts()
+        self._workers, self._limit = workers, limit
+        self._starting: dict[int, float] = {}
+        self._idle: set[int] = set()
+        self._given: dict[int, _Given] = {}
+        self._failures_in_a_row = [0] * count
+        self._seconds: deque[float] = deque(maxlen=TIMES_REMEMBERED)
+        for worker in range(count):
+            self._start(worker)
+
+    def measure(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Measurements]]:
+        """Yields the number of each task, with what was measured, as the answers come.
+
+        Raises:
+            SituateError: no worker is left, several failed at one task, or one has another version.
+            Exception: the one that the evaluator raised.
+        """
+        batch = _Batch(tasks)
+        while batch.unanswered:
+            self._give(batch)
+            for worker, said in self._workers.wait(TICK_SECONDS):
+                answered = self._hear(worker, said)
+                if answered is not None and answered[0].batch is batch:
+                    yield answered[0].number, answered[1]
+            self._end_late_ones()
+
+    def close(self) -> None:
+        """End all workers."""
+        self._workers.close()
+
+    def _start(self, worker: int) -> None:
+        self._workers.start(worker)
+        self._starting[worker] = time.monotonic()
+
+    def _give(self, batch: _Batch) -> None:
+        for worker in sorted(self._idle):
+            number = batch.waiting.popleft() if batch.waiting else self._slow_task(batch)
+            if number is None:
+                return
+            self._idle.remove(worker)
+            self._given[worker] = _Given(batch, number, time.monotonic())
+            self._workers.give(worker, batch.tasks[number])
+
+    def _slow_task(self, batch: _Batch) -> int | None:
+        """A task that takes one worker long, and which no other was given."""
+        running = [given for given in self._given.values() if given.batch is batch and given.wanted]
+        numbers = [given.number for given in running]
+        for given in running:
+            late = given.seconds > self._late(given.task, SLOW, SLOW_SECONDS)
+            if late and numbers.count(given.number) == 1:
+                self.counts.again += 1
+                return given.number
+        return None
+
+    def _late(self, task: Task, factor: float, least: float) -> float:
+        """Seconds after which it is late with a task; infinite until others were answered."""
+        if not self._seconds:
+            return float("inf")
+        return max(least, factor * statistics.median(self._seconds) * len(task))
+
+    def _hear(
+        self, worker: int, said: Hello | Answer | Failure
+    ) -> tuple[_Given, Measurements] | None:
+        """Take what a worker says; its task, with what was measured, where that is new."""
+        if isinstance(said, Failure):
+            self._fail(worker, said.reason)
+            return None
+        self._idle.add(worker)
+        if isinstance(said, Hello):
+            self._greet(worker, said)
+            return None
+        return self._take(worker, said)
+
+    def _greet(self, worker: int, hello: Hello) -> None:
+        self._starting.pop(worker)
+        if hello.version != VERSION:
+            raise SituateError(
+                f"worker {worker} on {hello.host!r} has situate {hello.version}, and this is "
+                f"{VERSION}: install the same on both"
+            )
+
+    def _take(self, worker: int, answer: Answer) -> tuple[_Given, Measurements] | None:
+        if answer.error is not None or answer.measured is None:
+            raise answer.error or SituateError(f"worker {worker} measured nothing")
+        given = self._given.pop(worker)
+        self._failures_in_a_row[worker] = 0
+        self._seconds.append(given.seconds / len(given.task))
+        if not given.wanted:
+            return None
+        given.batch.unanswered.remove(given.number)
+        measured = self.counts.measured
+        measured[worker] = measured.get(worker, 0) + len(given.task)
+        return given, answer.measured
+
+    def _end_late_ones(self) -> None:
+        for worker, since in list(self._starting.items()):
+            if time.monotonic() - since > START_SECONDS:
+                self._end(worker, f"did not start within {START_SECONDS:g} s")
+        for worker, given in list(self._given.items()):
+            limit = self._late(given.task, HUNG, HUNG_SECONDS)
+            if self._limit is not None:
+                limit = self._limit * len(given.task)
+            if given.seconds > limit:
+                self._end(worker, f"did not answer within {limit:.3g} s")
+
+    def _end(self, worker: int, reason: str) -> None:
+        self._workers.stop(worker)
+        self._fail(worker, reason)
+
+    def _fail(self, worker: int, reason: str) -> None:
+        """Start a worker that failed again, unless it does so all the time; others take over."""
+        self._starting.pop(worker, None)
+        self._idle.discard(worker)
+        self.counts.failures[worker] = self.counts.failures.get(worker, 0) + 1
+        given = self._given.pop(worker, None)
+        if given is not None and given.wanted:
+            self._fail_task(given, reason)
+        self._failures_in_a_row[worker] += 1
+        if self._failures_in_a_row[worker] < WORKER_FAILURES:
+            self._start(worker)
+            return
+        self.counts.left_out[worker] = reason
+        if len(self.counts.left_out) == len(self._failures_in_a_row):
+            raise SituateError(f"no worker is left; the last, worker {worker}, {reason}")
+        warnings.warn(
+            f"worker {worker} is left out after {WORKER_FAILURES} failures; the last: it {reason}",
+            stacklevel=2,
+        )
+
+    def _fail_task(self, given: _Given, reason: str) -> None:
+        failures = given.batch.failures
+        failures[given.number] += 1
+        if failures[given.number] == TASK_FAILURES:
+            raise SituateError(
+                f"{given.task.name}: {TASK_FAILURES} workers failed at it, the last one {reason}"
+            )
+        given.batch.waiting.appendleft(given.number)

@@ -1,0 +1,135 @@
+"""An evaluator whose samples are measured by workers, side by side."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.errors import SituateError
+from situate.evaluators.consecutive import consecutive
+from situate.evaluators.measurements import Evaluator, Measurements
+from situate.evaluators.workers.dispatch import Dispatch
+from situate.evaluators.workers.messages import Counts, Task
+from situate.evaluators.workers.processes import ProcessWorkers
+from situate.evaluators.workers.workers import Workers
+
+TASKS_EACH = 2
+"""Tasks that each worker is given of a batch, as far as it goes: with one, all wait for the
+slowest."""
+
+WORTH_SENDING_SECONDS = 0.02
+"""Seconds of measuring below which a batch is measured here: messages would take longer."""
+
+
+class WorkerMachine:
+    """Measures as `evaluator` does, by workers; a context manager that ends them.
+
+    What is measured of a sample depends on its number and placement alone: on neither the worker
+    nor how many there are.
+
+    Args:
+        evaluator: is copied to every worker.
+        workers: how many.
+        here: the same for this process, which measures what takes less than messages do; None where
+            it must measure nothing.
+        limit: see `Dispatch`.
+        start: makes the workers.
+
+    Raises:
+        SituateError: fewer than one worker; an evaluator that cannot be sent to another process.
+    """
+
+    at_once: int | None = None
+    """No limit: each measurement is handed over as it comes."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        workers: int,
+        *,
+        here: Evaluator | None = None,
+        limit: float | None = None,
+        start: Callable[[bytes], Workers] = ProcessWorkers,
+    ) -> None:
+        if workers < 1:
+            raise SituateError(f"workers: must be at least 1, got {workers}")
+        self._evaluator, self._here, self._count = evaluator, here, workers
+        self._seconds_here = 0.0
+        self._dispatch = Dispatch(start(_packed(evaluator)), workers, limit)
+
+    @property
+    def name(self) -> str:
+        """That of the evaluator: a study may go on with other workers."""
+        return self._evaluator.name
+
+    @property
+    def finalists(self) -> int:
+        """Those of the evaluator."""
+        return self._evaluator.finalists
+
+    @property
+    def counts(self) -> Counts:
+        """A count of what happened to the workers so far."""
+        return self._dispatch.counts
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        """See `Evaluator`."""
+        seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
+        for rows, measured in self.measure_each(placements, first + np.arange(len(placements))):
+            seconds[rows], outcome[rows] = measured.seconds, measured.outcome
+        return Measurements(seconds, outcome)
+
+    def measure_each(
+        self, placements: NDArray[np.int32], numbers: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
+        """See `MeasuresEach`."""
+        if self._here and self._seconds_here * len(numbers) < WORTH_SENDING_SECONDS:
+            return self._measure_here(self._here, placements, numbers)
+        return self._measure_there(placements, numbers)
+
+    def _measure_here(
+        self, here: Evaluator, placements: NDArray[np.int32], numbers: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
+        for rows in consecutive(numbers, None):
+            begin = time.perf_counter()
+            measured = here.measure(placements[rows], int(numbers[rows[0]]))
+            self._seconds_here = (time.perf_counter() - begin) / len(rows)
+            yield rows, measured
+
+    def _measure_there(
+        self, placements: NDArray[np.int32], numbers: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
+        size = max(1, -(-len(numbers) // (TASKS_EACH * self._count)))
+        pieces = list(consecutive(numbers, min(size, self._evaluator.at_once or size)))
+        tasks = [Task(placements[rows], numbers[rows]) for rows in pieces]
+        for number, measured in self._dispatch.measure(tasks):
+            yield pieces[number], measured
+
+    def close(self) -> None:
+        """End the workers."""
+        self._dispatch.close()
+
+    def __enter__(self) -> WorkerMachine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _packed(evaluator: Evaluator) -> bytes:
+    """An evaluator as bytes, for a process that trusts this one.
+
+    Raises:
+        SituateError: it cannot be copied.
+    """
+    try:
+        return pickle.dumps(evaluator)
+    except Exception as error:
+        raise SituateError(
+            f"evaluator {type(evaluator).__name__!r} cannot be copied to workers ({error}): define "
+            "its class in a module, and let it open what cannot be copied when it first measures"
+        ) from None

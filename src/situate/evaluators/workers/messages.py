@@ -1,0 +1,88 @@
+"""The messages between a manager and its workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.evaluators.measurements import Measurements
+from situate.version import VERSION
+
+
+@dataclass(frozen=True)
+class Hello:
+    """A worker is there.
+
+    Attributes:
+        host: name of its machine.
+        version: of its situate.
+    """
+
+    host: str
+    version: str = VERSION
+
+
+@dataclass(frozen=True)
+class Task:
+    """Samples to measure.
+
+    Attributes:
+        placements: (k, n).
+        numbers: (k,) of the samples, ascending by one.
+    """
+
+    placements: NDArray[np.int32]
+    numbers: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def name(self) -> str:
+        """The samples' numbers, for people."""
+        first, last = int(self.numbers[0]), int(self.numbers[-1])
+        return f"sample {first}" if first == last else f"samples {first} to {last}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Measurements of a task, or the error that the evaluator raised."""
+
+    measured: Measurements | None
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A worker that did not answer, with the reason in one line."""
+
+    reason: str
+
+
+@dataclass
+class Counts:
+    """A count of what happened to the workers of a search.
+
+    Attributes:
+        measured: samples that each worker measured.
+        failures: how often each failed.
+        again: tasks that were given to another worker because theirs was slow or failed.
+        left_out: workers that failed too often, with the last reason.
+    """
+
+    measured: dict[int, int] = field(default_factory=dict)
+    failures: dict[int, int] = field(default_factory=dict)
+    again: int = 0
+    left_out: dict[int, str] = field(default_factory=dict)
+
+    def failures_text(self) -> str:
+        """One line on the workers that failed; empty if none did."""
+        if not self.failures:
+            return ""
+        times = sum(self.failures.values())
+        return (
+            f"workers failed {times} time{'s' * (times > 1)}, and what they were measuring was "
+            "measured again"
+        )

@@ -1,0 +1,75 @@
+"""Where workers run, as users say it: a number of processes here, or a Ray cluster."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from situate.errors import SituateError
+from situate.evaluators.measurements import Evaluator
+from situate.host.machine import usable_cpus
+
+if TYPE_CHECKING:
+    from situate.evaluators.workers.machine import WorkerMachine
+
+MOST_WORKERS = 4096
+"""More than anybody has."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where so many workers run.
+
+    Attributes:
+        count: of workers; None for one for each CPU of the cluster.
+        ray: on a Ray cluster.
+        address: of a cluster that runs already.
+    """
+
+    count: int | None
+    ray: bool = False
+    address: str | None = None
+
+    @classmethod
+    def parse(cls, workers: int | str) -> Place:
+        """The place that users mean: a number of processes of this machine; `ray`, a Ray cluster
+        started on this machine, or `ray:N`, with so many workers; `ray://HOST:PORT`, a cluster.
+
+        Raises:
+            SituateError: anything else.
+        """
+        said = str(workers)
+        if re.fullmatch(r"ray://\S+:\d+", said):
+            return cls(None, True, said)
+        found = re.fullmatch(r"(ray)?(?:(?(1):)(\d{1,9}))?", said, re.ASCII)
+        count = int(found[2]) if found and found[2] else usable_cpus()
+        if not found or not said or not 1 <= count <= MOST_WORKERS:
+            raise SituateError(
+                f"workers: must be a number from 1 to {MOST_WORKERS:,}, ray, ray:NUMBER or "
+                f"ray://HOST:PORT, got {workers!r}"
+            )
+        return cls(count, bool(found[1]))
+
+    def machine(self, evaluator: Evaluator, here: Evaluator | None = None) -> WorkerMachine:
+        """An evaluator whose samples are measured there.
+
+        Args:
+            evaluator: is copied to every worker.
+            here: see `WorkerMachine`.
+
+        Raises:
+            MissingExtra: Ray is not installed.
+            SituateError: no cluster at the address, or one without CPUs.
+        """
+        from situate.evaluators.workers.machine import WorkerMachine
+
+        if not self.ray:
+            assert self.count is not None
+            return WorkerMachine(evaluator, self.count, here=here)
+        from situate.evaluators.workers.ray_workers import RayWorkers, connected, cpus
+
+        ray = connected(self.address, self.count)
+        start = partial(RayWorkers, ray, disconnect=True)
+        return WorkerMachine(evaluator, self.count or cpus(ray), here=here, start=start)

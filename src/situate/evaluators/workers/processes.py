@@ -1,0 +1,91 @@
+"""Workers in processes of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import signal
+import subprocess
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+
+from situate.evaluators.workers.messages import Answer, Failure, Hello, Task
+from situate.runtime.processes.launch import ChildProcesses
+from situate.runtime.processes.signals import HeldSignals
+
+PROGRAM = "import sys; from situate.evaluators.workers.worker import main; main(int(sys.argv[1]))"
+
+ENDING_SECONDS = 5.0
+"""Seconds within which a process that hung up ends."""
+
+
+class ProcessWorkers:
+    """Workers of one thread each, in processes that end with this one, however it ends.
+
+    Args:
+        packed: the evaluator of each, see `MeasuringWorker`.
+    """
+
+    def __init__(self, packed: bytes) -> None:
+        self._packed = packed
+        self._processes = ChildProcesses()
+        self._running: dict[int, tuple[subprocess.Popen[bytes], Connection]] = {}
+
+    def start(self, worker: int) -> None:
+        """See `Workers`."""
+        ours, theirs = Pipe()
+        process = self._processes.start(
+            PROGRAM,
+            (str(theirs.fileno()),),
+            (theirs.fileno(),),
+            threads=1,
+            name=f"worker {worker}",
+        )
+        theirs.close()  # the worker alone holds its end, or nobody would hear that it hung up
+        self._running[worker] = process, ours
+        with contextlib.suppress(OSError):  # noticed when it should answer
+            ours.send_bytes(self._packed)
+
+    def give(self, worker: int, task: Task) -> None:
+        """See `Workers`."""
+        with contextlib.suppress(OSError):
+            self._running[worker][1].send(task)
+
+    def wait(self, seconds: float | None) -> list[tuple[int, Hello | Answer | Failure]]:
+        """See `Workers`."""
+        of = {connection: worker for worker, (_, connection) in self._running.items()}
+        ready = wait(list(of), seconds)
+        return [(of[each], self._said(of[each], each)) for each in ready if each in of]
+
+    def _said(self, worker: int, connection: Connection) -> Hello | Answer | Failure:
+        try:
+            said: Hello | Answer = connection.recv()
+        except (EOFError, OSError, pickle.UnpicklingError):
+            failure = Failure(self._ending(worker))
+            self.stop(worker)
+            return failure
+        return said
+
+    def _ending(self, worker: int) -> str:
+        try:
+            status = self._running[worker][0].wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "hung up"
+        if status < 0:
+            return f"was ended by {signal.Signals(-status).name}"
+        return f"ended with exit status {status}"
+
+    def stop(self, worker: int) -> None:
+        """See `Workers`."""
+        with HeldSignals():
+            process, connection = self._running.pop(worker)
+            self._processes.end_one(process)
+            connection.close()
+
+    def close(self) -> None:
+        """See `Workers`."""
+        with HeldSignals():
+            self._processes.end()
+            for _, connection in self._running.values():
+                connection.close()
+            self._running.clear()

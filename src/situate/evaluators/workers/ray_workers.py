@@ -1,0 +1,154 @@
+"""Workers as actors of a Ray cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import socket
+from contextlib import suppress
+from typing import Any
+
+from situate.errors import MissingExtra, SituateError
+from situate.evaluators.workers.messages import Answer, Failure, Hello, Task
+from situate.evaluators.workers.worker import MeasuringWorker, hello, not_unpacked
+
+LOOPBACK = "127.0.0.1"
+
+KNOCK_SECONDS = 5.0
+"""Seconds within which a cluster must take a connection."""
+
+
+class RayWorkers:
+    """Workers of one CPU each, wherever Ray has one; known by what they are to say next.
+
+    Ray starts none of them again: who gives them their tasks does, so that it knows what was lost.
+
+    Args:
+        ray: the module, connected to a cluster.
+        packed: the evaluator of each, see `MeasuringWorker`.
+        disconnect: from the cluster in the end; one that was started here then ends.
+    """
+
+    def __init__(self, ray: Any, packed: bytes, disconnect: bool = False) -> None:
+        self._ray, self._disconnect = ray, disconnect
+        self._actor = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
+        self._packed = ray.put(packed)
+        self._actors: dict[int, Any] = {}
+        self._awaited: dict[Any, int] = {}
+
+    def start(self, worker: int) -> None:
+        """See `Workers`."""
+        actor = self._actor.remote(self._packed)
+        self._actors[worker] = actor
+        self._awaited[actor.hello.remote()] = worker
+
+    def give(self, worker: int, task: Task) -> None:
+        """See `Workers`."""
+        self._awaited[self._actors[worker].measure.remote(task)] = worker
+
+    def wait(self, seconds: float | None) -> list[tuple[int, Hello | Answer | Failure]]:
+        """See `Workers`."""
+        awaited = list(self._awaited)
+        ready, _ = self._ray.wait(awaited, num_returns=1, timeout=seconds)
+        if ready:  # and all others that are
+            ready, _ = self._ray.wait(awaited, num_returns=len(awaited), timeout=0)
+        return [(self._awaited[each], self._said(each, self._awaited.pop(each))) for each in ready]
+
+    def _said(self, said: Any, worker: int) -> Hello | Answer | Failure:
+        try:
+            answer: Hello | Answer = self._ray.get(said)
+        except self._ray.exceptions.RayError as error:
+            self.stop(worker)
+            return Failure(f"was lost ({_first_line(error)})")
+        return answer
+
+    def stop(self, worker: int) -> None:
+        """See `Workers`."""
+        actor = self._actors.pop(worker)
+        self._awaited = {said: of for said, of in self._awaited.items() if of != worker}
+        with suppress(self._ray.exceptions.RayError):
+            self._ray.kill(actor)
+
+    def close(self) -> None:
+        """See `Workers`."""
+        for worker in list(self._actors):
+            self.stop(worker)
+        if self._disconnect:
+            self._ray.shutdown()
+
+
+class _Actor:
+    """A worker in Ray's process."""
+
+    def __init__(self, packed: bytes) -> None:
+        self._packed = packed
+
+    def hello(self) -> Hello | Answer:
+        try:
+            self._worker = MeasuringWorker(pickle.loads(self._packed))  # noqa: S301 - the manager's
+        except Exception as error:
+            return Answer(None, not_unpacked(error))
+        return hello()
+
+    def measure(self, task: Task) -> Answer:
+        return self._worker.measure(task)
+
+
+def connected(address: str | None, count: int | None = None) -> Any:
+    """The module `ray`, connected to a cluster.
+
+    Args:
+        address: `ray://HOST:PORT`; None to start one on this machine, which answers only who has
+            its token.
+        count: CPUs that it then offers.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        SituateError: no cluster answers at the address.
+    """
+    if address is None:
+        os.environ["RAY_AUTH_MODE"] = "token"  # its ports are open to other machines
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtra("ray", "ray") from None
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    try:
+        if address is not None:
+            _knock(address)
+        if address is None:
+            ray.init(num_cpus=count, include_dashboard=False, _node_ip_address=LOOPBACK, **quiet)
+        else:
+            ray.init(address, **quiet)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise SituateError(
+            f"workers: no Ray cluster answers at {address or LOOPBACK} ({_first_line(error)}): "
+            "start it, or give a number of processes of this machine"
+        ) from None
+    return ray
+
+
+def _knock(address: str) -> None:
+    """
+    Raises:
+        OSError: nobody listens there, which Ray itself would find out after half a minute.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
+
+
+def cpus(ray: Any) -> int:
+    """CPUs of all machines of a cluster.
+
+    Raises:
+        SituateError: none.
+    """
+    found = int(ray.cluster_resources().get("CPU", 0))
+    if not found:
+        raise SituateError("workers: the Ray cluster has no CPUs: start a node that has some")
+    return found
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,32 @@
+"""Workers as a manager sees them, wherever they run."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from situate.evaluators.workers.messages import Answer, Failure, Hello, Task
+
+
+class Workers(Protocol):
+    """Workers that measure samples, each one task at a time; known by their numbers."""
+
+    def start(self, worker: int) -> None:
+        """Start a worker, also in the place of one that failed; its greeting comes by `wait`."""
+        ...
+
+    def give(self, worker: int, task: Task) -> None:
+        """Let an idle worker measure samples."""
+        ...
+
+    def wait(self, seconds: float | None) -> list[tuple[int, Hello | Answer | Failure]]:
+        """The messages of workers within so many seconds, at least one if any is to say anything; a
+        worker that is gone fails. None for as long as it takes."""
+        ...
+
+    def stop(self, worker: int) -> None:
+        """End a worker, whatever it does."""
+        ...
+
+    def close(self) -> None:
+        """End all of them."""
+        ...

@@ -1,0 +1,133 @@
+"""A graph network: representations of the nodes of several graphs at once, by message passing
+(A. Paliwal et al., REGAL, ICLR 2020, Eq. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor, nn
+
+from situate.policies.graph_shape import Aggregation, GraphShape
+
+
+@dataclass(frozen=True, eq=False)
+class GraphBatch:
+    """Graphs side by side: n nodes and e edges in all.
+
+    Attributes:
+        nodes: (n, f) features.
+        edges: (e, g) features.
+        source, target: (e,) the nodes of an edge.
+        graph: (n,) the graph of a node.
+        graphs: how many there are.
+    """
+
+    nodes: Tensor
+    edges: Tensor
+    source: Tensor
+    target: Tensor
+    graph: Tensor
+    graphs: int
+
+    def sums(self, of_nodes: Tensor) -> Tensor:
+        """(graphs, ...) sums over the nodes of each graph, of (n, ...)."""
+        empty = of_nodes.new_zeros(self.graphs, *of_nodes.shape[1:])
+        return torch.as_tensor(empty.index_add(0, self.graph, of_nodes))
+
+
+class GraphNetwork(nn.Module):
+    """Representations (n, width) of nodes.
+
+    Args:
+        features: of a node and of an edge.
+        shape: see `GraphShape`.
+        generator: draws the initial parameters.
+    """
+
+    def __init__(self, features: tuple[int, int], shape: GraphShape, generator: Generator) -> None:
+        super().__init__()
+        width, (of_node, of_edge) = shape.width, features
+        self.shape = shape
+        self.node = perceptron(of_node, width, width, generator)
+        self.edge = perceptron(of_edge, width, width, generator)
+        self.along = perceptron(3 * width, width, width, generator)
+        self.against = perceptron(3 * width, width, width, generator)
+        self.update: nn.Module = (
+            nn.GRUCell(width, width)
+            if shape.update == "gru"
+            else perceptron(2 * width, width, width, generator)
+        )
+        if isinstance(self.update, nn.GRUCell):
+            _initialise(self.update, width, generator)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """(n, width) after all rounds."""
+        nodes: Tensor = self.node(batch.nodes)
+        edges = self.edge(batch.edges)
+        directions = [
+            _Direction(self.along, edges, batch.target, len(nodes)),
+            _Direction(self.against, edges, batch.source, len(nodes)),
+        ]
+        for _ in range(self.shape.rounds):
+            received = [
+                direction.messages(nodes, batch, self.shape.aggregation) for direction in directions
+            ]
+            nodes = self._updated(nodes, received[0] + received[1])
+        return nodes
+
+    def _updated(self, nodes: Tensor, messages: Tensor) -> Tensor:
+        if self.shape.update == "gru":
+            return torch.as_tensor(self.update(messages, nodes))
+        made = self.update(torch.cat([nodes, messages], dim=1))
+        return torch.as_tensor(nodes + made if self.shape.update == "residual" else made)
+
+
+class _Direction:
+    """Messages along all edges, or against them.
+
+    The first layer of the network of messages, of [h_s, h_t, h_e], is applied to sources, targets
+    and edges one by one, and its last layer to sums of messages: both are linear, and there are
+    fewer nodes than edges. What comes of an edge itself is the same in every round.
+    """
+
+    def __init__(self, network: nn.Sequential, edges: Tensor, receiver: Tensor, n: int) -> None:
+        self._first, self._last = network[0], network[2]
+        width = edges.shape[1]
+        of_source, of_target, of_edge = self._first.weight.split(width, dim=1)  # type: ignore[operator]
+        self._of_nodes = torch.cat([of_source, of_target]).t()
+        self._of_edges = torch.addmm(self._first.bias, edges, of_edge.t())  # type: ignore[arg-type]
+        self._receiver = receiver
+        # (n, 1) messages that each node receives.
+        ones = edges.new_ones(len(receiver), 1)
+        self._count = edges.new_zeros(n, 1).index_add(0, receiver, ones)
+
+    def messages(self, nodes: Tensor, batch: GraphBatch, aggregation: Aggregation) -> Tensor:
+        """(n, width) what each node receives, in sum or in the mean."""
+        sources, targets = (nodes @ self._of_nodes).chunk(2, dim=1)
+        hidden = torch.relu(sources[batch.source] + targets[batch.target] + self._of_edges)
+        total = torch.zeros_like(sources).index_add(0, self._receiver, hidden)
+        if aggregation == "mean":
+            total, count = total / self._count.clamp(min=1), self._count.clamp(max=1)
+        else:
+            count = self._count
+        return torch.as_tensor(total @ self._last.weight.t() + count * self._last.bias)  # type: ignore[operator]
+
+
+def perceptron(inputs: int, hidden: int, outputs: int, generator: Generator) -> nn.Sequential:
+    """Two layers, linear and with rectified units between them (Eq. 3)."""
+    layers = nn.Linear(inputs, hidden), nn.Linear(hidden, outputs)
+    for layer in layers:
+        _initialise(layer, layer.in_features, generator)
+    return nn.Sequential(layers[0], nn.ReLU(), layers[1])
+
+
+def _initialise(layer: nn.Module, inputs: int, generator: Generator) -> None:
+    """PyTorch's own initial parameters, from a generator: uniform within 1 / sqrt(inputs)."""
+    for parameter in _parameters(layer):
+        nn.init.uniform_(parameter, -(inputs**-0.5), inputs**-0.5, generator=generator)
+
+
+def _parameters(layer: nn.Module) -> Iterator[nn.Parameter]:
+    return layer.parameters()

@@ -1,0 +1,86 @@
+"""A policy over the nodes of a graph whose choices are independent of one another once the graph is
+known (A. Paliwal et al., REGAL, ICLR 2020, Eq. 2), and the baseline beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Generator, Tensor, nn
+
+from situate.policies.graph_network import GraphBatch, GraphNetwork, perceptron
+from situate.policies.graph_shape import GraphShape
+
+
+class ProposalPolicy(nn.Module):
+    """Categorical distributions over choices at every node; begins as uniform ones.
+
+    Args:
+        features: of a node and of an edge.
+        choices: how many categories each of the c choices at a node has.
+        shape: of the graph network.
+        generator: draws the initial parameters.
+    """
+
+    def __init__(
+        self,
+        features: tuple[int, int],
+        choices: Sequence[int],
+        shape: GraphShape,
+        generator: Generator,
+    ) -> None:
+        super().__init__()
+        self.choices = list(choices)
+        self.network = GraphNetwork(features, shape, generator)
+        self.head = perceptron(shape.width, shape.width, sum(choices), generator)
+        for parameter in self.head[2].parameters():
+            nn.init.zeros_(parameter)
+
+    def log_probs(self, batch: GraphBatch) -> list[Tensor]:
+        """(n, categories) of each choice."""
+        logits = self.head(self.network(batch))
+        return [part.log_softmax(dim=1) for part in logits.split(self.choices, dim=1)]
+
+    @torch.no_grad()
+    def sample(self, batch: GraphBatch, samples: int, generator: Generator) -> Tensor:
+        """(samples, n, c) categories of the choices at each node."""
+        log_probs = self.log_probs(batch)
+        return torch.stack([_drawn(each, samples, generator) for each in log_probs], dim=2)
+
+    @torch.no_grad()
+    def most_likely(self, batch: GraphBatch) -> Tensor:
+        """(n, c) the category of the largest probability, the first of equal ones."""
+        return torch.stack([each.argmax(dim=1) for each in self.log_probs(batch)], dim=1)
+
+
+def log_prob(log_probs: Sequence[Tensor], actions: Tensor, batch: GraphBatch) -> Tensor:
+    """(samples, graphs) of what was chosen (samples, n, c) at all nodes of each graph."""
+    # Each choice: (n, categories) at (samples, n) becomes (n, samples).
+    chosen = [
+        each.gather(1, action.t())
+        for each, action in zip(log_probs, actions.unbind(dim=2), strict=True)
+    ]
+    return batch.sums(torch.stack(chosen).sum(dim=0)).t()
+
+
+class Baseline(nn.Module):
+    """The reward that is expected of a graph, from a network of its own; see `ProposalPolicy`."""
+
+    def __init__(self, features: tuple[int, int], shape: GraphShape, generator: Generator) -> None:
+        super().__init__()
+        width = shape.width
+        self.network = GraphNetwork(features, shape, generator)
+        self.of_node = perceptron(width, width, width, generator)
+        self.of_graph = perceptron(width, width, 1, generator)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """(graphs,): MLP_b of the mean over nodes of MLP_g."""
+        sums = batch.sums(self.of_node(self.network(batch)))
+        sizes = batch.sums(sums.new_ones(len(batch.graph), 1))
+        return torch.as_tensor(self.of_graph(sums / sizes)[:, 0])
+
+
+def _drawn(log_probs: Tensor, samples: int, generator: Generator) -> Tensor:
+    """(samples, n) draws from distributions (n, categories), by Gumbel's noise."""
+    uniform = torch.rand(samples, *log_probs.shape, generator=generator)
+    return (log_probs - torch.log(-torch.log(uniform))).argmax(dim=2)

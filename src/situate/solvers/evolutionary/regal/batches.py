@@ -1,0 +1,29 @@
+"""Encoded problems as PyTorch reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from situate.policies.graph_network import GraphBatch
+from situate.solvers.evolutionary.regal.encoding import Encoding
+
+
+def batch_of(encodings: Sequence[Encoding]) -> GraphBatch:
+    """Problems side by side, their ops numbered one problem after the other."""
+    sizes = [len(each.nodes) for each in encodings]
+    begin = np.cumsum([0, *sizes[:-1]])
+    source, target = (
+        np.concatenate([getattr(each, of) + at for each, at in zip(encodings, begin, strict=True)])
+        for of in ("source", "target")
+    )
+    return GraphBatch(
+        torch.from_numpy(np.concatenate([each.nodes for each in encodings])),
+        torch.from_numpy(np.concatenate([each.edges for each in encodings])),
+        torch.from_numpy(source),
+        torch.from_numpy(target),
+        torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes)),
+        len(sizes),
+    )

@@ -1,0 +1,96 @@
+"""Features of ops and edges that the policy reads (REGAL, A.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate import _core
+from situate.data.arrays import Floats, Ints
+from situate.data.problem import Objective, Problem
+from situate.data.topology import edge_producers, edge_tensors
+
+Features = NDArray[np.float32]
+
+EDGE_FEATURES = 3
+
+
+def node_features(objective: Objective, devices: int) -> int:
+    """The number of features of an op: 11 for time on two devices."""
+    return (8 if objective == "time" else 4) + devices + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """A problem of n ops as the policy reads it. Each triple of a producer, a tensor and a consumer
+    is an edge, control edges too.
+
+    Attributes:
+        nodes: (n, f) features.
+        edges: (e, 3) features.
+        source, target: (e,) ops.
+    """
+
+    nodes: Features
+    edges: Features
+    source: Ints
+    target: Ints
+
+
+def encoding(problem: Problem, expected: Features) -> Encoding:
+    """The features of a problem, with those (n, d + 1) that come of plain BRKGA."""
+    tensor, target = edge_tensors(problem), problem.consumers.astype(np.int64)
+    of_ops = op_bytes(problem)
+    largest = max(float(of_ops.max()), float(problem.size.max(initial=0)), 1.0)
+    columns = [of_ops / largest, _greatest(of_ops.sum(axis=1))]
+    if problem.objective == "time":
+        columns += [_times(problem), _greatest(problem.fastest)]
+    nodes = np.hstack([*columns, expected], dtype=np.float32)
+    source = edge_producers(problem).astype(np.int64)
+    return Encoding(nodes, _edges(problem, tensor, largest), source, target)
+
+
+def op_bytes(problem: Problem) -> Floats:
+    """(n, 3) bytes of inputs, of outputs and of what an op needs beside them."""
+    read = problem.size[edge_tensors(problem)]
+    inputs = np.bincount(problem.consumers, read, minlength=problem.n)
+    outputs = np.bincount(problem.producer, problem.size, minlength=problem.n)
+    inside = problem.persistent + problem.workspace
+    return np.column_stack([inputs, outputs, inside]).astype(np.float64)
+
+
+def _times(problem: Problem) -> Floats:
+    """(n, 3) times of direct predecessors and of direct successors in sum, and the op's own, as
+    shares of the longest."""
+    pairs = np.unique(np.stack([edge_producers(problem), problem.consumers]), axis=1)
+    before, after = pairs.astype(np.int64)
+    own = problem.fastest / max(float(problem.fastest.max()), np.finfo(np.float64).tiny)
+    of_before = np.bincount(after, own[before], minlength=problem.n)
+    of_after = np.bincount(before, own[after], minlength=problem.n)
+    return np.column_stack([of_before, of_after, own])
+
+
+def _greatest(of_ops: Floats) -> Floats:
+    """(n, 1) one for the op that has most, the first of equal ones."""
+    found = np.zeros((len(of_ops), 1))
+    found[of_ops.argmax()] = 1
+    return found
+
+
+def _edges(problem: Problem, tensor: Ints, largest: float) -> Features:
+    """(e, 3) the size of the tensor, whether the edge is a control edge, and the tensor's number,
+    from 0 to 1."""
+    own = len(problem.graph.tensors)
+    number = tensor / max(1, len(problem.size) - 1)
+    return np.column_stack([problem.size[tensor] / largest, tensor >= own, number]).astype(
+        np.float32
+    )
+
+
+def expected(population: _core.Brkga) -> Features:
+    """(n, d + 1) means over the chromosomes of a population: the shares of the devices on which an
+    op is, and its place in the order, from 0 to 1."""
+    shares, place = population.expectation()
+    return np.column_stack([shares, place])

@@ -1,0 +1,63 @@
+"""The three runs of BRKGA around the network: plain, for features, and where it proposes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from situate import _core
+from situate.data.arrays import Ints
+from situate.simulation.simulator import Simulator
+from situate.solvers.evolutionary.brkga import evolution
+from situate.solvers.evolutionary.regal.proposals import Proposals, proposals, uniform
+from situate.solvers.evolutionary.regal.settings import RegalSettings
+from situate.solvers.evolutionary.settings import BRKGA, BrkgaSettings
+
+
+def plain(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
+    """BRKGA with uniform distributions, what proposals are compared with."""
+    goal = simulator.problem.objective
+    return evolution(simulator, _settings(settings), goal=goal, seed=seed)
+
+
+def for_features(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
+    """The same, but that the anchor is on the first device."""
+    keys = _core.key_count(simulator.core)
+    return _guided(simulator, settings, uniform(simulator.problem, keys, BIAS), seed)
+
+
+def proposed(
+    simulator: Simulator, settings: RegalSettings, actions: Ints, seed: int
+) -> _core.Brkga:
+    """BRKGA with the distributions that actions (n, c) of the policy stand for."""
+    keys = _core.key_count(simulator.core)
+    made = proposals(simulator.problem, actions, settings.proposed, keys, BIAS)
+    # Another seed than that of the features: chromosomes share no draws.
+    return _guided(simulator, settings, made, derived(seed, 1))
+
+
+def derived(seed: int, *purpose: int) -> int:
+    """Another seed, for every purpose another one."""
+    words = np.random.SeedSequence(seed, spawn_key=purpose).generate_state(1, np.uint64)
+    return int(words[0] >> np.uint64(1))
+
+
+BIAS = BRKGA["paper"].bias
+
+
+def _guided(
+    simulator: Simulator, settings: RegalSettings, made: Proposals, seed: int
+) -> _core.Brkga:
+    return evolution(
+        simulator,
+        _settings(settings),
+        goal=simulator.problem.objective,
+        seed=seed,
+        proposals=(made.alpha, made.beta),
+        biases=made.bias,
+    )
+
+
+def _settings(settings: RegalSettings) -> BrkgaSettings:
+    return replace(BRKGA["paper"], decoder=settings.decoder)

@@ -1,0 +1,113 @@
+"""Distributions of random keys from what the policy chose (REGAL, A.6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.data.arrays import Ints
+from situate.data.problem import Problem
+from situate.solvers.evolutionary.regal.encoding import op_bytes
+from situate.solvers.evolutionary.regal.settings import Proposed
+
+Keys = NDArray[np.float32]
+
+CERTAIN = 1e4, 1e-2
+"""Alpha and beta of a key that is one, all but surely; the other way round of one that is zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proposals:
+    """Alpha and beta of the distribution that each key (keys,) is drawn from, and the probability
+    that a child has its elite's."""
+
+    alpha: Keys
+    beta: Keys
+    bias: Keys
+
+
+def uniform(problem: Problem, keys: int, bias: float) -> Proposals:
+    """Uniform distributions, one bias, and an op whose device is given away, see `anchor`."""
+    alpha, beta = np.ones((2, keys), np.float32)
+    made = Proposals(alpha, beta, np.full(keys, bias, np.float32))
+    _fix(problem, made)
+    return made
+
+
+def proposals(
+    problem: Problem, actions: Ints, proposed: Proposed, keys: int, bias: float
+) -> Proposals:
+    """Distributions as the policy proposes them.
+
+    Args:
+        problem: of n ops and d devices.
+        actions: (n, c) the category of each of `Proposed.choices`.
+        proposed: see there.
+        keys: of a chromosome.
+        bias: where none is proposed.
+    """
+    n, d = problem.n, problem.d
+    made = uniform(problem, keys, bias)
+    of_ops = [slice(0, n * d), slice(n * d, n * (d + 1))]
+    columns = iter(np.split(actions, np.cumsum(_widths(proposed, d))[:-1], axis=1))
+    for part, levels in zip(of_ops, (proposed.placement, proposed.scheduling), strict=True):
+        if levels:
+            made.alpha[part], made.beta[part] = beta_distributions(next(columns).ravel(), levels)
+    if proposed.crossover:
+        of_crossover = next(columns)
+        chosen = [of_crossover[:, :d].ravel(), of_crossover[:, d]]
+        for part, category in zip(of_ops, chosen, strict=True):
+            made.bias[part] = 0.5 * (1 + (category + 1) / proposed.crossover)
+    _fix(problem, made)
+    return made
+
+
+def _widths(proposed: Proposed, d: int) -> list[int]:
+    """Columns of actions that are of placement, of scheduling and of crossover."""
+    widths = [(proposed.placement, 2 * d), (proposed.scheduling, 2), (proposed.crossover, d + 1)]
+    return [width for levels, width in widths if levels]
+
+
+def beta_distributions(categories: Ints, levels: int) -> tuple[Keys, Keys]:
+    """Alpha and beta (k,) of pairs (2 k,) of a quantised mean and a quantised variance.
+
+    With m and v the pair and k the levels, the mean is mu = (m + 1) / (k + 1) and the variance
+    mu (1 - mu) (v + 1) / (k + 1).
+    """
+    mean, share = (categories.reshape(-1, 2).T + 1) / (levels + 1)
+    # beta = mu (1 - mu)^2 / variance - 1 + mu and alpha = beta mu / (1 - mu).
+    total = 1 / share - 1
+    return (mean * total).astype(np.float32), ((1 - mean) * total).astype(np.float32)
+
+
+def _fix(problem: Problem, made: Proposals) -> None:
+    """Put the anchor on the first device."""
+    op = anchor(problem)
+    if op is None:
+        return
+    (one, zero), first = CERTAIN, op * problem.d
+    others = slice(first + 1, first + problem.d)
+    made.alpha[first], made.beta[first] = one, zero
+    made.alpha[others], made.beta[others] = zero, one
+
+
+def anchor(problem: Problem) -> int | None:
+    """The op that is on the first device in every chromosome, for plans that differ by the names of
+    equal devices are one: the op that takes longest, for memory the one with the largest tensors.
+    None where devices differ."""
+    if not _interchangeable(problem):
+        return None
+    of_ops = op_bytes(problem).sum(axis=1) if problem.objective == "memory" else problem.fastest
+    return int((problem.unit == problem.unit[of_ops.argmax()]).argmax())
+
+
+def _interchangeable(problem: Problem) -> bool:
+    """True where any permutation of the devices is as good."""
+    between = ~np.eye(problem.d, dtype=bool)
+    links = (problem.latency[between], problem.bandwidth[between])
+    columns = (problem.seconds, problem.allowed[problem.unit], problem.capacity[None])
+    return all(np.all(rows == rows[:, :1]) for rows in columns) and all(
+        np.all(of == of[:1]) for of in links
+    )

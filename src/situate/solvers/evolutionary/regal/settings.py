@@ -1,0 +1,89 @@
+"""Settings of REGAL: the network, what it proposes, and how it is trained (A.14 to A.16)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from situate.data.problem import Objective
+from situate.policies.graph_shape import GraphShape
+from situate.simulation.simulator import Decoder
+
+Name = Literal["paper", "paper_synthetic", "tuned"]
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """The numbers of quantisation levels, k in A.6; zero where nothing is proposed.
+
+    Attributes:
+        placement: of mean and variance of every affinity.
+        scheduling: of mean and variance of every priority.
+        crossover: of the probability that a child has its elite's key.
+    """
+
+    placement: int = 2
+    scheduling: int = 16
+    crossover: int = 0
+
+    def choices(self, devices: int) -> list[int]:
+        """The number of categories of each choice at an op: for every device, then for the
+        priority, mean and variance; then for each of these a probability of crossover."""
+        keys = [self.placement] * (2 * devices) + [self.scheduling] * 2
+        return [k for k in keys + [self.crossover] * (devices + 1) if k]
+
+
+@dataclass(frozen=True)
+class RegalSettings:
+    """
+    Attributes:
+        shape: of both networks.
+        proposed: what the policy proposes.
+        feature_evaluations: of plain BRKGA, whose population is a part of what the network reads.
+        evaluations: of a training run of BRKGA in all, those for features included, and of the
+            plain BRKGA that it is compared with.
+        batch: graphs in a step of training.
+        samples: proposals for each of them. The reward of one is compared with what the baseline
+            expects; those of several with one another.
+        steps: of training.
+        learning_rate: of Adam.
+        clip: largest norm of a gradient.
+        baseline_weight: of the baseline's mean squared error in the loss.
+        decoder: of chromosomes.
+    """
+
+    shape: GraphShape = field(default_factory=GraphShape)
+    proposed: Proposed = field(default_factory=Proposed)
+    feature_evaluations: int = 400
+    evaluations: int = 1000
+    batch: int = 4
+    samples: int = 1
+    steps: int = 100_000
+    learning_rate: float = 1e-4
+    clip: float = 10.0
+    baseline_weight: float = 1e-4
+    decoder: Decoder = "serial"
+
+
+_MEMORY = RegalSettings(GraphShape(update="plain", aggregation="mean"), Proposed(scheduling=2))
+_SYNTHETIC = RegalSettings(GraphShape(rounds=2, update="gru", aggregation="mean"))
+
+_TUNED = RegalSettings(
+    GraphShape(rounds=4, update="gru", aggregation="mean"),
+    samples=8,
+    steps=20_000,
+    learning_rate=1e-3,
+)
+
+SETTINGS: Mapping[tuple[Name, Objective], RegalSettings] = MappingProxyType(
+    {
+        ("paper", "time"): RegalSettings(),
+        ("paper", "memory"): _MEMORY,
+        ("paper_synthetic", "time"): _SYNTHETIC,
+        ("tuned", "time"): _TUNED,
+        ("tuned", "memory"): _TUNED,
+    }
+)
+"""Settings by name and objective."""

@@ -1,0 +1,129 @@
+"""Graphs made ready for training: their features, and what plain BRKGA reaches on them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from math import inf
+from threading import Lock
+
+import numpy as np
+
+from situate import _core
+from situate.data.arrays import Floats, Ints
+from situate.data.cluster import Cluster
+from situate.data.graph import Graph
+from situate.data.problem import Objective, Problem
+from situate.simulation.simulator import Simulator
+from situate.solvers.evolutionary.regal.encoding import Encoding, encoding, expected
+from situate.solvers.evolutionary.regal.populations import (
+    derived,
+    for_features,
+    plain,
+    proposed,
+)
+from situate.solvers.evolutionary.regal.settings import RegalSettings
+from situate.solvers.evolutionary.regal.training.data_set import copied
+
+KEPT_OPS = 2_000_000
+"""Ops of all graphs that are kept ready, some kilobytes each; others are made again."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The cluster, rules and objective that all graphs of a training are planned for."""
+
+    cluster: Cluster
+    rules: str
+    objective: Objective
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """
+    Attributes:
+        simulator: of the problem.
+        encoded: what the policy reads of it.
+        plain: the value that plain BRKGA reaches.
+    """
+
+    simulator: Simulator
+    encoded: Encoding
+    plain: float
+
+
+class Instances:
+    """Graphs, each with so many copies with noise, as instances.
+
+    Args:
+        graphs: which are planned for `machine`.
+        copies: of each graph; the number `i` is copy `i % (copies + 1)` of its graph, and copy 0 is
+            the graph itself.
+        seed: of noise, features and plain BRKGA.
+
+    Attributes:
+        values: (all instances,) what plain BRKGA reaches, NaN where it was not run yet.
+    """
+
+    def __init__(
+        self, graphs: list[Graph], machine: Machine, settings: RegalSettings, copies: int, seed: int
+    ) -> None:
+        self._graphs, self.machine, self._settings = graphs, machine, settings
+        self._copies, self._seed = copies, seed
+        self.values: Floats = np.full(len(graphs) * (copies + 1), np.nan)
+        self._ready = OrderedDict[int, Instance]()
+        self._ops, self._lock = 0, Lock()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, number: int) -> Instance:
+        with self._lock:
+            if number in self._ready:
+                self._ready.move_to_end(number)
+                return self._ready[number]
+        instance = self._made(number)
+        self._keep(number, instance)
+        return instance
+
+    def _keep(self, number: int, instance: Instance) -> None:
+        with self._lock:
+            if number in self._ready:
+                return
+            self._ready[number] = instance
+            self._ops += instance.simulator.problem.n
+            while self._ops > KEPT_OPS:
+                _, oldest = self._ready.popitem(last=False)
+                self._ops -= oldest.simulator.problem.n
+
+    def _made(self, number: int) -> Instance:
+        which, copy = divmod(number, self._copies + 1)
+        graph, machine = self._graphs[which], self.machine
+        if copy:
+            graph = copied(graph, derived(self._seed, 0, number))
+        problem = Problem(graph, machine.cluster, machine.objective, machine.rules)  # type: ignore[arg-type]
+        simulator, seed = Simulator(problem), derived(self._seed, 1, number)
+        features = for_features(simulator, self._settings, seed)
+        features.run(self._settings.feature_evaluations, inf, 1)
+        if np.isnan(self.values[number]):
+            whole = plain(simulator, self._settings, seed)
+            whole.run(self._settings.evaluations, inf, 1)
+            self.values[number] = value(whole)
+        encoded = encoding(problem, expected(features))
+        return Instance(simulator, encoded, float(self.values[number]))
+
+
+def value(population: _core.Brkga) -> float:
+    """The best value of a population; twice of that where nothing fits in memory."""
+    excess, best, *_ = population.best()
+    return best * 2 if excess else best
+
+
+def reward(instance: Instance, settings: RegalSettings, actions: Ints, seed: int) -> float:
+    """Minus what BRKGA reaches with what actions (n, c) propose, over what plain BRKGA reaches
+    (REGAL, 4.1)."""
+    population = proposed(instance.simulator, settings, actions, seed)
+    population.run(settings.evaluations - settings.feature_evaluations, inf, 1)
+    if instance.plain == 0:
+        return -1.0
+    return -value(population) / instance.plain

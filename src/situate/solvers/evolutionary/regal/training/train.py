@@ -1,0 +1,163 @@
+"""A training from folders of graphs to a file of weights, which goes on where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+
+import msgspec
+
+from situate.data.problem import Objective
+from situate.errors import SituateError
+from situate.policies.arithmetic import arithmetic
+from situate.solvers.evolutionary.regal import weights
+from situate.solvers.evolutionary.regal.settings import SETTINGS, Name, RegalSettings
+from situate.solvers.evolutionary.regal.training import checkpoint
+from situate.solvers.evolutionary.regal.training.data_set import DataSet, read_data
+from situate.solvers.evolutionary.regal.training.instances import Instances, Machine
+from situate.solvers.evolutionary.regal.training.trainer import Point, Trainer, generator
+from situate.version import VERSION
+
+CHECKPOINT, WEIGHTS = "checkpoint.npz", "weights.safetensors"
+"""Names of the files in the folder of a training."""
+
+EVERY = 500
+"""Steps between two points of the curve, each of which is written."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """
+    Attributes:
+        data: a folder with folders `train` and, for validation, `valid` of graph files; or one of
+            graph files alone.
+        out: the folder of the training, which is made.
+        machine: what graphs are planned for.
+        settings: by name.
+        steps: of training; None for those of the settings.
+        copies: of each graph with noise on times and sizes.
+        seed: of all draws.
+        threads: that run BRKGA.
+        command: as it is told by the weights.
+    """
+
+    data: Path
+    out: Path
+    machine: Machine
+    settings: Name = "tuned"
+    steps: int | None = None
+    copies: int = 0
+    seed: int = 0
+    threads: int = 1
+    command: str = ""
+
+
+def train(options: Options, report: Callable[[str], None], told: Callable[[Point], None]) -> Path:
+    """Train, and write weights at each point of the curve; the path of their file.
+
+    Raises:
+        SituateError: no data, or a training of something else in the folder; a file that cannot be
+            written.
+    """
+    settings = settings_of(options.settings, options.machine.objective)
+    train_set, valid_set = _data(options.data, report)
+    with arithmetic():
+        trainer = _trainer(options, settings, train_set, valid_set)
+        about = _about(options, settings, train_set)
+        try:
+            _run(trainer, options, about, told)
+        finally:
+            trainer.close()
+    return options.out / WEIGHTS
+
+
+def settings_of(name: Name, objective: Objective) -> RegalSettings:
+    """
+    Raises:
+        SituateError: there are none of that name for the objective.
+    """
+    found = SETTINGS.get((name, objective))
+    if found is None:
+        known = ", ".join(f"{name} for {objective}" for name, objective in SETTINGS)
+        raise SituateError(f"settings: none of name {name!r} for {objective}; there are {known}")
+    return found
+
+
+def _data(folder: Path, report: Callable[[str], None]) -> tuple[DataSet, DataSet | None]:
+    """Graphs to learn from, and others for validation, none of which is among the first."""
+    if not (folder / "train").is_dir():
+        return read_data(folder, report), None
+    known = set[str]()
+    found = read_data(folder / "train", report, known)
+    valid = folder / "valid"
+    return found, read_data(valid, report, known) if valid.is_dir() else None
+
+
+def _trainer(
+    options: Options, settings: RegalSettings, train_set: DataSet, valid_set: DataSet | None
+) -> Trainer:
+    machine, seed = options.machine, options.seed
+    policy = weights.new_policy(
+        machine.objective, len(machine.cluster.devices), settings, generator(seed, 0)
+    )
+    learnt = Instances(train_set.graphs, machine, settings, options.copies, seed)
+    held = None if valid_set is None else Instances(valid_set.graphs, machine, settings, 0, seed)
+    return Trainer(policy, learnt, held, settings, seed, options.threads)
+
+
+def _run(
+    trainer: Trainer, options: Options, about: weights.About, told: Callable[[Point], None]
+) -> None:
+    path = options.out / CHECKPOINT
+    identity = _identity(options, about)
+    _make_folder(options.out)
+    found = checkpoint.read(path, identity)
+    if found is not None:
+        trainer.restore(found)
+
+    def keep(point: Point) -> None:
+        checkpoint.write(path, identity, trainer.state())
+        _write(trainer, options, about)
+        told(point)
+
+    steps = about.settings.steps if options.steps is None else options.steps
+    trainer.run(steps, EVERY, keep)
+    _write(trainer, options, about)
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SituateError(f"{path}: cannot be made: {error.strerror or error}") from None
+
+
+def _write(trainer: Trainer, options: Options, about: weights.About) -> None:
+    curve = [
+        (p.steps, p.reward, None if isnan(p.validation) else p.validation) for p in trainer.curve
+    ]
+    made = msgspec.structs.replace(about, steps=trainer.step, curve=curve)
+    weights.write(options.out / WEIGHTS, trainer.best(), made)
+
+
+def _about(options: Options, settings: RegalSettings, data: DataSet) -> weights.About:
+    machine = options.machine
+    return weights.About(
+        objective=machine.objective,
+        devices=len(machine.cluster.devices),
+        settings=settings,
+        data=data.hash,
+        command=options.command,
+        situate=VERSION,
+        steps=0,
+    )
+
+
+def _identity(options: Options, about: weights.About) -> str:
+    """A text that is the same where a training may be gone on with."""
+    machine = options.machine
+    parts = (about.objective, about.data, machine.cluster.hash, machine.rules, options.settings)
+    settings = msgspec.json.encode(about.settings).decode()
+    return " ".join(map(str, (*parts, settings, options.copies, options.seed)))

@@ -1,0 +1,208 @@
+"""REINFORCE with a baseline (REGAL, 4.1): BRKGA runs in the core while the networks learn."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from situate.data.arrays import Floats
+from situate.policies.gradient_ascent import Ascent
+from situate.policies.graph_network import GraphBatch
+from situate.policies.proposal_policy import Baseline, ProposalPolicy, log_prob
+from situate.solvers.evolutionary.regal.batches import batch_of
+from situate.solvers.evolutionary.regal.encoding import EDGE_FEATURES, node_features
+from situate.solvers.evolutionary.regal.populations import derived
+from situate.solvers.evolutionary.regal.settings import RegalSettings
+from situate.solvers.evolutionary.regal.training.instances import Instances, reward
+
+VALIDATION = 100
+"""Graphs at most whose reward decides which parameters are kept."""
+
+State = Mapping[str, NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a curve: steps so far, the mean reward of the steps since the point before, and
+    that of graphs for validation, NaN where there are none."""
+
+    steps: int
+    reward: float
+    validation: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """Graphs of a step, proposals (samples, n, c) for all their ops, and rewards (samples, graphs)
+    of these."""
+
+    batch: GraphBatch
+    actions: Tensor
+    rewards: Floats
+
+
+class Trainer:
+    """A policy and its baseline under way.
+
+    While BRKGA runs with what the policy proposes for the graphs of a step, the networks learn from
+    the step before, so actions come of parameters that are one step older.
+
+    Args:
+        policy: what is trained.
+        train, valid: graphs to learn from, and those whose reward says how well; these may be none.
+        settings: see `RegalSettings`.
+        seed: of all draws.
+        threads: that run BRKGA.
+    """
+
+    def __init__(
+        self,
+        policy: ProposalPolicy,
+        train: Instances,
+        valid: Instances | None,
+        settings: RegalSettings,
+        seed: int,
+        threads: int,
+    ) -> None:
+        self.policy, self._train, self._valid = policy, train, valid
+        self._settings, self._seed = settings, seed
+        machine = train.machine
+        features = node_features(machine.objective, len(machine.cluster.devices)), EDGE_FEATURES
+        self._baseline = Baseline(features, settings.shape, generator(seed, 1))
+        both = nn.ModuleList([policy, self._baseline])
+        self._ascent = Ascent(both, "adam", settings.learning_rate, settings.clip)
+        self._pool = ThreadPoolExecutor(threads)
+        self.step, self.curve = 0, list[Point]()
+        self._best = flat(policy)
+
+    def run(self, steps: int, every: int, told: Callable[[Point], None]) -> None:
+        """Train until there were so many steps, and tell of every `every` of them."""
+        while self.step < steps:
+            rewards = self._span(min(self.step + every, steps))
+            point = Point(self.step, float(np.mean(rewards)), self._validated())
+            if not point.validation < max((p.validation for p in self.curve), default=-np.inf):
+                self._best = flat(self.policy)
+            self.curve.append(point)
+            told(point)
+
+    def _span(self, end: int) -> list[Floats]:
+        """Rewards of the steps up to `end`."""
+        begun, rewards = self._begin(self.step), list[Floats]()
+        for step in range(self.step, end):
+            outcome = begun()
+            if step + 1 < end:
+                begun = self._begin(step + 1)
+            self._learn(outcome)
+            rewards.append(outcome.rewards)
+        self.step = end
+        return rewards
+
+    def _begin(self, step: int) -> Callable[[], _Outcome]:
+        """Run BRKGA with what the policy proposes now; the function waits for that."""
+        return self._run(self._train, self._numbers(step), 2, step)
+
+    def _numbers(self, step: int) -> list[int]:
+        """The graphs of a step: all of them once, in a random order, then again in another."""
+        size, total = self._settings.batch, len(self._train)
+        rounds, places = np.divmod(np.arange(step * size, (step + 1) * size), total)
+        orders = {i: np.random.default_rng((self._seed, i)).permutation(total) for i in set(rounds)}
+        return [int(orders[i][place]) for i, place in zip(rounds, places, strict=True)]
+
+    def _run(
+        self, among: Instances, numbers: Sequence[int], *purpose: int
+    ) -> Callable[[], _Outcome]:
+        instances = list(self._pool.map(among.__getitem__, numbers))
+        batch = batch_of([instance.encoded for instance in instances])
+        actions = self.policy.sample(batch, self._settings.samples, generator(self._seed, *purpose))
+        seed = derived(self._seed, *purpose, 0)
+        ends = np.cumsum([len(instance.encoded.nodes) for instance in instances])
+        running = [
+            self._pool.submit(reward, instance, self._settings, part, seed)
+            for sample in actions.numpy()
+            for instance, part in zip(instances, np.split(sample, ends[:-1]), strict=True)
+        ]
+
+        def outcome() -> _Outcome:
+            rewards = np.array([each.result() for each in running])
+            return _Outcome(batch, actions, rewards.reshape(-1, len(instances)))
+
+        return outcome
+
+    def _learn(self, outcome: _Outcome) -> None:
+        """One step of gradient ascent."""
+        rewards = torch.tensor(outcome.rewards, dtype=torch.float32)
+        advantage, error = self._advantage(rewards, outcome.batch)
+        log_probs = self.policy.log_probs(outcome.batch)
+        chosen = log_prob(log_probs, outcome.actions, outcome.batch)
+        self._ascent.step((advantage * chosen).mean() - self._settings.baseline_weight * error)
+
+    def _advantage(self, rewards: Tensor, batch: GraphBatch) -> tuple[Tensor, Tensor]:
+        """By how much each reward (samples, graphs) is better than expected, and the baseline's
+        mean squared error."""
+        samples = len(rewards)
+        if samples > 1:
+            # Each reward less the mean of the others, up to a factor.
+            return (rewards - rewards.mean(dim=0)) * samples / (samples - 1), torch.zeros(())
+        expected = self._baseline(batch)
+        return rewards - expected.detach(), (rewards - expected).square().mean()
+
+    def _validated(self) -> float:
+        """The mean reward of graphs for validation."""
+        if self._valid is None:
+            return float("nan")
+        numbers = range(min(VALIDATION, len(self._valid)))
+        size = self._settings.batch
+        parts = [numbers[at : at + size] for at in range(0, len(numbers), size)]
+        running = [self._run(self._valid, part, 3, part[0]) for part in parts]
+        return float(np.mean(np.concatenate([each().rewards for each in running], axis=1)))
+
+    def state(self) -> State:
+        """All that a training goes on from."""
+        return {
+            **self._ascent.state(),
+            "step": np.array(self.step),
+            "best": self._best,
+            "curve": np.array([(p.steps, p.reward, p.validation) for p in self.curve]).reshape(
+                -1, 3
+            ),
+            "plain": self._train.values,
+            **({} if self._valid is None else {"plain_valid": self._valid.values}),
+        }
+
+    def restore(self, state: State) -> None:
+        """Become what `state` says."""
+        self._ascent.restore(state)
+        self.step = int(state["step"])
+        self._best = np.array(state["best"], np.float32)
+        self.curve = [Point(int(steps), *rest) for steps, *rest in state["curve"].tolist()]
+        self._train.values[:] = state["plain"]
+        if self._valid is not None:
+            self._valid.values[:] = state["plain_valid"]
+
+    def best(self) -> ProposalPolicy:
+        """The policy of the best reward in validation; without such graphs the last one."""
+        made = copy.deepcopy(self.policy)
+        torch.nn.utils.vector_to_parameters(torch.from_numpy(self._best), made.parameters())
+        return made
+
+    def close(self) -> None:
+        """End its threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+def flat(policy: ProposalPolicy) -> NDArray[np.float32]:
+    """(p,) a copy of all parameters."""
+    vector = torch.nn.utils.parameters_to_vector(policy.parameters()).detach()
+    return np.array(vector.numpy())
+
+
+def generator(seed: int, *purpose: int) -> torch.Generator:
+    """PyTorch's generator of a seed, another one for every purpose."""
+    return torch.Generator().manual_seed(derived(seed, *purpose))

@@ -1,0 +1,146 @@
+"""Trained weights of REGAL's policy, with what they are for and how they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from situate.data.problem import Objective
+from situate.errors import ReadError, SituateError
+from situate.files import safetensors
+from situate.files.contents import one_line
+from situate.files.strict_json import decode
+from situate.policies.proposal_policy import ProposalPolicy
+from situate.solvers.evolutionary.regal.encoding import EDGE_FEATURES, node_features
+from situate.solvers.evolutionary.regal.settings import RegalSettings
+
+VERSION = 1
+
+MOST_BYTES = 2**24
+"""Size of a file that is read, at most. Trained weights take less than 2^20."""
+
+MOST_WIDTH, MOST_ROUNDS, MOST_LEVELS, MOST_DEVICES = 1024, 256, 1024, 64
+
+
+class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """
+    Attributes:
+        objective, devices: of the problems that the weights are for.
+        settings: of the policy and its training.
+        data: SHA-256 of the graphs that trained the policy, in hexadecimal.
+        command: that trained it.
+        situate: version of situate that did.
+        steps: of training.
+        curve: steps, and means since the one before of the reward and, where there are graphs for
+            validation, of their reward.
+    """
+
+    objective: Objective
+    devices: int
+    settings: RegalSettings
+    data: str
+    command: str
+    situate: str
+    steps: int
+    curve: list[tuple[int, float, float | None]] = []
+    format: Literal["situate-regal"] = "situate-regal"
+    version: int = VERSION
+
+
+def new_policy(
+    objective: Objective, devices: int, settings: RegalSettings, generator: torch.Generator
+) -> ProposalPolicy:
+    """A policy that is yet to be trained."""
+    features = node_features(objective, devices), EDGE_FEATURES
+    return ProposalPolicy(features, settings.proposed.choices(devices), settings.shape, generator)
+
+
+def write(path: str | Path, policy: ProposalPolicy, about: About) -> None:
+    """Write the weights whole or not at all.
+
+    Raises:
+        SituateError: the file cannot be written.
+    """
+    arrays = {name: parameter.numpy() for name, parameter in policy.state_dict().items()}
+    safetensors.write(path, arrays, {"situate": msgspec.json.encode(about).decode()})
+
+
+def read(path: str | Path) -> tuple[ProposalPolicy, About]:
+    """The policy and what is known of it.
+
+    Raises:
+        ReadError: the file cannot be read, or is no safetensors file.
+            Weights of something else, of another version or of other shapes than they say.
+    """
+    arrays, texts = safetensors.read(path, MOST_BYTES)
+    about = _about(path, texts)
+    policy = new_policy(
+        about.objective, about.devices, about.settings, torch.Generator().manual_seed(0)
+    )
+    _check_shapes(path, arrays, policy)
+    policy.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+    return policy, about
+
+
+def check_for(path: str | Path, about: About, objective: str, devices: int) -> None:
+    """
+    Raises:
+        SituateError: the weights are for another objective or another number of devices.
+    """
+    if about.objective != objective:
+        raise SituateError(
+            f"{path}: the weights were trained for {about.objective}, not for {objective}: give "
+            f"others, or plan for {about.objective}"
+        )
+    if about.devices != devices:
+        raise SituateError(
+            f"{path}: the weights were trained for {about.devices} devices, not for {devices}: "
+            f"train others with situate train regal --cluster"
+        )
+
+
+def _about(path: str | Path, texts: Mapping[str, str]) -> About:
+    if "situate" not in texts:
+        raise ReadError(f"{path}: holds no weights of REGAL: situate train regal makes some")
+    try:
+        about = decode(texts["situate"].encode(), About)
+    except ReadError as error:
+        raise ReadError(one_line(f"{path}: what it says of itself: {error}")) from None
+    if about.version != VERSION:
+        raise ReadError(
+            f"{path}: weights of version {about.version}, and this situate reads {VERSION}: "
+            f"train others with situate train regal"
+        )
+    shape, proposed = about.settings.shape, about.settings.proposed
+    levels = (proposed.placement, proposed.scheduling, proposed.crossover)
+    sizes = {
+        "width": (shape.width, 1, MOST_WIDTH),
+        "rounds": (shape.rounds, 0, MOST_ROUNDS),
+        "devices": (about.devices, 1, MOST_DEVICES),
+        "levels": (min(levels), 0, MOST_LEVELS),
+        "most levels": (max(levels), 1, MOST_LEVELS),
+    }
+    for name, (size, least, most) in sizes.items():
+        if not least <= size <= most:
+            raise ReadError(f"{path}: {name}: must be between {least} and {most}, got {size}")
+    return about
+
+
+def _check_shapes(
+    path: str | Path, arrays: Mapping[str, NDArray[np.float32]], policy: ProposalPolicy
+) -> None:
+    wanted = {name: tuple(parameter.shape) for name, parameter in policy.state_dict().items()}
+    for name in sorted(arrays.keys() ^ wanted.keys()):
+        which = "lacks" if name in wanted else "has an unknown"
+        raise ReadError(f"{path}: {which} tensor {one_line(name)!r}")
+    for name, shape in wanted.items():
+        if arrays[name].shape != shape:
+            raise ReadError(
+                f"{path}: tensor {name!r} is {arrays[name].shape}, and its settings say {shape}"
+            )

@@ -1,0 +1,1 @@
+"""Several controllers that learn one policy, each with workers of its own."""

@@ -1,0 +1,49 @@
+"""The clock of workers that take the seconds of the steps that they measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from situate.data.arrays import Floats
+from situate.evaluators.measurements import Measurements
+
+STEPS = 11
+"""Steps that a worker runs of a placement, the first of them to set it up (Post, section 4)."""
+
+
+@dataclass(frozen=True)
+class VirtualClock:
+    """Seconds that workers take, side by side.
+
+    Attributes:
+        workers: of a controller; each takes the next placement when it has ended one.
+        setup: seconds before the first step of a placement.
+        slowness: what the seconds of each worker, in turn, are multiplied by; none for 1.
+    """
+
+    workers: int
+    setup: float = 0.0
+    slowness: tuple[float, ...] = ()
+
+    def seconds(self, measurements: Measurements, first: int = 0) -> float:
+        """Seconds until all of a batch is measured; a placement that fails takes its setup.
+
+        Args:
+            first: number of the controller's first worker, among those of all controllers.
+        """
+        each = self.setup + STEPS * measurements.times(0.0)
+        free = np.zeros(self.workers)
+        for taken in each:
+            worker = int(free.argmin())
+            free[worker] += taken * self._slowness(first + worker)
+        return float(free.max())
+
+    def _slowness(self, worker: int) -> float:
+        return self.slowness[worker % len(self.slowness)] if self.slowness else 1.0
+
+
+def hours(clock: VirtualClock, batches: list[Measurements]) -> Floats:
+    """(b,) hours until each of b batches is measured, one after the other."""
+    return np.asarray(np.cumsum([clock.seconds(batch) for batch in batches]) / 3600)

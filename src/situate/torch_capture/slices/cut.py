@@ -1,0 +1,126 @@
+"""The inputs of a step cut into slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from situate.data.slices import Reduction, Slices
+from situate.errors import SituateError, nearest
+from situate.torch_capture.build import Built
+from situate.torch_capture.values.taken import Example
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The inputs of a step and where its batch is cut.
+
+    Attributes:
+        samples: of each slice.
+        axes: by number of an input the dimension along which it is cut; None: every slice reads
+            all of it.
+    """
+
+    samples: tuple[int, ...]
+    axes: tuple[int | None, ...]
+
+    def number(self, s: int, k: int) -> int:
+        """The number of input `k` of slice `s` among the inputs of the sliced step: those of slice
+        0 come first, and what every slice reads is one of them."""
+        if s == 0 or self.axes[k] is None:
+            return k
+        cut = [i for i, axis in enumerate(self.axes) if axis is not None]
+        return len(self.axes) + (s - 1) * len(cut) + cut.index(k)
+
+    def pieces(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """The inputs of the sliced step: views of those of the step.
+
+        Raises:
+            SituateError: a batch of another size.
+        """
+        batch = sum(self.samples)
+        for k, (tensor, axis) in enumerate(zip(tensors, self.axes, strict=True)):
+            if axis is not None and (tensor.dim() <= axis or tensor.shape[axis] != batch):
+                raise SituateError(
+                    f"input {k} has shape {list(tensor.shape)}, and the step was captured for "
+                    f"{batch} samples along dimension {axis}: give such batches, or capture and "
+                    "plan for this one"
+                )
+        return tuple(
+            self._piece(tensor, s, axis)
+            for s in range(len(self.samples))
+            for tensor, axis in zip(tensors, self.axes, strict=True)
+            if s == 0 or axis is not None
+        )
+
+    def of_slice(self, tensors: Sequence[torch.Tensor], s: int) -> tuple[torch.Tensor, ...]:
+        """The inputs of slice number `s`: views of those of the step."""
+        pairs = zip(tensors, self.axes, strict=True)
+        return tuple(self._piece(tensor, s, axis) for tensor, axis in pairs)
+
+    def divisors(self, loss: Reduction | None) -> list[float]:
+        """By slice, what its loss is divided by, so that all add up to the loss of the batch: an
+        integer where the slices are equal."""
+        batch = sum(self.samples)
+        if loss == "sum":
+            return [1] * len(self.samples)
+        return [batch / n if batch % n else batch // n for n in self.samples]
+
+    def slice_of(self, what: Built, s: int) -> Built:
+        """A model with the inputs of one slice, which share no memory with the others."""
+        tensors = [self._apart(what, piece) for piece in self.of_slice(what.tensors, s)]
+        examples = {k: self._example(example, s, k) for k, example in what.examples.items()}
+        return replace(what, tensors=tuple(tensors), examples=examples)
+
+    def _piece(self, tensor: torch.Tensor, s: int, axis: int | None) -> torch.Tensor:
+        if axis is None:
+            return tensor
+        return tensor.narrow(axis, sum(self.samples[:s]), self.samples[s])
+
+    def _apart(self, what: Built, piece: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        with what.mode:
+            apart = torch.empty_strided(piece.shape, piece.stride(), dtype=piece.dtype)
+        return apart.requires_grad_(piece.requires_grad)
+
+    def _example(self, example: Example, s: int, k: int) -> Example:
+        return replace(example, values=self._piece(example.values, s, self.axes[k]).clone())
+
+
+def cut_inputs(what: Built, slices: Slices) -> Cut:
+    """The cut of a step's inputs.
+
+    Raises:
+        SituateError: an input that has no such dimension, or another number of samples; fewer
+            samples than slices.
+    """
+    names = what.names
+    for name in slices.axes:
+        if name not in names:
+            raise SituateError(f"slices: no input is called {name!r}{nearest(name, names)}")
+    axes = tuple(slices.axes.get(name, 0) for name in names)
+    batch = 0
+    for tensor, name, axis in zip(what.tensors, names, axes, strict=True):
+        if axis is None:
+            continue
+        shape = list(tensor.shape)
+        if len(shape) <= axis:
+            raise SituateError(
+                f"slices: input {name} of shape {shape} has no dimension {axis} to be cut along: "
+                f"--slice-dim {name}=AXIS, or {name}=whole if every slice reads all of it"
+            )
+        batch = batch or shape[axis]
+        if shape[axis] != batch:
+            raise SituateError(
+                f"slices: input {name} of shape {shape} has {shape[axis]} samples along dimension "
+                f"{axis}, and the inputs before it {batch}: --slice-dim {name}=AXIS names the "
+                f"batch's dimension, {name}=whole lets every slice read all of it"
+            )
+    if not batch:
+        raise SituateError("slices: no input is cut, so that all slices are the same")
+    return Cut(slices.samples(batch), axes)

@@ -1,0 +1,211 @@
+"""The traces of a step's slices as the trace of one step."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.added_nodes import add_call, module_of
+from situate.torch_capture.flow import described_outputs
+from situate.torch_capture.names import INPUT, NAME, SLICE, held, path
+from situate.torch_capture.slices.cut import Cut
+from situate.torch_capture.tracing import Trace
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+
+
+def joined(parts: Sequence[Trace], cut: Cut, divisors: Sequence[float]) -> Trace:
+    """The step that computes slice after slice and adds up losses and gradients in this order.
+
+    Parameters are there once, and so are buffers: one that a slice writes is handed on to the next.
+    What is returned is the sum of the losses.
+
+    Args:
+        parts: the trace of each slice, of the same step.
+        cut: what the slices take as inputs.
+        divisors: by slice, what its loss is divided by before it is differentiated.
+    """
+    step = _Step(cut)
+    for part, divisor in zip(parts, divisors, strict=True):
+        step.add(part, divisor)
+    first = parts[0]
+    taken = tuple(
+        dataclasses.replace(each, number=cut.number(s, each.number), name=f"{each.name}, slice {s}")
+        for s, part in enumerate(parts)
+        for each in part.taken
+    )
+    return dataclasses.replace(
+        first, graph=step.finished(), constants=step.constants, taken=tuple(taken)
+    )
+
+
+class _Step:
+    """A step that grows slice by slice.
+
+    Attributes:
+        graph: of the step.
+        constants: by name.
+    """
+
+    def __init__(self, cut: Cut) -> None:
+        from torch import fx
+
+        self.graph = fx.Graph()
+        self.constants: dict[str, torch.Tensor] = {}
+        self._cut = cut
+        self._slice = -1
+        # By path of a parameter or buffer, or number of an input, what a slice reads.
+        self._values: dict[str | int, fx.Node] = {}
+        # By path of a buffer, or number of an input, the placeholder's description and new value.
+        self._written: dict[str | int, tuple[Any, fx.Node]] = {}
+        # By parameter, the description and the sum of the gradients.
+        self._gradients: dict[str, tuple[Any, fx.Node]] = {}
+        self._loss: tuple[Any, fx.Node] | None = None
+        self._constants: dict[tuple[int, str], fx.Node] = {}
+
+    def add(self, part: Trace, divisor: float) -> None:
+        """Add the next slice."""
+        self._slice += 1
+        nodes: dict[fx.Node, fx.Node] = {}
+        outputs = list(described_outputs(part.graph))
+        gradients = _Gradients(part, outputs)
+        for node in part.graph.nodes:
+            if node.op == "placeholder":
+                nodes[node] = self._given(part, node, divisor)
+            elif node.op == "get_attr":
+                nodes[node] = self._constant(part, node, held(node))
+            elif node.op == "call_function":
+                nodes[node] = self._copied(node, nodes)
+            for name, descriptor, made in gradients.complete(node):
+                self._accumulate(name, descriptor, [nodes[each] for each in made])
+        for node, descriptor in outputs:
+            self._take_output(nodes[node], descriptor, divisor)
+
+    def finished(self) -> fx.Graph:
+        """The graph, with all that the step returns."""
+        assert self._loss is not None
+        found = [*self._written.values(), self._loss, *self._gradients.values()]
+        output = self.graph.output(tuple(node for _, node in found))
+        output.meta["desc"] = [descriptor for descriptor, _ in found]
+        return self.graph
+
+    def _given(self, part: Trace, node: fx.Node, divisor: float) -> fx.Node:
+        """The node that stands in a slice for a placeholder."""
+        descriptor: Any = node.meta["desc"]
+        match type(descriptor).__name__:
+            case "PlainAOTInput":
+                return self._input(node, descriptor)
+            case "TangentAOTInput":
+                one = self._copied(node, {})
+                return self._divided(one, divisor)
+        name = path(descriptor)
+        if name in part.constants:
+            return self._constant(part, node, name)
+        if name not in self._values:
+            self._values[name] = self.graph.node_copy(node)
+        return self._values[name]
+
+    def _input(self, node: fx.Node, descriptor: Any) -> fx.Node:
+        number = self._cut.number(self._slice, descriptor.idx)
+        if number not in self._values:
+            whole = self._cut.axes[descriptor.idx] is None
+            copied = self.graph.node_copy(node) if whole else self._copied(node, {})
+            copied.meta["desc"] = dataclasses.replace(descriptor, idx=number)
+            copied.meta[INPUT] = descriptor.idx
+            self._values[number] = copied
+        return self._values[number]
+
+    def _constant(self, part: Trace, node: fx.Node, name: str) -> fx.Node:
+        """A constant, which slices of one trace share; others may have another of its name."""
+        key = (id(part.graph), name)
+        if key not in self._constants:
+            copied = self._constants[key] = self.graph.node_copy(node)
+            if name in self.constants:
+                _rename(copied, f"_{self._slice}")
+            self.constants[held(copied)] = part.constants[name]
+        return self._constants[key]
+
+    def _copied(self, node: fx.Node, nodes: dict[fx.Node, fx.Node]) -> fx.Node:
+        copied = self.graph.node_copy(node, nodes.__getitem__)
+        copied.meta[SLICE] = self._slice
+        return copied
+
+    def _divided(self, node: fx.Node, divisor: float) -> fx.Node:
+        if divisor == 1:
+            return node
+        found = add_call(self.graph, "", "div.Tensor", node, divisor)
+        found.meta[SLICE] = self._slice
+        found.meta["partitioner_tag"] = node.meta.get("partitioner_tag", "is_forward")
+        return found
+
+    def _accumulate(self, name: str, descriptor: Any, made: Sequence[fx.Node]) -> None:
+        """Add a slice's gradients of a parameter, one for each of its names, to those before."""
+        module = module_of(name)
+        total, *others = made
+        for other in others:
+            total = add_call(self.graph, module, "add.Tensor", total, other)
+            total.meta |= {SLICE: self._slice, NAME: f"{name}/add"}
+        if name in self._gradients:
+            _, before = self._gradients[name]
+            total = add_call(self.graph, module, "add.Tensor", before, total)
+            total.meta[NAME] = f"{name}/add"
+        self._gradients[name] = descriptor, total
+
+    def _take_output(self, node: fx.Node, descriptor: Any, divisor: float) -> None:
+        match type(descriptor).__name__:
+            case "PlainAOTOutput":
+                loss = self._divided(node, divisor)
+                if self._loss is not None:
+                    loss = add_call(self.graph, "", "add.Tensor", self._loss[1], loss)
+                    loss.meta["partitioner_tag"] = "is_forward"
+                self._loss = descriptor, loss
+            case "InputMutationAOTOutput" if name := path(descriptor.mutated_input):
+                self._values[name] = node
+                self._written[name] = descriptor, node
+            case "InputMutationAOTOutput":
+                given = descriptor.mutated_input
+                number = self._cut.number(self._slice, given.idx)
+                mutated = dataclasses.replace(given, idx=number)
+                self._values[number] = node
+                described = dataclasses.replace(descriptor, mutated_input=mutated)
+                self._written[number] = described, node
+
+
+class _Gradients:
+    """The gradients of a slice, by the node after which those of a parameter are all there."""
+
+    def __init__(self, part: Trace, outputs: Sequence[tuple[fx.Node, Any]]) -> None:
+        self._made: dict[str, list[fx.Node]] = {}
+        self._descriptor: dict[str, Any] = {}
+        for node, descriptor in outputs:
+            if type(descriptor).__name__ == "GradAOTOutput":
+                name = path(descriptor.grad_of)
+                if name in part.trainable:
+                    name = part.canonical[name]
+                    self._made.setdefault(name, []).append(node)
+                    self._descriptor.setdefault(name, descriptor)
+        self._missing = {name: set(made) for name, made in self._made.items()}
+        self._of: dict[fx.Node, list[str]] = {}
+        for name, made in self._made.items():
+            for node in dict.fromkeys(made):
+                self._of.setdefault(node, []).append(name)
+
+    def complete(self, node: fx.Node) -> list[tuple[str, Any, list[fx.Node]]]:
+        """Parameters whose gradients are there when `node` is, with what describes them."""
+        found = []
+        for name in self._of.get(node, ()):
+            self._missing[name].discard(node)
+            if not self._missing[name]:
+                found.append((name, self._descriptor[name], self._made[name]))
+        return found
+
+
+def _rename(constant: fx.Node, suffix: str) -> None:
+    if constant.op == "get_attr":
+        constant.target = f"{constant.target}{suffix}"
+    else:
+        descriptor: Any = constant.meta["desc"]
+        constant.meta["desc"] = dataclasses.replace(descriptor, target=descriptor.target + suffix)

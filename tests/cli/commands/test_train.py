@@ -1,0 +1,62 @@
+"""`situate train regal` as typed, and a plan with what it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+from situate.data import graph_json
+from tests.solvers.evolutionary.regal.training.test_data_set import filled, graph
+
+Situate = Any
+QUICK = ("--settings", "paper_synthetic", "--steps", "1")
+
+
+def train(situate: Situate, *arguments: str) -> Any:
+    return situate("train", "regal", "--data", "data", "--out", "out", *arguments)
+
+
+def test_what_it_writes_plans_other_graphs(situate: Situate, tmp_path: Path) -> None:
+    filled(tmp_path / "data", a=graph("a", 5), b=graph("b", 6))
+    (tmp_path / "data" / "broken.json").write_text("{")
+    made = train(situate, *QUICK)
+    assert (made.status, made.out) == (0, "wrote out/weights.safetensors\n")
+    assert "skipped: data/broken.json: " in made.err
+    assert "1 steps: reward -1" in made.err
+    graph_json.write(graph("c", 7), tmp_path / "c.json")
+    plan = ("plan", "c.json", "--cluster", "identical:2", "--method", "regal", "--evaluations", 500)
+    found = situate(*plan, "--rules", "regal", "--weights", "out/weights.safetensors", "--json")
+    assert found.status == 0
+    assert found.json["method"] == "regal"
+    refused = situate(*plan, "--objective", "memory", "--weights", "out/weights.safetensors")
+    assert refused.status == 2
+    assert "trained for time, not for memory" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "data: cannot be read: No such file"),
+        (("--settings", "papier"), "unknown settings 'papier'; did you mean 'paper'?"),
+        (("--objective", "tim"), "unknown objective 'tim'; did you mean 'time'?"),
+        (("--objective", "throughput"), "settings: none of name 'tuned' for throughput"),
+        (("--cluster", "identical:0"), "between 1 and 256 devices"),
+        (("--rules", "regel"), "unknown rules 'regel'; did you mean 'regal'?"),
+        (("--out", ""), "cannot write into ''"),
+    ],
+)
+def test_bad_input_is_one_line(situate: Situate, arguments: tuple[str, ...], message: str) -> None:
+    made = train(situate, *arguments)
+    assert made.status == 2
+    assert message in made.err
+    assert made.err.count("\n") == 1
+
+
+def test_a_command_is_missing(situate: Situate) -> None:
+    made = situate("train")
+    assert made.status == 2
+    assert "Missing command: give 'regal'" in made.err

@@ -1,0 +1,77 @@
+"""Evaluators that do harm in the process of a worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.evaluators.measurements import Measurements
+
+
+@dataclass
+class Counting:
+    """Measures a sample by its number, and writes down that it did, and where."""
+
+    folder: Path
+    seconds: float = 0.0
+
+    name = "counting"
+    at_once = 1
+    finalists = 0
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        Path(self.folder, f"{first}-{os.getpid()}-{time.monotonic_ns()}").touch()
+        self.harm(first)
+        time.sleep(self.seconds)
+        seconds = (first + 1.0) * (1 + placements.sum(axis=1) / 100)
+        return Measurements(seconds, np.zeros(len(placements), np.uint8))
+
+    def harm(self, number: int) -> None:
+        """None."""
+
+    def attempts(self, number: int) -> int:
+        """The number of times that a sample was begun."""
+        return len(list(self.folder.glob(f"{number}-*")))
+
+
+@dataclass
+class KilledAt(Counting):
+    """Its process is killed at some sample, as often as is said."""
+
+    number: int = 0
+    times: int = 1
+
+    def harm(self, number: int) -> None:
+        if number == self.number and self.attempts(number) <= self.times:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass
+class HangsAt(KilledAt):
+    """It hangs there."""
+
+    def harm(self, number: int) -> None:
+        if number == self.number and self.attempts(number) <= self.times:
+            time.sleep(600)
+
+
+class Unsendable(Exception):
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__(f"{one} and {two}")
+
+
+@dataclass
+class RaisesAt(Counting):
+    """It raises an error there, which cannot be sent."""
+
+    number: int = 0
+
+    def harm(self, number: int) -> None:
+        if number == self.number:
+            raise Unsendable(1, 2)

@@ -1,0 +1,122 @@
+"""Samples measured by workers are those that one process measures, whatever happens to workers."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from situate.errors import SituateError
+from situate.evaluators.measurements import Evaluator, MeasuresEach
+from situate.evaluators.simulated import SimulatedMachine
+from situate.evaluators.workers import dispatch
+from situate.evaluators.workers.machine import WorkerMachine
+from tests.evaluators.workers.faulty import Counting, HangsAt, KilledAt, RaisesAt
+from tests.solvers.killed import PROBLEM
+
+PLACEMENTS = np.random.default_rng(0).integers(0, PROBLEM.d, (12, PROBLEM.n)).astype(np.int32)
+
+
+def measured_as_by_one(machine: Evaluator) -> None:
+    """All placements, by a machine that counts."""
+    wanted = (np.arange(12) + 1.0) * (1 + PLACEMENTS.sum(axis=1) / 100)
+    assert np.array_equal(machine.measure(PLACEMENTS, 0).seconds, wanted)
+
+
+def _all(evaluator: Evaluator, workers: int = 2, limit: float | None = None) -> WorkerMachine:
+    """The machine, after it measured all placements as one process does."""
+    with WorkerMachine(evaluator, workers, limit=limit) as machine:
+        measured_as_by_one(machine)
+    return machine
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_any_number_of_workers_measures_the_same(workers: int) -> None:
+    machine = SimulatedMachine(PROBLEM, 0.1, 3, 1)
+    alone = machine.measure(PLACEMENTS, 7)
+    with WorkerMachine(machine, workers) as shared:
+        for _ in range(2):
+            together = shared.measure(PLACEMENTS, 7)
+            assert np.array_equal(together.seconds, alone.seconds)
+            assert np.array_equal(together.outcome, alone.outcome)
+
+
+def test_small_batches_are_measured_here() -> None:
+    machine = SimulatedMachine(PROBLEM, 0.1, 3, 1)
+    with WorkerMachine(machine, 2, here=machine) as shared:
+        assert np.array_equal(
+            shared.measure(PLACEMENTS, 0).seconds, machine.measure(PLACEMENTS, 0).seconds
+        )
+        assert not shared.counts.measured
+
+
+def test_each_worker_has_its_share(tmp_path: Path) -> None:
+    machine = _all(Counting(tmp_path, 0.05))
+    assert sum(machine.counts.measured.values()) == 12
+    assert len(machine.counts.measured) == 2
+    assert isinstance(machine, MeasuresEach)
+
+
+def test_a_killed_worker_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
+    machine = _all(KilledAt(tmp_path, number=5))
+    assert sum(machine.counts.measured.values()) == 12
+    assert sum(machine.counts.failures.values()) == 1
+
+
+def test_a_hung_worker_is_ended(tmp_path: Path) -> None:
+    machine = _all(HangsAt(tmp_path, number=5), workers=1, limit=0.5)
+    assert machine.counts.failures == {0: 1}
+
+
+def test_a_slow_sample_is_given_to_another_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "SLOW_SECONDS", 0.1)
+    machine = _all(HangsAt(tmp_path, number=5))
+    assert machine.counts.again == 1
+    assert not machine.counts.failures
+
+
+def test_a_sample_at_which_every_worker_fails_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        SituateError, match=r"^sample 5: 3 workers failed at it, the last one was ended by SIGKILL$"
+    ):
+        _all(KilledAt(tmp_path, number=5, times=10))
+
+
+def test_a_worker_that_always_fails_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "TASK_FAILURES", 9)
+    with pytest.raises(SituateError, match=r"^no worker is left; the last, worker 0, was ended by"):
+        _all(KilledAt(tmp_path, number=0, times=10), workers=1)
+
+
+def test_an_error_of_the_evaluator_is_raised_here(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=r"^Unsendable: 1 and 2$"):
+        _all(RaisesAt(tmp_path, number=5))
+
+
+def test_an_evaluator_that_cannot_be_copied_is_refused() -> None:
+    class Local(Counting):
+        lock = threading.Lock()
+
+    with pytest.raises(SituateError, match="evaluator 'Local' cannot be copied to workers"):
+        WorkerMachine(Local(Path("x")), 2)
+
+
+def test_an_evaluator_that_workers_cannot_import_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["__main__"], "Counting", Counting, raising=False)
+    monkeypatch.setattr(Counting, "__module__", "__main__")
+    with pytest.raises(SituateError, match=r"cannot be unpacked there .*: define its class in"):
+        _all(Counting(tmp_path))
+
+
+def test_no_workers_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SituateError, match=r"^workers: must be at least 1, got 0$"):
+        WorkerMachine(Counting(tmp_path), 0)

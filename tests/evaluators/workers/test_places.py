@@ -1,0 +1,31 @@
+"""The place of workers is said in one word."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate.errors import SituateError
+from situate.evaluators.workers.places import Place
+from situate.host.machine import usable_cpus
+
+
+@pytest.mark.parametrize(
+    ("said", "place"),
+    [
+        (4, Place(4)),
+        ("4", Place(4)),
+        ("ray", Place(usable_cpus(), ray=True)),
+        ("ray:3", Place(3, ray=True)),
+        ("ray://node:10001", Place(None, ray=True, address="ray://node:10001")),
+    ],
+)
+def test_places_are_parsed(said: int | str, place: Place) -> None:
+    assert Place.parse(said) == place
+
+
+@pytest.mark.parametrize(
+    "said", [0, -1, 5000, "", ":3", "ray3", "ray:", "ray:0", "ray://", "ray://node", "two", "٣"]
+)
+def test_other_words_are_refused(said: int | str) -> None:
+    with pytest.raises(SituateError, match=r"workers: must be a number from 1 to 4,096, ray, ray:"):
+        Place.parse(said)

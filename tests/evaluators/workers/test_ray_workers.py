@@ -1,0 +1,101 @@
+"""Workers of a Ray cluster of several nodes, which lose their processes and their node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from situate.errors import SituateError
+from situate.evaluators.measurements import Evaluator
+from situate.evaluators.simulated import SimulatedMachine
+from situate.evaluators.workers.machine import WorkerMachine
+from situate.evaluators.workers.places import Place
+from situate.evaluators.workers.ray_workers import RayWorkers, cpus
+from tests.evaluators.workers.faulty import Counting, HangsAt, KilledAt, RaisesAt
+from tests.evaluators.workers.test_machine import PLACEMENTS, measured_as_by_one
+from tests.solvers.killed import PROBLEM
+
+pytest.importorskip("ray")
+
+
+class Nodes:
+    """A Ray cluster on this machine, whose nodes come and go."""
+
+    def __init__(self) -> None:
+        import ray
+        from ray.cluster_utils import Cluster
+
+        self.ray: Any = ray
+        self._cluster = Cluster(True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        self._second = self._cluster.add_node(num_cpus=1)
+        ray.init(self._cluster.address, log_to_driver=False)
+
+    def workers(self, evaluator: Evaluator, limit: float | None = None) -> WorkerMachine:
+        """Two workers, one a node."""
+        return WorkerMachine(evaluator, 2, limit=limit, start=partial(RayWorkers, self.ray))
+
+    def remove_one(self) -> None:
+        """As if its machine was turned off."""
+        self._cluster.remove_node(self._second, allow_graceful=False)
+
+    def close(self) -> None:
+        self.ray.shutdown()
+        self._cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    made = Nodes()
+    yield made
+    made.close()
+
+
+def test_a_cluster_measures_as_one_process_does(nodes: Nodes) -> None:
+    machine = SimulatedMachine(PROBLEM, 0.1, 3, 1)
+    with nodes.workers(machine) as shared:
+        together = shared.measure(PLACEMENTS, 7)
+    assert np.array_equal(together.seconds, machine.measure(PLACEMENTS, 7).seconds)
+    assert cpus(nodes.ray) == 2
+
+
+def test_a_killed_actor_loses_nothing(nodes: Nodes, tmp_path: Path) -> None:
+    with nodes.workers(KilledAt(tmp_path, number=5)) as machine:
+        measured_as_by_one(machine)
+    assert sum(machine.counts.measured.values()) == 12
+    assert sum(machine.counts.failures.values()) == 1
+
+
+def test_a_hung_actor_is_ended(nodes: Nodes, tmp_path: Path) -> None:
+    with nodes.workers(HangsAt(tmp_path, number=5), limit=1.0) as machine:
+        measured_as_by_one(machine)
+
+
+def test_an_error_of_the_evaluator_comes_back(nodes: Nodes, tmp_path: Path) -> None:
+    with (
+        nodes.workers(RaisesAt(tmp_path, number=5)) as machine,
+        pytest.raises(RuntimeError, match=r"^Unsendable: 1 and 2$"),
+    ):
+        machine.measure(PLACEMENTS, 0)
+
+
+def test_a_node_that_is_lost_loses_nothing(nodes: Nodes, tmp_path: Path) -> None:
+    """The last test of the cluster: it goes on with one node."""
+    with nodes.workers(Counting(tmp_path, seconds=0.2)) as machine:
+        each = machine.measure_each(PLACEMENTS, np.arange(12))
+        rows = [next(each)[0] for _ in range(3)]
+        nodes.remove_one()
+        rows += [found for found, _ in each]
+    assert sorted(np.concatenate(rows)) == list(range(12))
+    assert machine.counts.failures or machine.counts.again
+
+
+def test_a_cluster_that_is_not_there_is_refused_in_a_line() -> None:
+    with pytest.raises(
+        SituateError, match=r"^workers: no Ray cluster answers at ray://127.0.0.1:9"
+    ):
+        Place.parse("ray://127.0.0.1:9").machine(SimulatedMachine(PROBLEM))

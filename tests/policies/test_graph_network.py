@@ -1,0 +1,83 @@
+"""The graph network against Eq. 1 of REGAL, edge by edge."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.policies.graph_network import GraphBatch, GraphNetwork  # noqa: E402
+from situate.policies.graph_shape import GraphShape  # noqa: E402
+
+SOURCE, TARGET = [0, 0, 0, 1, 3, 3], [1, 1, 2, 2, 4, 4]
+"""A triangle with an edge twice, an edge twice, and node 5 alone."""
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def batch():
+    return GraphBatch(
+        torch.rand(6, 4, generator=seeded(1)),
+        torch.rand(6, 3, generator=seeded(2)),
+        torch.tensor(SOURCE),
+        torch.tensor(TARGET),
+        torch.tensor([0, 0, 0, 1, 1, 2]),
+        3,
+    )
+
+
+def plainly(network, of):
+    """Eq. 1 as it is written."""
+    shape, nodes = network.shape, network.node(of.nodes)
+    edges = network.edge(of.edges)
+    for _ in range(shape.rounds):
+        received = []
+        for messages, ends in ((network.along, TARGET), (network.against, SOURCE)):
+            inbox = [[torch.zeros(shape.width)] for _ in nodes]
+            for e, (s, t) in enumerate(zip(SOURCE, TARGET, strict=True)):
+                inbox[ends[e]].append(messages(torch.cat([nodes[s], nodes[t], edges[e]])))
+            counts = [max(1, len(box) - 1) if shape.aggregation == "mean" else 1 for box in inbox]
+            received.append(torch.stack([sum(b) / c for b, c in zip(inbox, counts, strict=True)]))
+        total = received[0] + received[1]
+        if shape.update == "gru":
+            nodes = network.update(total, nodes)
+        else:
+            made = network.update(torch.cat([nodes, total], dim=1))
+            nodes = nodes + made if shape.update == "residual" else made
+    return nodes
+
+
+@pytest.mark.parametrize("update", ["plain", "residual", "gru"])
+@pytest.mark.parametrize("aggregation", ["sum", "mean"])
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_it_is_the_papers_equation(update, aggregation, rounds):
+    network = GraphNetwork((4, 3), GraphShape(8, rounds, update, aggregation), seeded())
+    torch.testing.assert_close(network(batch()), plainly(network, batch()))
+
+
+def test_messages_go_both_ways_and_no_further_than_there_are_rounds():
+    network = GraphNetwork((4, 3), GraphShape(8, 1), seeded())
+    before, changed = batch(), batch()
+    changed.nodes[1] += 1
+    moved = (network(before) != network(changed)).any(dim=1)
+    assert moved.tolist() == [True, True, True, False, False, False]
+
+
+def test_graphs_side_by_side_do_not_touch():
+    network = GraphNetwork((4, 3), GraphShape(8, 5), seeded())
+    of = batch()
+    alone = GraphBatch(of.nodes[:3], of.edges[:4], of.source[:4], of.target[:4], of.graph[:3], 1)
+    torch.testing.assert_close(network(of)[:3], network(alone))
+
+
+def test_the_generator_decides_the_parameters():
+    made = [GraphNetwork((4, 3), GraphShape(8, update="gru"), seeded(s)) for s in (1, 1, 2)]
+    first, same, other = ([p.tolist() for p in each.parameters()] for each in made)
+    assert first == same
+    assert first != other
+
+
+def test_sums_are_over_the_nodes_of_each_graph():
+    assert batch().sums(torch.ones(6, 2)).tolist() == [[3, 3], [2, 2], [1, 1]]

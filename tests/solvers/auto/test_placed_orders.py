@@ -1,0 +1,135 @@
+"""Orders of a given placement that keep within memory."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+import situate
+from benchmarks.lib.pipelines import pipeline
+from situate import _core
+from situate.bounds.lower_bound import lower_bound
+from situate.data.problem import Problem, Rules, find_rules
+from situate.simulation.decoding import is_topological, scheduled
+from situate.simulation.simulator import Simulator
+from situate.solvers.auto.placed_orders import URGENCIES, offer_placed_orders
+from situate.solvers.search import Search
+from tests.oracle.problems import random_decision, random_problem
+from tests.solvers.families import chain, devices
+
+SIZES = [(stages, times * stages) for stages in (2, 3, 4, 8) for times in (2, 4)]
+
+
+def begun(problem: Problem) -> Search:
+    """With the one placement of a problem whose ops are pinned."""
+    search = Search(problem, lower_bound(problem), evaluations=10_000, threads=1)
+    search.offer(problem.allowed.argmax(axis=1)[problem.unit].astype(np.int32), order(problem))
+    return search
+
+
+def order(problem: Problem) -> np.ndarray:
+    return np.array(problem.graph.order, np.int32)
+
+
+def limited(problem: Problem, memory: int) -> Problem:
+    """The problem on devices that hold so many bytes."""
+    held = tuple(structs.replace(device, memory=memory) for device in problem.cluster.devices)
+    return replace(problem, cluster=replace(problem.cluster, devices=held))
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize(("stages", "batches"), SIZES)
+def test_a_uniform_pipeline_is_optimal_in_the_memory_of_1f1b(
+    stages: int, batches: int, times: int
+) -> None:
+    search = begun(pipeline(stages, batches, times * stages))
+    offer_placed_orders(search)
+    assert search.incumbent.feasible
+    assert search.incumbent.value == 3 * batches + stages - 1
+    assert search.proved()
+
+
+def test_auto_proves_a_pipeline_optimal_that_list_rules_do_not_fit_into_memory() -> None:
+    problem = pipeline(8, 16, 8)
+    assert not situate.solve(problem, "heft", evaluations=10).feasible
+    assert situate.solve(problem, evaluations=2_000).optimal
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_stages_of_any_times_fit_wherever_one_micro_batch_does(seed: int) -> None:
+    rng = random.Random(seed)
+    stages, batches, memory = rng.randint(2, 6), rng.randint(1, 12), rng.randint(1, 6)
+    times = {(kind, stage): rng.uniform(0, 2) for kind in "FBW" for stage in range(stages)}
+    search = begun(pipeline(stages, batches, memory, lambda kind, stage: times[kind, stage]))
+    offer_placed_orders(search)
+    assert search.incumbent.feasible
+    search.incumbent.schedule.verify(search.problem)
+
+
+def random_orders(seed: int) -> tuple[Problem, _core.PlacedOrders]:
+    """Those of a random placement of a random problem, of overlapped transfers."""
+    problem = random_problem(seed)
+    rules = Rules("drawn", "overlapped", problem.rules.contention, problem.rules.memory)
+    problem = replace(problem, rules=rules)
+    placement = random_decision(problem, seed).placement
+    line = np.array(problem.depth_first, np.int32)
+    return problem, _core.make_placed_orders(Simulator(problem).core, placement, line)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_every_op_is_listed_once_behind_all_that_it_reads(seed: int) -> None:
+    problem, orders = random_orders(seed)
+    for urgency in URGENCIES:
+        listed = orders.order(*urgency, np.zeros(problem.d, np.int64))
+        assert sorted(listed.tolist()) == list(range(problem.n))
+        assert is_topological(problem, listed)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_one_device_never_exceeds_what_ops_take_in_turn(seed: int) -> None:
+    """Nothing is sent, so that no device has to wait for room elsewhere."""
+    rng = random.Random(seed)
+    problem = pipeline(1, rng.randint(1, 12), rng.randint(1, 4))
+    search = begun(problem)
+    offer_placed_orders(search)
+    assert search.incumbent.feasible
+
+
+def test_reserved_bytes_are_left_free() -> None:
+    problem = pipeline(4, 12, 4)
+    placement = begun(problem).incumbent.placement
+    simulator = Simulator(problem)
+    orders = _core.make_placed_orders(simulator.core, placement, order(problem))
+    for reserved in range(4):
+        listed = orders.order(1, 2, np.full(4, reserved, np.int64))
+        assert scheduled(simulator, placement, listed, "serial").peak.max() == 4 - reserved
+
+
+def test_more_is_reserved_than_there_is_and_ops_run_in_turn() -> None:
+    problem = pipeline(3, 5, 3)
+    placement = begun(problem).incumbent.placement
+    simulator = Simulator(problem)
+    orders = _core.make_placed_orders(simulator.core, placement, order(problem))
+    listed = orders.order(1, 2, np.full(3, 2**60, np.int64))
+    assert scheduled(simulator, placement, listed, "serial").peak.tolist() == [1, 1, 1]
+
+
+def test_what_does_not_fit_in_turn_is_told() -> None:
+    problem = pipeline(2, 4, 1)
+    placement = begun(problem).incumbent.placement
+    assert _core.make_placed_orders(Simulator(problem).core, placement, order(problem)).fits
+    little = limited(Problem(chain(4, size=10), devices(1)), 15)
+    zeros = np.zeros(4, np.int32)
+    assert not _core.make_placed_orders(Simulator(little).core, zeros, order(little)).fits
+
+
+def test_blocking_transfers_are_left_alone() -> None:
+    problem = replace(pipeline(2, 4, 1), rules=find_rules("regal"))
+    search = begun(problem)
+    before = search.evaluations
+    offer_placed_orders(search)
+    assert search.evaluations == before

@@ -1,0 +1,85 @@
+"""`regal` with weights that were not trained: it plans, and keeps its budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.data.problem import Problem  # noqa: E402
+from situate.errors import SituateError  # noqa: E402
+from situate.solvers import solve  # noqa: E402
+from situate.solvers.evolutionary.regal import weights  # noqa: E402
+from situate.solvers.learned.learner import Learning  # noqa: E402
+from tests.solvers.evolutionary.regal.test_weights import about, policy  # noqa: E402
+from tests.solvers.families import chain, devices, families, fork, problem  # noqa: E402
+from tests.solvers.test_solve import check  # noqa: E402
+
+
+def learning(folder: Path, objective: str = "time", count: int = 2) -> Learning:
+    path = folder / f"{objective}-{count}.safetensors"
+    of = about(objective=objective, devices=count)
+    weights.write(path, policy(of), of)
+    return Learning(weights=path)
+
+
+@pytest.mark.parametrize("rules", ["situate", "regal", "doppler"])
+@pytest.mark.parametrize("objective", ["time", "memory"])
+@pytest.mark.parametrize("family", families())
+def test_plans_hold_on_every_family(
+    family: str, objective: str, rules: str, tmp_path: Path
+) -> None:
+    of = problem(family, objective, rules)
+    result = solve(of, "regal", evaluations=120, learning=learning(tmp_path, objective, of.d))
+    check(of, result)
+
+
+@pytest.mark.parametrize("evaluations", [1, 2, 3, 100, 399, 400, 1000])
+def test_features_count_as_evaluations(evaluations: int, tmp_path: Path) -> None:
+    of = Problem(fork(12), devices(1, 1), rules="regal")
+    result = solve(of, "regal", evaluations=evaluations, learning=learning(tmp_path))
+    assert result.evaluations <= evaluations
+    assert result.evaluations == evaluations or result.gap == 0
+
+
+def test_the_seed_decides_and_threads_do_not(tmp_path: Path) -> None:
+    of = Problem(fork(40), devices(1, 1), rules="regal")
+    given = learning(tmp_path)
+
+    def solved(**changes: Any) -> Any:
+        return solve(of, "regal", evaluations=900, learning=given, **changes).plan.placement
+
+    assert solved(threads=1) == solved(threads=3)
+    assert solved(seed=1) != solved(seed=2)
+
+
+def test_a_budget_of_nothing_gives_a_plan(tmp_path: Path) -> None:
+    of = Problem(fork(12), devices(1, 1), rules="regal")
+    assert solve(of, "regal", time_limit=0, learning=learning(tmp_path)).evaluations >= 1
+
+
+def test_weights_of_something_else_are_refused(tmp_path: Path) -> None:
+    of = Problem(chain(4), devices(1, 1, 1), rules="regal")
+    with pytest.raises(SituateError, match="trained for 2 devices, not for 3"):
+        solve(of, "regal", evaluations=9, learning=learning(tmp_path))
+
+
+def test_without_weights_for_the_problem_it_says_how_to_train_some() -> None:
+    of = Problem(chain(4), devices(*[1] * 7), rules="regal")
+    with pytest.raises(SituateError, match="time on 7 devices come with situate: train some"):
+        solve(of, "regal", evaluations=9)
+
+
+def test_other_methods_take_no_weights(tmp_path: Path) -> None:
+    of = Problem(chain(4), devices(1, 1))
+    with pytest.raises(SituateError, match="'brkga' does not learn"):
+        solve(of, "brkga", evaluations=9, learning=learning(tmp_path))
+
+
+def test_seconds_between_steps_are_refused(tmp_path: Path) -> None:
+    of = Problem(chain(4), devices(1, 1), "throughput")
+    with pytest.raises(SituateError, match="not the seconds between steps: use auto"):
+        solve(of, "regal", evaluations=9, learning=learning(tmp_path))

@@ -1,0 +1,103 @@
+"""Distributions of keys against A.6, and the op whose device is given away."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate import _core
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem
+from situate.simulation.simulator import Simulator
+from situate.solvers.evolutionary.regal.proposals import (
+    anchor,
+    beta_distributions,
+    proposals,
+    uniform,
+)
+from situate.solvers.evolutionary.regal.settings import Proposed
+from tests.solvers.evolutionary.regal.test_encoding import GRAPH, of
+from tests.solvers.families import devices, fork
+
+PROPOSED = Proposed(placement=2, scheduling=16, crossover=4)
+
+
+def keys_of(problem: Problem) -> int:
+    return _core.key_count(Simulator(problem).core)
+
+
+@pytest.mark.parametrize("levels", [2, 5, 16])
+def test_means_and_variances_are_the_papers(levels: int) -> None:
+    pairs = np.array([(m, v) for m in range(levels) for v in range(levels)])
+    alpha, beta = (x.astype(np.float64) for x in beta_distributions(pairs.ravel(), levels))
+    mean = (pairs[:, 0] + 1) / (levels + 1)
+    variance = mean * (1 - mean) * (pairs[:, 1] + 1) / (levels + 1)
+    np.testing.assert_allclose(alpha / (alpha + beta), mean, rtol=1e-6)
+    total = alpha + beta
+    np.testing.assert_allclose(alpha * beta / (total**2 * (total + 1)), variance, rtol=1e-6)
+    assert (np.minimum(alpha, beta) > 0).all()
+    np.testing.assert_allclose(beta, mean * (1 - mean) ** 2 / variance - 1 + mean, rtol=1e-5)
+
+
+def test_choices_are_mean_and_variance_of_every_key_then_crossover() -> None:
+    assert PROPOSED.choices(2) == [2, 2, 2, 2, 16, 16, 4, 4, 4]
+    assert Proposed(placement=0).choices(2) == [16, 16]
+    assert Proposed(scheduling=0).choices(3) == [2] * 6
+
+
+def test_every_key_gets_what_was_chosen_for_it() -> None:
+    """Op 1 is the anchor; the actions of op 2 are looked at."""
+    actions = np.zeros((3, 9), np.int64)
+    actions[2] = [0, 0, 1, 0, 15, 3, 0, 1, 3]
+    made = proposals(of(), actions, PROPOSED, keys_of(of()), 0.7)
+    affinity, priority = slice(4, 6), 6 + 2
+    np.testing.assert_allclose(made.alpha[affinity], [2 / 3, 4 / 3], rtol=1e-6)
+    np.testing.assert_allclose(made.beta[affinity], [4 / 3, 2 / 3], rtol=1e-6)
+    total = 17 / 4 - 1
+    assert made.alpha[priority] == pytest.approx(total * 16 / 17)
+    assert made.beta[priority] == pytest.approx(total * 1 / 17)
+    np.testing.assert_allclose(made.bias[affinity], [0.5 * (1 + 1 / 4), 0.5 * (1 + 2 / 4)])
+    assert made.bias[priority] == 1
+
+
+def test_transfers_stay_uniform() -> None:
+    actions = np.ones((3, 9), np.int64)
+    made = proposals(of(), actions, PROPOSED, keys_of(of()), 0.7)
+    assert (made.alpha[9:] == 1).all()
+    assert (made.beta[9:] == 1).all()
+    assert (made.bias[9:] == np.float32(0.7)).all()
+    assert len(made.alpha) == keys_of(of()) > 9
+
+
+def test_what_is_not_proposed_stays_uniform() -> None:
+    scheduling = proposals(
+        of(), np.ones((3, 2), np.int64), Proposed(placement=0), keys_of(of()), 0.7
+    )
+    assert (scheduling.alpha[4:6] == 1).all()
+    assert (scheduling.alpha[6:9] != 1).all()
+    placement = proposals(
+        of(), np.ones((3, 4), np.int64), Proposed(scheduling=0), keys_of(of()), 0.7
+    )
+    assert (placement.alpha[4:6] != 1).all()
+    assert (placement.alpha[6:9] == 1).all()
+
+
+def test_the_longest_op_or_the_one_of_most_bytes_is_on_the_first_device() -> None:
+    assert anchor(of()) == 1
+    assert anchor(of("memory")) == 2
+    made = uniform(of(), keys_of(of()), 0.7)
+    drawn = np.random.default_rng(0).beta(made.alpha[2:4], made.beta[2:4], (1000, 2))
+    assert (drawn[:, 0] > drawn[:, 1]).all()
+
+
+def test_devices_that_differ_are_not_exchanged() -> None:
+    assert anchor(Problem(fork(5), devices(1, 1))) is not None
+    assert anchor(Problem(fork(5), devices(1, 2))) is None
+    pinned = Problem(fork(5, device="d1"), devices(1, 1))
+    assert anchor(pinned) is None
+    made = uniform(pinned, keys_of(pinned), 0.7)
+    assert (made.alpha == 1).all()
+
+
+def test_one_device_is_the_first_one() -> None:
+    assert anchor(Problem(GRAPH, Cluster.identical(1), rules="regal")) == 1

@@ -1,0 +1,80 @@
+"""Graphs made ready for training."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from situate.data.cluster import Cluster
+from situate.solvers.evolutionary.regal.populations import derived, plain
+from situate.solvers.evolutionary.regal.settings import RegalSettings
+from situate.solvers.evolutionary.regal.training import instances
+from situate.solvers.evolutionary.regal.training.instances import (
+    Instances,
+    Machine,
+    reward,
+    value,
+)
+from tests.solvers.evolutionary.regal.training.test_data_set import graph
+
+TIME = Machine(Cluster.identical(2), "regal", "time")
+QUICK = RegalSettings(feature_evaluations=100, evaluations=220)
+
+
+def made(copies: int = 0) -> Instances:
+    return Instances([graph("a", 8), graph("b", 9)], TIME, QUICK, copies, 5)
+
+
+def test_copy_zero_is_the_graph_itself() -> None:
+    of = made(copies=2)
+    assert len(of) == 6
+    names = [of[i].simulator.problem.graph.ops[0].name for i in range(6)]
+    assert names == ["a0", "a0", "a0", "b0", "b0", "b0"]
+    hashes = [of[i].simulator.problem.graph.hash for i in range(6)]
+    assert len(set(hashes)) == 6
+    assert hashes[3] == graph("b", 9).hash
+
+
+def test_the_plain_value_is_that_of_plain_brkga_and_is_kept() -> None:
+    of = made()
+    assert np.isnan(of.values).all()
+    instance = of[1]
+    population = plain(instance.simulator, QUICK, derived(5, 1, 1))
+    population.run(220, inf, 1)
+    assert instance.plain == of.values[1] == population.best()[1]
+
+
+def test_a_value_that_is_known_is_not_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = made()
+    of.values[0] = 77.0
+    monkeypatch.setattr(instances, "plain", None)
+    assert of[0].plain == 77
+
+
+def test_what_is_not_kept_is_made_again_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instances, "KEPT_OPS", 10)
+    of = made()
+    first = of[0]
+    assert of[1] is of[1]
+    again = of[0]
+    assert again is not first
+    np.testing.assert_array_equal(again.encoded.nodes, first.encoded.nodes)
+
+
+def test_a_reward_is_minus_the_ratio_to_plain_brkga() -> None:
+    instance = made()[0]
+    actions = np.zeros((8, 6), np.int64)
+    found = reward(instance, QUICK, actions, 1)
+    # A chain: no plan is better than all ops one after the other, and no tensor takes time.
+    assert found == -8 / instance.plain
+    assert reward(instance, QUICK, actions, 1) == found
+
+
+def test_what_does_not_fit_counts_twice() -> None:
+    class Full:
+        def best(self) -> tuple[int, float]:
+            return 3, 5.0
+
+    assert value(Full()) == 10  # type: ignore[arg-type]

@@ -1,0 +1,134 @@
+"""A training from folders to a file of weights, left and gone on with."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.errors import SituateError  # noqa: E402
+from situate.solvers.evolutionary.regal import weights  # noqa: E402
+from situate.solvers.evolutionary.regal.settings import SETTINGS  # noqa: E402
+from situate.solvers.evolutionary.regal.training import train as module  # noqa: E402
+from situate.solvers.evolutionary.regal.training.train import (  # noqa: E402
+    CHECKPOINT,
+    Options,
+    settings_of,
+    train,
+)
+from tests.solvers.evolutionary.regal.training.test_data_set import filled, graph  # noqa: E402
+from tests.solvers.evolutionary.regal.training.test_instances import TIME  # noqa: E402
+from tests.solvers.evolutionary.regal.training.test_trainer import SMALL  # noqa: E402
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
+    monkeypatch.setattr(module, "SETTINGS", {("tuned", "time"): SMALL})
+    monkeypatch.setattr(module, "EVERY", 3)
+    filled(tmp_path / "data" / "train", a=graph("a", 5), b=graph("b", 6))
+    filled(tmp_path / "data" / "valid", c=graph("c", 7), a=graph("a", 5))
+    return Options(tmp_path / "data", tmp_path / "out", TIME, steps=9, copies=1, command="this")
+
+
+def ignored(_: Any) -> None:
+    """Nothing is made of it."""
+
+
+def test_weights_say_what_made_them(options: Options) -> None:
+    said: list[str] = []
+    points: list[Any] = []
+    policy, about = weights.read(train(options, said.append, points.append))
+    assert (about.objective, about.devices, about.settings) == ("time", 2, SMALL)
+    assert (about.command, about.steps) == ("this", 9)
+    assert [steps for steps, *_ in about.curve] == [p.steps for p in points] == [3, 6, 9]
+    assert policy.choices == [2, 2, 2, 2, 2, 2]
+    assert len(said) == 1
+    assert "twice" in said[0]
+
+
+def interrupt_after(calls: int) -> Callable[..., Any]:
+    left = [calls]
+    reward = module.Trainer.__dict__["_learn"]
+
+    def learn(*arguments: Any) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        reward(*arguments)
+
+    return learn
+
+
+@pytest.mark.parametrize("calls", [0, 1, 3, 4, 8])
+def test_an_interrupted_training_goes_on_to_the_same_weights(
+    calls: int, options: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train(replace(options, out=options.out / "whole"), ignored, ignored).read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(module.Trainer, "_learn", interrupt_after(calls))
+        with pytest.raises(KeyboardInterrupt):
+            train(options, ignored, ignored)
+    assert train(options, ignored, ignored).read_bytes() == whole
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(
+    options: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train(replace(options, out=options.out / "whole"), ignored, ignored).read_bytes()
+    train(replace(options, steps=3), ignored, ignored)
+    before = (options.out / CHECKPOINT).read_bytes()
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", full)
+        with pytest.raises(SituateError, match=r"cannot write .*checkpoint\.npz.*: No space left"):
+            train(options, ignored, ignored)
+    assert (options.out / CHECKPOINT).read_bytes() == before
+    assert [path.name for path in options.out.iterdir() if path.name.startswith(".")] == []
+    assert train(options, ignored, ignored).read_bytes() == whole
+
+
+@pytest.mark.parametrize("changes", [{"seed": 1}, {"copies": 2}, {"machine": "memory"}])
+def test_a_folder_of_another_training_is_refused(
+    changes: dict[str, Any], options: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(options, ignored, ignored)
+    if "machine" in changes:
+        changes = {"machine": replace(TIME, rules="situate")}
+    with pytest.raises(SituateError, match="belongs to another training"):
+        train(replace(options, **changes), ignored, ignored)
+
+
+def test_a_training_that_is_done_is_not_run_again(options: Options) -> None:
+    first = train(options, ignored, ignored).read_bytes()
+    points: list[Any] = []
+    assert train(options, ignored, points.append).read_bytes() == first
+    assert points == []
+
+
+def test_a_folder_of_graphs_alone_has_no_validation(options: Options) -> None:
+    alone = replace(options, data=options.data / "train", out=options.out / "alone")
+    _, about = weights.read(train(alone, ignored, ignored))
+    assert [validation for *_, validation in about.curve] == [None] * 3
+
+
+def test_an_out_that_is_a_file_is_named(options: Options) -> None:
+    options.out.write_text("mine")
+    with pytest.raises(SituateError, match="cannot be made"):
+        train(options, ignored, ignored)
+    assert options.out.read_text() == "mine"
+
+
+def test_settings_are_of_an_objective() -> None:
+    assert settings_of("paper", "memory") is SETTINGS["paper", "memory"]
+    with pytest.raises(SituateError, match="none of name 'paper_synthetic' for memory; there are"):
+        settings_of("paper_synthetic", "memory")

@@ -1,0 +1,38 @@
+"""A worker takes the seconds of the steps that it measures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate.evaluators.measurements import Measurements
+from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock, hours
+
+
+def _measured(*seconds: float) -> Measurements:
+    taken = np.array(seconds)
+    return Measurements(taken, np.where(np.isfinite(taken), 0, 1).astype(np.uint8))
+
+
+def test_workers_take_eleven_steps_side_by_side() -> None:
+    assert VirtualClock(3).seconds(_measured(1, 2, 3)) == 33
+
+
+def test_a_worker_takes_the_next_placement_when_it_is_free() -> None:
+    assert VirtualClock(2).seconds(_measured(3, 1, 1)) == 33
+    assert VirtualClock(1).seconds(_measured(3, 1, 1)) == 55
+
+
+def test_every_placement_is_set_up_and_one_that_fails_takes_no_more() -> None:
+    assert VirtualClock(1, setup=5).seconds(_measured(1, np.inf)) == 21
+
+
+def test_slow_workers_take_longer() -> None:
+    clock = VirtualClock(2, slowness=(1, 4))
+    assert clock.seconds(_measured(1, 1)) == 44
+    assert clock.seconds(_measured(1, 1), first=1) == 44
+
+
+def test_batches_follow_one_another() -> None:
+    batches = [_measured(1, 2), _measured(3, 1)]
+    assert hours(VirtualClock(2), batches) == pytest.approx([22 / 3600, 55 / 3600])

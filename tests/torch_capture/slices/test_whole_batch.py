@@ -1,0 +1,94 @@
+"""Warnings of what depends on the whole batch."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+from situate.errors import SituateError  # noqa: E402
+from tests.torch_capture.slices.steps import captured  # noqa: E402
+
+
+def mse(model, x, y):
+    return F.mse_loss(model(x), y)
+
+
+def said(loss, **more):
+    return [text for text in captured(loss, **more).warnings if text.startswith("slices: ")]
+
+
+def test_samples_that_stay_apart_are_not_spoken_of():
+    apart = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.Dropout(), nn.Linear(8, 3))
+    assert said(mse, model=apart) == []
+
+
+def test_batch_norms_have_statistics_of_a_slice():
+    norms = nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 3), nn.BatchNorm1d(3))
+    (text,) = said(mse, model=norms)
+    assert "each slice has statistics of its own" in text
+    assert text.endswith("(2 ops, the first of 0)")
+
+
+def test_a_batch_norm_that_infers_and_an_instance_norm_depend_on_no_batch():
+    still = nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 3))
+    still[0].eval()
+    assert said(mse, model=still) == []
+    each = nn.Sequential(
+        nn.Unflatten(1, (2, 3)), nn.InstanceNorm1d(2), nn.Flatten(), nn.Linear(6, 3)
+    )
+    assert said(mse, model=each) == []
+
+
+def test_a_loss_over_pairs_is_named():
+    def contrastive(model, x, y):
+        return F.cross_entropy(model(x) @ y.t(), torch.arange(len(x)))
+
+    (text,) = said(contrastive)
+    assert "aten.mm relates every sample to those of its slice" in text
+
+
+@pytest.mark.parametrize("mix", ["flip", "roll"])
+def test_shuffled_samples_are_named(mix):
+    def mixed(model, x, y):
+        return mse(model, x + (x.flip(0) if mix == "flip" else x.roll(1, 0)), y)
+
+    (text,) = said(mixed)
+    assert f"aten.{mix} relates" in text
+
+
+def test_a_mean_that_goes_back_into_the_model_is_named():
+    (text,) = said(lambda m, x, y: F.mse_loss(m(x) - m(x).mean(0), y))
+    assert "aten.mean takes in all samples of a slice" in text
+
+
+def test_a_buffer_of_the_samples_is_named():
+    class Averaging(nn.Linear):
+        def __init__(self):
+            super().__init__(6, 3)
+            self.register_buffer("average", torch.zeros(3))
+
+        def forward(self, x):
+            out = super().forward(x)
+            self.average.mul_(0.9).add_(out.detach().mean(0))
+            return out
+
+    (text,) = said(mse, model=Averaging())
+    assert text == "slices: buffer 'average' is written by every slice, one after the other"
+
+
+def test_a_view_by_the_size_of_the_batch_is_refused():
+    with pytest.raises(
+        SituateError, match=r"aten.view of loss has a size of the batch as a number"
+    ):
+        captured(lambda m, x, y: F.mse_loss(m(x).view(4, -1), y.view(4, -1)))
+
+
+def test_a_size_that_no_slice_has_is_refused_with_its_line():
+    with pytest.raises(
+        SituateError, match=r"test_whole_batch.py:\d+: .* not on 4 of its 8 samples"
+    ):
+        captured(lambda m, x, y: F.mse_loss(m(x.view(8, 6)), y))
