@@ -13,8 +13,8 @@ import argparse
 from collections.abc import Iterator
 
 import situate
-from benchmarks.lib.pipelines import pipeline
 from benchmarks.lib.record import Row, Target, record
+from situate.bench.families.pipelines import pipeline
 
 
 def main(arguments: list[str] | None = None) -> None:

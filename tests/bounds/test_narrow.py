@@ -11,7 +11,6 @@ from situate.bench.families.pipelines import pipeline
 from situate.bounds.lower_bound import lower_bound
 from situate.bounds.narrow import least_narrow, narrow_sets
 from situate.bounds.paths import Paths
-from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from tests.oracle.problems import random_problem
@@ -29,10 +28,7 @@ def test_a_uniform_pipeline_takes_what_its_last_stage_takes_with_what_is_before_
 ) -> None:
     """The last stage begins after one second in each of the others. Where a backward pass is not
     split, its last micro-batch goes back through all of them, two seconds in each."""
-    split, whole = (
-        Problem(pipeline(stages, batches, split), Cluster.identical(stages))
-        for split in (True, False)
-    )
+    split, whole = (pipeline(stages, batches, split=split) for split in (True, False))
     assert lower_bound(split) == 3 * batches + stages - 1
     assert lower_bound(whole) == 3 * (batches + stages - 1)
 

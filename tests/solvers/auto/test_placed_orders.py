@@ -10,8 +10,8 @@ import pytest
 from msgspec import structs
 
 import situate
-from benchmarks.lib.pipelines import pipeline
 from situate import _core
+from situate.bench.families.pipelines import pipeline
 from situate.bounds.lower_bound import lower_bound
 from situate.data.problem import Problem, Rules, find_rules
 from situate.simulation.decoding import is_topological, scheduled
@@ -73,7 +73,7 @@ def test_stages_of_any_times_fit_wherever_one_micro_batch_does(seed: int) -> Non
 def random_orders(seed: int) -> tuple[Problem, _core.PlacedOrders]:
     """Those of a random placement of a random problem, of overlapped transfers."""
     problem = random_problem(seed)
-    rules = Rules("drawn", "overlapped", problem.rules.contention, problem.rules.memory)
+    rules = Rules("drawn", "overlapped", problem.rules.contention, memory=problem.rules.memory)
     problem = replace(problem, rules=rules)
     placement = random_decision(problem, seed).placement
     line = np.array(problem.depth_first, np.int32)

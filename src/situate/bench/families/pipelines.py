@@ -8,6 +8,7 @@ one byte, from its forward pass to its last backward op; transfers take no time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
@@ -34,15 +35,18 @@ def instances() -> list[Instance]:
 def _instance(split: bool, stages: int, multiple: int, memory: int) -> Instance:
     batches = multiple * stages
     backward = "split backward" if split else "whole backward"
-    name = f"{stages} x {batches}, {backward}, memory {memory}"
     known = zero_bubble(stages, batches) if split else one_f_one_b(stages, batches)
     return Instance(
-        "pipelines", name, lambda: _problem(stages, batches, split, memory * stages), known
+        "pipelines",
+        f"{stages} x {batches}, {backward}, memory {memory}",
+        lambda: pipeline(stages, batches, memory * stages, split=split),
+        known,
     )
 
 
 def zero_bubble(stages: int, batches: int) -> Known:
-    """The last stage begins when a micro-batch has passed the others, and then never waits."""
+    """The last stage begins when a micro-batch has passed the others, and then never waits, with as
+    many micro-batches as stages or more."""
     best = 3.0 * batches + stages - 1
     return Known(best, "ZB-H1 of Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024", best)
 
@@ -53,21 +57,36 @@ def one_f_one_b(stages: int, batches: int) -> Known:
     return Known(best, "1F1B of Narayanan et al., PipeDream, SOSP 2019", best)
 
 
-def _problem(stages: int, batches: int, split: bool, memory: int) -> Problem:
+def pipeline(
+    stages: int,
+    batches: int,
+    memory: int | None = None,
+    seconds: Callable[[str, int], float] = lambda kind, stage: 1.0,
+    split: bool = True,
+) -> Problem:
+    """A step of so many micro-batches. `F2.5` is the forward pass of stage 2 and micro-batch 5,
+    `B2.5` the gradients of its activations, `W2.5` those of its weights; all pinned to device d2.
+
+    Args:
+        memory: activations that fit a device; None for any number.
+        seconds: of an op of a kind, F, B or W, in a stage.
+        split: W are ops of their own; else B takes their time, too.
+    """
     equal = Cluster.identical(stages)
     devices = tuple(structs.replace(device, memory=memory) for device in equal.devices)
-    cluster = replace(equal, name=f"{stages} stages of {memory} bytes", devices=devices)
-    return Problem(pipeline(stages, batches, split), cluster)
+    cluster = replace(equal, name=f"{stages} stages", devices=devices)
+    return Problem(_graph(stages, batches, seconds, split), cluster)
 
 
-def pipeline(stages: int, batches: int, split: bool) -> Graph:
-    """The graph of a step: forward ops F, gradients of activations B, and of weights W if `split`;
-    `B2.5` is that of stage 2 and micro-batch 5, pinned to device d2."""
-    kinds = {"F": 1.0, "B": 1.0, "W": 1.0} if split else {"F": 1.0, "B": 2.0}
+def _graph(stages: int, batches: int, seconds: Callable[[str, int], float], split: bool) -> Graph:
+    def took(kind: str, stage: int) -> float:
+        whole = kind == "B" and not split
+        return seconds(kind, stage) + (seconds("W", stage) if whole else 0.0)
+
     ops = tuple(
-        Op(f"{kind}{stage}.{batch}", seconds={"*": seconds}, device=f"d{stage}")
+        Op(f"{kind}{stage}.{batch}", seconds={"*": took(kind, stage)}, device=f"d{stage}")
         for batch, stage in product(range(batches), range(stages))
-        for kind, seconds in kinds.items()
+        for kind in ("FBW" if split else "FB")
     )
     place = {op.name: j for j, op in enumerate(ops)}
     made = [t for b, s in product(range(batches), range(stages)) for t in _tensors(s, b)]
@@ -78,7 +97,7 @@ def pipeline(stages: int, batches: int, split: bool) -> Graph:
         tuple(
             Tensor(f"{name}:{i}", place[name], size, tuple(place[op] for op in to))
             for i, (name, size, to) in enumerate(tensors)
-            if name in place and to
+            if to
         ),
         unit="",
     )
