@@ -54,7 +54,7 @@ def zero_bubble(stages: int, batches: int) -> Known:
 def one_f_one_b(stages: int, batches: int) -> Known:
     """The last micro-batch goes back through all stages after the last stage's work."""
     best = 3.0 * (batches + stages - 1)
-    return Known(best, "1F1B of Narayanan et al., PipeDream, SOSP 2019", best)
+    return Known(best, "1F1B of Narayanan et al., SC 2021", best)
 
 
 def pipeline(
