@@ -52,7 +52,8 @@ double Simulator::run(const Decision& decision, Decoder decoder, int64_t* peak, 
 
 double Simulator::decode(const Decision& decision, bool serial, bool count_bytes, bool times) {
   if (overlapped_) return overlapped_->run(decision, serial, count_bytes);
-  return serial ? serial_->run(decision, timeline_, times) : eager_->run(decision, timeline_);
+  return serial ? serial_->run(decision, timeline_, times)
+                : eager_->run(decision, timeline_, times);
 }
 
 }  // namespace situate::sim

@@ -8,7 +8,7 @@ import pytest
 from situate.data.problem import Problem
 from situate.simulation.decoding import priority_of, scheduled
 from situate.simulation.simulator import Simulator
-from situate.simulation.transfer_order import TransferOrder, by_priority, by_start, sent
+from situate.simulation.transfer_order import TransferOrder, by_priority, by_start, instant, sent
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import chain, devices
 
@@ -33,6 +33,22 @@ def test_the_schedule_is_that_of_the_priorities(seed: int, decoder: str) -> None
     assert np.array_equal(found.start, wanted.start)
     assert np.array_equal(found.transfer_start, wanted.transfer_start)
     assert np.array_equal(found.peak, wanted.peak)
+
+
+def test_a_transfer_is_instant_if_it_takes_no_time_between_any_devices() -> None:
+    found = set()
+    for seed in range(300):
+        problem = random_problem(seed)
+        if problem.d == 1:
+            continue
+        pairs = [(a, b) for a in range(problem.d) for b in range(problem.d) if a != b]
+        slowest = [
+            max(problem.transfer_time(t, *pair) for pair in pairs) for t in range(len(problem.size))
+        ]
+        wanted = (np.array(slowest) == 0) & ~problem.signal
+        assert instant(problem).tolist() == wanted.tolist(), seed
+        found |= set(wanted[np.isnan(problem.transfer_seconds)].tolist())
+    assert found == {False, True}
 
 
 def test_every_transfer_is_sent_once() -> None:

@@ -15,10 +15,22 @@ class BlockingEager {
  public:
   BlockingEager(const Problem& problem, BlockingItems& items);
 
-  // Fills the timeline and returns the makespan in seconds.
-  double run(const Decision& decision, Timeline& timeline);
+  // Fills the timeline, its starts and ends only with `times`, and returns the makespan in seconds.
+  double run(const Decision& decision, Timeline& timeline, bool times);
 
  private:
+  // Items from one device to another; from a device to itself its ops. They are queued by their
+  // places among one another, so that all queues together are no larger than one.
+  struct Lane {
+    int32_t source, target, channel;
+    int32_t first;  // in `rank_in_lane_`, where the lanes' ranks stand one lane after the other
+  };
+  // Of an item that is to start.
+  struct Opening {
+    int32_t waits;  // for inputs, or for its producer
+    int32_t lane;
+    uint32_t place, rank;
+  };
   struct Signal {
     double end;
     int32_t transfer;
@@ -26,30 +38,22 @@ class BlockingEager {
   template <int Levels>
   class Loop;
 
-  void rank_by_pair(const Timeline& timeline);
-  size_t pair(int source, int target) const {
-    return static_cast<size_t>(source) * problem_.d + target;
-  }
+  void line_up();
 
   const Problem& problem_;
   BlockingItems& items_;
-  std::vector<int32_t> needs_, pending_;  // n: inputs that have not arrived
+  std::vector<Lane> lanes_;                  // d x d
+  std::vector<std::vector<uint64_t>> room_;  // of each lane's queue
+  std::vector<uint32_t> first_;              // rank in each queue; all bits set for none
+  std::vector<int32_t> next_;                // of each lane
+  std::vector<uint32_t> rank_in_lane_;
+  std::vector<Opening> opening_;  // of every item
+  // All bits set where a device or a channel is busy: no rank is below that.
+  std::vector<uint32_t> busy_;
   // What each device does, and until when; infinite where it is idle.
   std::vector<int32_t> running_;
   std::vector<double> until_;
   std::vector<Signal> signals_;  // that take time and are under way: a heap, the next on top
-  std::vector<int32_t> new_;     // transfers requested at this instant
-  // All bits set where a device or a channel is busy: no rank is below that.
-  std::vector<uint32_t> device_busy_, channel_busy_;
-  // Ops that each device could start, and transfers that each pair of devices could: room of a
-  // queue, and its first rank; all bits set for none.
-  std::vector<std::vector<uint64_t>> ready_, wanted_;
-  std::vector<uint32_t> first_ready_, first_wanted_;
-  // Transfers of a pair are queued by their places among its own, whose ranks stand one pair after
-  // the other, so that all queues together are no larger than one.
-  std::vector<int32_t> first_of_pair_, next_of_pair_;  // the last is that of ops
-  std::vector<int32_t> pair_of_, place_in_pair_;       // of every item
-  std::vector<uint32_t> rank_in_pair_;
 };
 
 }  // namespace situate::sim

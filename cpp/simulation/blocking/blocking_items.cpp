@@ -14,23 +14,24 @@ constexpr float least = std::numeric_limits<float>::lowest();
 BlockingItems::BlockingItems(const Problem& problem)
     : problem_(problem),
       readers_(2 * problem.consumers.size() + 2),
-      told_(problem.consumers.size()),
-      first_reader_(Timeline::most_items(problem)),
-      last_reader_(first_reader_.size()),
+      told_(problem.consumers.size() + 1),
+      needs_(problem.n),
+      item_(Timeline::most_items(problem)),
       first_told_(problem.n + 2),
       consumers_on_(problem.d),
-      priority_(first_reader_.size()),
-      pair_(problem.d == 2 && std::count(problem.signal.begin(), problem.signal.end(), 1) == 0) {
+      priority_(item_.size()) {
   for (int op = 0; op < problem.n; ++op) {
+    needs_[op] = static_cast<int32_t>(problem.inputs_of(op).size());
     for (const int tensor : problem.outputs_of(op)) {
       if (problem.consumers_of(tensor).empty()) continue;
       if (!problem.signal[tensor])
         by_index_.push_back(static_cast<int32_t>(made_.items.size()));
       else if (problem.synchronisation > 0)
         timed_.items.push_back(tensor);
+      has_signals_ = has_signals_ || problem.signal[tensor];
       made_.items.push_back(tensor);
       for (const int consumer : problem.consumers_of(tensor))
-        edges_.push_back({consumer, tensor, op, false});
+        edges_.push_back({consumer, tensor, op, false, problem.signal[tensor]});
       edges_.back().last = true;
     }
     made_.close();
@@ -44,52 +45,69 @@ BlockingItems::BlockingItems(const Problem& problem)
 
 void BlockingItems::collect(const Decision& decision, Timeline& timeline) {
   std::copy_n(decision.priority, problem_.n, priority_.begin());
-  if (pair_)
-    split_between_two(decision, timeline);
+  if (problem_.d == 2)
+    has_signals_ ? split_between_two<true>(decision, timeline)
+                 : split_between_two<false>(decision, timeline);
   else
     split(decision, timeline);
   count_ = timeline.items();
+  describe_ops(decision);
+  describe_transfers(timeline);
   number_items(timeline);
   order_.sort({priority_.data(), sequence_.size()}, sequence_);
   for (const int tensor : timed_.items) signal_to_each(tensor, decision, timeline);
 }
 
-// Between two devices, without signals: one loop over all edges and no branch, for with random keys
-// a processor guesses wrong whether a consumer is elsewhere, and how many a tensor has.
+// Between two devices: one loop over all edges and no branch, for with random keys a processor
+// guesses wrong whether a consumer is elsewhere, and how many a tensor has.
+template <bool Signals>
 void BlockingItems::split_between_two(const Decision& decision, Timeline& timeline) {
-  int32_t beside = 0, away = first_away(), first = away, transfer = problem_.n;
+  int32_t beside = 0, away = first_away(), first = away, transfer = problem_.n, told = 0;
   float best = least;
   for (const auto& edge : edges_) {
     const int here = decision.placement[edge.producer];
     const bool elsewhere = decision.placement[edge.consumer] != here;
     readers_[beside] = readers_[away] = edge.consumer;
     beside += !elsewhere;
-    away += elsewhere;
+    if constexpr (Signals) {
+      told_[told] = edge.consumer;
+      told += elsewhere & edge.signal;
+      first_told_[edge.producer + 1] = told;
+      away += elsewhere & !edge.signal;
+    } else {
+      away += elsewhere;
+    }
     const float urgency[] = {least, decision.priority[edge.consumer]};
     best = std::max(best, urgency[elsewhere]);
     // Of the edges of a tensor, what the last one writes stays.
     const bool sent = edge.last & (away > first);
-    first_reader_[transfer] = first;
-    last_reader_[transfer] = away;
+    item_[transfer].first_reader = first;
+    item_[transfer].last_reader = away;
     priority_[transfer] = urgency_of(edge.tensor, 1 - here, best, decision);
     timeline.add_only(edge.tensor, here, 1 - here, sent);
     readers_[beside] = transfer;
     beside += sent;
-    last_reader_[edge.producer] = beside;
+    item_[edge.producer].last_reader = beside;
     transfer += sent;
-    first = edge.last ? away : first;
-    best = edge.last ? least : best;
+    const float so_far[] = {best, least};
+    best = so_far[edge.last];
+    first ^= (first ^ away) & -edge.last;
   }
   for (int op = 0, last = 0; op < problem_.n; ++op) {
-    first_reader_[op] = last;
-    last = last_reader_[op] = made_.start[op] < made_.start[op + 1] ? last_reader_[op] : last;
+    item_[op].first_reader = last;
+    if (made_.start[op] == made_.start[op + 1]) {
+      item_[op].last_reader = last;
+      first_told_[op + 1] = first_told_[op];
+    }
+    last = item_[op].last_reader;
   }
+  first_told_[problem_.n + 1] = first_told_[problem_.n];
 }
 
 void BlockingItems::split(const Decision& decision, Timeline& timeline) {
   Cursor at{0, first_away(), 0};
   for (int op = 0, place = 0; op < problem_.n; ++op) {
-    first_reader_[op] = at.beside;
+    item_[op].first_reader = at.beside;
     first_told_[op] = at.told;
     for (const int tensor : made_.row(op)) {
       first_sent_[place++] = timeline.count();
@@ -98,7 +116,7 @@ void BlockingItems::split(const Decision& decision, Timeline& timeline) {
       else
         send(tensor, decision, timeline, at);
     }
-    last_reader_[op] = at.beside;
+    item_[op].last_reader = at.beside;
   }
   first_sent_.back() = timeline.count();
   first_told_[problem_.n] = first_told_[problem_.n + 1] = at.told;
@@ -118,8 +136,8 @@ void BlockingItems::send(int tensor, const Decision& decision, Timeline& timelin
     size_t end = begin;
     for (; end < away.size() && decision.placement[away[end]] == target; ++end)
       best = std::max(best, decision.priority[away[end]]);
-    first_reader_[transfer] = first + static_cast<int32_t>(begin);
-    last_reader_[transfer] = first + static_cast<int32_t>(end);
+    item_[transfer].first_reader = first + static_cast<int32_t>(begin);
+    item_[transfer].last_reader = first + static_cast<int32_t>(end);
     readers_[at.beside++] = transfer;
     priority_[transfer] = urgency_of(tensor, target, best, decision);
     timeline.add(tensor, here, target);
@@ -181,7 +199,7 @@ void BlockingItems::number_items(const Timeline& timeline) {
     if (known < problem_.n) std::iota(sequence_.begin(), sequence_.begin() + problem_.n, 0);
     int32_t next = problem_.n;
     for (const int place : by_index_) {
-      if (pair_) {
+      if (problem_.d == 2) {
         const int transfer = timeline.first_transfer(made_.items[place]);
         sequence_[next] = problem_.n + transfer;
         next += transfer >= 0;
@@ -192,6 +210,33 @@ void BlockingItems::number_items(const Timeline& timeline) {
     }
   }
   sequence_.resize(count_);
+}
+
+int BlockingItems::channel(int source, int target) const {
+  if (!problem_.contention || source == target) return problem_.d + problem_.channels + source;
+  return problem_.d + problem_.channel[static_cast<size_t>(source) * problem_.d + target];
+}
+
+void BlockingItems::describe_ops(const Decision& decision) {
+  for (int op = 0; op < problem_.n; ++op) {
+    Item& item = item_[op];
+    item.source = item.target = decision.placement[op];
+    item.seconds = problem_.op_seconds(op, item.source);
+    item.channel = channel(item.source, item.source);
+    item.op = op;
+  }
+}
+
+void BlockingItems::describe_transfers(const Timeline& timeline) {
+  for (int index = problem_.n; index < count_; ++index) {
+    const auto& transfer = timeline.transfers()[index - problem_.n];
+    Item& item = item_[index];
+    item.source = transfer.source;
+    item.target = transfer.target;
+    item.seconds = problem_.transfer_seconds(transfer.tensor, item.source, item.target);
+    item.channel = channel(item.source, item.target);
+    item.op = problem_.n;
+  }
 }
 
 }  // namespace situate::sim

@@ -13,6 +13,16 @@ namespace situate::sim {
 
 class BlockingItems {
  public:
+  // An op or a transfer, so that decoders do the same with both: where keys are random a processor
+  // guesses every other branch between the two wrong.
+  struct Item {
+    double seconds;
+    int32_t source, target;             // an op's device twice
+    int32_t first_reader, last_reader;  // in `readers()`
+    int32_t channel;  // its place; without contention and for ops the source's own
+    int32_t op;       // that waits for signals; the number of ops for a transfer
+  };
+
   explicit BlockingItems(const Problem& problem);
 
   // Adds the decision's transfers to the timeline, which must have none, and ranks all items but
@@ -22,11 +32,15 @@ class BlockingItems {
   int count() const { return count_; }
   const PriorityOrder& order() const { return order_; }
 
-  // Rows of `readers()` by item. An op's: consumers on its device, and its transfers. A transfer's:
-  // consumers on its target.
+  const Item* items() const { return item_.data(); }
+  // Of an op: consumers on its device, and its transfers. Of a transfer: consumers on its target.
   const int32_t* readers() const { return readers_.data(); }
-  int32_t first_reader(int item) const { return first_reader_[item]; }
-  int32_t last_reader(int item) const { return last_reader_[item]; }
+  // Inputs of every op (n).
+  const std::vector<int32_t>& needs() const { return needs_; }
+  // Devices, channels, and a channel of its own for every device.
+  size_t places() const { return 2 * static_cast<size_t>(problem_.d) + problem_.channels; }
+  int channel(int source, int target) const;
+  bool has_signals() const { return has_signals_; }
   // Consumers of an op's signals on other devices: from first_told(op) to first_told(op + 1). The
   // number of ops stands for a transfer, which tells nobody.
   const int32_t* told() const { return told_.data(); }
@@ -46,6 +60,7 @@ class BlockingItems {
   struct Edge {
     int32_t consumer, tensor, producer;
     int32_t last;  // of its tensor's edges
+    int32_t signal;
   };
   // Where the next reader of the op at hand, of a transfer, and of a signal is written.
   struct Cursor {
@@ -53,6 +68,7 @@ class BlockingItems {
   };
 
   void split(const Decision& decision, Timeline& timeline);
+  template <bool Signals>
   void split_between_two(const Decision& decision, Timeline& timeline);
   // Where transfers' readers begin, behind those of ops: each edge makes one at most, for an op has
   // a reader elsewhere for every transfer.
@@ -64,6 +80,8 @@ class BlockingItems {
   void find_targets(std::span<const int32_t> consumers, const Decision& decision);
   float urgency_of(int tensor, int target, float best, const Decision& decision) const;
   void number_items(const Timeline& timeline);
+  void describe_ops(const Decision& decision);
+  void describe_transfers(const Timeline& timeline);
 
   const Problem& problem_;
   std::vector<Edge> edges_;        // by producer and tensor
@@ -72,14 +90,14 @@ class BlockingItems {
   std::vector<int32_t> by_index_;  // places in `made_` of tensors but signals, by tensor
   bool in_order_ = true;           // whether these places rise
   int count_ = 0;
+  bool has_signals_ = false;
   std::vector<int32_t> readers_, told_;
-  std::vector<int32_t> first_reader_, last_reader_;  // of every item
-  std::vector<int32_t> first_told_;                  // n + 2
-  std::vector<int32_t>
-      first_sent_;  // transfers of the tensor at each place of `made_`; and the end
+  std::vector<int32_t> needs_;
+  std::vector<Item> item_;
+  std::vector<int32_t> first_told_;  // n + 2
+  std::vector<int32_t> first_sent_;  // of the tensor at each place of `made_`; and the end
   std::vector<int32_t> consumers_on_, targets_, grouped_;  // of the tensor at hand
   std::vector<float> priority_;                            // of every item
-  const bool pair_;                                        // two devices, and no signals
   std::vector<int32_t> sequence_;
   PriorityOrder order_;
 };

@@ -10,27 +10,24 @@ inline void prefetch([[maybe_unused]] const void* address) {
   __builtin_prefetch(address);
 #endif
 }
+
+// `condition ? yes : no`, of which compilers make a branch where they take it for predictable.
+inline uint32_t chosen(bool condition, uint32_t yes, uint32_t no) {
+  return no ^ ((no ^ yes) & -static_cast<uint32_t>(condition));
+}
 }  // namespace
 
 BlockingSerial::BlockingSerial(const Problem& problem, BlockingItems& items)
     : problem_(problem),
       items_(items),
-      plain_(!problem.contention &&
-             std::count(problem.signal.begin(), problem.signal.end(), 1) == 0),
-      needs_(problem.n),
-      item_(Timeline::most_items(problem)),
-      opening_(item_.size()),
-      free_(2 * problem.d + problem.channels),
-      signalled_(problem.n + 1) {
-  for (int op = 0; op < problem.n; ++op)
-    needs_[op] = static_cast<int32_t>(problem.inputs_of(op).size());
-}
+      plain_(!problem.contention && !items.has_signals()),
+      opening_(Timeline::most_items(problem)),
+      free_(items.places()),
+      signalled_(problem.n + 1) {}
 
 double BlockingSerial::run(const Decision& decision, Timeline& timeline, bool times) {
   items_.collect(decision, timeline);
-  std::fill(free_.begin(), free_.end(), 0.0);
-  add_ops(decision);
-  add_transfers(timeline);
+  begin();
   timeline.taken.resize(items_.count());
   if (plain_)
     append_all<true>(timeline, times);
@@ -50,7 +47,7 @@ class BlockingSerial::Appender {
         items_(decoder.items_),
         synchronisation_(decoder.problem_.synchronisation),
         open_(count_ + 1, decoder.open_),
-        item_(decoder.item_.data()),
+        item_(decoder.items_.items()),
         readers_(decoder.items_.readers()),
         opening_(decoder.opening_.data()),
         free_(decoder.free_.data()),
@@ -73,7 +70,7 @@ class BlockingSerial::Appender {
 
  private:
   void append(int index) {
-    const Item& item = item_[index];
+    const auto& item = item_[index];
     double &source = free_[item.source], &target = free_[item.target];
     double start = std::max(source, target);
     if constexpr (!Plain)
@@ -108,7 +105,7 @@ class BlockingSerial::Appender {
     Opening& opening = opening_[reader];
     const bool opens = --opening.waits == 0;
     if constexpr (Levels == 2) {
-      open(opens ? opening.rank : count_);
+      open(chosen(opens, opening.rank, count_));
     } else if (opens) {
       open(opening.rank);
       prefetch(item_ + reader);
@@ -126,7 +123,7 @@ class BlockingSerial::Appender {
   const double synchronisation_;
   RankQueue<Levels> open_;
   uint32_t next_ = 0;
-  const Item* const item_;
+  const BlockingItems::Item* const item_;
   const int32_t* const readers_;
   Opening* const opening_;
   double *const free_, *const signalled_;
@@ -154,40 +151,13 @@ void BlockingSerial::append_all(Timeline& timeline) {
     append(Appender<5, Plain, Times>(*this, timeline));
 }
 
-void BlockingSerial::add_ops(const Decision& decision) {
-  const int own_channels = problem_.d + problem_.channels;
-  const uint32_t* const rank = items_.order().ranks();
-  for (int op = 0; op < problem_.n; ++op) {
-    const int here = decision.placement[op];
-    opening_[op] = {needs_[op], rank[op]};
-    item_[op] = {.seconds = problem_.op_seconds(op, here),
-                 .source = here,
-                 .target = here,
-                 .first_reader = items_.first_reader(op),
-                 .last_reader = items_.last_reader(op),
-                 .channel = own_channels + here,
-                 .op = op};
-  }
+void BlockingSerial::begin() {
+  std::fill(free_.begin(), free_.end(), 0.0);
   if (!plain_) std::fill(signalled_.begin(), signalled_.end(), 0.0);
-}
-
-void BlockingSerial::add_transfers(const Timeline& timeline) {
-  const auto& p = problem_;
   const uint32_t* const rank = items_.order().ranks();
+  for (int op = 0; op < problem_.n; ++op) opening_[op] = {items_.needs()[op], rank[op]};
+  for (int item = problem_.n; item < items_.count(); ++item) opening_[item] = {1, rank[item]};
   opening_[items_.count()] = {0, 0};
-  for (int index = p.n; index < items_.count(); ++index) {
-    const auto& transfer = timeline.transfers()[index - p.n];
-    const size_t pair = static_cast<size_t>(transfer.source) * p.d + transfer.target;
-    opening_[index] = {1, rank[index]};
-    item_[index] = {
-        .seconds = p.transfer_seconds(transfer.tensor, transfer.source, transfer.target),
-        .source = transfer.source,
-        .target = transfer.target,
-        .first_reader = items_.first_reader(index),
-        .last_reader = items_.last_reader(index),
-        .channel = p.d + (p.contention ? p.channel[pair] : p.channels + transfer.source),
-        .op = p.n};
-  }
 }
 
 // Signals that take time leave when their producers end.

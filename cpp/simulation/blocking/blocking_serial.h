@@ -20,17 +20,8 @@ class BlockingSerial {
   double run(const Decision& decision, Timeline& timeline, bool times);
 
  private:
-  // An op or a transfer, so that both are appended by the same instructions: where keys are random
-  // a processor guesses every other branch between the two wrong.
-  struct Item {
-    double seconds;
-    int32_t source, target;  // an op's device twice
-    int32_t first_reader, last_reader;
-    int32_t channel;
-    int32_t op;  // that waits for signals
-  };
   struct Opening {
-    int32_t waits;  // for inputs
+    int32_t waits;  // for inputs, or for its producer
     uint32_t rank;
   };
   template <int Levels, bool Plain, bool Times>
@@ -40,15 +31,12 @@ class BlockingSerial {
   void append_all(Timeline& timeline);
   template <bool Plain>
   void append_all(Timeline& timeline, bool times);
-  void add_ops(const Decision& decision);
-  void add_transfers(const Timeline& timeline);
+  void begin();
   void send_signals(Timeline& timeline) const;
 
   const Problem& problem_;
   BlockingItems& items_;
-  const bool plain_;            // neither channels nor signals
-  std::vector<int32_t> needs_;  // n: inputs
-  std::vector<Item> item_;
+  const bool plain_;               // neither channels nor signals
   std::vector<Opening> opening_;   // of every item
   std::vector<double> free_;       // when each device is, and each channel
   std::vector<double> signalled_;  // n + 1: when its signals from other devices are there

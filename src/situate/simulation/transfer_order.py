@@ -55,6 +55,16 @@ def sent(problem: Problem, placement: Placement) -> tuple[NDArray[np.int32], NDA
     return (pairs // problem.d).astype(np.int32), (pairs % problem.d).astype(np.int32)
 
 
+def instant(problem: Problem) -> NDArray[np.bool_]:
+    """(m,) whether transfers of a tensor take no time, whatever the devices; not for signals."""
+    between = ~np.eye(problem.d, dtype=bool)
+    unlimited = bool(np.isinf(problem.bandwidth[between]).all())
+    by_links = ((problem.size == 0) | unlimited) & (not problem.latency[between].any())
+    own = problem.transfer_seconds
+    free = np.where(np.isnan(own), by_links, own == 0) & (problem.cluster.synchronisation == 0)
+    return np.asarray(free & ~problem.signal)
+
+
 def by_priority(
     problem: Problem,
     placement: Placement,

@@ -29,7 +29,7 @@ from situate.simulation.decoding import (
     scheduled,
 )
 from situate.simulation.simulator import Simulator
-from situate.simulation.transfer_order import TransferOrder
+from situate.simulation.transfer_order import TransferOrder, instant
 from situate.solvers.late import Lateness
 from situate.solvers.learned.learner import Learning
 
@@ -354,9 +354,7 @@ class Search:
     @cached_property
     def _instant_transfers(self) -> bool:
         """True where transfers are blocking, and some take no time."""
-        return self.problem.transfers == "blocking" and bool(
-            np.any(self.problem.transfer_seconds == 0)
-        )
+        return self.problem.transfers == "blocking" and bool(instant(self.problem).any())
 
     def _sent_together(self, found: list[Found], order: Order) -> Found:
         """The decision with transfers that take no time sent with others, so that devices stop for
