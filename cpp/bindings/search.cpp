@@ -1,4 +1,5 @@
 // Binds the list rules and the chains of annealing.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
@@ -6,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "bindings/checks.h"
 #include "bindings/interruption.h"
 #include "bindings/names.h"
+#include "bindings/transfers.h"
 #include "search/annealer.h"
 #include "search/list_rules.h"
 #include "search/load_annealer.h"
@@ -136,9 +139,9 @@ void move_blocks(Annealers& chains, const Array<int32_t, 1>& start, const Array<
 auto best_of(const Annealers& chains, size_t k) {
   const auto& best = chains.members.at(k)->best();
   const size_t n = best.order.size();
-  return std::make_tuple(best.feasible, best.cost,
-                         to_numpy(std::vector<int32_t>(best.placement), {n}),
-                         to_numpy(std::vector<int32_t>(best.order), {n}));
+  return std::make_tuple(
+      best.feasible, best.cost, to_numpy(std::vector<int32_t>(best.placement), {n}),
+      to_numpy(std::vector<int32_t>(best.order), {n}), arrays_of(best.transfers));
 }
 
 LoadAnnealers make_load_annealers(const Problem& p, uint64_t seed, int count,
@@ -157,10 +160,13 @@ LoadAnnealers make_load_annealers(const Problem& p, uint64_t seed, int count,
 }
 
 void restart_annealer(Annealers& chains, size_t k, const Array<int32_t, 1>& placement,
-                      const Array<int32_t, 1>& order) {
+                      const Array<int32_t, 1>& order,
+                      const std::optional<TransferArrays>& transfers) {
   auto& chain = *chains.members.at(k);
   check_decision(chain.problem(), view(placement), view(order));
-  chain.restart(placement.data(), order.data());
+  std::vector<sim::PlacedTransfer> placed;
+  if (transfers) placed = transfers_of(chain.problem(), *transfers);
+  chain.restart(placement.data(), order.data(), placed);
 }
 
 void restart_load_annealer(LoadAnnealers& chains, size_t k, const Array<int32_t, 1>& placement) {
@@ -263,10 +269,13 @@ void bind_annealers(nb::module_& module) {
                         "Independent chains of annealing over placement and order.")
       .def("run", &Annealers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a,
            "So many steps of every chain, fewer after so many seconds.")
-      .def("best", &best_of, "chain"_a,
-           "Whether a chain's best plan fits memory, its cost, placement (n,) and order (n,).")
+      .def(
+          "best", &best_of, "chain"_a,
+          R"(Whether a chain's best plan fits memory, its cost, placement (n,) and order (n,); and, where
+a transfer is early, the tensors, targets and places (k,) of all, as `blocking_transfers` has them.)")
       .def("restart", &restart_annealer, "chain"_a, "placement"_a, "order"_a,
-           "Continues a chain from another plan (n,), (n,).")
+           "transfers"_a = nb::none(),
+           "Continues a chain from another plan (n,), (n,), where it says so with its transfers.")
       .def(
           "typical_change",
           [](Annealers& chains, int64_t evaluations) {

@@ -13,6 +13,7 @@
 #include "bindings/bindings.h"
 #include "bindings/checks.h"
 #include "bindings/names.h"
+#include "bindings/transfers.h"
 #include "simulation/atomic_calls.h"
 #include "simulation/blocking/blocking_transfers.h"
 #include "simulation/simulator.h"
@@ -133,16 +134,8 @@ auto blocking_transfers(const Problem& p, const Array<int32_t, 1>& placement,
                         const Array<int32_t, 1>& order) {
   check_placement(p, view(placement));
   problem::check_order(p, view(order));
-  std::vector<int32_t> tensor, target, place;
-  for (const auto& transfer :
-       sim::blocking_transfers(sim::OrderedPlacement(p, placement.data(), order.data()))) {
-    tensor.push_back(transfer.tensor);
-    target.push_back(transfer.target);
-    place.push_back(transfer.place);
-  }
-  const size_t k = tensor.size();
-  return std::make_tuple(to_numpy(std::move(tensor), {k}), to_numpy(std::move(target), {k}),
-                         to_numpy(std::move(place), {k}));
+  return arrays_of(sim::blocking_transfers(sim::OrderedPlacement(p, placement.data(), order.data()),
+                                           sim::EarlyTransfers(p)));
 }
 
 auto atomic_calls(const Problem& p, const Array<int32_t, 1>& placement) {

@@ -10,6 +10,7 @@
 #include "search/moves/reassign.h"
 #include "search/moves/region.h"
 #include "search/moves/reorder.h"
+#include "search/moves/resend.h"
 #include "search/moves/swap.h"
 
 namespace situate::search {
@@ -22,7 +23,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // as long as a hundred in a small one.
 constexpr int64_t steps_between_calls = 64, ops_between_calls = 500'000;
 
-Neighbourhood moves_of(const sim::OrderedPlacement& plan, Moves kind) {
+Neighbourhood moves_of(const PlanState& state, Moves kind) {
+  const auto& plan = state.plan();
   using Shares = AnnealingShares;
   Neighbourhood moves(plan.problem());
   if (kind == Moves::single) {
@@ -35,20 +37,26 @@ Neighbourhood moves_of(const sim::OrderedPlacement& plan, Moves kind) {
   moves.add(Shares::region, std::make_unique<RegionMove>(plan.placement(), annealing_region));
   moves.add(Shares::nearby_swap, std::make_unique<NearbySwapMove>(plan));
   moves.add(Shares::reassign_and_reorder, std::make_unique<ReassignAndReorderMove>(plan));
+  if (state.sends_early()) {
+    auto resend = std::make_unique<ResendMove>(plan, state.early());
+    if (resend->supports(plan.problem())) moves.add(Shares::resend, std::move(resend));
+  }
   return moves;
 }
 
 }  // namespace
 
 Annealer::Annealer(const Problem& problem, Goal goal, Moves moves, uint64_t seed,
-                   const int32_t* placement, const int32_t* order)
-    : state_(problem, goal, placement, order),
+                   const int32_t* placement, const int32_t* order,
+                   std::span<const sim::PlacedTransfer> transfers)
+    : state_(problem, goal, placement, order, transfers),
       random_(seed),
-      moves_(moves_of(state_.plan(), moves)),
+      moves_(moves_of(state_, moves)),
       block_move_(state_.plan().placement()) {}
 
-void Annealer::restart(const int32_t* placement, const int32_t* order) {
-  state_.restart(placement, order);
+void Annealer::restart(const int32_t* placement, const int32_t* order,
+                       std::span<const sim::PlacedTransfer> transfers) {
+  state_.restart(placement, order, transfers);
 }
 
 Move* Annealer::propose() {

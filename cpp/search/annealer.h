@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "random/splitmix64.h"
 #include "search/moves/block.h"
@@ -15,7 +16,7 @@ namespace situate::search {
 class Annealer {
  public:
   Annealer(const Problem& problem, Goal goal, Moves moves, uint64_t seed, const int32_t* placement,
-           const int32_t* order);
+           const int32_t* order, std::span<const sim::PlacedTransfer> transfers = {});
 
   // Takes up to `evaluations` steps at one temperature, in the unit of the cost; fewer if `ended`,
   // which is called now and then, returns true.
@@ -23,7 +24,8 @@ class Annealer {
   // The blocks that move from now on.
   void use_blocks(std::shared_ptr<const Blocks> blocks) { block_move_.use(std::move(blocks)); }
   // Continues from another plan; the best one seen is kept.
-  void restart(const int32_t* placement, const int32_t* order);
+  void restart(const int32_t* placement, const int32_t* order,
+               std::span<const sim::PlacedTransfer> transfers = {});
   // The median absolute change of cost by random moves.
   double typical_change(int64_t evaluations);
 

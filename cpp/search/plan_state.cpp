@@ -21,22 +21,25 @@ constexpr int64_t longest_patience = 1024;
 }  // namespace
 
 PlanState::PlanState(const Problem& problem, Goal goal, const int32_t* placement,
-                     const int32_t* order)
+                     const int32_t* order, std::span<const sim::PlacedTransfer> transfers)
     : problem_(problem),
       goal_(goal),
       plan_(problem, placement, order),
+      early_(problem),
       priority_(problem.n),
       peak_(problem.d),
       never_overflows_(fits_one_device(problem)) {
   if (!problem.atomic) simulator_ = std::make_unique<sim::Simulator>(problem);
   best_.cost = never;
-  restart(placement, order);
+  restart(placement, order, transfers);
 }
 
-void PlanState::restart(const int32_t* placement, const int32_t* order) {
+void PlanState::restart(const int32_t* placement, const int32_t* order,
+                        std::span<const sim::PlacedTransfer> transfers) {
   plan_.assign(placement, order);
+  early_.assign(plan_, transfers);
   if (goal_ == Goal::time && never_overflows_ && sim::BlockingTimer::supports(problem_))
-    blocking_timer_ = std::make_unique<sim::BlockingTimer>(problem_, plan_);
+    blocking_timer_ = std::make_unique<sim::BlockingTimer>(problem_, plan_, early_);
   else if (!problem_.atomic && goal_ == Goal::time)
     timer_ = std::make_unique<sim::IncrementalTimer>(problem_, plan_, estimate_bytes_);
   first_effect_ = 0;
@@ -46,19 +49,30 @@ void PlanState::restart(const int32_t* placement, const int32_t* order) {
 }
 
 void PlanState::apply(const Change& change) {
-  int first = problem_.n;
-  for (const auto& [unit, from, to] : change.units) {
-    plan_.place(unit, to);
-    first = std::min(first, plan_.first_effect_of_place(unit));
-  }
-  if (change.from >= 0) {
-    plan_.reorder(change.from, change.to);
-    first = std::min(first, plan_.first_effect_of_reorder(change.from, change.to));
-  }
-  first_effect_ = first;
+  for (const auto& [unit, from, to] : change.units) plan_.place(unit, to);
+  if (change.from >= 0) plan_.reorder(change.from, change.to);
+  if (change.sent.transfer.tensor >= 0) early_.move(change.sent.transfer, change.sent.to);
+  if (blocking_timer_) tell_timer(change);
+  if (timer_) find_first_effect(change);
+}
+
+void PlanState::tell_timer(const Change& change) {
+  blocking_timer_->begin_change();
+  for (const auto& [unit, from, to] : change.units) blocking_timer_->unit_moved(unit, from, to);
+  if (change.from >= 0) blocking_timer_->op_moved(change.from, change.to);
+  if (change.sent.transfer.tensor >= 0) blocking_timer_->transfer_moved(change.sent.transfer);
+}
+
+void PlanState::find_first_effect(const Change& change) {
+  first_effect_ = problem_.n;
+  for (const auto& moved : change.units)
+    first_effect_ = std::min(first_effect_, plan_.first_effect_of_place(moved.unit));
+  if (change.from >= 0)
+    first_effect_ = std::min(first_effect_, plan_.first_effect_of_reorder(change.from, change.to));
 }
 
 void PlanState::undo(const Change& change) {
+  if (change.sent.transfer.tensor >= 0) early_.move(change.sent.transfer, change.sent.from);
   if (change.from >= 0) plan_.reorder(change.to, change.from);
   for (const auto& [unit, from, to] : change.units) plan_.place(unit, from);
 }
@@ -67,7 +81,7 @@ double PlanState::evaluate(double limit) {
   if (problem_.atomic) return evaluate_atomic();
   if (blocking_timer_) {
     candidate_fits_ = true;
-    return blocking_timer_->time(first_effect_, limit);
+    return blocking_timer_->time(limit);
   }
   if (!timer_) {
     simulate();
@@ -170,7 +184,7 @@ void PlanState::verify_memory() {
   if (patience_ <= 1) estimate_bytes_ = problem_.memory != Memory::persistent;
   patience_ = std::max<int64_t>(1, patience_ / 4);
   const std::vector<int32_t> placement = safe_placement_, order = safe_order_;
-  restart(placement.data(), order.data());
+  restart(placement.data(), order.data(), {});
 }
 
 // The memory of the plan is known here.
@@ -181,7 +195,9 @@ void PlanState::keep_if_best() {
     if (peaks_known_) timer_->calibrate(peak_);
   }
   const bool better = fits_ == best_.feasible ? cost_ < best_.cost : fits_;
-  if (better) best_ = {fits_, cost_, plan_.device(), plan_.order()};
+  if (!better) return;
+  best_ = {fits_, cost_, plan_.device(), plan_.order(), {}};
+  if (early_.any()) best_.transfers = sim::blocking_transfers(plan_, early_);
 }
 
 }  // namespace situate::search

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "problem/problem.h"
 #include "search/goal.h"
 #include "search/moves/move.h"
 #include "simulation/blocking/blocking_timer.h"
+#include "simulation/blocking/blocking_transfers.h"
+#include "simulation/blocking/early_transfers.h"
 #include "simulation/incremental_timer.h"
 #include "simulation/ordered_placement.h"
 #include "simulation/simulator.h"
@@ -20,16 +23,19 @@ struct BestPlan {
   bool feasible = false;
   double cost = 0;
   std::vector<int32_t> placement, order;
+  std::vector<sim::PlacedTransfer> transfers;  // all but signals, where one is early; else none
 };
 
 class PlanState {
  public:
-  PlanState(const Problem& problem, Goal goal, const int32_t* placement, const int32_t* order);
+  PlanState(const Problem& problem, Goal goal, const int32_t* placement, const int32_t* order,
+            std::span<const sim::PlacedTransfer> transfers);
   PlanState(const PlanState&) = delete;
   PlanState& operator=(const PlanState&) = delete;
 
   // Continues from another plan; the best one seen is kept.
-  void restart(const int32_t* placement, const int32_t* order);
+  void restart(const int32_t* placement, const int32_t* order,
+               std::span<const sim::PlacedTransfer> transfers);
 
   void apply(const Change& change);
   void undo(const Change& change);
@@ -45,8 +51,13 @@ class PlanState {
   const BestPlan& best() const { return best_; }
   const Problem& problem() const { return problem_; }
   const sim::OrderedPlacement& plan() const { return plan_; }
+  const sim::EarlyTransfers& early() const { return early_; }
+  // Whether the timer knows transfers that are early.
+  bool sends_early() const { return blocking_timer_ != nullptr; }
 
  private:
+  void tell_timer(const Change& change);
+  void find_first_effect(const Change& change);
   double evaluate_atomic();
   void simulate();
   double largest_peak() const;
@@ -58,6 +69,7 @@ class PlanState {
   const Problem& problem_;
   const Goal goal_;
   sim::OrderedPlacement plan_;
+  sim::EarlyTransfers early_;
   std::unique_ptr<sim::IncrementalTimer> timer_;        // the goal of time
   std::unique_ptr<sim::BlockingTimer> blocking_timer_;  // in its place where it can be
   std::unique_ptr<sim::Simulator> simulator_;  // the goal of memory, and whether a plan fits

@@ -149,13 +149,16 @@ class Annealers:
     def run(self, temperature: float, evaluations: int, seconds: float, threads: int) -> None:
         """So many steps of every chain, fewer after so many seconds."""
 
-    def best(self, chain: int) -> tuple[bool, float, NDArray[numpy.int32], NDArray[numpy.int32]]:
+    def best(self, chain: int) -> tuple[bool, float, NDArray[numpy.int32], NDArray[numpy.int32], tuple[NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]]:
         """
-        Whether a chain's best plan fits memory, its cost, placement (n,) and order (n,).
+        Whether a chain's best plan fits memory, its cost, placement (n,) and order (n,); and, where
+        a transfer is early, the tensors, targets and places (k,) of all, as `blocking_transfers` has them.
         """
 
-    def restart(self, chain: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
-        """Continues a chain from another plan (n,), (n,)."""
+    def restart(self, chain: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], transfers: tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None = None) -> None:
+        """
+        Continues a chain from another plan (n,), (n,), where it says so with its transfers.
+        """
 
     def typical_change(self, evaluations: int) -> float:
         """

@@ -6,23 +6,31 @@
 
 #include "problem/problem.h"
 #include "random/splitmix64.h"
+#include "simulation/blocking/early_transfers.h"
 
 namespace situate::search {
 
 using problem::Problem;
 using random::SplitMix64;
 
-// Units that change their device and, after them, an op that changes its position in the order.
+// Units that change their device and, after them, an op that changes its position in the order and
+// a transfer that is sent before another op.
 struct Change {
   struct Reassignment {
     int32_t unit, from, to;  // devices
   };
+  struct Resending {
+    sim::EarlyTransfers::Transfer transfer{-1, -1};  // of no tensor where none is
+    sim::EarlyTransfers::Place from, to;
+  };
   std::vector<Reassignment> units;
   int from = -1, to = -1;  // positions of the order, -1 where no op changes its own
+  Resending sent;
 
   void clear() {
     units.clear();
     from = to = -1;
+    sent.transfer.tensor = -1;
   }
 };
 

@@ -23,13 +23,15 @@ struct RegionOdds {
 };
 constexpr int largest_region_bound = 256;
 
-// Annealing of placement and order: of 100 steps that are no block move.
+// Annealing of placement and order: of 100 steps that are no block move; and beside them, where
+// transfers are blocking and take time, so many that send one elsewhere in the order.
 struct AnnealingShares {
   static constexpr int reorder = 40;
   static constexpr int reassign = 20;
   static constexpr int region = 15;
   static constexpr int nearby_swap = 10;
   static constexpr int reassign_and_reorder = 15;
+  static constexpr int resend = 10;
 };
 constexpr RegionOdds annealing_region{.smallest = 2,
                                       .doubling = {2, 3},

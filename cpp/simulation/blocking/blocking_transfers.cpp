@@ -18,7 +18,8 @@ struct Turn {
 
 }  // namespace
 
-std::vector<PlacedTransfer> blocking_transfers(const OrderedPlacement& plan) {
+std::vector<PlacedTransfer> blocking_transfers(const OrderedPlacement& plan,
+                                               const EarlyTransfers& early) {
   const Problem& p = plan.problem();
   const auto& device = plan.device();
   const auto instant = instant_tensors(p);
@@ -26,17 +27,22 @@ std::vector<PlacedTransfer> blocking_transfers(const OrderedPlacement& plan) {
   std::vector<uint8_t> received(static_cast<size_t>(p.m) * p.d, 0);
   std::vector<Turn> turns;
   int32_t turn = 0;
+  const auto send = [&](int tensor, int target, int place) {
+    const int producer = p.producer[tensor], source = device[producer];
+    uint8_t& known = received[static_cast<size_t>(tensor) * p.d + target];
+    if (source == target || p.signal[tensor] || known) return;
+    known = 1;
+    Meeting& meeting = last[pair_of(source, target)];
+    if (!instant[tensor] || plan.position(producer) >= meeting.place) meeting = {place, turn++};
+    turns.push_back({meeting.turn, {tensor, target, meeting.place}});
+  };
   for (int place = 0; place < p.n; ++place) {
-    const int op = plan.order()[place], here = device[op];
-    for (const int tensor : p.inputs_of(op)) {
-      const int producer = p.producer[tensor], there = device[producer];
-      uint8_t& known = received[static_cast<size_t>(tensor) * p.d + here];
-      if (there == here || p.signal[tensor] || known) continue;
-      known = 1;
-      Meeting& meeting = last[pair_of(there, here)];
-      if (!instant[tensor] || plan.position(producer) >= meeting.place) meeting = {place, turn++};
-      turns.push_back({meeting.turn, {tensor, here, meeting.place}});
-    }
+    const int op = plan.order()[place];
+    for (const auto& transfer : early.before(op))
+      if (plan.position(p.producer[transfer.tensor]) < place &&
+          first_consumer(plan, transfer) < p.n)
+        send(transfer.tensor, transfer.target, place);
+    for (const int tensor : p.inputs_of(op)) send(tensor, device[op], place);
   }
   std::stable_sort(turns.begin(), turns.end(),
                    [](const Turn& a, const Turn& b) { return a.turn < b.turn; });

@@ -6,21 +6,18 @@
 #include <vector>
 
 #include "problem/problem.h"
+#include "simulation/blocking/early_transfers.h"
 #include "simulation/ordered_placement.h"
 
 namespace situate::sim {
 
 using problem::Problem;
 
-// Sent just before the op at `place` of the order.
-struct PlacedTransfer {
-  int32_t tensor, target, place;
-};
-
 // The transfers but signals, in their order. A tensor is sent just before its first consumer on a
-// device; or, if its transfer takes no time, as soon as its producer has ended and the two devices
-// stop for another transfer: then it delays neither of them.
-std::vector<PlacedTransfer> blocking_transfers(const OrderedPlacement& plan);
+// device, or earlier, where its anchor is; or, if its transfer takes no time, as soon as its
+// producer has ended and the two devices stop for another transfer: then it delays neither of them.
+std::vector<PlacedTransfer> blocking_transfers(const OrderedPlacement& plan,
+                                               const EarlyTransfers& early);
 
 // Of every tensor: whether its transfers take no time, whatever the devices. Signals are none.
 std::vector<uint8_t> instant_tensors(const Problem& problem);

@@ -30,6 +30,11 @@ class TransferOrder:
     def __len__(self) -> int:
         return len(self.tensor)
 
+    @property
+    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """Tensors, targets and places (k,), as the core has them."""
+        return self.tensor, self.target, self.place
+
     def priorities(
         self, problem: Problem, order: Order
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -237,11 +237,13 @@ def _exact(drawn: Problem, seed: int) -> Problem:
 
 
 def _check_cost(
-    problem: Problem, goal: str, fits: bool, cost: float, placement: Any, order: Any
+    problem: Problem, goal: str, fits: bool, cost: float, placement: Any, order: Any, early: Any
 ) -> None:
     simulator, sent = Simulator(problem), None
     if goal == "time" and problem.transfers == "blocking" and _fits_one_device(problem):
-        sent = TransferOrder(*_core.blocking_transfers(simulator.core, placement, order))
+        sent = TransferOrder(*early)
+        if not len(sent):
+            sent = TransferOrder(*_core.blocking_transfers(simulator.core, placement, order))
     schedule = scheduled(simulator, placement, order, "serial", sent)
     schedule.verify(problem, allow_overflow=True)
     over = schedule.overflow(problem) / problem.capacity

@@ -14,6 +14,7 @@ from situate.data.arrays import Order
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.simulation.decoding import order_of
+from situate.simulation.transfer_order import TransferOrder
 from situate.solvers.auto.balance import balance
 from situate.solvers.auto.blocks import blocks
 from situate.solvers.auto.cleanup import clean_up
@@ -213,8 +214,9 @@ def _anneal(search: Search, full: bool = False) -> None:
             found = search.incumbent
             order = _order_of(search.problem, found)
             # Every round goes on from the best plan of all chains.
+            sent = found.transfers.arrays if found.transfers else None
             for chain in range(chains):
-                annealers.restart(chain, found.placement, order)
+                annealers.restart(chain, found.placement, order, sent)
         before = annealers.evaluations
         try:
             annealers.run(
@@ -239,10 +241,11 @@ def _offer_best(
 ) -> None:
     """Offer the best of every chain that is better than what is `known` of it."""
     for chain, before in enumerate(known):
-        feasible, cost, placement, order = annealers.best(chain)
+        feasible, cost, placement, order, sent = annealers.best(chain)
         if (not feasible, cost) < before:
             known[chain] = not feasible, cost
-            search.offer(placement, order)
+            transfers = TransferOrder(*sent)
+            search.offer(placement, order, transfers=transfers if len(transfers) else None)
 
 
 def _samples(search: Search) -> int:

@@ -103,11 +103,12 @@ class _Climb:
 
     def _offer(self) -> None:
         for chain, before in enumerate(self._known):
-            feasible, cost, placement, *order = self._chains.best(chain)
+            best = self._chains.best(chain)
+            feasible, cost, placement = best[:3]
             if (not feasible, cost) < before:
                 self._known[chain] = not feasible, cost
                 by_graph = np.array(self._search.problem.graph.order, np.int32)
-                self._search.offer(placement, order[0] if order else by_graph)
+                self._search.offer(placement, best[3] if len(best) > 3 else by_graph)
 
 
 def _chains(search: Search, first: _Plan, count: int) -> _core.Annealers | _core.LoadAnnealers:
