@@ -45,7 +45,7 @@ def pipeline(
 
 
 def _tensors(place: dict[tuple[str, int, int], int], stage: int, batch: int) -> list[Tensor]:
-    """What the ops of a stage make of a micro-batch."""
+    """The tensors of a micro-batch in a stage."""
     forward, back, weights = (place[kind, stage, batch] for kind in KINDS)
     following, before = place.get(("F", stage + 1, batch)), place.get(("B", stage - 1, batch))
     name = f"{stage}.{batch}"

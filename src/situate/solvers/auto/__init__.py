@@ -101,7 +101,7 @@ def _improve(search: Search, for_loads: bool = False) -> None:
             return
         offer_pipelines(search)
         swap_devices(search)
-    if not search.finished():
+    if not search.finished() and not search.incumbent.feasible:
         offer_placed_orders(search)
     if search.finished():
         return
@@ -165,8 +165,6 @@ def _shorten(search: Search, full: bool = False) -> None:
     moves."""
     if _ordered(search.problem) and search.problem.transfers != "blocking":
         climb(search)
-        if not search.finished():
-            offer_placed_orders(search)
     _anneal(search, full)
 
 
@@ -208,6 +206,7 @@ def _anneal(search: Search, full: bool = False) -> None:
             swap_devices(search)
             if full:
                 move_critical(search, lines)
+            offer_placed_orders(search)
             found = search.incumbent
             order = _order_of(search.problem, found)
             # Every round goes on from the best plan of all chains.

@@ -17,6 +17,9 @@ rank."""
 TRIES = 4
 """Schedules by one urgency at most, each with so much less room as the one before lacked."""
 
+ORDERS_SHARE = 0.05
+"""Share of what is left of the budget after which no other urgency is tried."""
+
 OFFERS_TO_LIST = 5
 """Offers that take longer than one list schedule."""
 
@@ -34,10 +37,11 @@ def offer_placed_orders(search: Search) -> None:
     placement = search.incumbent.placement
     line = np.array(problem.depth_first, np.int32)
     orders = _core.make_placed_orders(search.simulator.core, placement, line)
+    end = search.left() * (1 - ORDERS_SHARE)
     for urgency in URGENCIES:
-        if search.finished() or not search.affords(OFFERS_TO_LIST):
-            return
         search.consider(placement, _listed(search, orders, placement, urgency), "serial")
+        if search.finished() or search.left() < end or not search.affords(OFFERS_TO_LIST):
+            return
 
 
 def _listed(
@@ -53,7 +57,7 @@ def _listed(
             placement[None], priority_of(order)[None], decoder="serial", threads=1
         )
         over = np.maximum(0, peak - problem.capacity)
-        if not over.any() or search.finished():
+        if not over.any() or not search.affords(OFFERS_TO_LIST):
             break
         reserved += over
     return order
