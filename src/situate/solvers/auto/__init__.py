@@ -105,13 +105,14 @@ def _improve(search: Search, for_loads: bool = False) -> None:
         offer_placed_orders(search)
     if search.finished():
         return
-    if search.problem.objective != "throughput":
-        _shorten(search, full and not for_loads)
-        return
-    if orders_count(search.problem):
+    if search.problem.objective == "throughput" and orders_count(search.problem):
         _offer_shortest_step(search)
-    _make_fit(search)
-    balance(search)
+    if search.problem.objective != "memory":
+        _make_fit(search)
+    if search.problem.objective == "throughput":
+        balance(search)
+    else:
+        _shorten(search, full and not for_loads)
 
 
 def _offer_rules(search: Search) -> bool:
@@ -175,19 +176,24 @@ def _make_fit(search: Search) -> None:
         return
     with search.reserving(FIT_SHARE):
         if not search.finished():
-            _anneal(search)
+            _anneal(search, to_fit=True)
 
 
-def _anneal(search: Search, full: bool = False) -> None:
+def _anneal(search: Search, full: bool = False, to_fit: bool = False) -> None:
     """Simulated annealing over placement and order (Kirkpatrick et al., Science 220, 1983), where
-    there is time for the work before its first interval."""
+    there is time for the work before its first interval.
+
+    Args:
+        full: with critical moves.
+        to_fit: for the least memory, and only until a plan fits.
+    """
     if not search.affords(OFFERS_TO_SET_UP + OFFERS_FOR_LINES * full):
         return
     found = search.incumbent
     lines = phase_lines(search.problem) if full else []
     core = search.simulator.core
     order = _order_of(search.problem, found)
-    goal = "time" if search.problem.objective == "time" else "memory"
+    goal = "time" if search.problem.objective == "time" and not to_fit else "memory"
     chains = chains_of(search)
     annealers = _core.make_annealers(core, goal, search.seed, chains, found.placement, order)
     together = blocks(search.problem)
@@ -221,7 +227,7 @@ def _anneal(search: Search, full: bool = False) -> None:
             search.evaluations += annealers.evaluations - before
             _offer_best(search, annealers, known)
         search.report()
-        if search.problem.objective == "throughput" and search.incumbent.feasible:
+        if to_fit and search.incumbent.feasible:
             return
 
 
