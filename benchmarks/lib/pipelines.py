@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from situate.data.cluster import Cluster, Device, Link
+from msgspec import structs
+
+from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 
@@ -39,9 +42,10 @@ def pipeline(
         for stage in range(stages)
         for tensor in _tensors(place, stage, batch)
     ]
-    devices = tuple(Device(f"d{stage}", memory=memory) for stage in range(stages))
-    cluster = Cluster("a stage each", devices, (Link("*", "*", 1.0),))
-    return Problem(Graph(f"pipeline-{stages}x{batches}", tuple(ops), tuple(tensors)), cluster)
+    equal = Cluster.identical(stages)
+    devices = tuple(structs.replace(device, memory=memory) for device in equal.devices)
+    graph = Graph(f"pipeline-{stages}x{batches}", tuple(ops), tuple(tensors))
+    return Problem(graph, replace(equal, devices=devices))
 
 
 def _tensors(place: dict[tuple[str, int, int], int], stage: int, batch: int) -> list[Tensor]:
