@@ -86,33 +86,43 @@ def _improve(search: Search, for_loads: bool = False) -> None:
         for_loads: the step is not wanted for itself, and critical moves, which share no load, would
             take time from what does.
     """
-    with search.trying(by_rank(search) if _ordered(search.problem) else None):
+    problem = search.problem
+    with search.trying(by_rank(search) if _ordered(problem) else None):
         if _offer_rules(search) or look_at_all(search):
             return
-        offer_proportional_cuts(search)
-        if search.finished():
-            return
-        offer_memory_fits(search)
-        if full := outgrown(search):
-            offer_segments(search)
-        if not search.finished():
-            _offer_random(search)
-        if search.finished():
-            return
-        offer_pipelines(search)
-        swap_devices(search)
-    if not search.finished() and not search.incumbent.feasible:
-        offer_placed_orders(search)
+        full = _offer_constructed(search)
     if search.finished():
         return
-    if search.problem.objective == "throughput" and orders_count(search.problem):
+    if problem.objective == "throughput" and orders_count(problem):
         _offer_shortest_step(search)
-    if search.problem.objective != "memory":
+    if problem.objective != "memory":
         _make_fit(search)
-    if search.problem.objective == "throughput":
+    if problem.objective == "throughput":
         balance(search)
     else:
         _shorten(search, full and not for_loads)
+
+
+def _offer_constructed(search: Search) -> bool:
+    """Offer what is cut of a line of units, drawn, and listed anew; True where the network has
+    outgrown the fastest accelerator."""
+    _list_to_fit(search)
+    offer_proportional_cuts(search)
+    if search.finished():
+        return False
+    offer_memory_fits(search)
+    if full := outgrown(search):
+        offer_segments(search)
+    for offer in (_offer_random, offer_pipelines, swap_devices, _list_to_fit):
+        if not search.finished():
+            offer(search)
+    return full
+
+
+def _list_to_fit(search: Search) -> None:
+    """While nothing fits, look for an order in which the best placement does."""
+    if not search.incumbent.feasible:
+        offer_placed_orders(search)
 
 
 def _offer_rules(search: Search) -> bool:
