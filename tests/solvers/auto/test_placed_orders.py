@@ -72,6 +72,19 @@ def test_stages_of_any_times_fit_wherever_one_micro_batch_does(seed: int) -> Non
     search.incumbent.schedule.verify(search.problem)
 
 
+@pytest.mark.parametrize("seed", [1, 4, 8])
+def test_annealing_improves_what_was_listed_and_keeps_within_memory(seed: int) -> None:
+    """Unequal stages hold fewer activations than there are stages."""
+    rng = random.Random(seed)
+    times = {(kind, stage): rng.uniform(0.5, 1.5) for kind in "FBW" for stage in range(4)}
+    problem = pipeline(4, 8, 3, lambda kind, stage: times[kind, stage])
+    search = begun(problem)
+    offer_placed_orders(search)
+    found = situate.solve(problem, evaluations=20_000)
+    assert found.feasible
+    assert found.value < 0.98 * search.incumbent.value
+
+
 def optimum(problem: Problem, stages: int) -> float:
     """The least makespan of two micro-batches that fits, of all sequences of all stages."""
     simulator, found = Simulator(problem), np.inf
@@ -176,3 +189,12 @@ def test_blocking_transfers_are_left_alone() -> None:
     before = search.evaluations
     offer_placed_orders(search)
     assert search.evaluations == before
+
+
+@pytest.mark.parametrize("reserved", [[0], [0, -1], [0, 2**62 + 1]])
+def test_bytes_that_cannot_be_reserved_are_refused(reserved: list[int]) -> None:
+    problem = pipeline(2, 4, 1)
+    placement = begun(problem).incumbent.placement
+    orders = _core.make_placed_orders(Simulator(problem).core, placement, order(problem))
+    with pytest.raises(ValueError, match="reserved of each device"):
+        orders.order(1, 2, np.array(reserved, np.int64))

@@ -6,6 +6,7 @@ import numpy as np
 
 from situate import _core
 from situate.data.arrays import Order, Placement
+from situate.data.problem import UNLIMITED
 from situate.simulation.decoding import priority_of
 from situate.solvers.search import Search
 
@@ -59,5 +60,5 @@ def _listed(
         over = np.maximum(0, peak - problem.capacity)
         if not over.any() or not search.affords(OFFERS_TO_LIST):
             break
-        reserved += over
+        reserved = np.minimum(reserved, UNLIMITED - over) + over
     return order
