@@ -228,6 +228,7 @@ def _anneal(search: Search, full: bool = False, to_fit: bool = False) -> None:
             # Every round goes on from the best plan of all chains.
             for chain in range(chains):
                 annealers.restart(chain, found.placement, order)
+            evaluations = evaluations_of(search, chains)  # without those just spent
         before = annealers.evaluations
         try:
             annealers.run(

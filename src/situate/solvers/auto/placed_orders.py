@@ -24,6 +24,9 @@ ORDERS_SHARE = 0.05
 OFFERS_TO_LIST = 5
 """Offers that take longer than one list schedule."""
 
+MOST_EVALUATIONS = 40
+"""Evaluations that all urgencies take at most."""
+
 
 def offer_placed_orders(search: Search) -> None:
     """Offer the best plan's placement in other orders, if they are better, where transfers are
@@ -33,7 +36,7 @@ def offer_placed_orders(search: Search) -> None:
     it cannot finish, and local search finds no way out.
     """
     problem = search.problem
-    if problem.transfers != "overlapped" or not search.affords(OFFERS_TO_LIST):
+    if problem.transfers != "overlapped" or not _affordable(search):
         return
     placement = search.incumbent.placement
     line = np.array(problem.depth_first, np.int32)
@@ -43,6 +46,13 @@ def offer_placed_orders(search: Search) -> None:
         search.consider(placement, _listed(search, orders, placement, urgency), "serial")
         if search.finished() or search.left() < end or not search.affords(OFFERS_TO_LIST):
             return
+
+
+def _affordable(search: Search) -> bool:
+    limit = search.evaluation_limit
+    if limit is not None and limit - search.evaluations < MOST_EVALUATIONS:
+        return False
+    return search.affords(OFFERS_TO_LIST)
 
 
 def _listed(
