@@ -49,7 +49,7 @@ def pipeline(
 
 
 def _tensors(place: dict[tuple[str, int, int], int], stage: int, batch: int) -> list[Tensor]:
-    """The tensors of a micro-batch in a stage."""
+    """The tensors that the ops of a stage make of a micro-batch."""
     forward, back, weights = (place[kind, stage, batch] for kind in KINDS)
     following, before = place.get(("F", stage + 1, batch)), place.get(("B", stage - 1, batch))
     name = f"{stage}.{batch}"
