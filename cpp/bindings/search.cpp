@@ -239,8 +239,10 @@ PlacedOrders make_placed_orders(const Problem& p, const Array<int32_t, 1>& place
 
 auto placed_order(const PlacedOrders& orders, double turn, double path,
                   const Array<int64_t, 1>& reserved) {
-  check(reserved.size() == static_cast<size_t>(orders.problem().d),
-        "bytes are reserved of each device");
+  check(reserved.size() == static_cast<size_t>(orders.problem().d) &&
+            std::all_of(reserved.data(), reserved.data() + reserved.size(),
+                        [](int64_t bytes) { return 0 <= bytes && bytes <= problem::most_bytes; }),
+        "bytes are reserved of each device, from none to 2^62");
   std::vector<int32_t> order;
   {
     nb::gil_scoped_release released;

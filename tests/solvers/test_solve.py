@@ -279,6 +279,15 @@ def test_progress_never_gets_worse() -> None:
     assert {progress.lower_bound for progress in seen} == {seen[0].lower_bound}
 
 
+def test_a_large_graph_has_a_plan_before_it_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("situate.solvers.LARGE", 1)
+    seen: list[Progress] = []
+    result = solve(problem("bus"), evaluations=500, on_progress=seen.append)
+    assert seen[0].feasible
+    assert seen[0].lower_bound == 0 < seen[-1].lower_bound == result.lower_bound
+    assert result.bounded_by
+
+
 def test_evaluations_alone_set_no_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("situate.solvers.DEFAULT_SECONDS", 0.0)
     assert solve(problem("bus"), evaluations=500).evaluations > 400

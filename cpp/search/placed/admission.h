@@ -65,7 +65,8 @@ class Admission {
   std::vector<int32_t> length_;   // of each row
   std::vector<int32_t> users_;    // of each copy: so many of the first hold those that wait for it
   std::vector<int32_t> holders_;  // of each copy: what must end before it is freed
-  std::vector<int64_t> used_, room_, needed_;      // by the turns
+  // Of each device: bytes in use, those that may be, and those that the turns take.
+  std::vector<int64_t> used_, room_, needed_;
   std::vector<std::optional<RangeMaximum>> rows_;  // of devices that could be too small
   std::vector<uint8_t> started_;
   double excess_ = 0;

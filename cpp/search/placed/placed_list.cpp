@@ -110,15 +110,7 @@ void PlacedList::start_first(int device) {
   std::sort(again_.begin(), again_.end(), std::greater<>());
   std::vector<int32_t> wait;
   while (!fresh.empty() || !again_.empty()) {
-    int32_t rank;
-    if (again_.empty() || (!fresh.empty() && fresh.top() < again_.back())) {
-      rank = fresh.top();
-      fresh.pop();
-    } else {
-      rank = again_.back();
-      again_.pop_back();
-    }
-    const int op = by_rank_[rank];
+    const int op = take_first(fresh);
     if (admission_.admit(op)) {
       start(op);
       break;
@@ -127,6 +119,19 @@ void PlacedList::start_first(int device) {
   }
   for (const int32_t turn : wait) refused.push(turn);
   for (const int32_t rank : again_) refused.push(turn_[by_rank_[rank]]);
+}
+
+// The most urgent op of those that were never refused and those that are looked at again.
+int PlacedList::take_first(Ranks& fresh) {
+  int32_t rank;
+  if (again_.empty() || (!fresh.empty() && fresh.top() < again_.back())) {
+    rank = fresh.top();
+    fresh.pop();
+  } else {
+    rank = again_.back();
+    again_.pop_back();
+  }
+  return by_rank_[rank];
 }
 
 // An op that was admitted.

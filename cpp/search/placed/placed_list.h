@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <queue>
 #include <span>
 #include <vector>
@@ -51,6 +52,7 @@ class PlacedList {
   void count_needs();
   void open(int op) { ready_[copies_.device(op)].fresh.push(rank_[op]); }
   void start_first(int device);
+  int take_first(Ranks& fresh);
   void start(int op);
   void force();
   void end(const Event& event);
@@ -70,7 +72,8 @@ class PlacedList {
   std::vector<uint8_t> busy_;            // devices
   std::vector<Channel> channels_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::vector<int32_t> again_, targets_;
+  std::vector<int32_t> again_;    // ranks of ops that were refused before, the last first
+  std::vector<int32_t> targets_;  // of the tensor at hand
   double now_ = 0;
   size_t first_ = 0;  // of `turns_` that may not have started
   std::vector<int32_t> order_;

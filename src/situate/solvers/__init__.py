@@ -28,6 +28,9 @@ DEFAULT_SECONDS = 10.0
 BOUNDING, BOUNDING_AT_LEAST = 0.2, 0.5
 """Part of the time limit, and seconds at least, that the lower bound may take."""
 
+LARGE = 20_000
+"""Ops from which on `auto` has a plan before the bound is computed, which takes longer."""
+
 SPLITTING, SPLITTING_AT_LEAST = 0.1, 0.05
 """Part of the time limit in which the bound by what a split sends may go on, and the seconds below
 which it gains less than the search loses."""
@@ -82,12 +85,8 @@ def solve(
         raise SituateError(f"learning: method {name!r} does not learn; those that do: {known}")
     if time_limit is None and evaluations is None and not learns:
         time_limit = DEFAULT_SECONDS
-    bound = tightest_bound(
-        problem, _bounded_until(begin, time_limit), _split_until(begin, time_limit)
-    )
     search = Search(
         problem,
-        bound.value,
         time_limit=time_limit,
         evaluations=evaluations,
         seed=seed,
@@ -95,8 +94,13 @@ def solve(
         on_progress=on_progress,
         begin=begin,
         learning=learning,
-        bounded_by=bound.name,
     )
+    if name == "auto" and problem.n >= LARGE:
+        METHODS["single"].run(search)
+    bound = tightest_bound(
+        problem, _bounded_until(begin, time_limit), _split_until(begin, time_limit)
+    )
+    search.lower_bound, search.bounded_by = bound.value, bound.name
     try:
         run(search)
     except KeyboardInterrupt:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 import pytest
@@ -70,6 +72,60 @@ def test_stages_of_any_times_fit_wherever_one_micro_batch_does(seed: int) -> Non
     search.incumbent.schedule.verify(search.problem)
 
 
+@pytest.mark.parametrize("seed", [1, 4, 8])
+def test_annealing_improves_what_was_listed_and_keeps_within_memory(seed: int) -> None:
+    """Unequal stages hold fewer activations than there are stages."""
+    rng = random.Random(seed)
+    times = {(kind, stage): rng.uniform(0.5, 1.5) for kind in "FBW" for stage in range(4)}
+    problem = pipeline(4, 8, 3, lambda kind, stage: times[kind, stage])
+    search = begun(problem)
+    offer_placed_orders(search)
+    found = situate.solve(problem, evaluations=20_000)
+    assert found.feasible
+    assert found.value < 0.98 * search.incumbent.value
+
+
+def optimum(problem: Problem, stages: int) -> float:
+    """The least makespan of two micro-batches that fits, of all sequences of all stages."""
+    simulator, found = Simulator(problem), np.inf
+    placement = problem.allowed.argmax(axis=1)[problem.unit].astype(np.int32)
+    place = {op.name: j for j, op in enumerate(problem.graph.ops)}
+    before = {
+        (int(problem.producer[tensor]), int(reader))
+        for tensor, (first, last) in enumerate(itertools.pairwise(problem.consumer_start))
+        for reader in problem.consumers[first:last]
+    }
+    # The ops of a stage keep their order within each of the micro-batches: which comes next, then?
+    turns = sorted(set(itertools.permutations([0, 0, 0, 1, 1, 1])))
+    for taken in itertools.product(turns, repeat=stages):
+        waits = TopologicalSorter({op: set[int]() for op in range(problem.n)})
+        for producer, reader in before:
+            waits.add(reader, producer)
+        for stage, turn in enumerate(taken):
+            kinds = [iter("FBW"), iter("FBW")]
+            ops = [place[f"{next(kinds[batch])}{stage}.{batch}"] for batch in turn]
+            for first, second in itertools.pairwise(ops):
+                waits.add(second, first)
+        try:
+            listed = np.array(list(waits.static_order()), np.int32)
+        except CycleError:  # stages that wait for one another
+            continue
+        schedule = scheduled(simulator, placement, listed, "serial")
+        if not schedule.excess(problem):
+            found = min(found, schedule.makespan)
+    return found
+
+
+@pytest.mark.parametrize("memory", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_two_micro_batches_are_optimal_by_all_that_stages_could_do(seed: int, memory: int) -> None:
+    rng = random.Random(seed)
+    times = {(kind, stage): float(rng.randint(1, 5)) for kind in "FBW" for stage in range(2)}
+    problem = pipeline(2, 2, memory, lambda kind, stage: times[kind, stage])
+    found = situate.solve(problem, evaluations=3_000)
+    assert found.value == optimum(problem, 2)
+
+
 def random_orders(seed: int) -> tuple[Problem, _core.PlacedOrders]:
     """Those of a random placement of a random problem, of overlapped transfers."""
     problem = random_problem(seed)
@@ -133,3 +189,12 @@ def test_blocking_transfers_are_left_alone() -> None:
     before = search.evaluations
     offer_placed_orders(search)
     assert search.evaluations == before
+
+
+@pytest.mark.parametrize("reserved", [[0], [0, -1], [0, 2**62 + 1]])
+def test_bytes_that_cannot_be_reserved_are_refused(reserved: list[int]) -> None:
+    problem = pipeline(2, 4, 1)
+    placement = begun(problem).incumbent.placement
+    orders = _core.make_placed_orders(Simulator(problem).core, placement, order(problem))
+    with pytest.raises(ValueError, match="reserved of each device"):
+        orders.order(1, 2, np.array(reserved, np.int64))

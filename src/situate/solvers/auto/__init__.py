@@ -88,33 +88,44 @@ def _improve(search: Search, for_loads: bool = False) -> None:
         for_loads: the step is not wanted for itself, and critical moves, which share no load, would
             take time from what does.
     """
-    with search.trying(by_rank(search) if _ordered(search.problem) else None):
+    problem = search.problem
+    with search.trying(by_rank(search) if _ordered(problem) else None):
         if _offer_rules(search) or look_at_all(search):
             return
-        offer_proportional_cuts(search)
-        if search.finished():
-            return
-        offer_memory_fits(search)
-        offer_level_cuts(search)
-        if full := outgrown(search):
-            offer_segments(search)
-        if not search.finished():
-            _offer_random(search)
-        if search.finished():
-            return
-        offer_pipelines(search)
-        swap_devices(search)
-    if not search.finished():
-        offer_placed_orders(search)
+        full = _offer_constructed(search)
     if search.finished():
         return
-    if search.problem.objective != "throughput":
-        _shorten(search, full and not for_loads)
-        return
-    if orders_count(search.problem):
+    if problem.objective == "throughput" and orders_count(problem):
         _offer_shortest_step(search)
-    _make_fit(search)
-    balance(search)
+    if problem.objective != "memory":
+        _make_fit(search)
+    if problem.objective == "throughput":
+        balance(search)
+    else:
+        _shorten(search, full and not for_loads)
+
+
+def _offer_constructed(search: Search) -> bool:
+    """Offer what is cut of a line of units, drawn, and listed anew; True where the network has
+    outgrown the fastest accelerator."""
+    _list_to_fit(search)
+    offer_proportional_cuts(search)
+    if search.finished():
+        return False
+    offer_memory_fits(search)
+    offer_level_cuts(search)
+    if full := outgrown(search):
+        offer_segments(search)
+    for offer in (_offer_random, offer_pipelines, swap_devices, _list_to_fit):
+        if not search.finished():
+            offer(search)
+    return full
+
+
+def _list_to_fit(search: Search) -> None:
+    """While nothing fits, look for an order in which the best placement does."""
+    if not search.incumbent.feasible:
+        offer_placed_orders(search)
 
 
 def _offer_rules(search: Search) -> bool:
@@ -168,8 +179,6 @@ def _shorten(search: Search, full: bool = False) -> None:
     moves."""
     if _ordered(search.problem) and search.problem.transfers != "blocking":
         climb(search)
-        if not search.finished():
-            offer_placed_orders(search)
     _anneal(search, full)
 
 
@@ -180,19 +189,24 @@ def _make_fit(search: Search) -> None:
         return
     with search.reserving(FIT_SHARE):
         if not search.finished():
-            _anneal(search)
+            _anneal(search, to_fit=True)
 
 
-def _anneal(search: Search, full: bool = False) -> None:
+def _anneal(search: Search, full: bool = False, to_fit: bool = False) -> None:
     """Simulated annealing over placement and order (Kirkpatrick et al., Science 220, 1983), where
-    there is time for the work before its first interval."""
+    there is time for the work before its first interval.
+
+    Args:
+        full: with critical moves.
+        to_fit: for the least memory, and only until a plan fits.
+    """
     if not search.affords(OFFERS_TO_SET_UP + OFFERS_FOR_LINES * full):
         return
     found = search.incumbent
     lines = phase_lines(search.problem) if full else []
     core = search.simulator.core
     order = _order_of(search.problem, found)
-    goal = "time" if search.problem.objective == "time" else "memory"
+    goal = "time" if search.problem.objective == "time" and not to_fit else "memory"
     chains = chains_of(search)
     annealers = _core.make_annealers(core, goal, search.seed, chains, found.placement, order)
     together = blocks(search.problem)
@@ -211,12 +225,14 @@ def _anneal(search: Search, full: bool = False) -> None:
             swap_devices(search)
             if full:
                 move_critical(search, lines)
+            offer_placed_orders(search)
             found = search.incumbent
             order = _order_of(search.problem, found)
             # Every round goes on from the best plan of all chains.
             sent = found.transfers.arrays if found.transfers else None
             for chain in range(chains):
                 annealers.restart(chain, found.placement, order, sent)
+            evaluations = evaluations_of(search, chains)  # without those just spent
         before = annealers.evaluations
         try:
             annealers.run(
@@ -226,7 +242,7 @@ def _anneal(search: Search, full: bool = False) -> None:
             search.evaluations += annealers.evaluations - before
             _offer_best(search, annealers, known)
         search.report()
-        if search.problem.objective == "throughput" and search.incumbent.feasible:
+        if to_fit and search.incumbent.feasible:
             return
 
 

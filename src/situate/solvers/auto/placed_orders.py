@@ -6,6 +6,7 @@ import numpy as np
 
 from situate import _core
 from situate.data.arrays import Order, Placement
+from situate.data.problem import UNLIMITED
 from situate.simulation.decoding import priority_of
 from situate.solvers.search import Search
 
@@ -17,8 +18,14 @@ rank."""
 TRIES = 4
 """Schedules by one urgency at most, each with so much less room as the one before lacked."""
 
+ORDERS_SHARE = 0.05
+"""Share of what is left of the budget after which no other urgency is tried."""
+
 OFFERS_TO_LIST = 5
 """Offers that take longer than one list schedule."""
+
+MOST_EVALUATIONS = 40
+"""Evaluations that all urgencies take at most."""
 
 
 def offer_placed_orders(search: Search) -> None:
@@ -29,15 +36,23 @@ def offer_placed_orders(search: Search) -> None:
     it cannot finish, and local search finds no way out.
     """
     problem = search.problem
-    if problem.transfers != "overlapped" or not search.affords(OFFERS_TO_LIST):
+    if problem.transfers != "overlapped" or not _affordable(search):
         return
     placement = search.incumbent.placement
     line = np.array(problem.depth_first, np.int32)
     orders = _core.make_placed_orders(search.simulator.core, placement, line)
+    end = search.left() * (1 - ORDERS_SHARE)
     for urgency in URGENCIES:
-        if search.finished() or not search.affords(OFFERS_TO_LIST):
-            return
         search.consider(placement, _listed(search, orders, placement, urgency), "serial")
+        if search.finished() or search.left() < end or not search.affords(OFFERS_TO_LIST):
+            return
+
+
+def _affordable(search: Search) -> bool:
+    limit = search.evaluation_limit
+    if limit is not None and limit - search.evaluations < MOST_EVALUATIONS:
+        return False
+    return search.affords(OFFERS_TO_LIST)
 
 
 def _listed(
@@ -53,7 +68,7 @@ def _listed(
             placement[None], priority_of(order)[None], decoder="serial", threads=1
         )
         over = np.maximum(0, peak - problem.capacity)
-        if not over.any() or search.finished():
+        if not over.any() or not search.affords(OFFERS_TO_LIST):
             break
-        reserved += over
+        reserved = np.minimum(reserved, UNLIMITED - over) + over
     return order
