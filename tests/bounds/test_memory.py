@@ -167,3 +167,14 @@ def test_a_need_names_the_devices_that_have_to_meet_it(rules: str) -> None:
     )  # type: ignore[arg-type]
     unmet = [need for need in needs(problem) if not need.fits]
     assert {(need.bytes, need.room, need.devices) for need in unmet} == {(40, (30,), (1,))}
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_little_work_makes_no_bound_larger(seed: int) -> None:
+    problem = random_problem(seed)
+    exact = needs(problem)
+    for work in (1, 30, 1000):
+        assert all(
+            little.bytes <= full.bytes
+            for little, full in zip(needs(problem, work), exact, strict=False)
+        )

@@ -55,8 +55,9 @@ def least_peak(problem: Problem) -> int:
     return max(need.peak for need in needs(problem))
 
 
-def needs(problem: Problem) -> list[Need]:
-    """All that one device or several must hold at once, whatever is placed where."""
+def needs(problem: Problem, work: int = WORK) -> list[Need]:
+    """All that one device or several must hold at once, whatever is placed where; fewer bytes where
+    looking at so many edges is not enough to find them."""
     sets = [(on, ops, _held(problem, ops)) for on, ops in _device_sets(problem)]
     found = [_largest_unit(problem)]
     found += [_share(problem, "persistent bytes", on, held) for on, _, held in sets]
@@ -65,10 +66,10 @@ def needs(problem: Problem) -> list[Need]:
     found.append(_largest_op(problem))
     live = Live(problem)
     for on, ops, held in sets:
-        size = held + live.least(ops, WORK // len(sets))
+        size = held + live.least(ops, work // len(sets))
         found.append(_share(problem, "live tensors", on, size))
     above = max(need.peak for need in found)
-    return found + [_group(problem, live, unit) for unit in _heavy_groups(problem, above)]
+    return found + [_group(problem, live, unit, work) for unit in _heavy_groups(problem, above)]
 
 
 def _device_sets(problem: Problem) -> list[tuple[Bools, Bools]]:
@@ -118,9 +119,9 @@ def _largest_op(problem: Problem) -> Need:
     return _one(problem, "one op", int(need[takes_time(problem)].max(initial=0)))
 
 
-def _group(problem: Problem, live: Live, unit: int) -> Need:
+def _group(problem: Problem, live: Live, unit: int, work: int) -> Need:
     """The need of a colocation group's ops on their device."""
-    size = live.least(problem.unit == unit, WORK // GROUPS)
+    size = live.least(problem.unit == unit, work // GROUPS)
     return _one(problem, "live tensors", int(problem.unit_persistent[unit]) + size)
 
 
