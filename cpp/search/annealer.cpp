@@ -22,6 +22,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // as long as a hundred in a small one.
 constexpr int64_t steps_between_calls = 64, ops_between_calls = 500'000;
 
+// How many times the mean of the peaks counts in annealing for memory: a change that empties
+// another device than the fullest makes room for the next.
+constexpr double mean_peaks = 3;
+
 Neighbourhood moves_of(const sim::OrderedPlacement& plan, Moves kind) {
   using Shares = AnnealingShares;
   Neighbourhood moves(plan.problem());
@@ -42,7 +46,7 @@ Neighbourhood moves_of(const sim::OrderedPlacement& plan, Moves kind) {
 
 Annealer::Annealer(const Problem& problem, Goal goal, Moves moves, uint64_t seed,
                    const int32_t* placement, const int32_t* order)
-    : state_(problem, goal, placement, order),
+    : state_(problem, goal, moves == Moves::single ? 0 : mean_peaks, placement, order),
       random_(seed),
       moves_(moves_of(state_.plan(), moves)),
       block_move_(state_.plan().placement()) {}

@@ -20,10 +20,11 @@ constexpr int64_t longest_patience = 1024;
 
 }  // namespace
 
-PlanState::PlanState(const Problem& problem, Goal goal, const int32_t* placement,
+PlanState::PlanState(const Problem& problem, Goal goal, double mean_peaks, const int32_t* placement,
                      const int32_t* order)
     : problem_(problem),
       goal_(goal),
+      mean_peaks_(mean_peaks),
       plan_(problem, placement, order),
       priority_(problem.n),
       peak_(problem.d),
@@ -71,7 +72,7 @@ double PlanState::evaluate(double limit) {
   }
   if (!timer_) {
     simulate();
-    return with_overflow(largest_peak());
+    return evaluate_peaks();
   }
   const double makespan = timer_->time(first_effect_, limit, fits_);
   memory_checked_ = makespan < never && !never_overflows_ && !fits_;
@@ -81,13 +82,20 @@ double PlanState::evaluate(double limit) {
   return with_overflow(makespan);
 }
 
+double PlanState::evaluate_peaks() {
+  const double largest = largest_peak();
+  double sum = 0;
+  for (const int64_t peak : peak_) sum += static_cast<double>(peak);
+  candidate_peak_ = with_overflow(largest);
+  return with_overflow(largest + mean_peaks_ * sum / problem_.d);
+}
+
 // Under atomic rules persistent bytes alone count.
 double PlanState::evaluate_atomic() {
   std::fill(peak_.begin(), peak_.end(), 0);
   for (int op = 0; op < problem_.n; ++op) peak_[plan_.device()[op]] += problem_.persistent[op];
-  return with_overflow(goal_ == Goal::memory
-                           ? largest_peak()
-                           : sim::run_calls(problem_, plan_.device().data()).makespan);
+  if (goal_ == Goal::memory) return evaluate_peaks();
+  return with_overflow(sim::run_calls(problem_, plan_.device().data()).makespan);
 }
 
 double PlanState::largest_peak() const {
@@ -180,8 +188,9 @@ void PlanState::keep_if_best() {
     safe_order_ = plan_.order();
     if (peaks_known_) timer_->calibrate(peak_);
   }
-  const bool better = fits_ == best_.feasible ? cost_ < best_.cost : fits_;
-  if (better) best_ = {fits_, cost_, plan_.device(), plan_.order()};
+  const double cost = goal_ == Goal::memory ? candidate_peak_ : cost_;
+  const bool better = fits_ == best_.feasible ? cost < best_.cost : fits_;
+  if (better) best_ = {fits_, cost, plan_.device(), plan_.order()};
 }
 
 }  // namespace situate::search

@@ -24,7 +24,9 @@ struct BestPlan {
 
 class PlanState {
  public:
-  PlanState(const Problem& problem, Goal goal, const int32_t* placement, const int32_t* order);
+  // For the goal of memory the mean of the peaks counts `mean_peaks` times, beside the largest.
+  PlanState(const Problem& problem, Goal goal, double mean_peaks, const int32_t* placement,
+            const int32_t* order);
   PlanState(const PlanState&) = delete;
   PlanState& operator=(const PlanState&) = delete;
 
@@ -33,8 +35,8 @@ class PlanState {
 
   void apply(const Change& change);
   void undo(const Change& change);
-  // The makespan in seconds or, for the goal of memory, the largest peak in bytes, with a penalty
-  // where the plan exceeds memory. Infinite as soon as a makespan must exceed `limit`.
+  // The makespan in seconds or, for the goal of memory, peaks in bytes, with a penalty where the
+  // plan exceeds memory. Infinite as soon as a makespan must exceed `limit`.
   double evaluate(double limit);
   // Keeps the change that was evaluated last.
   void accept(double cost);
@@ -48,6 +50,7 @@ class PlanState {
 
  private:
   double evaluate_atomic();
+  double evaluate_peaks();
   void simulate();
   double largest_peak() const;
   double with_overflow(double value);
@@ -57,6 +60,7 @@ class PlanState {
 
   const Problem& problem_;
   const Goal goal_;
+  const double mean_peaks_;
   sim::OrderedPlacement plan_;
   std::unique_ptr<sim::IncrementalTimer> timer_;        // the goal of time
   std::unique_ptr<sim::BlockingTimer> blocking_timer_;  // in its place where it can be
@@ -76,6 +80,7 @@ class PlanState {
   bool estimate_bytes_ =
       false;  // once changes keep breaking memory, an estimate refuses them early
   double cost_ = 0;
+  double candidate_peak_ = 0;  // the largest of the plan evaluated last, with that penalty
   BestPlan best_;
 };
 
