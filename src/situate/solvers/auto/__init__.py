@@ -86,7 +86,7 @@ def _improve(search: Search, for_loads: bool = False) -> None:
         for_loads: the step is not wanted for itself, and critical moves, which share no load, would
             take time from what does.
     """
-    with search.trying(by_rank(search) if _ordered(search.problem) else None):
+    with search.trying(_second_order(search)):
         if _offer_rules(search) or look_at_all(search):
             return
         offer_proportional_cuts(search)
@@ -152,6 +152,14 @@ def _offer_shortest_step(search: Search) -> None:
         offered = search.offer(found.placement, order_of(search.problem, found.schedule))
         if found.feasible and not offered.feasible:
             search.offer(found.placement, found.order, transfers=found.transfers)
+
+
+def _second_order(search: Search) -> Order | None:
+    """The order that every plan is tried in beside its own: by rank for time; for memory depth
+    first, where what is made is read soon."""
+    if search.problem.objective == "memory":
+        return search.problem.depth_first
+    return by_rank(search) if _ordered(search.problem) else None
 
 
 def _ordered(problem: Problem) -> bool:
