@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from situate.bounds.live import WORK, WORK_A_SECOND
 from situate.bounds.load import least_load
 from situate.bounds.memory import needs
 from situate.bounds.narrow import least_narrow
@@ -50,24 +48,16 @@ def tightest_bound(
     Args:
         problem: what is to be planned.
         until, split_until: what `time.perf_counter` says when the ascents for the load and for the
-            split end, were they not at their best by then; the flows of the bound on memory end
-            about `until` too.
+            split end, were they not at their best by then; `until` also ends the flows of memory.
     """
     if problem.objective == "memory":
-        need = max(needs(problem, _work(until)), key=lambda need: need.peak)
+        need = max(needs(problem, until), key=lambda need: need.peak)
         return Bound(float(need.peak), need.name)
     of_objective = _on_throughput if problem.objective == "throughput" else _on_time
     # The first of those that are equal.
     bounds = [*of_objective(problem, until), Bound(least_split(problem, split_until), "split")]
     tightest = max(bounds, key=lambda bound: bound.value)
     return Bound(_rounded(problem, tightest.value), tightest.name)
-
-
-def _work(until: float) -> int:
-    """Edges that the bound on memory may look at until then."""
-    if until == math.inf:
-        return WORK
-    return min(WORK, max(1, int(WORK_A_SECOND * (until - time.perf_counter()))))
 
 
 def _on_throughput(problem: Problem, until: float) -> Iterator[Bound]:
