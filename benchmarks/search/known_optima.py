@@ -1,4 +1,5 @@
-"""`auto` for one second on instances whose optimum, or best value, is published."""
+"""`auto` for one second, or so many evaluations, on instances whose optimum, or best value, is
+published."""
 
 from __future__ import annotations
 
@@ -24,16 +25,18 @@ Rows = list[Row]
 
 @dataclass(frozen=True)
 class Budget:
-    """Seconds for each instance, and the seed."""
+    """Seconds for each instance, or evaluations in their place, and the seed."""
 
-    time_limit: float
+    time_limit: float | None
+    evaluations: int | None
     seed: int
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Solve, print and record."""
     options = _parser().parse_args(arguments)
-    budget = Budget(options.time_limit, options.seed)
+    seconds = options.time_limit if options.evaluations is None else None
+    budget = Budget(seconds, options.evaluations, options.seed)
     tables: dict[str, Rows] = {}
     targets: list[Target] = []
     for title, rows, judge in _families(options, budget):
@@ -53,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dnn", type=Path, default=DNN, help="folder of dnn-partitioning")
     parser.add_argument("--every", type=int, default=1, metavar="K", help="each K-th row of STG")
     parser.add_argument("--time-limit", type=float, default=1.0)
+    parser.add_argument("--evaluations", type=int, help="in place of the time limit")
     parser.add_argument("--seed", type=int, default=0)
     return parser
 
@@ -81,7 +85,9 @@ def _rows(instances: list[Instance], budget: Budget) -> Iterator[Row]:
 
 def _row(name: str, problem: situate.Problem, known: Known, budget: Budget) -> Row:
     """One instance solved; values are milliseconds where there is a unit."""
-    result = situate.solve(problem, time_limit=budget.time_limit, seed=budget.seed)
+    result = situate.solve(
+        problem, time_limit=budget.time_limit, evaluations=budget.evaluations, seed=budget.seed
+    )
     scale = 1000 if problem.graph.unit == "s" else 1
     return {
         "instance": name,
@@ -141,7 +147,7 @@ def _missed(rows: Rows) -> Rows:
 def _judge_stg(rows: Rows) -> Iterator[Target]:
     share = statistics.mean(map(_reached, rows))
     what = "STG, closed 50-task rows"
-    yield Target(what, "the optimum on 95 %", f"{share:.1%} of {len(rows)}", share >= 0.95)
+    yield Target(what, "the optimum on 99 %", f"{share:.1%} of {len(rows)}", share >= 0.99)
     yield from _judge_proved(rows, what)
 
 
@@ -154,17 +160,17 @@ def _judge_proved(rows: Rows, what: str = "") -> Iterator[Target]:
 
 
 def _judge_doppler(rows: Rows) -> Iterator[Target]:
-    yield _within(rows[0], 1.05)
+    yield _within(rows[0], 1.005)
     yield from _judge_proved(rows)
 
 
 def _judge_throughput(rows: Rows) -> Iterator[Target]:
-    return (_within(row, 1.02) for row in rows)
+    return (_within(row, 1 + LOOSE) for row in rows)
 
 
 def _within(row: Row, ratio: float) -> Target:
     met = row["feasible"] and row["ratio"] <= ratio
-    wanted = f"within {ratio - 1:.0%} of {row['best_known']:g}"
+    wanted = f"within {ratio - 1:.2%} of {row['best_known']:g}"
     return Target(str(row["instance"]), wanted, f"{row['value']:.6g}", met)
 
 

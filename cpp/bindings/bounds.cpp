@@ -79,8 +79,8 @@ struct HeldTensors {
 };
 
 int64_t least_live(const Dependencies& graph, const HeldTensors& tensors,
-                   const Array<int64_t, 1>& workspace, const Array<uint8_t, 1>& runs,
-                   int64_t work) {
+                   const Array<int64_t, 1>& workspace, const Array<uint8_t, 1>& runs, int64_t work,
+                   double seconds) {
   const size_t n = graph.orders.shape(1);
   check(workspace.size() == n && runs.size() == n, "arrays over ops differ in length");
   graph.check_arrays();
@@ -91,7 +91,7 @@ int64_t least_live(const Dependencies& graph, const HeldTensors& tensors,
         "workspaces are 0 to 2^62 bytes");
   nb::gil_scoped_release released;
   LiveBytes live(static_cast<int>(n), view(graph.before), view(graph.after));
-  return live.least(tensors.held(view(workspace)), view(graph.orders), view(runs), work);
+  return live.least(tensors.held(view(workspace)), view(graph.orders), view(runs), work, seconds);
 }
 
 std::tuple<Numpy<double>, Numpy<double>> longest_paths(const problem::Problem& p, bool free) {
@@ -123,12 +123,12 @@ output: (m,) 1 where the tensor is kept to the end of the step.)")
                     Array<uint8_t, 1>>(),
            nb::kw_only(), "size"_a, "producer"_a, "edge_tensor"_a, "edge_consumer"_a, "output"_a);
   module.def("least_live", &least_live, "dependencies"_a, "tensors"_a, nb::kw_only(), "workspace"_a,
-             "runs"_a, "work"_a,
+             "runs"_a, "work"_a, "seconds"_a,
              R"(Bytes that are live at once in every schedule, while some op runs.
 
 workspace: (n,) bytes of an op while it runs.
 runs: (n,) 1 for the ops that count as running.
-work: edges of networks to look at; fewer give fewer bytes.)");
+work, seconds: edges of networks to look at, and when to end; fewer give fewer bytes.)");
   module.def("longest_paths", &longest_paths, "problem"_a, nb::kw_only(), "free"_a,
              R"(Seconds (n, d), (n, d) before an op begins and after it ends on a device.
 

@@ -1,6 +1,7 @@
 #include "bounds/live_bytes.h"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 
 namespace situate::bounds {
@@ -15,7 +16,12 @@ LiveBytes::LiveBytes(int n, std::span<const int32_t> before, std::span<const int
     : n_(n), before_(n, after, before), after_(n, before, after), side_(n), node_(n) {}
 
 int64_t LiveBytes::least(const Held& held, std::span<const int32_t> orders,
-                         std::span<const uint8_t> runs, int64_t work) {
+                         std::span<const uint8_t> runs, int64_t work, double seconds) {
+  using clock = std::chrono::steady_clock;
+  const auto begin = clock::now();
+  const auto out_of_time = [&] {
+    return std::chrono::duration<double>(clock::now() - begin).count() >= seconds;
+  };
   // No op needs more than in the best of the orders: those that need no more than the best bound
   // so far cannot raise it.
   auto most = in_order(held, orders.first(n_));
@@ -28,7 +34,7 @@ int64_t LiveBytes::least(const Held& held, std::span<const int32_t> orders,
   std::stable_sort(ops.begin(), ops.end(), [&](int a, int b) { return most[a] > most[b]; });
   int64_t best = 0;
   for (const int op : ops) {
-    if (most[op] <= best || work <= 0) break;
+    if (most[op] <= best || work <= 0 || out_of_time()) break;
     if (runs[op]) best = std::max(best, least_during(held, op, work));
   }
   return best;

@@ -30,8 +30,9 @@ class LiveBytes {
 
   // Bytes that are live at once in every schedule, while one of the ops runs that `runs` counts.
   // `orders`: k x n topological ones, whose bytes say which op to begin with and when to stop.
+  // Fewer where looking at `work` edges, or so many seconds between two ops, is not enough.
   int64_t least(const Held& held, std::span<const int32_t> orders, std::span<const uint8_t> runs,
-                int64_t work);
+                int64_t work, double seconds);
 
  private:
   enum class Side : uint8_t { free, ended, waits };

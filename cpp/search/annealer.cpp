@@ -23,6 +23,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // as long as a hundred in a small one.
 constexpr int64_t steps_between_calls = 64, ops_between_calls = 500'000;
 
+// How many times the mean of the peaks counts in annealing for memory: a change that empties
+// another device than the fullest makes room for the next.
+constexpr double mean_peaks = 3;
+
 Neighbourhood moves_of(const PlanState& state, Moves kind) {
   const auto& plan = state.plan();
   using Shares = AnnealingShares;
@@ -49,7 +53,7 @@ Neighbourhood moves_of(const PlanState& state, Moves kind) {
 Annealer::Annealer(const Problem& problem, Goal goal, Moves moves, uint64_t seed,
                    const int32_t* placement, const int32_t* order,
                    std::span<const sim::PlacedTransfer> transfers)
-    : state_(problem, goal, placement, order, transfers),
+    : state_(problem, goal, moves == Moves::single ? 0 : mean_peaks, placement, order, transfers),
       random_(seed),
       moves_(moves_of(state_, moves)),
       block_move_(state_.plan().placement()) {}

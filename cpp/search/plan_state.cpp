@@ -20,10 +20,11 @@ constexpr int64_t longest_patience = 1024;
 
 }  // namespace
 
-PlanState::PlanState(const Problem& problem, Goal goal, const int32_t* placement,
+PlanState::PlanState(const Problem& problem, Goal goal, double mean_peaks, const int32_t* placement,
                      const int32_t* order, std::span<const sim::PlacedTransfer> transfers)
     : problem_(problem),
       goal_(goal),
+      mean_peaks_(mean_peaks),
       plan_(problem, placement, order),
       early_(problem),
       priority_(problem.n),
@@ -85,7 +86,7 @@ double PlanState::evaluate(double limit) {
   }
   if (!timer_) {
     simulate();
-    return with_overflow(largest_peak());
+    return evaluate_peaks();
   }
   const double makespan = timer_->time(first_effect_, limit, fits_);
   memory_checked_ = makespan < never && !never_overflows_ && !fits_;
@@ -95,13 +96,20 @@ double PlanState::evaluate(double limit) {
   return with_overflow(makespan);
 }
 
+double PlanState::evaluate_peaks() {
+  const double largest = largest_peak();
+  double sum = 0;
+  for (const int64_t peak : peak_) sum += static_cast<double>(peak);
+  candidate_peak_ = with_overflow(largest);
+  return with_overflow(largest + mean_peaks_ * sum / problem_.d);
+}
+
 // Under atomic rules persistent bytes alone count.
 double PlanState::evaluate_atomic() {
   std::fill(peak_.begin(), peak_.end(), 0);
   for (int op = 0; op < problem_.n; ++op) peak_[plan_.device()[op]] += problem_.persistent[op];
-  return with_overflow(goal_ == Goal::memory
-                           ? largest_peak()
-                           : sim::run_calls(problem_, plan_.device().data()).makespan);
+  if (goal_ == Goal::memory) return evaluate_peaks();
+  return with_overflow(sim::run_calls(problem_, plan_.device().data()).makespan);
 }
 
 double PlanState::largest_peak() const {
@@ -194,9 +202,10 @@ void PlanState::keep_if_best() {
     safe_order_ = plan_.order();
     if (peaks_known_) timer_->calibrate(peak_);
   }
-  const bool better = fits_ == best_.feasible ? cost_ < best_.cost : fits_;
+  const double cost = goal_ == Goal::memory ? candidate_peak_ : cost_;
+  const bool better = fits_ == best_.feasible ? cost < best_.cost : fits_;
   if (!better) return;
-  best_ = {fits_, cost_, plan_.device(), plan_.order(), {}};
+  best_ = {fits_, cost, plan_.device(), plan_.order(), {}};
   if (early_.any()) best_.transfers = sim::blocking_transfers(plan_, early_);
 }
 

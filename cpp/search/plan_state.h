@@ -28,8 +28,9 @@ struct BestPlan {
 
 class PlanState {
  public:
-  PlanState(const Problem& problem, Goal goal, const int32_t* placement, const int32_t* order,
-            std::span<const sim::PlacedTransfer> transfers);
+  // For the goal of memory the mean of the peaks counts `mean_peaks` times, beside the largest.
+  PlanState(const Problem& problem, Goal goal, double mean_peaks, const int32_t* placement,
+            const int32_t* order, std::span<const sim::PlacedTransfer> transfers);
   PlanState(const PlanState&) = delete;
   PlanState& operator=(const PlanState&) = delete;
 
@@ -39,8 +40,8 @@ class PlanState {
 
   void apply(const Change& change);
   void undo(const Change& change);
-  // The makespan in seconds or, for the goal of memory, the largest peak in bytes, with a penalty
-  // where the plan exceeds memory. Infinite as soon as a makespan must exceed `limit`.
+  // The makespan in seconds or, for the goal of memory, peaks in bytes, with a penalty where the
+  // plan exceeds memory. Infinite as soon as a makespan must exceed `limit`.
   double evaluate(double limit);
   // Keeps the change that was evaluated last.
   void accept(double cost);
@@ -59,6 +60,7 @@ class PlanState {
   void tell_timer(const Change& change);
   void find_first_effect(const Change& change);
   double evaluate_atomic();
+  double evaluate_peaks();
   void simulate();
   double largest_peak() const;
   double with_overflow(double value);
@@ -68,6 +70,7 @@ class PlanState {
 
   const Problem& problem_;
   const Goal goal_;
+  const double mean_peaks_;
   sim::OrderedPlacement plan_;
   sim::EarlyTransfers early_;
   std::unique_ptr<sim::IncrementalTimer> timer_;        // the goal of time
@@ -88,6 +91,7 @@ class PlanState {
   bool estimate_bytes_ =
       false;  // once changes keep breaking memory, an estimate refuses them early
   double cost_ = 0;
+  double candidate_peak_ = 0;  // the largest of the plan evaluated last, with that penalty
   BestPlan best_;
 };
 

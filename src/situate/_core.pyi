@@ -319,13 +319,13 @@ class HeldTensors:
 
     def __init__(self, *, size: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], producer: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], edge_tensor: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], edge_consumer: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], output: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-def least_live(dependencies: Dependencies, tensors: HeldTensors, *, workspace: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], runs: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], work: int) -> int:
+def least_live(dependencies: Dependencies, tensors: HeldTensors, *, workspace: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], runs: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], work: int, seconds: float) -> int:
     """
     Bytes that are live at once in every schedule, while some op runs.
 
     workspace: (n,) bytes of an op while it runs.
     runs: (n,) 1 for the ops that count as running.
-    work: edges of networks to look at; fewer give fewer bytes.
+    work, seconds: edges of networks to look at, and when to end; fewer give fewer bytes.
     """
 
 def longest_paths(problem: Problem, *, free: bool) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:

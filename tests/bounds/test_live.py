@@ -174,4 +174,5 @@ def test_the_core_refuses_what_is_no_graph(change: dict[str, NDArray[Any]], mess
             workspace=given["workspace"],
             runs=np.ones(3, np.uint8),
             work=1000,
+            seconds=1.0,
         )

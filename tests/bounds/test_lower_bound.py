@@ -123,3 +123,8 @@ def test_the_bound_that_is_active_is_named(small: Graph, objective: Objective, n
     bound = tightest_bound(Problem(small, devices(1, 1), objective))
     assert bound.name == name
     assert bound.value == lower_bound(Problem(small, devices(1, 1), objective)) > 0
+
+
+def test_a_bound_on_memory_that_has_no_time_is_valid_all_the_same() -> None:
+    problem = Problem(graph(4, [(0, 1), (1, 2), (2, 3), (0, 3)]), devices(1), "memory")
+    assert 0 < lower_bound(problem, until=0.0) <= lower_bound(problem)

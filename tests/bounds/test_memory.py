@@ -167,3 +167,10 @@ def test_a_need_names_the_devices_that_have_to_meet_it(rules: str) -> None:
     )  # type: ignore[arg-type]
     unmet = [need for need in needs(problem) if not need.fits]
     assert {(need.bytes, need.room, need.devices) for need in unmet} == {(40, (30,), (1,))}
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_no_time_makes_no_bound_larger(seed: int) -> None:
+    problem = random_problem(seed)
+    hurried = needs(problem, until=0.0)
+    assert all(few.bytes <= all_.bytes for few, all_ in zip(hurried, needs(problem), strict=False))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+
 import numpy as np
 
 from situate import _core
@@ -11,7 +14,7 @@ from situate.data.problem import Problem
 from situate.data.topology import edge_producers, edge_tensors
 
 WORK = 200_000_000
-"""Edges to look at, in a third of a second or so."""
+"""Edges to look at, in a third of a second or so; in two where the cuts are large."""
 
 
 class Live:
@@ -33,10 +36,11 @@ class Live:
         runs = np.ones(problem.n, np.bool_) if each_step else takes_time(problem)
         self._runs = runs.astype(np.uint8)
 
-    def least(self, confined: Bools, work: int = WORK) -> int:
+    def least(self, confined: Bools, work: int = WORK, until: float = math.inf) -> int:
         """Bytes that the ops of a mask (n,), which are all on some devices, need there at some
         moment: what they make until the last of them has read it, inputs from elsewhere while they
-        are read, and workspaces. Fewer if `work` edges are not enough to find them.
+        are read, and workspaces. Fewer if `work` edges, or the time until `time.perf_counter` says
+        `until`, are not enough to find them.
         """
         problem = self._problem
         counts = confined[problem.producer] & (problem.resident == 0) & (problem.size > 0)
@@ -55,6 +59,7 @@ class Live:
             workspace=np.where(confined, problem.workspace + self._received(confined), 0),
             runs=self._runs & confined,
             work=work,
+            seconds=until - time.perf_counter(),
         )
 
     def _received(self, confined: Bools) -> Ints:

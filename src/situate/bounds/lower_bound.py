@@ -48,10 +48,10 @@ def tightest_bound(
     Args:
         problem: what is to be planned.
         until, split_until: what `time.perf_counter` says when the ascents for the load and for the
-            split end, were they not at their best by then.
+            split end, were they not at their best by then; `until` also ends the flows of memory.
     """
     if problem.objective == "memory":
-        need = max(needs(problem), key=lambda need: need.peak)
+        need = max(needs(problem, until), key=lambda need: need.peak)
         return Bound(float(need.peak), need.name)
     of_objective = _on_throughput if problem.objective == "throughput" else _on_time
     # The first of those that are equal.

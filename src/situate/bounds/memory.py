@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,8 +56,9 @@ def least_peak(problem: Problem) -> int:
     return max(need.peak for need in needs(problem))
 
 
-def needs(problem: Problem) -> list[Need]:
-    """All that one device or several must hold at once, whatever is placed where."""
+def needs(problem: Problem, until: float = math.inf) -> list[Need]:
+    """All that one device or several must hold at once, whatever is placed where; fewer bytes where
+    `time.perf_counter` says `until` before they are found."""
     sets = [(on, ops, _held(problem, ops)) for on, ops in _device_sets(problem)]
     found = [_largest_unit(problem)]
     found += [_share(problem, "persistent bytes", on, held) for on, _, held in sets]
@@ -65,10 +67,10 @@ def needs(problem: Problem) -> list[Need]:
     found.append(_largest_op(problem))
     live = Live(problem)
     for on, ops, held in sets:
-        size = held + live.least(ops, WORK // len(sets))
+        size = held + live.least(ops, WORK // len(sets), until)
         found.append(_share(problem, "live tensors", on, size))
     above = max(need.peak for need in found)
-    return found + [_group(problem, live, unit) for unit in _heavy_groups(problem, above)]
+    return found + [_group(problem, live, unit, until) for unit in _heavy_groups(problem, above)]
 
 
 def _device_sets(problem: Problem) -> list[tuple[Bools, Bools]]:
@@ -118,9 +120,9 @@ def _largest_op(problem: Problem) -> Need:
     return _one(problem, "one op", int(need[takes_time(problem)].max(initial=0)))
 
 
-def _group(problem: Problem, live: Live, unit: int) -> Need:
+def _group(problem: Problem, live: Live, unit: int, until: float) -> Need:
     """The need of a colocation group's ops on their device."""
-    size = live.least(problem.unit == unit, WORK // GROUPS)
+    size = live.least(problem.unit == unit, WORK // GROUPS, until)
     return _one(problem, "live tensors", int(problem.unit_persistent[unit]) + size)
 
 

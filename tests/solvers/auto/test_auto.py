@@ -202,6 +202,27 @@ def test_the_core_knows_the_cost_of_its_best_plan(chunk: int, goal: str) -> None
             _check_cost(problem, goal, *annealers.best(0))
 
 
+def test_the_core_tells_what_empties_another_device_than_the_fullest() -> None:
+    large = Op("large", seconds={"x2": 1.0}, persistent=10**6)
+    small = [Op(f"op{j}", seconds={"x1": 1.0}) for j in range(8)]
+    tensors = tuple(Tensor(f"t{j}", j, 10, (j + 1,)) for j in range(7))
+    problem = Problem(Graph("two sizes", (*small, large), tensors), devices(1, 1, 2), "memory")
+    placement = np.array([0] * 8 + [2], np.int32)
+    order, core = np.arange(9, dtype=np.int32), Simulator(problem).core
+    annealers = _core.make_annealers(core, "memory", 0, 1, placement, order)
+    assert annealers.typical_change(50) > 0
+    assert annealers.best(0)[1] == 10**6
+
+
+def test_a_tree_that_is_listed_level_by_level_runs_in_the_least_memory() -> None:
+    leaves = 16
+    ops = tuple(Op(f"op{j}", seconds={"x1": 1.0}) for j in range(2 * leaves - 1))
+    parents = [(j + 2 * leaves) // 2 for j in range(2 * leaves - 2)]
+    tensors = tuple(Tensor(f"t{j}", j, 1, (parent,)) for j, parent in enumerate(parents))
+    result = solve(Problem(Graph("tree", ops, tensors), devices(1), "memory"), evaluations=20)
+    assert result.value == math.log2(leaves) + 2
+
+
 @pytest.mark.parametrize("objective", ["memory", "throughput"])
 def test_ctrl_c_is_heard_in_the_middle_of_a_slice(objective: str) -> None:
     """A second of the processor's after the beginning, when the rules have long been run."""

@@ -89,7 +89,7 @@ def _improve(search: Search, for_loads: bool = False) -> None:
             take time from what does.
     """
     problem = search.problem
-    with search.trying(by_rank(search) if _ordered(problem) else None):
+    with search.trying(_second_order(search)):
         if _offer_rules(search) or look_at_all(search):
             return
         full = _offer_constructed(search)
@@ -167,6 +167,14 @@ def _offer_shortest_step(search: Search) -> None:
         offered = search.offer(found.placement, order_of(search.problem, found.schedule))
         if found.feasible and not offered.feasible:
             search.offer(found.placement, found.order, transfers=found.transfers)
+
+
+def _second_order(search: Search) -> Order | None:
+    """The order that every plan is tried in beside its own: by rank for time; for memory depth
+    first, where what is made is read soon."""
+    if search.problem.objective == "memory":
+        return search.problem.depth_first
+    return by_rank(search) if _ordered(search.problem) else None
 
 
 def _ordered(problem: Problem) -> bool:

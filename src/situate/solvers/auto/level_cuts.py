@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from situate.data.arrays import Order
+from situate.bounds.memory import Need
+from situate.data.arrays import Floats, Ints, Order
 from situate.data.problem import Problem
 from situate.data.topology import accelerators, folded_order, pipeline_order
+from situate.solvers.heuristics import pipeline
 from situate.solvers.line_cut import cut, live_bytes
 from situate.solvers.search import Search
 
@@ -16,40 +16,54 @@ ROUNDS = 12
 """Cuts of a line at most, each after the peaks of the one before."""
 
 SHARE = 0.5
-"""Share of what is left of the budget that goes to cuts, at most."""
+"""Share of the budget after which cuts end."""
+
+ROOM_FILLED = 0.98
+"""Share of a device's memory that it should fill at most: a segment consists of whole units."""
 
 LEAST_CHANGE = 0.1
-"""Least factor by which a segment grows or shrinks, so that a device that is almost empty does not
-take it all."""
+"""Least share of its level that a device counts as full, so that one that is almost empty does not
+take all."""
 
 
 def offer_level_cuts(search: Search) -> None:
-    """Offer cuts of lines of units by the bytes that their ops hold and hand on; a segment shrinks
-    by as much as its device is fuller than the bound, or its capacity, allows."""
+    """Offer cuts of lines of units by the bytes that their ops hold and hand on, with the devices
+    in both orders unless these have equal memory; then what becomes of stages whose ends move."""
     problem = search.problem
     if problem.objective != "memory" or problem.d < 2:
         return
-    weight, order = live_bytes(problem), np.array(problem.graph.order, np.int32)
-    turn = _turn(problem)
-    level = np.minimum(problem.capacity[turn], max(1.0, search.lower_bound))
-    end = (1 - SHARE) * search.left()
-    for line in _lines(problem):
-        share = level
-        for _ in range(ROUNDS):
-            if search.finished() or search.left() <= end:
-                return
-            found = search.offer(cut(problem, turn, line, weight, share), order)
-            fullness = found.schedule.peak[turn] / level
-            share = share / np.maximum(fullness / fullness.mean(), LEAST_CHANGE)
+    devices = _in_turn(problem)
+    alike = len(set(problem.capacity.tolist())) == 1
+    with search.reserving(1 - SHARE):
+        for line in (folded_order(problem), pipeline_order(problem)):
+            for turn in (devices, devices[::-1])[: 1 if alike else 2]:
+                _level(search, line, turn)
+        if not search.finished():
+            pipeline.run(search)
 
 
-def _turn(problem: Problem) -> list[int]:
+def _in_turn(problem: Problem) -> list[int]:
     """Devices along a line: accelerators in file order, and the CPUs behind them."""
     fast = accelerators(problem)
     return fast + [device for device in range(problem.d) if device not in fast]
 
 
-def _lines(problem: Problem) -> Iterator[Order]:
-    """Lines of units: backward ops beside the forward ops that they read from, and depth first."""
-    yield folded_order(problem)
-    yield pipeline_order(problem)
+def _level(search: Search, line: Order, turn: list[int]) -> None:
+    """Offer cuts of a line; a segment shrinks by as much as its device is fuller than it should
+    be."""
+    problem = search.problem
+    weight, order = live_bytes(problem), np.array(problem.graph.order, np.int32)
+    room = ROOM_FILLED * problem.capacity[turn].astype(np.float64)
+    share = np.minimum(room, weight.sum())
+    for _ in range(ROUNDS):
+        if search.finished():
+            return
+        peak = search.offer(cut(problem, turn, line, weight, share), order).schedule.peak[turn]
+        share = share / np.maximum(peak / _level_peaks(peak, room), LEAST_CHANGE)
+
+
+def _level_peaks(peak: Ints, room: Floats) -> Floats:
+    """(devices,) peaks of the same sum that are equal, where those that have not the room are full;
+    at most all of the room."""
+    equal = Need("", int(peak.sum()), tuple(room.astype(np.int64).tolist())).peak
+    return np.asarray(np.minimum(np.maximum(room, 1.0), max(1, equal)))
