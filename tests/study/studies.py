@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.study.file import StudyFile
-from situate.study.in_memory import InMemoryStudy
+from situate.study.no_study import NoStudy
 from situate.study.samples import Of
 
 HEADER = {
@@ -48,7 +48,7 @@ def state() -> dict[str, NDArray[np.generic]]:
     }
 
 
-def record(study: StudyFile | InMemoryStudy, first: int, of: Of = "samples") -> None:
+def record(study: StudyFile | NoStudy, first: int, of: Of = "samples") -> None:
     """Record the batch of the samples number `first` and on."""
     study.record(first + np.arange(BATCH), *batch(first), first, of)
 

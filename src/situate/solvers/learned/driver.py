@@ -20,7 +20,7 @@ from situate.solvers.learned.learner import Learner, Learning, MakeLearner, Stat
 from situate.solvers.registry import METHODS
 from situate.solvers.search import Search
 from situate.study.file import StudyFile
-from situate.study.in_memory import InMemoryStudy
+from situate.study.no_study import NoStudy
 from situate.study.samples import Of
 from situate.version import VERSION
 
@@ -68,8 +68,7 @@ def _learn_from(
     search: Search, machine: Evaluator, method: str, make: MakeLearner, samples: int
 ) -> None:
     problem, learning = search.problem, search.learning
-    check_evaluator(machine)
-    study: StudyFile | InMemoryStudy = InMemoryStudy()
+    study: StudyFile | NoStudy = NoStudy()
     if learning.evaluator is not None and problem.costs is not None and learning.start is None:
         learning = replace(learning, start=lambda: _start(search, study))
     learner = _made(search, method, make, learning, samples)
@@ -95,6 +94,11 @@ def _made(
             f"controllers: method {method!r} has one, which waits for what it asked for; those "
             f"that learn asynchronously: {known}"
         )
+    if learning.controllers > samples:
+        raise SituateError(
+            f"controllers: {learning.controllers} are more than the {samples} samples that they "
+            "share: ask for fewer, or for more samples"
+        )
     from situate.solvers.learned.asynchronous.controllers import make_controllers
 
     return make_controllers(make, search.problem, learning, samples, search.seed)
@@ -105,6 +109,7 @@ def _machine(search: Search) -> Iterator[Evaluator]:
     """The evaluator, with as many workers as there are to be."""
     given, workers = search.learning.evaluator, search.learning.workers
     machine = _simulated(search, search.threads) if given is None else given
+    check_evaluator(machine)
     if workers is None:
         yield machine
         return
@@ -119,7 +124,7 @@ def _simulated(search: Search, threads: int) -> SimulatedMachine:
     return SimulatedMachine(search.problem, search.learning.noise, search.seed, threads)
 
 
-def _start(search: Search, study: StudyFile | InMemoryStudy) -> Placement:
+def _start(search: Search, study: StudyFile | NoStudy) -> Placement:
     """The placement that a machine other than the simulated one measures first where costs were
     measured: the plan of `auto`, and if the search was interrupted the plan of then, for its time
     may be limited."""
@@ -140,7 +145,7 @@ class _Run:
         search: Search,
         asking: Asking,
         machine: Evaluator,
-        study: StudyFile | InMemoryStudy,
+        study: StudyFile | NoStudy,
         planned: bool,
     ) -> None:
         self.search, self.machine, self.study = search, machine, study
@@ -159,7 +164,7 @@ class _Run:
             self.study.keep(self.done, self.asking.state, now=True)
         if self.times:
             # What is measured last is kept of a complete study alone: a longer one has others.
-            self.study = self.study if self.done == samples else InMemoryStudy()
+            self.study = self.study if self.done == samples else NoStudy()
             self._settle()
 
     def _finished(self) -> bool:
