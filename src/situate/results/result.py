@@ -43,7 +43,7 @@ class Asynchrony:
     """The course of several controllers of one policy, see `situate.Learning.controllers`.
 
     Attributes:
-        seconds: of the virtual clock, until the last controller had drawn.
+        seconds: of the virtual clock, until all was measured.
         staleness: how many gradients were of a policy that so many updates had changed since.
     """
 
