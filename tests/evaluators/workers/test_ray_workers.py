@@ -13,11 +13,12 @@ import pytest
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
 from situate.evaluators.simulated import SimulatedMachine
+from situate.evaluators.workers import dispatch, ray_workers
 from situate.evaluators.workers.machine import WorkerMachine
 from situate.evaluators.workers.places import Place
 from situate.evaluators.workers.ray_workers import RayWorkers, cpus
 from tests.evaluators.workers.faulty import Counting, HangsAt, KilledAt, RaisesAt
-from tests.evaluators.workers.test_machine import PLACEMENTS, measured_as_by_one
+from tests.evaluators.workers.test_machine import PLACEMENTS, UNSENDABLE, measured_as_by_one
 from tests.solvers.killed import PROBLEM
 
 pytest.importorskip("ray")
@@ -78,9 +79,33 @@ def test_a_hung_actor_is_ended(nodes: Nodes, tmp_path: Path) -> None:
 def test_an_error_of_the_evaluator_comes_back(nodes: Nodes, tmp_path: Path) -> None:
     with (
         nodes.workers(RaisesAt(tmp_path, number=5)) as machine,
-        pytest.raises(RuntimeError, match=r"^Unsendable: 1 and 2$"),
+        pytest.raises(RuntimeError, match=UNSENDABLE),
     ):
         machine.measure(PLACEMENTS, 0)
+
+
+def test_a_worker_for_which_no_cpu_is_free_is_named(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = SimulatedMachine(PROBLEM)
+    with nodes.workers(machine) as first:
+        first.measure(PLACEMENTS, 0)
+        monkeypatch.setattr(dispatch, "START_SECONDS", 0.5)
+        monkeypatch.setattr(dispatch, "WORKER_FAILURES", 1)
+        with (
+            WorkerMachine(machine, 1, start=partial(RayWorkers, nodes.ray)) as second,
+            pytest.raises(SituateError, match="the cluster has fewer free CPUs than there are"),
+        ):
+            second.measure(PLACEMENTS, 0)
+
+
+def test_a_process_that_is_connected_already_is_refused(nodes: Nodes) -> None:
+    with (
+        pytest.raises(SituateError, match=r"connected to a Ray cluster already: call ray\.shut"),
+        Place.parse("ray://127.0.0.1:9").machine(SimulatedMachine(PROBLEM)),
+    ):
+        raise AssertionError
+    assert cpus(nodes.ray) == 2
 
 
 def test_a_node_that_is_lost_loses_nothing(nodes: Nodes, tmp_path: Path) -> None:
@@ -94,8 +119,16 @@ def test_a_node_that_is_lost_loses_nothing(nodes: Nodes, tmp_path: Path) -> None
     assert machine.counts.failures or machine.counts.again
 
 
-def test_a_cluster_that_is_not_there_is_refused_in_a_line() -> None:
-    with pytest.raises(
-        SituateError, match=r"^workers: no Ray cluster answers at ray://127.0.0.1:9"
+@pytest.mark.parametrize("address", ["ray://127.0.0.1:9", "ray://127.0.0.1:99999"])
+def test_a_cluster_that_is_not_there_is_refused_in_a_line(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ray
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)  # of the cluster that other tests use
+    with (
+        pytest.raises(SituateError, match=rf"^workers: no Ray cluster answers at {address} \("),
+        ray_workers.connected(address),
     ):
-        Place.parse("ray://127.0.0.1:9").machine(SimulatedMachine(PROBLEM))
+        raise AssertionError

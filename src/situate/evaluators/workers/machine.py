@@ -24,6 +24,10 @@ slowest."""
 WORTH_SENDING_SECONDS = 0.02
 """Seconds of measuring below which a batch is measured here: messages would take longer."""
 
+TIMED_HERE = 3
+"""Batches that are measured here to know how long that takes: the least, for the first is slow for
+other reasons."""
+
 
 class WorkerMachine:
     """Measures as `evaluator` does, by workers; a context manager that ends them.
@@ -33,7 +37,7 @@ class WorkerMachine:
 
     Args:
         evaluator: is copied to every worker.
-        workers: how many.
+        workers: how many; started when there is something to send to them.
         here: the same for this process, which measures what takes less than messages do; None where
             it must measure nothing.
         limit: see `Dispatch`.
@@ -58,7 +62,7 @@ class WorkerMachine:
         if workers < 1:
             raise SituateError(f"workers: must be at least 1, got {workers}")
         self._evaluator, self._here, self._count = evaluator, here, workers
-        self._seconds_here = 0.0
+        self._seconds_here: list[float] = []
         self._dispatch = Dispatch(start(_packed(evaluator)), workers, limit)
 
     @property
@@ -87,9 +91,13 @@ class WorkerMachine:
         self, placements: NDArray[np.int32], numbers: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
         """See `MeasuresEach`."""
-        if self._here and self._seconds_here * len(numbers) < WORTH_SENDING_SECONDS:
+        if self._here and self._worth_measuring_here(len(numbers)):
             return self._measure_here(self._here, placements, numbers)
         return self._measure_there(placements, numbers)
+
+    def _worth_measuring_here(self, count: int) -> bool:
+        timed = self._seconds_here
+        return len(timed) < TIMED_HERE or min(timed) * count < WORTH_SENDING_SECONDS
 
     def _measure_here(
         self, here: Evaluator, placements: NDArray[np.int32], numbers: NDArray[np.int64]
@@ -97,7 +105,8 @@ class WorkerMachine:
         for rows in consecutive(numbers, None):
             begin = time.perf_counter()
             measured = here.measure(placements[rows], int(numbers[rows[0]]))
-            self._seconds_here = (time.perf_counter() - begin) / len(rows)
+            if len(self._seconds_here) < TIMED_HERE:
+                self._seconds_here.append((time.perf_counter() - begin) / len(rows))
             yield rows, measured
 
     def _measure_there(

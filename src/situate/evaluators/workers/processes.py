@@ -9,7 +9,8 @@ import subprocess
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 
-from situate.evaluators.workers.messages import Answer, Failure, Hello, Task
+from situate.errors import SituateError
+from situate.evaluators.workers.messages import Failure, Message, Task
 from situate.runtime.processes.launch import ChildProcesses
 from situate.runtime.processes.signals import HeldSignals
 
@@ -32,34 +33,49 @@ class ProcessWorkers:
         self._running: dict[int, tuple[subprocess.Popen[bytes], Connection]] = {}
 
     def start(self, worker: int) -> None:
-        """See `Workers`."""
+        """See `Workers`.
+
+        Raises:
+            SituateError: this machine has no room for another process.
+        """
+        try:
+            self._running[worker] = self._started(worker)
+        except OSError as error:
+            raise SituateError(
+                f"workers: number {worker + 1} cannot be started ({error.strerror}): ask for fewer"
+            ) from None
+
+    def _started(self, worker: int) -> tuple[subprocess.Popen[bytes], Connection]:
         ours, theirs = Pipe()
-        process = self._processes.start(
-            PROGRAM,
-            (str(theirs.fileno()),),
-            (theirs.fileno(),),
-            threads=1,
-            name=f"worker {worker}",
-        )
-        theirs.close()  # the worker alone holds its end, or nobody would hear that it hung up
-        self._running[worker] = process, ours
+        with theirs:  # the worker alone holds its end, or nobody would hear that it hung up
+            process = self._processes.start(
+                PROGRAM,
+                (str(theirs.fileno()),),
+                (theirs.fileno(),),
+                threads=1,
+                name=f"worker {worker}",
+            )
+        return process, ours
+
+    def equip(self, worker: int) -> None:
+        """See `Workers`."""
         with contextlib.suppress(OSError):  # noticed when it should answer
-            ours.send_bytes(self._packed)
+            self._running[worker][1].send_bytes(self._packed)
 
     def give(self, worker: int, task: Task) -> None:
         """See `Workers`."""
         with contextlib.suppress(OSError):
             self._running[worker][1].send(task)
 
-    def wait(self, seconds: float | None) -> list[tuple[int, Hello | Answer | Failure]]:
+    def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
         """See `Workers`."""
         of = {connection: worker for worker, (_, connection) in self._running.items()}
         ready = wait(list(of), seconds)
         return [(of[each], self._said(of[each], each)) for each in ready if each in of]
 
-    def _said(self, worker: int, connection: Connection) -> Hello | Answer | Failure:
+    def _said(self, worker: int, connection: Connection) -> Message:
         try:
-            said: Hello | Answer = connection.recv()
+            said: Message = connection.recv()
         except (EOFError, OSError, pickle.UnpicklingError):
             failure = Failure(self._ending(worker))
             self.stop(worker)
