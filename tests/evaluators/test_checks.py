@@ -1,5 +1,5 @@
-"""What evaluators answer becomes arrays of the usual types; what is refused is in the tests of the
-learners' checks."""
+"""Answers of evaluators become arrays of the usual types; the tests of the learners' checks have
+those that are refused."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from situate.evaluators.workers.dispatch import (
 from situate.evaluators.workers.messages import Answer, Failure, Hello, Message, Ready, Task
 
 Says = Callable[[int, Task], Message | None]
-"""What a worker says to a task; None where it never answers."""
+"""The answer of a worker to a task; None where it never answers."""
 
 
 def answer(task: Task) -> Answer:

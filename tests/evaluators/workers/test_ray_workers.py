@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.learning.worker_faults import Sleeping, killing
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
 from situate.evaluators.simulated import SimulatedMachine
@@ -19,7 +22,7 @@ from situate.evaluators.workers.places import Place
 from situate.evaluators.workers.ray_workers import RayWorkers, cpus
 from tests.evaluators.workers.faulty import Counting, HangsAt, KilledAt, RaisesAt
 from tests.evaluators.workers.test_machine import PLACEMENTS, UNSENDABLE, measured_as_by_one
-from tests.solvers.killed import PROBLEM
+from tests.solvers.killed import PROBLEM, outcome, search
 
 pytest.importorskip("ray")
 
@@ -106,6 +109,19 @@ def test_a_process_that_is_connected_already_is_refused(nodes: Nodes) -> None:
     ):
         raise AssertionError
     assert cpus(nodes.ray) == 2
+
+
+def test_a_search_on_a_cluster_is_that_of_one_process(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with actors that are killed meanwhile."""
+    monkeypatch.setattr(ray_workers, "connected", lambda *_: nullcontext(nodes.ray))
+    machine = Sleeping(PROBLEM, 0.1, 3, tmp_path, 0.01)
+    with killing(tmp_path, every=1.0) as killed, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = search(None, evaluator=machine, workers="ray:2")
+    assert killed
+    assert outcome(found) == outcome(search(None))
 
 
 def test_a_node_that_is_lost_loses_nothing(nodes: Nodes, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ TASK = Task(np.ones((2, 3), np.int32), np.array([4, 5]))
 
 
 def _answer(evaluator: Evaluator) -> Answer:
-    """What the manager gets."""
+    """The answer that the manager gets."""
     worker = MeasuringWorker()
     assert worker.unpack(pickle.dumps(evaluator)) == Ready()
     said: Answer = pickle.loads(pickle.dumps(worker.measure(TASK)))  # noqa: S301
@@ -58,7 +58,7 @@ def test_measurements_are_sent_as_plain_arrays(tmp_path: Path) -> None:
 
 
 class Narrow(Measurements):
-    """Of other widths, with something that cannot be sent."""
+    """Measurements of other widths, with something that cannot be sent."""
 
     def __init__(self) -> None:
         super().__init__(np.ones(2, np.float32), np.zeros(2, np.int64))  # type: ignore[arg-type]

@@ -116,7 +116,8 @@ class Dispatch:
             SituateError: no worker is left, several failed at one task, or one has another version.
             Exception: the one that the evaluator raised.
         """
-        self._begin()
+        if tasks:
+            self._begin()
         batch = _Batch(tasks)
         try:
             while batch.unanswered:
