@@ -18,6 +18,7 @@ from situate.evaluators.workers.dispatch import (
     Dispatch,
 )
 from situate.evaluators.workers.messages import Answer, Failure, Hello, Message, Ready, Task
+from situate.results.result import WorkerProgress
 
 Says = Callable[[int, Task], Message | None]
 """The answer of a worker to a task; None where it never answers."""
@@ -117,9 +118,11 @@ def times_given(workers: Scripted, number: int) -> int:
 def test_workers_start_with_the_first_task(made: Make) -> None:
     workers, giving = made(3)
     assert not workers.started
+    assert giving.progress() is None
     for _ in range(2):
         assert numbers(giving.measure(tasks(7))) == list(range(7))
     assert workers.started == [0, 1, 2]
+    assert giving.progress() == WorkerProgress(count=3, busy=0, measured=14, failures=0)
 
 
 def test_no_task_needs_no_worker_to_answer(made: Make) -> None:
@@ -272,7 +275,7 @@ def test_a_batch_that_is_not_waited_for_is_forgotten(made: Make) -> None:
     workers.says = lambda worker, task: answer(task) if task.numbers[0] == 0 else None
     assert next(each)[0] == 0
     each.close()  # type: ignore[attr-defined]
-    assert giving.busy == 3
+    assert giving.progress() == WorkerProgress(count=4, busy=3, measured=1, failures=0)
     abandoned: Sequence[Message] = (Failure("fell"), answer(tasks(3)[2]), Answer(None, OSError()))
     for (worker, _), message in zip(workers.given[1:4], abandoned, strict=True):
         workers.say(worker, message)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.learning.worker_faults import Sleeping
 from situate.data.costs import Costs
 from situate.data.graph import Graph, Op
 from situate.data.problem import RULES, Problem
@@ -21,8 +22,9 @@ from situate.errors import MissingExtra, SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import make_groups
-from situate.results.result import Result
+from situate.results.result import Progress, Result, WorkerProgress
 from situate.solvers import LEARNERS, auto, solve
+from situate.solvers.learned import driver
 from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning, Settings
 from situate.solvers.learned.softmax import SoftmaxLearner, SoftmaxSettings, post
@@ -485,3 +487,17 @@ def test_a_study_is_the_same_with_any_number_of_workers(
 ) -> None:
     search(tmp_path / "study", workers=workers)
     assert _same(tmp_path / "study", whole)
+
+
+def test_workers_are_told_of_while_they_measure_a_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "REPORT_SECONDS", 0.0)
+    machine = Sleeping(PROBLEM, 0.0, 0, tmp_path, 0.01)
+    said: list[Progress] = []
+    learning = Learning(evaluator=machine, workers=2)
+    solve(PROBLEM, "post", evaluations=12, on_progress=said.append, learning=learning)
+    workers = [progress.workers for progress in said if progress.workers is not None]
+    assert len(workers) > 12
+    assert max(found.busy for found in workers) >= 1
+    assert workers[-1] == WorkerProgress(count=2, busy=0, measured=12, failures=0)

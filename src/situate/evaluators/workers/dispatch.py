@@ -21,6 +21,7 @@ from situate.evaluators.workers.messages import (
     Task,
 )
 from situate.evaluators.workers.workers import Workers
+from situate.results.result import WorkerProgress
 from situate.version import VERSION
 
 START_SECONDS = 120.0
@@ -103,10 +104,17 @@ class Dispatch:
         self._failures_in_a_row = [0] * count
         self._seconds: deque[float] = deque(maxlen=TIMES_REMEMBERED)
 
-    @property
-    def busy(self) -> int:
-        """Workers that are measuring."""
-        return len(self._given)
+    def progress(self) -> WorkerProgress | None:
+        """The workers right now; None before they have a first task."""
+        if not self._begun:
+            return None
+        counts = self.counts
+        return WorkerProgress(
+            len(self._failures_in_a_row) - len(counts.left_out),
+            len(self._given),
+            sum(counts.measured.values()),
+            sum(counts.failures.values()),
+        )
 
     def measure(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Measurements]]:
         """Yields the number of each task, with what was measured, as the answers come. What is not

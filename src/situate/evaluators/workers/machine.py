@@ -16,6 +16,7 @@ from situate.evaluators.workers.dispatch import Dispatch
 from situate.evaluators.workers.messages import Counts, Task
 from situate.evaluators.workers.processes import ProcessWorkers
 from situate.evaluators.workers.workers import Workers
+from situate.results.result import WorkerProgress
 
 TASKS_EACH = 2
 """Tasks that each worker is given of a batch, as far as it goes: with one, all wait for the
@@ -79,6 +80,10 @@ class WorkerMachine:
     def counts(self) -> Counts:
         """A count of what happened to the workers so far."""
         return self._dispatch.counts
+
+    def progress(self) -> WorkerProgress | None:
+        """See `Dispatch.progress`."""
+        return self._dispatch.progress()
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`."""

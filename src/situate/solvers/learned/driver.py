@@ -36,6 +36,8 @@ LEAST_ROUND_SECONDS, FAILED_SECONDS = 1e-9, 1e100
 PLANNING_EVALUATIONS = 5000
 """Evaluations of `auto` for the plan that a machine measures first: seconds on a thousand ops."""
 
+REPORT_SECONDS = 0.2
+"""Seconds between two reports on workers."""
 
 REMEDIES = {
     "out_of_memory": "go on with more or larger devices, with another grouping, or with method "
@@ -76,9 +78,11 @@ def _learn_from(
     header = _header(search, asking, machine, samples)
     with StudyFile.open(learning.study, header) as opened:
         study = opened
-        _Run(search, asking, machine, study, learning.start is not None).until(samples)
-    if learning.controllers is not None:
-        search.asynchrony = learner.asynchrony()  # type: ignore[attr-defined]
+        try:
+            _Run(search, asking, machine, study, learning.start is not None).until(samples)
+        finally:  # Ctrl-C keeps what there is
+            if learning.controllers is not None:
+                search.asynchrony = learner.asynchrony()  # type: ignore[attr-defined]
     _warn_of_failures(search, method)
 
 
@@ -115,6 +119,7 @@ def _machine(search: Search) -> Iterator[Evaluator]:
         return
     copied, here = (_simulated(search, threads=1), machine) if given is None else (given, None)
     with Place.parse(workers).machine(copied, here) as shared:
+        search.workers = shared.progress
         yield shared
         if failures := shared.counts.failures_text():
             warnings.warn(failures, stacklevel=2)
@@ -154,6 +159,7 @@ class _Run:
         self.planned = planned
         self.best = np.inf
         self.done = 0
+        self.reported_at = 0.0
         self.times: dict[bytes, list[float]] = {}
 
     def until(self, samples: int) -> None:
@@ -213,7 +219,15 @@ class _Run:
         for rows, new in measure(self.machine, placements, left, begin):
             self.study.record(first + rows, placements[rows], new, first, of)
             seconds[rows], outcome[rows] = new.seconds, new.outcome
+            self._report_workers()
         return Measurements(seconds, outcome)
+
+    def _report_workers(self) -> None:
+        """Tell of the workers now and then while they measure a batch, which may take long."""
+        late = self.search.seconds - self.reported_at >= REPORT_SECONDS
+        if late and self.search.workers() is not None:
+            self.reported_at = self.search.seconds
+            self.search.report()
 
     def _count(self, first: int, placements: Placement, measurements: Measurements) -> None:
         self.search.measured(measurements)
