@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -111,6 +112,17 @@ def test_a_process_that_is_connected_already_is_refused(nodes: Nodes) -> None:
     assert cpus(nodes.ray) == 2
 
 
+def test_a_cluster_that_is_lost_ends_the_search_in_a_line(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with nodes.workers(SimulatedMachine(PROBLEM)) as machine:
+        machine.measure(PLACEMENTS, 0)
+        with monkeypatch.context() as lost:
+            lost.setattr(nodes.ray, "is_initialized", lambda: False)
+            with pytest.raises(SituateError, match=r"^workers: the connection to the Ray cluster"):
+                machine.measure(PLACEMENTS, 0)
+
+
 def test_a_search_on_a_cluster_is_that_of_one_process(
     nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +145,31 @@ def test_a_node_that_is_lost_loses_nothing(nodes: Nodes, tmp_path: Path) -> None
         rows += [found for found, _ in each]
     assert sorted(np.concatenate(rows)) == list(range(12))
     assert machine.counts.failures or machine.counts.again
+
+
+@pytest.mark.parametrize(
+    ("address", "token", "mode"),
+    [
+        (None, False, "token"),
+        ("ray://node:1", False, None),
+        ("ray://node:1", True, "token"),
+    ],
+)
+def test_ray_shows_its_token(
+    address: str | None,
+    token: bool,
+    mode: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("RAY_AUTH_MODE", *ray_workers.TOKEN_VARIABLES):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(ray_workers, "TOKEN", tmp_path / "token")
+    if token:
+        ray_workers.TOKEN.touch()
+    ray_workers._authenticate(address)
+    assert os.environ.get("RAY_AUTH_MODE") == mode
 
 
 @pytest.mark.parametrize("address", ["ray://127.0.0.1:9", "ray://127.0.0.1:99999"])

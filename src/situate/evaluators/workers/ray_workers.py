@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from situate.errors import MissingExtra, SituateError
@@ -14,6 +15,9 @@ from situate.evaluators.workers.messages import Answer, Failure, Hello, Message,
 from situate.evaluators.workers.worker import MeasuringWorker, hello
 
 LOOPBACK = "127.0.0.1"
+
+TOKEN, TOKEN_VARIABLES = Path("~/.ray/auth_token"), ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+"""The file in which Ray keeps its token, and variables that name another."""
 
 KNOCK_SECONDS = 5.0
 """Seconds within which a cluster must take a connection."""
@@ -38,24 +42,46 @@ class RayWorkers:
 
     def start(self, worker: int) -> None:
         """See `Workers`."""
-        actor = self._actors[worker] = self._actor.remote()
-        self._awaited[actor.hello.remote()] = worker
+        with self._connected():
+            actor = self._actors[worker] = self._actor.remote()
+            self._awaited[actor.hello.remote()] = worker
 
     def equip(self, worker: int) -> None:
         """See `Workers`."""
-        self._awaited[self._actors[worker].equip.remote(self._packed)] = worker
+        with self._connected():
+            self._awaited[self._actors[worker].equip.remote(self._packed)] = worker
 
     def give(self, worker: int, task: Task) -> None:
         """See `Workers`."""
-        self._awaited[self._actors[worker].measure.remote(task)] = worker
+        with self._connected():
+            self._awaited[self._actors[worker].measure.remote(task)] = worker
 
     def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
         """See `Workers`."""
         awaited = list(self._awaited)
-        ready, _ = self._ray.wait(awaited, num_returns=1, timeout=seconds)
-        if ready:  # and all others that are
-            ready, _ = self._ray.wait(awaited, num_returns=len(awaited), timeout=0)
-        return [(self._awaited[each], self._said(each, self._awaited.pop(each))) for each in ready]
+        with self._connected():
+            ready, _ = self._ray.wait(awaited, num_returns=1, timeout=seconds)
+            if ready:  # and all others that are
+                ready, _ = self._ray.wait(awaited, num_returns=len(awaited), timeout=0)
+            return [
+                (self._awaited[each], self._said(each, self._awaited.pop(each))) for each in ready
+            ]
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """
+        Raises:
+            SituateError: the cluster is lost.
+        """
+        try:
+            if not self._ray.is_initialized():  # what is called then connects to any other cluster
+                raise ConnectionError
+            yield
+        except ConnectionError:
+            raise SituateError(
+                "workers: the connection to the Ray cluster is lost: start it again; the same "
+                "command goes on from its study"
+            ) from None
 
     def _said(self, said: Any, worker: int) -> Message:
         try:
@@ -69,7 +95,7 @@ class RayWorkers:
         """See `Workers`."""
         actor = self._actors.pop(worker)
         self._awaited = {said: of for said, of in self._awaited.items() if of != worker}
-        with suppress(self._ray.exceptions.RayError):
+        with suppress(self._ray.exceptions.RayError, SituateError), self._connected():
             self._ray.kill(actor)
 
     def close(self) -> None:
@@ -107,8 +133,7 @@ def connected(address: str | None, count: int | None = None) -> Iterator[Any]:
         MissingExtra: Ray is not installed.
         SituateError: no cluster answers at the address, or this process is connected to one.
     """
-    if address is None:
-        os.environ["RAY_AUTH_MODE"] = "token"  # its ports are open to other machines
+    _authenticate(address)
     try:
         import ray
     except ImportError:
@@ -124,6 +149,16 @@ def connected(address: str | None, count: int | None = None) -> Iterator[Any]:
         ray.shutdown()
 
 
+def _authenticate(address: str | None) -> None:
+    """Have Ray show its token: always to a cluster of this process, whose ports are open to other
+    machines; to another where there is a token, which Ray's client does not do of itself."""
+    named = any(os.environ.get(name) for name in TOKEN_VARIABLES)
+    if address is None:
+        os.environ["RAY_AUTH_MODE"] = "token"
+    elif named or TOKEN.expanduser().exists():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+
+
 def _connect(ray: Any, address: str | None, count: int | None) -> None:
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
@@ -135,7 +170,8 @@ def _connect(ray: Any, address: str | None, count: int | None) -> None:
     except (OSError, RuntimeError, ValueError, OverflowError) as error:  # the last of ports
         raise SituateError(
             f"workers: no Ray cluster answers at {address or LOOPBACK} ({_first_line(error)}): "
-            "start it, or give a number of processes of this machine"
+            f"start it, and put the token that it wants into {TOKEN}; or give a number of "
+            "processes of this machine"
         ) from None
 
 
