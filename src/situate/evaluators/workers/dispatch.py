@@ -103,6 +103,7 @@ class Dispatch:
         self._given: dict[int, _Given] = {}
         self._failures_in_a_row = [0] * count
         self._seconds: deque[float] = deque(maxlen=TIMES_REMEMBERED)
+        self._usual = float("inf")
 
     def progress(self) -> WorkerProgress | None:
         """The workers right now; None before they have a first task."""
@@ -191,9 +192,7 @@ class Dispatch:
 
     def _late(self, task: Task, factor: float, least: float) -> float:
         """Seconds after which it is late with a task; infinite until others were answered."""
-        if not self._seconds:
-            return float("inf")
-        return max(least, factor * statistics.median(self._seconds) * len(task))
+        return max(least, factor * self._usual * len(task))
 
     def _hear(self, worker: int, said: Message) -> tuple[_Given, Measurements] | None:
         """Take what a worker says; its task, with what was measured, where that is new."""
@@ -230,6 +229,7 @@ class Dispatch:
             assert answer.error is not None
             raise answer.error
         self._seconds.append((self._heard_at - given.since) / len(given.task))
+        self._usual = statistics.median(self._seconds)
         given.batch.unanswered.remove(given.number)
         measured = self.counts.measured
         measured[worker] = measured.get(worker, 0) + len(given.task)

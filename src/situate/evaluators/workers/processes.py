@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import selectors
 import signal
 import subprocess
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 
 from situate.errors import SituateError
 from situate.evaluators.workers.messages import Failure, Message, Task
@@ -31,6 +32,8 @@ class ProcessWorkers:
         self._packed = packed
         self._processes = ChildProcesses()
         self._running: dict[int, tuple[subprocess.Popen[bytes], Connection]] = {}
+        # Connections are registered once: `multiprocessing.connection.wait` would do so every time.
+        self._selector = selectors.DefaultSelector()
 
     def start(self, worker: int) -> None:
         """See `Workers`.
@@ -39,11 +42,13 @@ class ProcessWorkers:
             SituateError: this machine has no room for another process.
         """
         try:
-            self._running[worker] = self._started(worker)
+            process, connection = self._started(worker)
         except OSError as error:
             raise SituateError(
                 f"workers: number {worker + 1} cannot be started ({error.strerror}): ask for fewer"
             ) from None
+        self._running[worker] = process, connection
+        self._selector.register(connection, selectors.EVENT_READ, worker)
 
     def _started(self, worker: int) -> tuple[subprocess.Popen[bytes], Connection]:
         ours, theirs = Pipe()
@@ -69,13 +74,12 @@ class ProcessWorkers:
 
     def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
         """See `Workers`."""
-        of = {connection: worker for worker, (_, connection) in self._running.items()}
-        ready = wait(list(of), seconds)
-        return [(of[each], self._said(of[each], each)) for each in ready if each in of]
+        ready = [key.data for key, _ in self._selector.select(seconds)]
+        return [(worker, self._said(worker)) for worker in ready]
 
-    def _said(self, worker: int, connection: Connection) -> Message:
+    def _said(self, worker: int) -> Message:
         try:
-            said: Message = connection.recv()
+            said: Message = self._running[worker][1].recv()
         except (EOFError, OSError, pickle.UnpicklingError):
             failure = Failure(self._ending(worker))
             self.stop(worker)
@@ -96,6 +100,7 @@ class ProcessWorkers:
         with HeldSignals():
             process, connection = self._running.pop(worker)
             self._processes.end_one(process)
+            self._selector.unregister(connection)
             connection.close()
 
     def close(self) -> None:
@@ -105,3 +110,4 @@ class ProcessWorkers:
             for _, connection in self._running.values():
                 connection.close()
             self._running.clear()
+            self._selector.close()
