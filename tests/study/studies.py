@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import sqlite3
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -105,3 +108,14 @@ def edited(path: Path, statement: str, *values: object, then: str = "") -> None:
         connection.execute(then)
     connection.commit()
     connection.close()
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """No file may grow beyond so many bytes."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)

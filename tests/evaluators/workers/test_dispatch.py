@@ -284,6 +284,18 @@ def test_a_batch_that_is_not_waited_for_is_forgotten(made: Make) -> None:
     assert giving.counts.again == 0
 
 
+def test_who_answered_a_batch_that_is_forgotten_is_free_again(made: Make) -> None:
+    """All answer at once, and only one is heard."""
+    workers, giving = made(4)
+    each = giving.measure(tasks(4))
+    next(each)
+    each.close()  # type: ignore[attr-defined]
+    assert numbers(giving.measure(tasks(4))) == list(range(4))
+    workers.given.clear()
+    assert numbers(giving.measure(tasks(4))) == list(range(4))
+    assert sorted(worker for worker, _ in workers.given) == [0, 1, 2, 3]
+
+
 def test_a_task_at_which_workers_fail_ends_the_search(made: Make) -> None:
     def says(worker: int, task: Task) -> Message:
         return Failure("fell") if task.numbers[0] == 3 else answer(task)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from situate.solvers.search import Search
 from situate.study import Study
 from situate.study.file import StudyFile
 from tests.solvers.killed import PROBLEM, SAMPLES, outcome, search
+from tests.study.studies import room_for
 
 ROOT = Path(__file__).parents[3]
 
@@ -89,23 +87,12 @@ def test_a_driver_that_is_killed_and_started_again_with_other_workers(
 def test_a_disk_that_is_full_meanwhile(undisturbed: Search, tmp_path: Path, begun: Path) -> None:
     study = tmp_path / "study"
     with (
-        _room_for(60_000),
+        room_for(60_000),
         pytest.raises(SituateError, match=r"cannot be written .*; make room and start again"),
     ):
         _search(study, begun, workers=2)
     assert 0 < len(Study.read(study)) < SAMPLES
     _is_that_of(_search(study, begun, workers=1), study, undisturbed)
-
-
-@contextmanager
-def _room_for(size: int) -> Iterator[None]:
-    """No file may grow beyond so many bytes."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_a_study_that_another_search_writes_starts_no_worker(

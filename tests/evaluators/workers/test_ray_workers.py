@@ -138,7 +138,9 @@ def test_a_search_on_a_cluster_is_that_of_one_process(
 
 def test_a_node_that_is_lost_loses_nothing(nodes: Nodes, tmp_path: Path) -> None:
     """The last test of the cluster: it goes on with one node."""
-    with nodes.workers(Counting(tmp_path, seconds=0.2)) as machine:
+    with nodes.workers(Counting(tmp_path, seconds=0.1)) as machine:
+        while len(machine.counts.measured) < 2:  # both nodes' workers have started
+            machine.measure(PLACEMENTS, 0)
         each = machine.measure_each(PLACEMENTS, np.arange(12))
         rows = [next(each)[0] for _ in range(3)]
         nodes.remove_one()

@@ -97,6 +97,7 @@ class Dispatch:
         self.counts = Counts()
         self._workers, self._limit = workers, limit
         self._begun = False
+        self._unheard: deque[tuple[int, Message]] = deque()
         self._heard_at = 0.0
         self._starting: dict[int, float] = {}
         self._idle: set[int] = set()
@@ -131,8 +132,9 @@ class Dispatch:
         try:
             while batch.unanswered:
                 self._give(batch)
-                for worker, said in self._wait():
-                    answered = self._hear(worker, said)
+                self._listen()
+                while self._unheard:
+                    answered = self._hear(*self._unheard.popleft())
                     if answered is not None and answered[0].batch is batch:
                         yield answered[0].number, answered[1]
                 self._end_late_ones()
@@ -149,12 +151,11 @@ class Dispatch:
             for worker in range(len(self._failures_in_a_row)):
                 self._start(worker)
 
-    def _wait(self) -> list[tuple[int, Message]]:
-        """The messages that have come. Who is late is judged by this moment: what the caller does
-        with an answer may take long, and others answer meanwhile."""
-        said = self._workers.wait(TICK_SECONDS)
+    def _listen(self) -> None:
+        """Take the messages that have come. Who is late is judged by this moment: what the caller
+        does with an answer may take long, and others answer meanwhile."""
+        self._unheard.extend(self._workers.wait(0 if self._unheard else TICK_SECONDS))
         self._heard_at = time.monotonic()
-        return said
 
     def _start(self, worker: int) -> None:
         self._workers.start(worker)
