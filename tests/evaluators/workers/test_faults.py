@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.learning.worker_faults import Sleeping, killing
+from benchmarks.lib.killed_workers import Sleeping, killing
 from situate.errors import SituateError
 from situate.evaluators.workers.processes import ProcessWorkers
 from situate.solvers.search import Search

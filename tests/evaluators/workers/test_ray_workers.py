@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.learning.worker_faults import Sleeping, killing
+from benchmarks.lib.killed_workers import Sleeping, killing
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
 from situate.evaluators.simulated import SimulatedMachine

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.learning.worker_faults import Sleeping
+from benchmarks.lib.killed_workers import Sleeping
 from situate.data.costs import Costs
 from situate.data.graph import Graph, Op
 from situate.data.problem import RULES, Problem
