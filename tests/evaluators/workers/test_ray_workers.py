@@ -139,14 +139,15 @@ def test_a_search_on_a_cluster_is_that_of_one_process(
 def test_a_node_that_is_lost_loses_nothing(nodes: Nodes, tmp_path: Path) -> None:
     """The last test of the cluster: it goes on with one node."""
     with nodes.workers(Counting(tmp_path, seconds=0.1)) as machine:
-        while len(machine.counts.measured) < 2:  # both nodes' workers have started
-            machine.measure(PLACEMENTS, 0)
+        while len(machine.counts.measured) < 2:  # the workers of both nodes have started
+            measured_as_by_one(machine)
         each = machine.measure_each(PLACEMENTS, np.arange(12))
         rows = [next(each)[0] for _ in range(3)]
         nodes.remove_one()
         rows += [found for found, _ in each]
+        while not machine.counts.failures:  # processes of the lost node end a little later
+            measured_as_by_one(machine)
     assert sorted(np.concatenate(rows)) == list(range(12))
-    assert machine.counts.failures or machine.counts.again
 
 
 @pytest.mark.parametrize(
