@@ -184,7 +184,7 @@ class Dispatch:
         running = [given for given in self._given.values() if given.batch is batch and given.wanted]
         numbers = [given.number for given in running]
         for given in running:
-            taken = time.monotonic() - given.since
+            taken = self._heard_at - given.since
             late = taken > self._late(given.task, SLOW, SLOW_SECONDS)
             if late and numbers.count(given.number) == 1:
                 self.counts.again += 1
