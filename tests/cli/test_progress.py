@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from situate.cli.progress import SPARKLINE_WIDTH, SearchProgress, sparkline
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
-from situate.results.result import Progress
+from situate.results.result import Progress, WorkerProgress
 from tests.cli.conftest import diamond
 
 PROBLEM = Problem(diamond(), Cluster.identical(2))
@@ -39,6 +41,14 @@ def test_before_any_step_ran_there_is_no_mean():
     line = followed.update(progress(2, 9.0, feasible=False))
     assert "best never, mean" in line
     assert "·, 2 failed" in line
+
+
+def test_workers_are_part_of_the_line():
+    followed = SearchProgress(PROBLEM, "post", 12)
+    line = followed.update(replace(progress(4, 4.0), workers=WorkerProgress(4, 3, 70, 0)))
+    assert ", 3 of 4 workers busy, 10 samples/s, 7 s; Ctrl-C" in line
+    line = followed.update(replace(progress(4, 4.0), workers=WorkerProgress(1, 1, 7, 2)))
+    assert ", 1 of 1 worker busy (2 failures), 1 samples/s, 7 s" in line
 
 
 def test_other_methods_say_evaluations():

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import sqlite3
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.study.file import StudyFile
-from situate.study.in_memory import InMemoryStudy
+from situate.study.no_study import NoStudy
 from situate.study.samples import Of
 
 HEADER = {
@@ -48,7 +51,7 @@ def state() -> dict[str, NDArray[np.generic]]:
     }
 
 
-def record(study: StudyFile | InMemoryStudy, first: int, of: Of = "samples") -> None:
+def record(study: StudyFile | NoStudy, first: int, of: Of = "samples") -> None:
     """Record the batch of the samples number `first` and on."""
     study.record(first + np.arange(BATCH), *batch(first), first, of)
 
@@ -105,3 +108,14 @@ def edited(path: Path, statement: str, *values: object, then: str = "") -> None:
         connection.execute(then)
     connection.commit()
     connection.close()
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """No file may grow beyond so many bytes."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)

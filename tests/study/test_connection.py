@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from situate.errors import ReadError, SituateError
 from situate.study.file import StudyFile
-from tests.study.studies import BATCH, HEADER, batch, content, fill, made, record, refused
+from tests.study.studies import (
+    BATCH,
+    HEADER,
+    batch,
+    content,
+    fill,
+    made,
+    record,
+    refused,
+    room_for,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,7 +89,7 @@ def test_a_read_only_folder_is_refused(guarded: Path) -> None:
 
 def test_a_full_disk_keeps_what_was_recorded_before(tmp_path: Path) -> None:
     path = tmp_path / "a"
-    with StudyFile(path, HEADER) as study, _room_for(60_000):
+    with StudyFile(path, HEADER) as study, room_for(60_000):
         with pytest.raises(SituateError, match=r"cannot be written .*; make room and start again"):
             fill(study, 10**5)
         assert len(study.known(0, batch(0)[0])[0]) == BATCH
@@ -89,17 +97,6 @@ def test_a_full_disk_keeps_what_was_recorded_before(tmp_path: Path) -> None:
         firsts = [first for first, _, _ in study.batches(10**6)]
         assert firsts == list(range(0, len(firsts) * BATCH, BATCH))
         record(study, len(firsts) * BATCH)
-
-
-@contextmanager
-def _room_for(size: int) -> Iterator[None]:
-    """No file may grow beyond so many bytes."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 HOLD = """

@@ -14,7 +14,7 @@ from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.study import Study, file
 from situate.study.file import StudyFile
-from situate.study.in_memory import InMemoryStudy
+from situate.study.no_study import NoStudy
 from tests.study.studies import BATCH, HEADER, batch, content, made, record, state
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ def test_what_was_recorded_is_known_when_it_is_opened_again(tmp_path: Path) -> N
         assert np.array_equal(known.outcome, measured.outcome)
 
 
-def _known(study: StudyFile | InMemoryStudy, first: int, placements: Placement) -> list[int]:
+def _known(study: StudyFile | NoStudy, first: int, placements: Placement) -> list[int]:
     return study.known(first, placements)[0].tolist()
 
 
@@ -81,7 +81,7 @@ def test_a_checkpoint_waits_until_the_last_one_is_old(
 
 def test_no_path_keeps_nothing() -> None:
     with StudyFile.open(None, HEADER) as study:
-        assert isinstance(study, InMemoryStudy)
+        assert isinstance(study, NoStudy)
         record(study, 0)
         study.keep(4, state, now=True)
         assert _known(study, 0, batch(0)[0]) == []

@@ -10,6 +10,7 @@ from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.report.learning_curve import WINDOW, Curve
+from situate.report.text import plural
 from situate.report.units import value_text
 from situate.results.result import Progress
 
@@ -79,11 +80,22 @@ class SearchProgress:
         return (
             f"{done:,} of {self.samples:,} samples, best {self._text(self._best)}"
             f"{self._bound(progress)}, mean of the last {WINDOW} {self._text(mean)} "
-            f"{sparkline(self._means)}{failed}"
+            f"{sparkline(self._means)}{failed}{_workers(progress)}"
         )
 
     def _text(self, value: float) -> str:
         return value_text(value, self.problem.objective, self.problem.graph.unit)
+
+
+def _workers(progress: Progress) -> str:
+    """The workers, where there are some."""
+    workers = progress.workers
+    if workers is None:
+        return ""
+    failures = f" ({plural(workers.failures, 'failure')})" if workers.failures else ""
+    rate = workers.measured / progress.seconds if progress.seconds else 0.0
+    busy = f"{workers.busy} of {plural(workers.count, 'worker')} busy"
+    return f", {busy}{failures}, {rate:.3g} samples/s"
 
 
 def sparkline(values: Sequence[float], width: int = SPARKLINE_WIDTH) -> str:

@@ -80,9 +80,8 @@ class Evaluator(Protocol):
 
 
 @runtime_checkable
-class MeasuresEach(Protocol):
-    """The part of an evaluator that measures placements side by side, and says of each as it
-    ends."""
+class MeasuresEach(Evaluator, Protocol):
+    """An evaluator that measures placements side by side, and says of each as it ends."""
 
     def measure_each(
         self, placements: NDArray[np.int32], numbers: NDArray[np.int64]

@@ -20,6 +20,23 @@ from situate.simulation.transfer_order import TransferOrder
 
 
 @dataclass(frozen=True)
+class WorkerProgress:
+    """The workers that measure for a search, see `situate.Learning.workers`.
+
+    Attributes:
+        count: how many there are, without those that failed too often.
+        busy: how many are measuring.
+        measured: samples that they measured so far.
+        failures: how often one failed so far.
+    """
+
+    count: int
+    busy: int
+    measured: int
+    failures: int
+
+
+@dataclass(frozen=True)
 class Progress:
     """The progress of a search.
 
@@ -29,6 +46,7 @@ class Progress:
         value: of the best plan so far, see `Result`; infinite before the first.
         feasible: whether that plan exceeds no device's capacity; False before the first.
         lower_bound: no plan that fits has a smaller value.
+        workers: of a method that learns, once they measure; else None.
     """
 
     seconds: float
@@ -36,6 +54,7 @@ class Progress:
     value: float
     feasible: bool
     lower_bound: float
+    workers: WorkerProgress | None = None
 
 
 @dataclass(frozen=True)
@@ -43,7 +62,7 @@ class Asynchrony:
     """The course of several controllers of one policy, see `situate.Learning.controllers`.
 
     Attributes:
-        seconds: of the virtual clock, until the last controller had drawn.
+        seconds: of the virtual clock, until all was measured.
         staleness: how many gradients were of a policy that so many updates had changed since.
     """
 

@@ -17,7 +17,7 @@ from situate.evaluators.measurements import Measurements
 from situate.study import checkpoint, samples
 from situate.study.connection import connect, damaged, one_line
 from situate.study.format import check_header, create, is_new, read_header
-from situate.study.in_memory import InMemoryStudy, Known
+from situate.study.no_study import Known, NoStudy
 from situate.study.packing import Packing
 from situate.study.samples import Of
 
@@ -54,9 +54,9 @@ class StudyFile:
         self._kept_at = time.monotonic()
 
     @classmethod
-    def open(cls, path: str | Path | None, header: Mapping[str, str]) -> StudyFile | InMemoryStudy:
+    def open(cls, path: str | Path | None, header: Mapping[str, str]) -> StudyFile | NoStudy:
         """The study at `path`, or without one what takes its place."""
-        return InMemoryStudy() if path is None else cls(Path(path), header)
+        return NoStudy() if path is None else cls(Path(path), header)
 
     def _open(self, header: Mapping[str, str]) -> None:
         # The lock is held until the connection is closed, also by the end of the process.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,3 +78,35 @@ class RaisesAt(Counting):
     def harm(self, number: int) -> None:
         if number == self.number:
             raise Unsendable(1, 2)
+
+
+@dataclass
+class EndsAt(Counting):
+    """Its process ends there, of itself."""
+
+    number: int = 0
+    ending: type[BaseException] = SystemExit
+
+    def harm(self, number: int) -> None:
+        if number == self.number:
+            raise self.ending(3)
+
+
+@dataclass
+class AnswersOtherwise(Counting):
+    """It returns something else than measurements."""
+
+    answer: Callable[[], Any] = tuple
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Any:
+        return self.answer()
+
+
+def lock() -> Any:
+    """Something that cannot be sent."""
+    return threading.Lock()
+
+
+def too_few() -> Measurements:
+    """Measurements of no placements."""
+    return Measurements(np.empty(0), np.empty(0, np.uint8))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,15 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.lib.killed_workers import Sleeping, killing
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
 from situate.evaluators.simulated import SimulatedMachine
+from situate.evaluators.workers import dispatch, ray_workers
 from situate.evaluators.workers.machine import WorkerMachine
 from situate.evaluators.workers.places import Place
 from situate.evaluators.workers.ray_workers import RayWorkers, cpus
 from tests.evaluators.workers.faulty import Counting, HangsAt, KilledAt, RaisesAt
-from tests.evaluators.workers.test_machine import PLACEMENTS, measured_as_by_one
-from tests.solvers.killed import PROBLEM
+from tests.evaluators.workers.test_machine import PLACEMENTS, UNSENDABLE, measured_as_by_one
+from tests.solvers.killed import PROBLEM, outcome, search
 
 pytest.importorskip("ray")
 
@@ -78,24 +83,108 @@ def test_a_hung_actor_is_ended(nodes: Nodes, tmp_path: Path) -> None:
 def test_an_error_of_the_evaluator_comes_back(nodes: Nodes, tmp_path: Path) -> None:
     with (
         nodes.workers(RaisesAt(tmp_path, number=5)) as machine,
-        pytest.raises(RuntimeError, match=r"^Unsendable: 1 and 2$"),
+        pytest.raises(RuntimeError, match=UNSENDABLE),
     ):
         machine.measure(PLACEMENTS, 0)
 
 
+def test_a_worker_for_which_no_cpu_is_free_is_named(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = SimulatedMachine(PROBLEM)
+    with nodes.workers(machine) as first:
+        first.measure(PLACEMENTS, 0)
+        monkeypatch.setattr(dispatch, "START_SECONDS", 0.5)
+        monkeypatch.setattr(dispatch, "WORKER_FAILURES", 1)
+        with (
+            WorkerMachine(machine, 1, start=partial(RayWorkers, nodes.ray)) as second,
+            pytest.raises(SituateError, match="the cluster has fewer free CPUs than there are"),
+        ):
+            second.measure(PLACEMENTS, 0)
+
+
+def test_a_process_that_is_connected_already_is_refused(nodes: Nodes) -> None:
+    with (
+        pytest.raises(SituateError, match=r"connected to a Ray cluster already: call ray\.shut"),
+        Place.parse("ray://127.0.0.1:9").machine(SimulatedMachine(PROBLEM)),
+    ):
+        raise AssertionError
+    assert cpus(nodes.ray) == 2
+
+
+def test_a_cluster_that_is_lost_ends_the_search_in_a_line(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with nodes.workers(SimulatedMachine(PROBLEM)) as machine:
+        machine.measure(PLACEMENTS, 0)
+        with monkeypatch.context() as lost:
+            lost.setattr(nodes.ray, "is_initialized", lambda: False)
+            with pytest.raises(SituateError, match=r"^workers: the connection to the Ray cluster"):
+                machine.measure(PLACEMENTS, 0)
+
+
+def test_a_search_on_a_cluster_is_that_of_one_process(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with actors that are killed meanwhile."""
+    monkeypatch.setattr(ray_workers, "connected", lambda *_: nullcontext(nodes.ray))
+    machine = Sleeping(PROBLEM, 0.1, 3, tmp_path, 0.01)
+    with killing(tmp_path, every=1.0) as killed, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = search(None, evaluator=machine, workers="ray:2")
+    assert killed
+    assert outcome(found) == outcome(search(None))
+
+
 def test_a_node_that_is_lost_loses_nothing(nodes: Nodes, tmp_path: Path) -> None:
     """The last test of the cluster: it goes on with one node."""
-    with nodes.workers(Counting(tmp_path, seconds=0.2)) as machine:
+    with nodes.workers(Counting(tmp_path, seconds=0.1)) as machine:
+        while len(machine.counts.measured) < 2:  # the workers of both nodes have started
+            measured_as_by_one(machine)
         each = machine.measure_each(PLACEMENTS, np.arange(12))
         rows = [next(each)[0] for _ in range(3)]
         nodes.remove_one()
         rows += [found for found, _ in each]
+        while not machine.counts.failures:  # processes of the lost node end a little later
+            measured_as_by_one(machine)
     assert sorted(np.concatenate(rows)) == list(range(12))
-    assert machine.counts.failures or machine.counts.again
 
 
-def test_a_cluster_that_is_not_there_is_refused_in_a_line() -> None:
-    with pytest.raises(
-        SituateError, match=r"^workers: no Ray cluster answers at ray://127.0.0.1:9"
+@pytest.mark.parametrize(
+    ("address", "token", "mode"),
+    [
+        (None, False, "token"),
+        ("ray://node:1", False, None),
+        ("ray://node:1", True, "token"),
+    ],
+)
+def test_ray_shows_its_token(
+    address: str | None,
+    token: bool,
+    mode: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("RAY_AUTH_MODE", *ray_workers.TOKEN_VARIABLES):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(ray_workers, "TOKEN", tmp_path / "token")
+    if token:
+        ray_workers.TOKEN.touch()
+    ray_workers._authenticate(address)
+    assert os.environ.get("RAY_AUTH_MODE") == mode
+
+
+@pytest.mark.parametrize("address", ["ray://127.0.0.1:9", "ray://127.0.0.1:99999"])
+def test_a_cluster_that_is_not_there_is_refused_in_a_line(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ray
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)  # of the cluster that other tests use
+    with (
+        pytest.raises(SituateError, match=rf"^workers: no Ray cluster answers at {address} \("),
+        ray_workers.connected(address),
     ):
-        Place.parse("ray://127.0.0.1:9").machine(SimulatedMachine(PROBLEM))
+        raise AssertionError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +145,39 @@ def test_what_an_evaluator_may_not_answer_is_refused_and_leaves_no_trace(
         solved(climbing(), tmp_path / "study", Answering(lambda k: answer))
     assert str(error.value).startswith("evaluator 'answering'")
     assert len(Study.read(tmp_path / "study")) == 0
+
+
+class Yielding(Answering):
+    """A machine that says of these rows, in turn, that they are measured."""
+
+    def __init__(self, *rows: list[int]) -> None:
+        super().__init__()
+        self.rows = rows
+
+    def measure_each(
+        self, placements: NDArray[np.int32], numbers: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], Any]]:
+        for rows in self.rows:
+            yield np.array(rows, np.int64), self.answer(len(rows))
+
+
+def test_rows_may_come_in_any_order() -> None:
+    assert len(solved(climbing(), None, Yielding([2, 0], [], [3], [1])).samples) == 12
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[0, 1]], r"measure_each ended without rows \[2, 3\]"),
+        ([[0, 1], [1, 2]], r"must yield rows 0 to 3, each once, got \[1, 2\] where \[2, 3\]"),
+        ([[0, 1, 1, 2]], r"each once, got \[0, 1, 1, 2\] where \[0, 1, 2, 3\]"),
+        ([[4]], r"must yield rows 0 to 3, each once, got \[4\]"),
+        ([[-1]], r"must yield rows 0 to 3, each once, got \[-1\]"),
+    ],
+)
+def test_every_row_is_measured_once(rows: list[list[int]], message: str) -> None:
+    with pytest.raises(SituateError, match=f"^evaluator 'answering': .*{message}"):
+        solved(climbing(), None, Yielding(*rows))
 
 
 def test_measurements_may_have_other_widths() -> None:

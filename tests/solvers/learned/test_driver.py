@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import signal
-import sqlite3
 import subprocess
 import sys
-import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.lib.killed_workers import Sleeping
 from situate.data.costs import Costs
 from situate.data.graph import Graph, Op
 from situate.data.problem import RULES, Problem
@@ -23,8 +22,9 @@ from situate.errors import MissingExtra, SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import make_groups
-from situate.results.result import Result
+from situate.results.result import Progress, Result, WorkerProgress
 from situate.solvers import LEARNERS, auto, solve
+from situate.solvers.learned import driver
 from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning, Settings
 from situate.solvers.learned.softmax import SoftmaxLearner, SoftmaxSettings, post
@@ -489,39 +489,15 @@ def test_a_study_is_the_same_with_any_number_of_workers(
     assert _same(tmp_path / "study", whole)
 
 
-class Slow(SimulatedMachine):
-    """A machine that takes its time over every sample, and is thus measured by workers."""
-
-    at_once = 1
-
-    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-        time.sleep(0.002)
-        return super().measure(placements, first)
-
-
-def _recorded(path: Path) -> int:
-    """Samples in a study; 0 while another process holds it, too, but for the size of its log."""
-    log = path.with_name(f"{path.name}-wal")
-    try:
-        with closing(sqlite3.connect(path, timeout=0)) as connection:
-            return int(connection.execute("SELECT count(*) FROM samples").fetchone()[0])
-    except sqlite3.OperationalError:
-        return int(log.exists() and log.stat().st_size > 100_000)
-
-
-def test_a_study_of_workers_that_was_killed_goes_on_with_others(
-    whole: Path, tmp_path: Path
+def test_workers_are_told_of_while_they_measure_a_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "study"
-    code = (
-        "import sys; from pathlib import Path; from tests.solvers.learned.test_driver import Slow;"
-        "from tests.solvers.killed import PROBLEM, search;"
-        "search(Path(sys.argv[1]), evaluator=Slow(PROBLEM, 0.1, 3, 1), workers=3)"
-    )
-    with subprocess.Popen([sys.executable, "-c", code, str(path)], cwd=ROOT) as running:
-        while not path.exists() or not _recorded(path):
-            time.sleep(0.02)
-        running.kill()
-    assert 0 < _recorded(path) < SAMPLES
-    search(path)
-    assert _same(path, whole)
+    monkeypatch.setattr(driver, "REPORT_SECONDS", 0.0)
+    machine = Sleeping(PROBLEM, 0.0, 0, tmp_path, 0.01)
+    said: list[Progress] = []
+    learning = Learning(evaluator=machine, workers=2)
+    solve(PROBLEM, "post", evaluations=12, on_progress=said.append, learning=learning)
+    workers = [progress.workers for progress in said if progress.workers is not None]
+    assert len(workers) > 12
+    assert max(found.busy for found in workers) >= 1
+    assert workers[-1] == WorkerProgress(count=2, busy=0, measured=12, failures=0)

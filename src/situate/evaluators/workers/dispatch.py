@@ -11,8 +11,17 @@ from dataclasses import dataclass, field
 
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
-from situate.evaluators.workers.messages import Answer, Counts, Failure, Hello, Task
+from situate.evaluators.workers.messages import (
+    Answer,
+    Counts,
+    Failure,
+    Hello,
+    Message,
+    Ready,
+    Task,
+)
 from situate.evaluators.workers.workers import Workers
+from situate.results.result import WorkerProgress
 from situate.version import VERSION
 
 START_SECONDS = 120.0
@@ -70,13 +79,10 @@ class _Given:
         """True until it is answered by anyone."""
         return self.number in self.batch.unanswered
 
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.since
-
 
 class Dispatch:
-    """Gives tasks to workers, which it starts, and again to others where one fails or is slow.
+    """Gives tasks to workers, and again to others where one fails or is slow; it starts them when
+    there is a first task.
 
     Args:
         workers: where they run.
@@ -90,33 +96,66 @@ class Dispatch:
     def __init__(self, workers: Workers, count: int, limit: float | None = None) -> None:
         self.counts = Counts()
         self._workers, self._limit = workers, limit
+        self._begun = False
+        self._unheard: deque[tuple[int, Message]] = deque()
+        self._heard_at = 0.0
         self._starting: dict[int, float] = {}
         self._idle: set[int] = set()
         self._given: dict[int, _Given] = {}
         self._failures_in_a_row = [0] * count
         self._seconds: deque[float] = deque(maxlen=TIMES_REMEMBERED)
-        for worker in range(count):
-            self._start(worker)
+        self._usual = float("inf")
+
+    def progress(self) -> WorkerProgress | None:
+        """The workers right now; None before they have a first task."""
+        if not self._begun:
+            return None
+        counts = self.counts
+        return WorkerProgress(
+            len(self._failures_in_a_row) - len(counts.left_out),
+            len(self._given),
+            sum(counts.measured.values()),
+            sum(counts.failures.values()),
+        )
 
     def measure(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Measurements]]:
-        """Yields the number of each task, with what was measured, as the answers come.
+        """Yields the number of each task, with what was measured, as the answers come. What is not
+        waited for to its end is forgotten.
 
         Raises:
             SituateError: no worker is left, several failed at one task, or one has another version.
             Exception: the one that the evaluator raised.
         """
+        if tasks:
+            self._begin()
         batch = _Batch(tasks)
-        while batch.unanswered:
-            self._give(batch)
-            for worker, said in self._workers.wait(TICK_SECONDS):
-                answered = self._hear(worker, said)
-                if answered is not None and answered[0].batch is batch:
-                    yield answered[0].number, answered[1]
-            self._end_late_ones()
+        try:
+            while batch.unanswered:
+                self._give(batch)
+                self._listen()
+                while self._unheard:
+                    answered = self._hear(*self._unheard.popleft())
+                    if answered is not None and answered[0].batch is batch:
+                        yield answered[0].number, answered[1]
+                self._end_late_ones()
+        finally:
+            batch.unanswered.clear()
 
     def close(self) -> None:
         """End all workers."""
         self._workers.close()
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            for worker in range(len(self._failures_in_a_row)):
+                self._start(worker)
+
+    def _listen(self) -> None:
+        """Take the messages that have come. Who is late is judged by this moment: what the caller
+        does with an answer may take long, and others answer meanwhile."""
+        self._unheard.extend(self._workers.wait(0 if self._unheard else TICK_SECONDS))
+        self._heard_at = time.monotonic()
 
     def _start(self, worker: int) -> None:
         self._workers.start(worker)
@@ -124,19 +163,29 @@ class Dispatch:
 
     def _give(self, batch: _Batch) -> None:
         for worker in sorted(self._idle):
-            number = batch.waiting.popleft() if batch.waiting else self._slow_task(batch)
+            number = self._next(batch)
             if number is None:
                 return
             self._idle.remove(worker)
             self._given[worker] = _Given(batch, number, time.monotonic())
             self._workers.give(worker, batch.tasks[number])
 
+    def _next(self, batch: _Batch) -> int | None:
+        """A task for an idle worker, if there is one."""
+        while batch.waiting:
+            number = batch.waiting.popleft()
+            # One that a worker failed at may meanwhile be answered by another, which had it too.
+            if number in batch.unanswered:
+                return number
+        return self._slow_task(batch)
+
     def _slow_task(self, batch: _Batch) -> int | None:
         """A task that takes one worker long, and which no other was given."""
         running = [given for given in self._given.values() if given.batch is batch and given.wanted]
         numbers = [given.number for given in running]
         for given in running:
-            late = given.seconds > self._late(given.task, SLOW, SLOW_SECONDS)
+            taken = self._heard_at - given.since
+            late = taken > self._late(given.task, SLOW, SLOW_SECONDS)
             if late and numbers.count(given.number) == 1:
                 self.counts.again += 1
                 return given.number
@@ -144,39 +193,44 @@ class Dispatch:
 
     def _late(self, task: Task, factor: float, least: float) -> float:
         """Seconds after which it is late with a task; infinite until others were answered."""
-        if not self._seconds:
-            return float("inf")
-        return max(least, factor * statistics.median(self._seconds) * len(task))
+        return max(least, factor * self._usual * len(task))
 
-    def _hear(
-        self, worker: int, said: Hello | Answer | Failure
-    ) -> tuple[_Given, Measurements] | None:
+    def _hear(self, worker: int, said: Message) -> tuple[_Given, Measurements] | None:
         """Take what a worker says; its task, with what was measured, where that is new."""
-        if isinstance(said, Failure):
-            self._fail(worker, said.reason)
-            return None
-        self._idle.add(worker)
-        if isinstance(said, Hello):
-            self._greet(worker, said)
-            return None
-        return self._take(worker, said)
+        match said:
+            case Hello():
+                self._greet(worker, said)
+            case Ready():
+                self._starting.pop(worker)
+                self._idle.add(worker)
+            case Failure():
+                self._fail(worker, said.reason)
+            case Answer():
+                return self._take(worker, said)
+        return None
 
     def _greet(self, worker: int, hello: Hello) -> None:
-        self._starting.pop(worker)
         if hello.version != VERSION:
             raise SituateError(
                 f"worker {worker} on {hello.host!r} has situate {hello.version}, and this is "
                 f"{VERSION}: install the same on both"
             )
+        self._workers.equip(worker)
 
     def _take(self, worker: int, answer: Answer) -> tuple[_Given, Measurements] | None:
-        if answer.error is not None or answer.measured is None:
-            raise answer.error or SituateError(f"worker {worker} measured nothing")
-        given = self._given.pop(worker)
+        given = self._given.pop(worker, None)
+        if given is None:  # it cannot unpack its evaluator
+            assert answer.error is not None
+            raise answer.error
+        self._idle.add(worker)
         self._failures_in_a_row[worker] = 0
-        self._seconds.append(given.seconds / len(given.task))
         if not given.wanted:
             return None
+        if answer.measured is None:
+            assert answer.error is not None
+            raise answer.error
+        self._seconds.append((self._heard_at - given.since) / len(given.task))
+        self._usual = statistics.median(self._seconds)
         given.batch.unanswered.remove(given.number)
         measured = self.counts.measured
         measured[worker] = measured.get(worker, 0) + len(given.task)
@@ -184,13 +238,17 @@ class Dispatch:
 
     def _end_late_ones(self) -> None:
         for worker, since in list(self._starting.items()):
-            if time.monotonic() - since > START_SECONDS:
-                self._end(worker, f"did not start within {START_SECONDS:g} s")
+            if self._heard_at - since > START_SECONDS:
+                self._end(
+                    worker,
+                    f"did not start within {START_SECONDS:g} s: its machine is busy, or the "
+                    "cluster has fewer free CPUs than there are workers",
+                )
         for worker, given in list(self._given.items()):
             limit = self._late(given.task, HUNG, HUNG_SECONDS)
             if self._limit is not None:
                 limit = self._limit * len(given.task)
-            if given.seconds > limit:
+            if self._heard_at - given.since > limit:
                 self._end(worker, f"did not answer within {limit:.3g} s")
 
     def _end(self, worker: int, reason: str) -> None:
@@ -224,4 +282,5 @@ class Dispatch:
             raise SituateError(
                 f"{given.task.name}: {TASK_FAILURES} workers failed at it, the last one {reason}"
             )
+        self.counts.again += 1
         given.batch.waiting.appendleft(given.number)

@@ -16,6 +16,7 @@ from situate.evaluators.workers.dispatch import Dispatch
 from situate.evaluators.workers.messages import Counts, Task
 from situate.evaluators.workers.processes import ProcessWorkers
 from situate.evaluators.workers.workers import Workers
+from situate.results.result import WorkerProgress
 
 TASKS_EACH = 2
 """Tasks that each worker is given of a batch, as far as it goes: with one, all wait for the
@@ -23,6 +24,10 @@ slowest."""
 
 WORTH_SENDING_SECONDS = 0.02
 """Seconds of measuring below which a batch is measured here: messages would take longer."""
+
+TIMED_HERE = 3
+"""Batches that are measured here to know how long that takes: the least, for the first is slow for
+other reasons."""
 
 
 class WorkerMachine:
@@ -33,7 +38,7 @@ class WorkerMachine:
 
     Args:
         evaluator: is copied to every worker.
-        workers: how many.
+        workers: how many; started when there is something to send to them.
         here: the same for this process, which measures what takes less than messages do; None where
             it must measure nothing.
         limit: see `Dispatch`.
@@ -58,7 +63,7 @@ class WorkerMachine:
         if workers < 1:
             raise SituateError(f"workers: must be at least 1, got {workers}")
         self._evaluator, self._here, self._count = evaluator, here, workers
-        self._seconds_here = 0.0
+        self._seconds_here: list[float] = []
         self._dispatch = Dispatch(start(_packed(evaluator)), workers, limit)
 
     @property
@@ -76,6 +81,10 @@ class WorkerMachine:
         """A count of what happened to the workers so far."""
         return self._dispatch.counts
 
+    def progress(self) -> WorkerProgress | None:
+        """See `Dispatch.progress`."""
+        return self._dispatch.progress()
+
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`."""
         seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
@@ -87,9 +96,13 @@ class WorkerMachine:
         self, placements: NDArray[np.int32], numbers: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
         """See `MeasuresEach`."""
-        if self._here and self._seconds_here * len(numbers) < WORTH_SENDING_SECONDS:
+        if self._here and self._worth_measuring_here(len(numbers)):
             return self._measure_here(self._here, placements, numbers)
         return self._measure_there(placements, numbers)
+
+    def _worth_measuring_here(self, count: int) -> bool:
+        timed = self._seconds_here
+        return len(timed) < TIMED_HERE or min(timed) * count < WORTH_SENDING_SECONDS
 
     def _measure_here(
         self, here: Evaluator, placements: NDArray[np.int32], numbers: NDArray[np.int64]
@@ -97,7 +110,8 @@ class WorkerMachine:
         for rows in consecutive(numbers, None):
             begin = time.perf_counter()
             measured = here.measure(placements[rows], int(numbers[rows[0]]))
-            self._seconds_here = (time.perf_counter() - begin) / len(rows)
+            if len(self._seconds_here) < TIMED_HERE:
+                self._seconds_here.append((time.perf_counter() - begin) / len(rows))
             yield rows, measured
 
     def _measure_there(

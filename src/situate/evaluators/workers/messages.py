@@ -25,6 +25,11 @@ class Hello:
 
 
 @dataclass(frozen=True)
+class Ready:
+    """A worker has its evaluator."""
+
+
+@dataclass(frozen=True)
 class Task:
     """Samples to measure.
 
@@ -59,6 +64,10 @@ class Failure:
     """A worker that did not answer, with the reason in one line."""
 
     reason: str
+
+
+Message = Hello | Ready | Answer | Failure
+"""A message of a worker, or what is heard of one that is gone."""
 
 
 @dataclass

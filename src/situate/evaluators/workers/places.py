@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -52,8 +54,11 @@ class Place:
             )
         return cls(count, bool(found[1]))
 
-    def machine(self, evaluator: Evaluator, here: Evaluator | None = None) -> WorkerMachine:
-        """An evaluator whose samples are measured there.
+    @contextmanager
+    def machine(
+        self, evaluator: Evaluator, here: Evaluator | None = None
+    ) -> Iterator[WorkerMachine]:
+        """An evaluator whose samples are measured there; in the end its workers are ended.
 
         Args:
             evaluator: is copied to every worker.
@@ -61,15 +66,19 @@ class Place:
 
         Raises:
             MissingExtra: Ray is not installed.
-            SituateError: no cluster at the address, or one without CPUs.
+            SituateError: no cluster at the address, or one without CPUs; see `WorkerMachine`.
         """
         from situate.evaluators.workers.machine import WorkerMachine
 
         if not self.ray:
             assert self.count is not None
-            return WorkerMachine(evaluator, self.count, here=here)
+            with WorkerMachine(evaluator, self.count, here=here) as machine:
+                yield machine
+            return
         from situate.evaluators.workers.ray_workers import RayWorkers, connected, cpus
 
-        ray = connected(self.address, self.count)
-        start = partial(RayWorkers, ray, disconnect=True)
-        return WorkerMachine(evaluator, self.count or cpus(ray), here=here, start=start)
+        with connected(self.address, self.count) as ray:
+            workers = self.count or cpus(ray)
+            start = partial(RayWorkers, ray)
+            with WorkerMachine(evaluator, workers, here=here, start=start) as machine:
+                yield machine

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import selectors
 import signal
 import subprocess
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 
-from situate.evaluators.workers.messages import Answer, Failure, Hello, Task
+from situate.errors import SituateError
+from situate.evaluators.workers.messages import Failure, Message, Task
 from situate.runtime.processes.launch import ChildProcesses
 from situate.runtime.processes.signals import HeldSignals
 
@@ -30,36 +32,54 @@ class ProcessWorkers:
         self._packed = packed
         self._processes = ChildProcesses()
         self._running: dict[int, tuple[subprocess.Popen[bytes], Connection]] = {}
+        # Connections are registered once: `multiprocessing.connection.wait` would do so every time.
+        self._selector = selectors.DefaultSelector()
 
     def start(self, worker: int) -> None:
-        """See `Workers`."""
+        """See `Workers`.
+
+        Raises:
+            SituateError: this machine has no room for another process.
+        """
+        try:
+            process, connection = self._started(worker)
+        except OSError as error:
+            raise SituateError(
+                f"workers: number {worker + 1} cannot be started ({error.strerror}): ask for fewer"
+            ) from None
+        self._running[worker] = process, connection
+        self._selector.register(connection, selectors.EVENT_READ, worker)
+
+    def _started(self, worker: int) -> tuple[subprocess.Popen[bytes], Connection]:
         ours, theirs = Pipe()
-        process = self._processes.start(
-            PROGRAM,
-            (str(theirs.fileno()),),
-            (theirs.fileno(),),
-            threads=1,
-            name=f"worker {worker}",
-        )
-        theirs.close()  # the worker alone holds its end, or nobody would hear that it hung up
-        self._running[worker] = process, ours
+        with theirs:  # the worker alone holds its end, or nobody would hear that it hung up
+            process = self._processes.start(
+                PROGRAM,
+                (str(theirs.fileno()),),
+                (theirs.fileno(),),
+                threads=1,
+                name=f"worker {worker}",
+            )
+        return process, ours
+
+    def equip(self, worker: int) -> None:
+        """See `Workers`."""
         with contextlib.suppress(OSError):  # noticed when it should answer
-            ours.send_bytes(self._packed)
+            self._running[worker][1].send_bytes(self._packed)
 
     def give(self, worker: int, task: Task) -> None:
         """See `Workers`."""
         with contextlib.suppress(OSError):
             self._running[worker][1].send(task)
 
-    def wait(self, seconds: float | None) -> list[tuple[int, Hello | Answer | Failure]]:
+    def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
         """See `Workers`."""
-        of = {connection: worker for worker, (_, connection) in self._running.items()}
-        ready = wait(list(of), seconds)
-        return [(of[each], self._said(of[each], each)) for each in ready if each in of]
+        ready = [key.data for key, _ in self._selector.select(seconds)]
+        return [(worker, self._said(worker)) for worker in ready]
 
-    def _said(self, worker: int, connection: Connection) -> Hello | Answer | Failure:
+    def _said(self, worker: int) -> Message:
         try:
-            said: Hello | Answer = connection.recv()
+            said: Message = self._running[worker][1].recv()
         except (EOFError, OSError, pickle.UnpicklingError):
             failure = Failure(self._ending(worker))
             self.stop(worker)
@@ -80,6 +100,7 @@ class ProcessWorkers:
         with HeldSignals():
             process, connection = self._running.pop(worker)
             self._processes.end_one(process)
+            self._selector.unregister(connection)
             connection.close()
 
     def close(self) -> None:
@@ -89,3 +110,4 @@ class ProcessWorkers:
             for _, connection in self._running.values():
                 connection.close()
             self._running.clear()
+            self._selector.close()

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 import socket
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from situate.errors import MissingExtra, SituateError
-from situate.evaluators.workers.messages import Answer, Failure, Hello, Task
-from situate.evaluators.workers.worker import MeasuringWorker, hello, not_unpacked
+from situate.evaluators.workers.messages import Answer, Failure, Hello, Message, Ready, Task
+from situate.evaluators.workers.worker import MeasuringWorker, hello
 
 LOOPBACK = "127.0.0.1"
+
+TOKEN, TOKEN_VARIABLES = Path("~/.ray/auth_token"), ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+"""The file in which Ray keeps its token, and variables that name another."""
 
 KNOCK_SECONDS = 5.0
 """Seconds within which a cluster must take a connection."""
@@ -27,11 +31,10 @@ class RayWorkers:
     Args:
         ray: the module, connected to a cluster.
         packed: the evaluator of each, see `MeasuringWorker`.
-        disconnect: from the cluster in the end; one that was started here then ends.
     """
 
-    def __init__(self, ray: Any, packed: bytes, disconnect: bool = False) -> None:
-        self._ray, self._disconnect = ray, disconnect
+    def __init__(self, ray: Any, packed: bytes) -> None:
+        self._ray = ray
         self._actor = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
         self._packed = ray.put(packed)
         self._actors: dict[int, Any] = {}
@@ -39,25 +42,50 @@ class RayWorkers:
 
     def start(self, worker: int) -> None:
         """See `Workers`."""
-        actor = self._actor.remote(self._packed)
-        self._actors[worker] = actor
-        self._awaited[actor.hello.remote()] = worker
+        with self._connected():
+            actor = self._actors[worker] = self._actor.remote()
+            self._awaited[actor.hello.remote()] = worker
+
+    def equip(self, worker: int) -> None:
+        """See `Workers`."""
+        with self._connected():
+            self._awaited[self._actors[worker].equip.remote(self._packed)] = worker
 
     def give(self, worker: int, task: Task) -> None:
         """See `Workers`."""
-        self._awaited[self._actors[worker].measure.remote(task)] = worker
+        with self._connected():
+            self._awaited[self._actors[worker].measure.remote(task)] = worker
 
-    def wait(self, seconds: float | None) -> list[tuple[int, Hello | Answer | Failure]]:
+    def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
         """See `Workers`."""
         awaited = list(self._awaited)
-        ready, _ = self._ray.wait(awaited, num_returns=1, timeout=seconds)
-        if ready:  # and all others that are
-            ready, _ = self._ray.wait(awaited, num_returns=len(awaited), timeout=0)
-        return [(self._awaited[each], self._said(each, self._awaited.pop(each))) for each in ready]
+        with self._connected():
+            ready, _ = self._ray.wait(awaited, num_returns=1, timeout=seconds)
+            if ready:  # and all others that are
+                ready, _ = self._ray.wait(awaited, num_returns=len(awaited), timeout=0)
+            return [
+                (self._awaited[each], self._said(each, self._awaited.pop(each))) for each in ready
+            ]
 
-    def _said(self, said: Any, worker: int) -> Hello | Answer | Failure:
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """
+        Raises:
+            SituateError: the cluster is lost.
+        """
         try:
-            answer: Hello | Answer = self._ray.get(said)
+            if not self._ray.is_initialized():  # what is called then connects to any other cluster
+                raise ConnectionError
+            yield
+        except ConnectionError:
+            raise SituateError(
+                "workers: the connection to the Ray cluster is lost: start it again; the same "
+                "command goes on from its study"
+            ) from None
+
+    def _said(self, said: Any, worker: int) -> Message:
+        try:
+            answer: Message = self._ray.get(said)
         except self._ray.exceptions.RayError as error:
             self.stop(worker)
             return Failure(f"was lost ({_first_line(error)})")
@@ -67,66 +95,84 @@ class RayWorkers:
         """See `Workers`."""
         actor = self._actors.pop(worker)
         self._awaited = {said: of for said, of in self._awaited.items() if of != worker}
-        with suppress(self._ray.exceptions.RayError):
+        with suppress(self._ray.exceptions.RayError, SituateError), self._connected():
             self._ray.kill(actor)
 
     def close(self) -> None:
         """See `Workers`."""
         for worker in list(self._actors):
             self.stop(worker)
-        if self._disconnect:
-            self._ray.shutdown()
 
 
 class _Actor:
     """A worker in Ray's process."""
 
-    def __init__(self, packed: bytes) -> None:
-        self._packed = packed
+    def __init__(self) -> None:
+        self._worker = MeasuringWorker()
 
-    def hello(self) -> Hello | Answer:
-        try:
-            self._worker = MeasuringWorker(pickle.loads(self._packed))  # noqa: S301 - the manager's
-        except Exception as error:
-            return Answer(None, not_unpacked(error))
+    def hello(self) -> Hello:
         return hello()
+
+    def equip(self, packed: bytes) -> Ready | Answer:
+        return self._worker.unpack(packed)
 
     def measure(self, task: Task) -> Answer:
         return self._worker.measure(task)
 
 
-def connected(address: str | None, count: int | None = None) -> Any:
-    """The module `ray`, connected to a cluster.
+@contextmanager
+def connected(address: str | None, count: int | None = None) -> Iterator[Any]:
+    """The module `ray`, connected to a cluster within the block.
 
     Args:
         address: `ray://HOST:PORT`; None to start one on this machine, which answers only who has
-            its token.
+            its token, and ends with the block.
         count: CPUs that it then offers.
 
     Raises:
         MissingExtra: Ray is not installed.
-        SituateError: no cluster answers at the address.
+        SituateError: no cluster answers at the address, or this process is connected to one.
     """
-    if address is None:
-        os.environ["RAY_AUTH_MODE"] = "token"  # its ports are open to other machines
+    _authenticate(address)
     try:
         import ray
     except ImportError:
         raise MissingExtra("ray", "ray") from None
+    if ray.is_initialized():
+        raise SituateError(
+            "workers: this process is connected to a Ray cluster already: call ray.shutdown() first"
+        )
+    try:
+        _connect(ray, address, count)
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _authenticate(address: str | None) -> None:
+    """Have Ray show its token: always to a cluster of this process, whose ports are open to other
+    machines; to another where there is a token, which Ray's client does not do of itself."""
+    named = any(os.environ.get(name) for name in TOKEN_VARIABLES)
+    if address is None:
+        os.environ["RAY_AUTH_MODE"] = "token"
+    elif named or TOKEN.expanduser().exists():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+
+
+def _connect(ray: Any, address: str | None, count: int | None) -> None:
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if address is not None:
             _knock(address)
-        if address is None:
-            ray.init(num_cpus=count, include_dashboard=False, _node_ip_address=LOOPBACK, **quiet)
-        else:
             ray.init(address, **quiet)
-    except (OSError, RuntimeError, ValueError) as error:
+        else:
+            ray.init(num_cpus=count, include_dashboard=False, _node_ip_address=LOOPBACK, **quiet)
+    except (OSError, RuntimeError, ValueError, OverflowError) as error:  # the last of ports
         raise SituateError(
             f"workers: no Ray cluster answers at {address or LOOPBACK} ({_first_line(error)}): "
-            "start it, or give a number of processes of this machine"
+            f"start it, and put the token that it wants into {TOKEN}; or give a number of "
+            "processes of this machine"
         ) from None
-    return ray
 
 
 def _knock(address: str) -> None:

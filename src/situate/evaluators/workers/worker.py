@@ -6,28 +6,31 @@ import contextlib
 import copy
 import pickle
 import socket
+import traceback
 from multiprocessing.connection import Connection
 
 from situate.errors import SituateError
+from situate.evaluators.checks import checked
 from situate.evaluators.measurements import Evaluator
-from situate.evaluators.workers.messages import Answer, Hello, Task
+from situate.evaluators.workers.messages import Answer, Hello, Ready, Task
 
 
 class MeasuringWorker:
-    """The measuring part of a worker, wherever it runs.
+    """The measuring part of a worker, wherever it runs."""
 
-    Args:
-        evaluator: what it measures with.
-    """
-
-    def __init__(self, evaluator: Evaluator) -> None:
-        self._evaluator = evaluator
+    def unpack(self, packed: bytes) -> Ready | Answer:
+        """Take the evaluator to measure with, which comes from the manager."""
+        try:
+            self._evaluator: Evaluator = pickle.loads(packed)  # noqa: S301
+        except Exception as error:
+            return Answer(None, _not_unpacked(error))
+        return Ready()
 
     def measure(self, task: Task) -> Answer:
         """Measure the samples of a task; what the evaluator raises is part of the answer."""
         try:
-            first = int(task.numbers[0])
-            return Answer(self._evaluator.measure(task.placements, first))
+            found = self._evaluator.measure(task.placements, int(task.numbers[0]))
+            return Answer(checked(self._evaluator, found, len(task)))
         except Exception as error:
             return Answer(None, _portable(error))
 
@@ -44,18 +47,15 @@ def main(connection: int) -> None:
         connection: descriptor of a socket, whose other end that process alone holds: what is
             unpickled comes from there.
     """
+    worker = MeasuringWorker()
     with Connection(connection) as manager, contextlib.suppress(EOFError, OSError):
         manager.send(hello())
-        try:
-            worker = MeasuringWorker(manager.recv())
-        except Exception as error:
-            manager.send(Answer(None, not_unpacked(error)))
-            return
+        manager.send(worker.unpack(manager.recv_bytes()))
         while True:
             manager.send(worker.measure(manager.recv()))
 
 
-def not_unpacked(error: Exception) -> SituateError:
+def _not_unpacked(error: Exception) -> SituateError:
     """The error of a worker that cannot unpack its evaluator."""
     return SituateError(
         f"workers: the evaluator cannot be unpacked there ({error}): define its class in a module "
@@ -64,10 +64,13 @@ def not_unpacked(error: Exception) -> SituateError:
 
 
 def _portable(error: Exception) -> Exception:
-    """An error that can be sent; one that cannot becomes one of its words."""
+    """An error that can be sent, with where it was raised; one that cannot becomes one of its
+    words."""
+    where = "".join(traceback.format_exception(error))
     try:
         pickle.dumps(error)
         copy.copy(error)  # fails where unpickling it would
     except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
+        error = RuntimeError(f"{type(error).__name__}: {error}")
+    error.add_note(f"in the process of a worker:\n{where}")
     return error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from situate.evaluators.workers.messages import Answer, Failure, Hello, Task
+from situate.evaluators.workers.messages import Message, Task
 
 
 class Workers(Protocol):
@@ -14,11 +14,15 @@ class Workers(Protocol):
         """Start a worker, also in the place of one that failed; its greeting comes by `wait`."""
         ...
 
+    def equip(self, worker: int) -> None:
+        """Give a worker that greeted its evaluator; that it is ready comes by `wait`."""
+        ...
+
     def give(self, worker: int, task: Task) -> None:
         """Let an idle worker measure samples."""
         ...
 
-    def wait(self, seconds: float | None) -> list[tuple[int, Hello | Answer | Failure]]:
+    def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
         """The messages of workers within so many seconds, at least one if any is to say anything; a
         worker that is gone fails. None for as long as it takes."""
         ...

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from situate.data.placements import Restrictions, integers
 from situate.data.problem import Problem
 from situate.errors import SituateError
+from situate.evaluators.checks import checked
 from situate.evaluators.consecutive import consecutive
-from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements, MeasuresEach
+from situate.evaluators.measurements import Evaluator, Measurements, MeasuresEach
 from situate.solvers.learned.learner import Learner, State
 
 
@@ -120,28 +121,31 @@ def measure(
         SituateError: not one finite time or failure for each.
     """
     if isinstance(machine, MeasuresEach):
-        for ended, found in machine.measure_each(placements[rows], first + rows):
-            yield rows[ended], _checked(machine, found, len(ended))
+        yield from _measure_each(machine, placements, rows, first)
         return
     for run in consecutive(rows, machine.at_once):
         together = rows[run]
         found = machine.measure(placements[together], first + int(together[0]))
-        yield together, _checked(machine, found, len(together))
+        yield together, checked(machine, found, len(together))
 
 
-def _checked(machine: Evaluator, found: Any, count: int) -> Measurements:
-    """Measurements of so many placements, as an evaluator gave them."""
-    who = f"evaluator {machine.name!r}"
-    if not isinstance(found, Measurements):
+def _measure_each(
+    machine: MeasuresEach, placements: NDArray[np.int32], rows: NDArray[np.int64], first: int
+) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
+    left = set(range(len(rows)))
+    for ended, found in machine.measure_each(placements[rows], first + rows):
+        new = set(ended.tolist())
+        if len(new) < len(ended) or not new <= left:
+            raise SituateError(
+                f"evaluator {machine.name!r}: measure_each must yield rows 0 to {len(rows) - 1}, "
+                f"each once, got {ended.tolist()} where {sorted(left)} were left"
+            )
+        left -= new
+        yield rows[ended], checked(machine, found, len(ended))
+    if left:
         raise SituateError(
-            f"{who} returned a {type(found).__name__}; measure must return Measurements(seconds, "
-            "outcome)"
+            f"evaluator {machine.name!r}: measure_each ended without rows {sorted(left)}"
         )
-    _check_arrays(who, found)
-    if len(found) != count:
-        raise SituateError(f"{who} measured {len(found)} of {count} placements")
-    _check_values(who, found)
-    return Measurements(found.seconds.astype(np.float64), found.outcome.astype(np.uint8))
 
 
 def _check_parts(given: object, protocol: type, what: str) -> None:
@@ -157,28 +161,3 @@ def _check_count(count: Any, least: int, must: str) -> None:
         raise SituateError(f"{must} an integer, got {count!r}")
     if count < least:
         raise SituateError(f"{must} at least {least}, got {count}")
-
-
-def _check_arrays(who: str, found: Measurements) -> None:
-    for name, kinds, of in (("seconds", "f", "floats"), ("outcome", "iu", "integers")):
-        array = getattr(found, name)
-        if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds or array.ndim != 1:
-            was = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array)
-            raise SituateError(f"{who}: {name}: must be an array (k,) of {of}, got {was}")
-    if len(found.outcome) != len(found.seconds):
-        raise SituateError(
-            f"{who} gave {len(found.seconds)} seconds and {len(found.outcome)} outcomes"
-        )
-
-
-def _check_values(who: str, found: Measurements) -> None:
-    unknown = (found.outcome < 0) | (found.outcome >= len(OUTCOMES))
-    if unknown.any():
-        known = ", ".join(f"{i} {name}" for i, name in enumerate(OUTCOMES))
-        raise SituateError(f"{who} gave outcome {found.outcome[unknown][0]}; known: {known}")
-    wrong = ~(found.seconds >= 0) | (found.ok & np.isinf(found.seconds))
-    if wrong.any():
-        raise SituateError(
-            f"{who} measured {found.seconds[wrong][0]} seconds; a step that was completed takes "
-            "some, one that was not infinitely many"
-        )

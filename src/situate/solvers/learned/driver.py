@@ -20,7 +20,7 @@ from situate.solvers.learned.learner import Learner, Learning, MakeLearner, Stat
 from situate.solvers.registry import METHODS
 from situate.solvers.search import Search
 from situate.study.file import StudyFile
-from situate.study.in_memory import InMemoryStudy
+from situate.study.no_study import NoStudy
 from situate.study.samples import Of
 from situate.version import VERSION
 
@@ -36,6 +36,8 @@ LEAST_ROUND_SECONDS, FAILED_SECONDS = 1e-9, 1e100
 PLANNING_EVALUATIONS = 5000
 """Evaluations of `auto` for the plan that a machine measures first: seconds on a thousand ops."""
 
+REPORT_SECONDS = 0.2
+"""Seconds between two reports on workers."""
 
 REMEDIES = {
     "out_of_memory": "go on with more or larger devices, with another grouping, or with method "
@@ -68,8 +70,7 @@ def _learn_from(
     search: Search, machine: Evaluator, method: str, make: MakeLearner, samples: int
 ) -> None:
     problem, learning = search.problem, search.learning
-    check_evaluator(machine)
-    study: StudyFile | InMemoryStudy = InMemoryStudy()
+    study: StudyFile | NoStudy = NoStudy()
     if learning.evaluator is not None and problem.costs is not None and learning.start is None:
         learning = replace(learning, start=lambda: _start(search, study))
     learner = _made(search, method, make, learning, samples)
@@ -77,9 +78,11 @@ def _learn_from(
     header = _header(search, asking, machine, samples)
     with StudyFile.open(learning.study, header) as opened:
         study = opened
-        _Run(search, asking, machine, study, learning.start is not None).until(samples)
-    if learning.controllers is not None:
-        search.asynchrony = learner.asynchrony()  # type: ignore[attr-defined]
+        try:
+            _Run(search, asking, machine, study, learning.start is not None).until(samples)
+        finally:  # Ctrl-C keeps what there is
+            if learning.controllers is not None:
+                search.asynchrony = learner.asynchrony()  # type: ignore[attr-defined]
     _warn_of_failures(search, method)
 
 
@@ -95,6 +98,11 @@ def _made(
             f"controllers: method {method!r} has one, which waits for what it asked for; those "
             f"that learn asynchronously: {known}"
         )
+    if learning.controllers > samples:
+        raise SituateError(
+            f"controllers: {learning.controllers} are more than the {samples} samples that they "
+            "share: ask for fewer, or for more samples"
+        )
     from situate.solvers.learned.asynchronous.controllers import make_controllers
 
     return make_controllers(make, search.problem, learning, samples, search.seed)
@@ -105,11 +113,13 @@ def _machine(search: Search) -> Iterator[Evaluator]:
     """The evaluator, with as many workers as there are to be."""
     given, workers = search.learning.evaluator, search.learning.workers
     machine = _simulated(search, search.threads) if given is None else given
+    check_evaluator(machine)
     if workers is None:
         yield machine
         return
     copied, here = (_simulated(search, threads=1), machine) if given is None else (given, None)
     with Place.parse(workers).machine(copied, here) as shared:
+        search.workers = shared.progress
         yield shared
         if failures := shared.counts.failures_text():
             warnings.warn(failures, stacklevel=2)
@@ -119,7 +129,7 @@ def _simulated(search: Search, threads: int) -> SimulatedMachine:
     return SimulatedMachine(search.problem, search.learning.noise, search.seed, threads)
 
 
-def _start(search: Search, study: StudyFile | InMemoryStudy) -> Placement:
+def _start(search: Search, study: StudyFile | NoStudy) -> Placement:
     """The placement that a machine other than the simulated one measures first where costs were
     measured: the plan of `auto`, and if the search was interrupted the plan of then, for its time
     may be limited."""
@@ -140,7 +150,7 @@ class _Run:
         search: Search,
         asking: Asking,
         machine: Evaluator,
-        study: StudyFile | InMemoryStudy,
+        study: StudyFile | NoStudy,
         planned: bool,
     ) -> None:
         self.search, self.machine, self.study = search, machine, study
@@ -149,6 +159,7 @@ class _Run:
         self.planned = planned
         self.best = np.inf
         self.done = 0
+        self.reported_at = 0.0
         self.times: dict[bytes, list[float]] = {}
 
     def until(self, samples: int) -> None:
@@ -159,7 +170,7 @@ class _Run:
             self.study.keep(self.done, self.asking.state, now=True)
         if self.times:
             # What is measured last is kept of a complete study alone: a longer one has others.
-            self.study = self.study if self.done == samples else InMemoryStudy()
+            self.study = self.study if self.done == samples else NoStudy()
             self._settle()
 
     def _finished(self) -> bool:
@@ -208,7 +219,15 @@ class _Run:
         for rows, new in measure(self.machine, placements, left, begin):
             self.study.record(first + rows, placements[rows], new, first, of)
             seconds[rows], outcome[rows] = new.seconds, new.outcome
+            self._report_workers()
         return Measurements(seconds, outcome)
+
+    def _report_workers(self) -> None:
+        """Tell of the workers now and then while they measure a batch, which may take long."""
+        late = self.search.seconds - self.reported_at >= REPORT_SECONDS
+        if late and self.search.workers() is not None:
+            self.reported_at = self.search.seconds
+            self.search.report()
 
     def _count(self, first: int, placements: Placement, measurements: Measurements) -> None:
         self.search.measured(measurements)

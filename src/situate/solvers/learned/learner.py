@@ -96,7 +96,8 @@ class Learning:
 
     Raises:
         SituateError: unknown settings or grouping, groups below one or above `MOST_GROUPS`, noise
-            below zero or not finite, or beside an evaluator.
+            below zero or not finite, or beside an evaluator; a number of workers or controllers
+            that is none, a clock without controllers.
     """
 
     settings: Settings = "tuned"
@@ -125,6 +126,8 @@ class Learning:
             raise SituateError(
                 f"controllers: must be an integer of at least 1, got {self.controllers!r}"
             )
+        if self.clock is not None and self.controllers is None:
+            raise SituateError("clock: is that of several controllers: give controllers too")
         if self.workers is not None:
             Place.parse(self.workers)
         if not (_is(self.noise, Real, least=0) and isfinite(self.noise)):

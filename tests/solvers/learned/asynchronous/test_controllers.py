@@ -102,3 +102,23 @@ def test_methods_of_one_controller_are_refused() -> None:
 def test_no_number_of_controllers_is_refused(count: object) -> None:
     with pytest.raises(SituateError, match=r"^controllers: must be an integer of at least 1, got"):
         Learning(controllers=count)  # type: ignore[arg-type]
+
+
+def test_more_controllers_than_samples_are_refused() -> None:
+    with pytest.raises(
+        SituateError, match=r"^controllers: 9 are more than the 8 samples that they share: ask for"
+    ):
+        _learn("colocrl", samples=8, controllers=9)
+    assert len(_learn("colocrl", samples=8, controllers=8).samples) == 8
+
+
+def test_a_clock_without_controllers_is_refused() -> None:
+    with pytest.raises(SituateError, match=r"^clock: is that of several controllers: give"):
+        Learning(clock=VirtualClock(2))
+
+
+def test_the_time_is_until_the_last_placement_is_measured() -> None:
+    """Two controllers draw once each, at 0 s."""
+    found = _learn("colocrl", samples=2, controllers=2, clock=VirtualClock(1), noise=0.0)
+    assert found.asynchrony is not None
+    assert found.asynchrony.seconds == 11 * found.samples[np.isfinite(found.samples)].max()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock, hours
 
@@ -36,3 +39,19 @@ def test_slow_workers_take_longer() -> None:
 def test_batches_follow_one_another() -> None:
     batches = [_measured(1, 2), _measured(3, 1)]
     assert hours(VirtualClock(2), batches) == pytest.approx([22 / 3600, 55 / 3600])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"workers": 0}, "workers: must be at least 1, got 0"),
+        ({"workers": 1.5}, "workers: must be an integer, got 1.5"),
+        ({"setup": -1.0}, "setup: must be finite and not negative, got -1.0 s"),
+        ({"setup": np.nan}, "setup: must be finite and not negative, got nan s"),
+        ({"slowness": (1.0, 0.0)}, "slowness: must be finite and positive, got 0.0"),
+        ({"slowness": (np.inf,)}, "slowness: must be finite and positive, got inf"),
+    ],
+)
+def test_a_clock_that_does_not_run_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SituateError, match=f"^clock: {message}$"):
+        VirtualClock(**{"workers": 2} | settings)

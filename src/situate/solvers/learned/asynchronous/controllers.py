@@ -77,8 +77,9 @@ class Controllers:
         return self._controllers[0].batch
 
     def asynchrony(self) -> Asynchrony:
-        """The time by the virtual clock, and how stale gradients were."""
-        return Asynchrony(self.seconds, dict(sorted(self._server.staleness.items())))
+        """The time by the virtual clock until all is measured, and how stale gradients were."""
+        end = max((each.end for each in self._measuring.values()), default=self.seconds)
+        return Asynchrony(end, dict(sorted(self._server.staleness.items())))
 
     def ask(self, k: int) -> NDArray[np.int32]:
         """Placements (k, n) of the controller that is free first, once it has learnt from those

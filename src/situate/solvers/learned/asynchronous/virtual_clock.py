@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from situate.data.arrays import Floats
+from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
+from situate.validation import check_items
 
 STEPS = 11
 """Steps that a worker runs of a placement, the first of them to set it up (Post, section 4)."""
@@ -21,11 +23,29 @@ class VirtualClock:
         workers: of a controller; each takes the next placement when it has ended one.
         setup: seconds before the first step of a placement.
         slowness: what the seconds of each worker, in turn, are multiplied by; none for 1.
+
+    Raises:
+        SituateError: no workers; a setup that is negative or a slowness that is not positive; one
+            that is not finite.
     """
 
     workers: int
     setup: float = 0.0
     slowness: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_items([self], VirtualClock, lambda _: "clock")
+        if self.workers < 1:
+            raise SituateError(f"clock: workers: must be at least 1, got {self.workers}")
+        if not 0 <= self.setup < np.inf:
+            raise SituateError(
+                f"clock: setup: must be finite and not negative, got {self.setup!r} s"
+            )
+        for slowness in self.slowness:
+            if not 0 < slowness < np.inf:
+                raise SituateError(
+                    f"clock: slowness: must be finite and positive, got {slowness!r}"
+                )
 
     def seconds(self, measurements: Measurements, first: int = 0) -> float:
         """Seconds until all of a batch is measured; a placement that fails takes its setup.

@@ -1,4 +1,4 @@
-"""A study that is kept in memory only."""
+"""The place of a study where there is none."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Known = tuple[NDArray[np.int64], Measurements]
 """Rows (j,) of some placements, and what a study holds of them."""
 
 
-class InMemoryStudy:
-    """The interface of `StudyFile`; it keeps nothing."""
+class NoStudy:
+    """The interface of `StudyFile` for a search without one: it keeps nothing."""
 
-    def __enter__(self) -> InMemoryStudy:
+    def __enter__(self) -> NoStudy:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,0 +1,307 @@
+"""Tasks are answered once each, whatever workers do; told by workers that follow a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from situate.errors import SituateError
+from situate.evaluators.measurements import Measurements
+from situate.evaluators.workers import dispatch
+from situate.evaluators.workers.dispatch import (
+    HUNG_SECONDS,
+    SLOW_SECONDS,
+    START_SECONDS,
+    Dispatch,
+)
+from situate.evaluators.workers.messages import Answer, Failure, Hello, Message, Ready, Task
+from situate.results.result import WorkerProgress
+
+Says = Callable[[int, Task], Message | None]
+"""The answer of a worker to a task; None where it never answers."""
+
+
+def answer(task: Task) -> Answer:
+    return Answer(Measurements(task.numbers + 1.0, np.zeros(len(task), np.uint8)))
+
+
+def tasks(count: int) -> list[Task]:
+    """One sample each."""
+    return [Task(np.zeros((1, 2), np.int32), np.array([number])) for number in range(count)]
+
+
+class Scripted:
+    """Workers that say something else than usual where `says` does, and a clock that moves when
+    nobody speaks.
+
+    Attributes:
+        given: who was given which sample, in order.
+        later: messages that come at some time.
+    """
+
+    def __init__(self, says: Says = lambda worker, task: answer(task)) -> None:
+        self.says = says
+        self.hello: Hello | None = Hello("here")
+        self.now = 0.0
+        self.started: list[int] = []
+        self.stopped: list[int] = []
+        self.given: list[tuple[int, int]] = []
+        self.later: list[tuple[float, int, Message]] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def say(self, worker: int, message: Message | None, after: float = 0.0) -> None:
+        if message is not None:
+            self.later.append((self.now + after, worker, message))
+
+    def start(self, worker: int) -> None:
+        self.started.append(worker)
+        self.say(worker, self.hello)
+
+    def equip(self, worker: int) -> None:
+        self.say(worker, Ready())
+
+    def give(self, worker: int, task: Task) -> None:
+        self.given.append((worker, int(task.numbers[0])))
+        self.say(worker, self.says(worker, task))
+
+    def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
+        due = [each for each in self.later if each[0] <= self.now]
+        self.later = [each for each in self.later if each[0] > self.now]
+        if not due:
+            self.now += seconds or 1.0
+        return [(worker, message) for _, worker, message in due]
+
+    def stop(self, worker: int) -> None:
+        self.stopped.append(worker)
+        self.later = [each for each in self.later if each[1] != worker]
+
+    def close(self) -> None:
+        self.later = []
+
+
+Make = Callable[..., tuple[Scripted, Dispatch]]
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Makes workers that follow a script, and who gives them their tasks."""
+
+    def make(
+        count: int, says: Says = lambda worker, task: answer(task), limit: float | None = None
+    ) -> tuple[Scripted, Dispatch]:
+        workers = Scripted(says)
+        monkeypatch.setattr(dispatch, "time", SimpleNamespace(monotonic=workers.monotonic))
+        return workers, Dispatch(workers, count, limit)
+
+    return make
+
+
+def numbers(found: Iterator[tuple[int, Measurements]]) -> list[int]:
+    """The numbers of tasks, each answered once and rightly."""
+    answered = []
+    for number, measured in found:
+        assert measured.seconds.tolist() == [number + 1.0]
+        answered.append(number)
+    assert len(set(answered)) == len(answered)
+    return sorted(answered)
+
+
+def times_given(workers: Scripted, number: int) -> int:
+    return [given for _, given in workers.given].count(number)
+
+
+def test_workers_start_with_the_first_task(made: Make) -> None:
+    workers, giving = made(3)
+    assert not workers.started
+    assert giving.progress() is None
+    for _ in range(2):
+        assert numbers(giving.measure(tasks(7))) == list(range(7))
+    assert workers.started == [0, 1, 2]
+    assert giving.progress() == WorkerProgress(count=3, busy=0, measured=14, failures=0)
+
+
+def test_no_task_needs_no_worker_to_answer(made: Make) -> None:
+    _, giving = made(2)
+    assert numbers(giving.measure([])) == []
+
+
+def test_a_worker_that_fails_is_started_again_and_its_task_given_again(made: Make) -> None:
+    def says(worker: int, task: Task) -> Message:
+        first = times_given(workers, int(task.numbers[0])) == 1
+        return Failure("fell") if first and task.numbers[0] == 2 else answer(task)
+
+    workers, giving = made(2, says)
+    assert numbers(giving.measure(tasks(5))) == list(range(5))
+    assert len(workers.started) == 3
+    assert giving.counts.again == 1
+    assert sum(giving.counts.failures.values()) == 1
+    assert sum(giving.counts.measured.values()) == 5
+
+
+def test_a_worker_that_fails_while_it_starts_is_left_out_with_a_warning(made: Make) -> None:
+    workers, giving = made(2)
+    start = workers.start
+
+    def only_the_second(worker: int) -> None:
+        start(worker)
+        if worker == 0:
+            workers.later[-1] = (workers.now, 0, Failure("has no library"))
+
+    workers.start = only_the_second  # type: ignore[method-assign]
+    with pytest.warns(UserWarning, match="worker 0 is left out after 3 failures; the last: it has"):
+        assert numbers(giving.measure(tasks(5))) == list(range(5))
+    assert giving.counts.left_out == {0: "has no library"}
+    assert giving.counts.measured == {1: 5}
+
+
+def test_workers_that_never_start_are_named_with_a_remedy(made: Make) -> None:
+    workers, giving = made(1)
+    workers.hello = None
+    with pytest.raises(
+        SituateError, match=r"no worker is left; .* did not start within 120 s: its machine is"
+    ):
+        numbers(giving.measure(tasks(1)))
+    assert workers.now >= 3 * START_SECONDS
+    assert workers.stopped == [0, 0, 0]
+
+
+def test_a_worker_of_another_version_is_refused(made: Make) -> None:
+    workers, giving = made(2)
+    workers.hello = Hello("there", "0.0.7")
+    with pytest.raises(
+        SituateError, match=r"^worker 0 on 'there' has situate 0\.0\.7, and this is .*: install"
+    ):
+        numbers(giving.measure(tasks(1)))
+
+
+def test_a_hung_worker_is_ended(made: Make) -> None:
+    workers, giving = made(
+        2, lambda worker, task: None if (worker, task.numbers[0]) == (0, 0) else answer(task), 2.0
+    )
+    assert numbers(giving.measure(tasks(5))) == list(range(5))
+    assert numbers(giving.measure(tasks(5))) == list(range(5))
+    assert times_given(workers, 0) == 3
+
+
+def test_a_worker_is_hung_after_many_times_the_usual(made: Make) -> None:
+    workers, giving = made(1)
+    numbers(giving.measure(tasks(3)))
+    workers.says = lambda worker, task: None if not workers.stopped else answer(task)
+    assert numbers(giving.measure(tasks(1))) == [0]
+    assert workers.stopped == [0]
+    assert workers.now >= HUNG_SECONDS
+
+
+def test_who_answered_in_time_is_not_late_because_the_caller_was_busy(made: Make) -> None:
+    workers, giving = made(3, limit=1.0)
+    for _ in giving.measure(tasks(9)):
+        workers.now += 50.0
+    assert not workers.stopped
+    assert not giving.counts.failures
+    assert not giving.counts.again
+
+
+def test_a_slow_task_is_given_to_another_and_counts_once(made: Make) -> None:
+    def says(worker: int, task: Task) -> Message | None:
+        if task.numbers[0] == 4 and times_given(workers, 4) == 1:
+            workers.say(worker, answer(task), after=2 * SLOW_SECONDS)
+            return None
+        return answer(task)
+
+    workers, giving = made(2, says)
+    assert numbers(giving.measure(tasks(5))) == list(range(5))
+    assert giving.counts.again == 1
+    workers.now += 2 * SLOW_SECONDS  # the second answer comes while others are measured
+    assert numbers(giving.measure(tasks(5))) == list(range(5))
+    assert sum(giving.counts.measured.values()) == 10
+    assert not giving.counts.failures
+
+
+def test_an_error_of_who_was_too_slow_is_no_longer_of_interest(made: Make) -> None:
+    def says(worker: int, task: Task) -> Message | None:
+        if task.numbers[0] == 4 and times_given(workers, 4) == 1:
+            workers.say(worker, Answer(None, ValueError("late")), after=2 * SLOW_SECONDS)
+            return None
+        return answer(task)
+
+    workers, giving = made(2, says)
+    assert numbers(giving.measure(tasks(5))) == list(range(5))
+    workers.now += 2 * SLOW_SECONDS
+    assert numbers(giving.measure(tasks(4))) == list(range(4))
+
+
+def test_what_one_failed_at_and_another_answered_is_not_given_a_third_time(made: Make) -> None:
+    workers, giving = made(3)
+    numbers(giving.measure(tasks(3)))
+
+    def says(worker: int, task: Task) -> Message | None:
+        if task.numbers[0] == 0:  # two have it; then one fails, and the other answers
+            if times_given(workers, 0) == 2:
+                first, second = (who for who, number in workers.given if number == 0)
+                workers.say(first, Failure("fell"))
+                workers.say(second, answer(task))
+            return None
+        workers.say(worker, answer(task), after=1.0)
+        return None
+
+    workers.says = says
+    workers.given.clear()
+    assert numbers(giving.measure(tasks(8))) == list(range(8))
+    assert times_given(workers, 0) == 2
+
+
+def test_the_error_of_an_evaluator_is_raised_after_what_was_measured_before(made: Make) -> None:
+    def says(worker: int, task: Task) -> Message:
+        return Answer(None, ValueError("no")) if task.numbers[0] == 1 else answer(task)
+
+    workers, giving = made(2, says)
+    each = giving.measure(tasks(4))
+    assert next(each)[0] == 0
+    with pytest.raises(ValueError, match=r"^no$"):
+        next(each)
+    workers.says = lambda worker, task: answer(task)
+    assert numbers(giving.measure(tasks(4))) == list(range(4))
+
+
+def test_a_batch_that_is_not_waited_for_is_forgotten(made: Make) -> None:
+    """Its answers and failures come while the next is measured."""
+    workers, giving = made(4)
+    each = giving.measure(tasks(12))
+    workers.says = lambda worker, task: answer(task) if task.numbers[0] == 0 else None
+    assert next(each)[0] == 0
+    each.close()  # type: ignore[attr-defined]
+    assert giving.progress() == WorkerProgress(count=4, busy=3, measured=1, failures=0)
+    abandoned: Sequence[Message] = (Failure("fell"), answer(tasks(3)[2]), Answer(None, OSError()))
+    for (worker, _), message in zip(workers.given[1:4], abandoned, strict=True):
+        workers.say(worker, message)
+    workers.says = lambda worker, task: answer(task)
+    assert numbers(giving.measure(tasks(12))) == list(range(12))
+    assert giving.counts.again == 0
+
+
+def test_who_answered_a_batch_that_is_forgotten_is_free_again(made: Make) -> None:
+    """All answer at once, and only one is heard."""
+    workers, giving = made(4)
+    each = giving.measure(tasks(4))
+    next(each)
+    each.close()  # type: ignore[attr-defined]
+    assert numbers(giving.measure(tasks(4))) == list(range(4))
+    workers.given.clear()
+    assert numbers(giving.measure(tasks(4))) == list(range(4))
+    assert sorted(worker for worker, _ in workers.given) == [0, 1, 2, 3]
+
+
+def test_a_task_at_which_workers_fail_ends_the_search(made: Make) -> None:
+    def says(worker: int, task: Task) -> Message:
+        return Failure("fell") if task.numbers[0] == 3 else answer(task)
+
+    _, giving = made(4, says)
+    with pytest.raises(
+        SituateError, match=r"^sample 3: 3 workers failed at it, the last one fell$"
+    ):
+        numbers(giving.measure(tasks(6)))
