@@ -36,7 +36,8 @@ PROGRAMS = [method for method in ("scotch", "mincut") if not MISSING[method]]
 GENERAL = [
     method
     for method in METHODS
-    if method not in ("expert", "scotch", "mincut", "cp_sat", *LEARNERS) and not MISSING.get(method)
+    if method not in ("expert", "data_parallel", "fsdp", "scotch", "mincut", "cp_sat", *LEARNERS)
+    and not MISSING.get(method)
 ]
 MANY_PAIRS = ("wide", "17 devices")
 """Families of which exact models are large."""
