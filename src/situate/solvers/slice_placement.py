@@ -25,8 +25,8 @@ def slice_of_units(problem: Problem) -> Ints:
     """
     if problem.graph.slices is None:
         raise SituateError(
-            f"graph {problem.graph.name!r} takes its batch whole: give --slices, which cuts that of a "
-            "network of the zoo or of a package.module:function"
+            f"graph {problem.graph.name!r} takes its batch whole: give --slices, which cuts that "
+            "of a network of the zoo or of a package.module:function"
         )
     found = np.full(problem.units, NOWHERE)
     for unit, op in zip(problem.unit.tolist(), problem.graph.ops, strict=True):
