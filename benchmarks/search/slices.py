@@ -56,7 +56,7 @@ def llama() -> Any:
 
 CASES = {
     "inception_v3": Case(inception, "momentum", "k80-4", "4", 0.270),
-    "resnet50": Case(resnet, "momentum", "unequal-24-12", "6", 0.107),
+    "resnet50": Case(resnet, "momentum", "unequal-24-12", "3:1", 0.107),
     "llama": Case(llama, "adamw", "a100-pcie-4", "8", 0.205),
 }
 

@@ -29,7 +29,7 @@ def test_slices_are_numbered_by_when_they_start():
 
 def test_slices_of_other_sizes_keep_their_numbers():
     sizes = np.array([[1.0], [1.0], [3.0], [1.0]])
-    assert shared_out(np.hstack([sizes, sizes])).tolist() == [0, 1, 0, 1]
+    assert shared_out(np.hstack([sizes, sizes])).tolist() == [1, 1, 0, 1]
 
 
 def test_a_sum_stands_before_its_reader_and_the_rest_behind_what_it_reads():

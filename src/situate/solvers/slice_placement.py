@@ -44,8 +44,8 @@ def slice_seconds(slices: Ints, seconds: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def shared_out(seconds: NDArray[np.float64]) -> Ints:
-    """(slices,) the device of each slice: so many to a device that the last one to end ends early,
-    and those of one size numbered by when they start.
+    """(slices,) the device of each slice: the longest first, each where it ends first (Graham, SIAM
+    J. Applied Mathematics 17, 1969), and those of one size numbered by when they start.
 
     A slice may read what the one before it has written, as the running statistics of a batch norm:
     so a device must not run the last slices of all before another begins with the next.
@@ -53,15 +53,23 @@ def shared_out(seconds: NDArray[np.float64]) -> Ints:
     Args:
         seconds: (slices, devices) of a slice on a device.
     """
-    busy, device, start = np.zeros(seconds.shape[1]), list[int](), list[float]()
-    for each in seconds:
-        device.append(int(np.argmin(busy + each)))
-        start.append(busy[device[-1]])
-        busy[device[-1]] += each[device[-1]]
-    found = np.array(device)
+    busy, found = np.zeros(seconds.shape[1]), np.zeros(len(seconds), np.int64)
+    for part in np.argsort(-seconds.mean(axis=1), kind="stable"):
+        found[part] = np.argmin(busy + seconds[part])
+        busy[found[part]] += seconds[part, found[part]]
+    start = _starts(seconds, found)
     for size in np.unique(seconds, axis=0):
         (alike,) = np.nonzero((seconds == size).all(axis=1))
-        found[alike] = found[alike[np.argsort(np.array(start)[alike], kind="stable")]]
+        found[alike] = found[alike[np.argsort(start[alike], kind="stable")]]
+    return found
+
+
+def _starts(seconds: NDArray[np.float64], device: Ints) -> NDArray[np.float64]:
+    """(slices,) when each slice starts, where every device runs its own by number."""
+    busy, found = np.zeros(seconds.shape[1]), np.zeros(len(seconds))
+    for part, on in enumerate(device):
+        found[part] = busy[on]
+        busy[on] += seconds[part, on]
     return found
 
 
