@@ -98,5 +98,6 @@ def test_slices_are_listed_with_where_they_ran() -> None:
     problem = Problem(sliced(2, 1), devices(1, 1, bandwidth=1e9))
     text = shown(explanation(explain(problem, solve(problem, "data_parallel").schedule)))
     lines = [line.split() for line in text.splitlines()]
-    assert ["0", "1", "8.00", "s", "0", "s", "8.00", "s", "d0", "100.0", "%"] in lines
+    (first,) = [line for line in lines if line[:4] == ["0", "1", "8.00", "s"]]
+    assert first[-3:] == ["d0", "100.0", "%"]
     assert "slices" not in text_of(chain(3), [0, 1, 1])
