@@ -15,14 +15,17 @@ from tests.solvers.families import apart, chain, devices
 STEP = replace(chain(8), source="pytorch", optimizer="sgd")
 
 
+def told(problem: Problem, method: str = "auto") -> str:
+    return slicing_text(solve(problem, method, time_limit=None, evaluations=200))
+
+
 def test_a_chain_of_ops_gains_what_its_devices_share():
-    told = slicing_text(solve(Problem(STEP, devices(1, 1)), "single"))
-    assert "as with --slices 2, the step may take 4.00 s at best" in told
+    text = told(Problem(STEP, devices(1, 1)))
+    assert "as with --slices 2, the step may take 4.00 s at best" in text
 
 
 def test_a_faster_device_counts_for_more():
-    told = slicing_text(solve(Problem(STEP, devices(1, 2)), "single"))
-    assert "may take 5.33 s at best" in told
+    assert "may take 5.33 s at best" in told(Problem(STEP, devices(1, 2)))
 
 
 @pytest.mark.parametrize(
@@ -35,10 +38,14 @@ def test_a_faster_device_counts_for_more():
     ],
 )
 def test_what_is_no_whole_captured_training_step_is_not_told(graph):
-    assert slicing_text(solve(Problem(graph, devices(1, 1)), "single")) == ""
+    assert told(Problem(graph, devices(1, 1))) == ""
 
 
 def test_a_plan_that_shares_already_and_one_device_are_not_told():
     shared = replace(apart(8), source="pytorch", optimizer="sgd")
-    assert slicing_text(solve(Problem(shared, devices(1, 1)), "heft")) == ""
-    assert slicing_text(solve(Problem(STEP, devices(1)), "single")) == ""
+    assert told(Problem(shared, devices(1, 1))) == ""
+    assert told(Problem(STEP, devices(1))) == ""
+
+
+def test_a_method_that_is_asked_for_is_left_alone():
+    assert told(Problem(STEP, devices(1, 1)), "single") == ""

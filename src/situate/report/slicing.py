@@ -15,10 +15,11 @@ WORTH = 0.8
 
 def slicing_text(result: Result) -> str:
     """A line that says what slices would gain at best, and how to cut them; empty where they gain
-    little, or the graph is no training step that can be captured in slices."""
+    little, the graph is no training step that can be captured in slices, or a method was asked for
+    by name."""
     problem = result.problem
     count = len(accelerators(problem))
-    if not _may_be_cut(problem) or count < 2 or not result.feasible:
+    if result.method != "auto" or not _may_be_cut(problem) or count < 2 or not result.feasible:
         return ""
     shared = _shared_seconds(problem)
     if shared > WORTH * result.makespan:
