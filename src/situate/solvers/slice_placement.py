@@ -23,7 +23,7 @@ def slice_of_units(problem: Problem) -> Ints:
     Raises:
         SituateError: the step takes its batch whole.
     """
-    if problem.graph.slices is None:
+    if all(op.slice is None for op in problem.graph.ops):
         raise SituateError(
             f"graph {problem.graph.name!r} takes its batch whole: give --slices, which cuts that "
             "of a network of the zoo or of a package.module:function"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.problem import Problem
+from situate.data.slices import Slices
 from situate.solvers import solve
 from situate.solvers.auto.slice_moves import move_slices
 from situate.solvers.heuristics import data_parallel
@@ -45,6 +48,11 @@ def test_a_step_that_takes_its_batch_whole_is_left_alone():
     search = Search(problem, evaluations=100)
     move_slices(search)
     assert search.evaluations == 0
+
+
+def test_auto_takes_a_graph_of_slices_none_of_whose_ops_says_its_own():
+    graph = replace(chain(4), slices=Slices((1, 1)))
+    assert solve(Problem(graph, devices(1, 1)), time_limit=None, evaluations=100).makespan == 4
 
 
 @pytest.mark.parametrize("seconds", [(1, 1), (1, 1, 1), (3, 2, 1)])

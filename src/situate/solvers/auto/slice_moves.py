@@ -74,8 +74,8 @@ class _Descent:
         after = busy + self._seconds[block].sum(axis=0)
         here = self.of_unit[block[0]]
         for device in np.argsort(busy, kind="stable")[:TARGETS].tolist():
-            by_then = problem.objective != "time" or after[device] < self.score[1]
-            if device != here and by_then and problem.allowed[block, device].all():
+            ends = after[device] < self.score[1]
+            if device != here and ends and problem.allowed[block, device].all():
                 yield device
 
     def _try(self, block: NDArray[np.int64], device: int) -> bool:
