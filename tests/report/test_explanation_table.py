@@ -3,8 +3,11 @@ from __future__ import annotations
 from situate.data.problem import Problem
 from situate.report.explain import explain
 from situate.report.explanation_table import explanation
+from situate.solvers import solve
 from tests.report.handmade import HOSTILE, chain, schedule, two_branches
 from tests.report.test_tables import shown
+from tests.solvers.families import devices
+from tests.solvers.slices import sliced
 
 
 def text_of(problem: Problem, placement: list[int]) -> str:
@@ -89,3 +92,12 @@ def test_devices_that_do_nothing_are_only_counted() -> None:
     lines = [line.split() for line in text_of(chain(2, devices=9), [4, 4]).splitlines()]
     assert ["8", "more", "0"] in lines
     assert not any(line[:1] == ["gpu0"] for line in lines if len(line) > 5 and line[1] == "0")
+
+
+def test_slices_are_listed_with_where_they_ran() -> None:
+    problem = Problem(sliced(2, 1), devices(1, 1, bandwidth=1e9))
+    text = shown(explanation(explain(problem, solve(problem, "data_parallel").schedule)))
+    lines = [line.split() for line in text.splitlines()]
+    (first,) = [line for line in lines if line[:4] == ["0", "1", "8.00", "s"]]
+    assert first[-3:] == ["d0", "100.0", "%"]
+    assert "slices" not in text_of(chain(3), [0, 1, 1])

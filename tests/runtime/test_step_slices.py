@@ -12,10 +12,13 @@ torch = pytest.importorskip("torch")
 from torch import Tensor, nn  # noqa: E402
 
 from situate.data.slices import Slices  # noqa: E402
+from situate.errors import SituateError  # noqa: E402
+from situate.runtime.equality import Equality, compare  # noqa: E402
 from situate.runtime.programs.program import Program, capture_program  # noqa: E402
 from situate.runtime.programs.seeds import kept_generator, seeded  # noqa: E402
 from situate.runtime.step import StartDevices  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
+from tests.runtime.placing import sgd  # noqa: E402
 from tests.runtime.steps import STEPS, assert_same, kept, state, step_of  # noqa: E402
 
 SHARES = {
@@ -55,6 +58,75 @@ def accumulate(
             part.backward()
             total, begin = (part.detach() + total if begin else part.detach()), begin + samples
     return total
+
+
+class Looking(nn.Module):
+    """Takes another layer where some samples are masked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all, self.some = nn.Linear(6, 3), nn.Linear(6, 3)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        out: Tensor = self.all(x) if mask.all() else self.some(x) * mask[:, None]
+        return out
+
+
+class Doubling(nn.Linear):
+    """Writes over its input."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.mul_(2))
+
+
+def placed(model: nn.Module, inputs: tuple[Tensor, ...], loss, slices: Slices) -> Program:
+    return capture_program(model, inputs, loss, slices=slices)
+
+
+def equal(model: nn.Module, inputs: tuple[Tensor, ...], loss, slices: Slices) -> Equality:
+    """The step on one device beside the loop."""
+    found = placed(model, inputs, loss, slices)
+    step = functools.partial(step_of, found, devices=1)
+    return compare(model, inputs, loss, sgd, step, threads=1, slices=found.graph.slices)
+
+
+def test_slices_that_look_at_their_values_are_captured_each_for_its_own():
+    mask = torch.ones(8, dtype=torch.bool)
+    mask[6] = False
+    inputs = torch.randn(8, 6), mask, torch.randn(8, 3)
+
+    def loss(model, x, mask, y):
+        return nn.functional.mse_loss(model(x, mask), y)
+
+    model, slices = Looking(), Slices((1, 1), loss="mean")
+    assert equal(model, inputs, loss, slices).within(0.0)
+    with step_of(placed(model, inputs, loss, slices), model, sgd([*model.parameters()]), 1) as step:
+        other = mask.clone()
+        other[0] = False
+        with pytest.raises(SituateError, match=r"input 1, slice 0 is False at \[0\] and was True"):
+            step(inputs[0], other, inputs[2])
+        with pytest.raises(SituateError, match=r"input 0 has shape \[4, 6\], .* for 8 samples"):
+            step(*(tensor[:4] for tensor in inputs))
+
+
+def test_what_slices_write_over_their_inputs_is_written():
+    inputs = torch.randn(8, 6), torch.randn(8, 3)
+
+    def loss(model, x, y):
+        return nn.functional.mse_loss(model(x), y)
+
+    found = equal(Doubling(6, 3), inputs, loss, Slices((3, 1)))
+    assert found.inputs == {0: 0.0}
+    assert found.within(0.0)
+
+
+def test_a_batch_in_another_dimension_is_cut_there_and_its_gradients_are_clipped():
+    model, inputs, loss = MODELS["unrolled"]()
+    slices = Slices((1, 1), axes={"0": 1, "1": 1})
+    found = capture_program(model, inputs, loss, optimizer="sgd:clip=0.01", slices=slices)
+    step = functools.partial(step_of, found, devices=1)
+    same = compare(model, inputs, loss, sgd, step, threads=1, slices=found.graph.slices, clip=0.01)
+    assert same.within(0.0)
 
 
 @pytest.mark.parametrize("devices", [1, 2, 3])

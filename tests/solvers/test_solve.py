@@ -36,7 +36,17 @@ PROGRAMS = [method for method in ("scotch", "mincut") if not MISSING[method]]
 GENERAL = [
     method
     for method in METHODS
-    if method not in ("expert", "scotch", "mincut", "cp_sat", *WITH_WEIGHTS, *LEARNERS)
+    if method
+    not in (
+        "expert",
+        "data_parallel",
+        "fsdp",
+        "scotch",
+        "mincut",
+        "cp_sat",
+        *WITH_WEIGHTS,
+        *LEARNERS,
+    )
     and not MISSING.get(method)
 ]
 MANY_PAIRS = ("wide", "17 devices")

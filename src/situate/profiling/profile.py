@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from situate.data.cluster import Cluster, Device
 from situate.data.costs import Costs, MeasuredDevice, MeasuredLink
 from situate.data.graph import Graph
+from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.profiling import cuda
 from situate.profiling.in_situ import InSitu, of_each_sort
@@ -31,7 +32,9 @@ class Profile:
     graph: Graph
 
 
-def profile(model: str, cluster: Cluster, optimizer: str | None = None) -> Profile:
+def profile(
+    model: str, cluster: Cluster, optimizer: str | None = None, slices: Slices | None = None
+) -> Profile:
     """Measure the ops of a model on the devices of this machine, and tensors between them.
 
     A process for each CPU device runs the whole step, op by op: all of them together, which shows
@@ -43,6 +46,7 @@ def profile(model: str, cluster: Cluster, optimizer: str | None = None) -> Profi
         cluster: devices of this machine; of those with the same kind, model and threads the first
             is measured and stands for all.
         optimizer: the update of the training step.
+        slices: of its batch, at whose size the ops are measured.
 
     Raises:
         MissingExtra: PyTorch is not installed.
@@ -59,7 +63,7 @@ def profile(model: str, cluster: Cluster, optimizer: str | None = None) -> Profi
         )
     if others:
         check_here([real for _, real in others], cluster)
-    subject, measured, links, synchronisation, step = _on_cpus(model, optimizer, cpus)
+    subject, measured, links, synchronisation, step = _on_cpus(model, optimizer, slices, cpus)
     for i in of_each_sort([device for device, _ in others]):
         measured.append(cuda.measured(subject.program, *others[i]))
     links += cuda.links([real for _, real in devices]) if others else []
@@ -76,7 +80,10 @@ def profile(model: str, cluster: Cluster, optimizer: str | None = None) -> Profi
 
 
 def _on_cpus(
-    model: str, optimizer: str | None, cpus: Iterable[tuple[Device, RealDevice]]
+    model: str,
+    optimizer: str | None,
+    slices: Slices | None,
+    cpus: Iterable[tuple[Device, RealDevice]],
 ) -> tuple[Subject, list[MeasuredDevice], list[MeasuredLink], float, float]:
     """The model, which is captured while the processes start, and what they measure."""
     pairs = list(cpus)
@@ -84,7 +91,7 @@ def _on_cpus(
         import torch  # noqa: F401 - which takes a core as long as each of them does
 
         workers.start_others()
-        subject = find_subject(model, optimizer)
+        subject = find_subject(model, optimizer, slices)
         if not pairs:
             return subject, [], [], 0.0, 0.0
         found = InSitu(workers, subject, [d for d, _ in pairs], [real for _, real in pairs])

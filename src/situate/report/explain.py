@@ -13,6 +13,7 @@ from situate.report.computing_time import check_times, covered
 from situate.report.critical import CriticalPath, critical_path
 from situate.report.one_device import SingleDevice, objective_value, single_device
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
+from situate.report.slice_use import SliceUse, slice_uses
 from situate.report.tables import never_text
 from situate.report.text import tensor_name
 from situate.schedule.schedule import Schedule
@@ -121,6 +122,8 @@ class Explanation:
     """None where no one device may run all ops."""
     busiest: tuple[Busy, ...]
     """Devices and channels that limit steady operation, if the objective is `throughput`."""
+    slices: tuple[SliceUse, ...]
+    """Of the batch; none where the step takes it whole."""
 
 
 def explain(problem: Problem, schedule: Schedule) -> Explanation:
@@ -146,6 +149,7 @@ def explain(problem: Problem, schedule: Schedule) -> Explanation:
         relaxation=_relaxation(problem, devices) if overflows else None,
         single=single_device(problem, schedule),
         busiest=busiest(problem, schedule) if problem.objective == "throughput" else (),
+        slices=slice_uses(problem, schedule),
     )
 
 

@@ -17,6 +17,8 @@ from situate.report.units import enough_text, share_text, size_text, time_text, 
 
 ROWS = 8
 """Most elements of the critical path, and most transfers, that are listed."""
+SLICES = 16
+"""Most slices that are listed."""
 HOLDERS = 4
 """Most holders that are listed for a device that is too full."""
 
@@ -41,6 +43,7 @@ def explanation(explained: Explanation) -> RenderableType:
         _costliest_elements(explained),
         _transfers(explained),
         _devices(explained),
+        _slices(explained),
         _memory(explained),
         _fit(explained),
     ]
@@ -127,6 +130,20 @@ def _devices(explained: Explanation) -> Table:
     unused = len(explained.devices) - made.row_count
     if unused:
         made.add_row(Text(f"{unused} more", "dim"), Text("0", "dim"))
+    return made
+
+
+def _slices(explained: Explanation) -> Table | None:
+    if not explained.slices:
+        return None
+    made = table("slices", "slice|samples|computes|from|to|on", (1, 2, 3, 4))
+    for each in explained.slices[:SLICES]:
+        total = sum(each.busy.values())
+        times = (_time(explained, t) for t in (total, each.start, each.end))
+        where = (f"{printable(d)} {share_text(t / (total or 1.0))}" for d, t in each.busy.items())
+        made.add_row(str(each.number), f"{each.samples:,}", *times, ", ".join(where))
+    if more := len(explained.slices) - made.row_count:
+        made.add_row(Text(f"{more} more", "dim"))
     return made
 
 

@@ -127,6 +127,19 @@ _ALL = (
         "the network in contiguous stages, one an accelerator, each with its backward pass",
     ),
     Method(
+        "data_parallel",
+        "heuristic",
+        "heuristics.data_parallel:run",
+        "the whole model on every accelerator, on slices of the batch in shares by speed",
+    ),
+    Method(
+        "fsdp",
+        "heuristic",
+        "heuristics.fsdp:run",
+        "equal slices of the batch and an equal share of the parameters on every accelerator",
+        paper="Zhao et al., PyTorch FSDP, VLDB 2023; Rajbhandari et al., ZeRO, SC 2020",
+    ),
+    Method(
         "heft",
         "heuristic",
         "heuristics.heft:run",

@@ -124,3 +124,13 @@ def test_a_missing_plan_is_refused(situate, model, pair):
     run = situate("export", model, "no.json", "--cluster", pair, "--to", "dot", "--out", "out")
     assert run.status == 2
     assert run.err.startswith("error: no.json: ")
+
+
+def test_a_plan_of_slices_is_drawn_and_not_handed_over(situate):
+    pytest.importorskip("torch")
+    options = ("tests.branches:build", "--slices", "2", "--cluster", "k80-2")
+    situate("plan", *options, "--method", "data_parallel", "--out", "plan.json")
+    run = situate("export", "plan.json", "--to", "accelerate", "--out", "out")
+    assert (run.status, run.err.count("\n")) == (2, 1)
+    assert "the plan is of slices 2, and accelerate takes no op of a slice" in run.err
+    assert situate("export", "plan.json", "--to", "dot", "--out", "out").status == 0

@@ -93,3 +93,17 @@ def test_without_modules_kinds_do() -> None:
 def test_text_on_light_colours_is_dark() -> None:
     found = op_colors([Op(f"op{i}", module=f"m{i}") for i in range(6)], np.ones(6))
     assert [found.ink(op) == "white" for op in range(6)] == [True, True, True, True, False, False]
+
+
+def test_later_slices_have_lighter_shades_of_their_phase() -> None:
+    ops = [Op(f"{s}{p}", phase=p, slice=s) for s in range(3) for p in ("forward", "backward")]
+    found = op_colors(ops, np.ones(6))
+    assert found.labels == ("forward", "backward")
+    colors = [found.colors[i] for i in found.of]
+    assert colors[:2] == [PHASES["forward"], PHASES["backward"]]
+    assert len(set(colors)) == 6
+    for phase in range(2):
+        light = [XYZ[1] @ linear(color) for color in colors[phase::2]]
+        assert light == sorted(light)
+    for color in colors[2:]:
+        assert contrast(color, ink_on(color).replace("white", "#FFFFFF")) >= 2.8, color

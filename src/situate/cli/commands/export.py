@@ -21,6 +21,9 @@ TARGETS = (
     "dot",
 )
 
+DRAWINGS = ("perfetto", "dot")
+"""Targets to look at, which run nothing."""
+
 
 def export(
     model: Model,
@@ -60,6 +63,11 @@ def export(
         raise SituateError(f"give the plan too: situate export {model} PLAN --to {to} --out {out}")
     check_outputs([model, plan, cluster, costs], [out])
     problem, schedule = read_planned(model, plan, cluster, optimizer, dim, costs)
+    if problem.graph.slices is not None and to not in DRAWINGS:
+        raise PlanError(
+            f"the plan is of slices {problem.graph.slices}, and {to} takes no op of a slice: "
+            f"export it to {' or '.join(DRAWINGS)}, or plan the whole batch"
+        )
     source = {"model": model} if to == "onnxruntime" else {}
     try:
         importlib.import_module(f"situate.writers.{to}").write(problem, schedule, out, **source)

@@ -104,6 +104,7 @@ def plan(
     from situate.cli.run_method import resumption, run
     from situate.cli.search import Budget, interruptible
     from situate.cli.terminal import BAD_INPUT, note
+    from situate.report.slicing import slicing_text
 
     check_method(method)
     options = LearningOptions(
@@ -145,6 +146,8 @@ def plan(
     if interrupt.came:
         how = f"; {resumption(kept)}" if len(result.samples) else ""
         note(f"interrupted: this is the best plan so far{how}")
+    if told := slicing_text(result):
+        note(told)
     show = show_forecast if dry_run else show_result
     try:
         write_outputs(result, out, picture, schedule)

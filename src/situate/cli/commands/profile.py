@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from situate.cli.options import Cpus, Json, Optimizer
+from situate.cli.options import Cpus, Json, Optimizer, SliceDim, SliceLoss, Slices
 
 if TYPE_CHECKING:
     from situate.data.cluster import Cluster
@@ -42,6 +42,9 @@ def profile(
         typer.Option(metavar="FILE", help="Write the cluster with measured links, as TOML."),
     ] = None,
     optimizer: Optimizer = None,
+    slices: Slices = None,
+    slice_dim: SliceDim = None,
+    slice_loss: SliceLoss = None,
     as_json: Json = False,
 ) -> None:
     """Measure a model's ops on the devices of this machine, and tensors between them.
@@ -50,6 +53,7 @@ def profile(
     once on every device, and memory must hold as many copies of it.
     """
     from situate.cli.answer import print_json, print_table
+    from situate.cli.inputs import slices_of
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note, working
     from situate.files.atomic import write_bytes
@@ -59,9 +63,10 @@ def profile(
     from situate.report.costs import costs_table, step_seconds
 
     check_outputs([model, cluster], [out, cluster_out])
+    cut = slices_of(slices, slice_dim, slice_loss)
     chosen = _devices(cluster, cpus)
     with working(f"measuring {model}"):
-        found = measure(model, chosen, optimizer)
+        found = measure(model, chosen, optimizer, cut)
     for device in found.costs.devices:
         if device.wall > MAX_WALL_RATIO:
             note(

@@ -19,6 +19,10 @@ PALETTE = (
 apart (CIE 1976) for readers without one kind of cones, too."""
 LIGHT = {"#66CCEE", "#DDCC55", "#74B68E"}
 """Colours on which text must be dark."""
+LIGHTEST = 0.6
+"""Share of white in the last slice's shade."""
+BRIGHT = 450
+"""Red, green and blue together from which on a shade needs dark text."""
 OTHER = "#9AA0A6"
 INK, PALE, GRID = "#202124", "#5F6368", "#DADCE0"
 """Colours of text, of secondary text, and of lines behind the drawing."""
@@ -29,7 +33,8 @@ class OpColors:
     """The classes of n ops, with a colour each.
 
     Attributes:
-        labels, colors: one a class.
+        labels: of the first classes.
+        colors: one a class; those behind the labels are shades of them.
         of: (n,) class of each op.
     """
 
@@ -43,14 +48,15 @@ class OpColors:
 
 
 def ink_on(color: str) -> str:
-    """The colour of text on one of `PALETTE`."""
-    return INK if color in LIGHT else "white"
+    """The colour of text on one of `PALETTE`, or on a shade of it."""
+    is_light = color in LIGHT or (color not in PALETTE and sum(_channels(color)) > BRIGHT)
+    return INK if is_light else "white"
 
 
 def op_colors(ops: Sequence[Op], weight: NDArray[np.float64]) -> OpColors:
     """Classes of `ops`; where there are many, those of most `weight` (n,) keep a colour."""
     if any(op.phase for op in ops):
-        return _phases([op.phase for op in ops])
+        return _shaded(_phases([op.phase for op in ops]), [op.slice or 0 for op in ops])
     modules = [op.module.partition(".")[0] for op in ops]
     if len(set(modules)) > 1:
         return _largest(modules, weight)
@@ -67,6 +73,30 @@ def _phases(phases: list[str]) -> OpColors:
         (*(PHASES[phase] for phase in known), *[OTHER] * rest),
         of,
     )
+
+
+def _shaded(phases: OpColors, slices: Sequence[int]) -> OpColors:
+    """The same, with the ops of every slice but the first in lighter shades, the later the
+    lighter."""
+    of, colors = phases.of.copy(), [*phases.colors]
+    last = max(slices, default=0)
+    for number in range(1, last + 1):
+        mine = np.array(slices) == number
+        for k in np.unique(phases.of[mine]).tolist():
+            of[mine & (phases.of == k)] = len(colors)
+            colors.append(_lighter(phases.colors[k], LIGHTEST * number / last))
+    return OpColors(phases.labels, tuple(colors), of)
+
+
+def _lighter(color: str, white: float) -> str:
+    """A colour with a share of white in it."""
+    mixed = (round(channel + white * (255 - channel)) for channel in _channels(color))
+    return "#" + "".join(f"{channel:02X}" for channel in mixed)
+
+
+def _channels(color: str) -> tuple[int, int, int]:
+    """Red, green and blue, up to 255."""
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
 
 
 def _largest(labels: list[str], weight: NDArray[np.float64]) -> OpColors:

@@ -242,10 +242,13 @@ def _legend(axes: Axes, colours: OpColors, transfers: int) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    keys: list[Artist] = [Patch(color=color) for color in colours.colors]
-    columns = min(len(colours.labels) + bool(transfers), COLUMNS)
+    shown = [*colours.labels, *["later slices"] * (len(colours.colors) > len(colours.labels))]
+    # The last shade stands for all of them.
+    named = [*colours.colors[: len(colours.labels)], colours.colors[-1]][: len(shown)]
+    keys: list[Artist] = [Patch(color=color) for color in named]
+    columns = min(len(shown) + bool(transfers), COLUMNS)
     room = 72 * (LEFT + WIDE) / columns - BESIDE
-    labels = [fitting(label, 18, KEY, room) for label in colours.labels]
+    labels = [fitting(label, 18, KEY, room) for label in shown]
     if transfers:
         keys.append(Line2D([], [], color=WIRE, linewidth=3))
         labels.append("receives a transfer")

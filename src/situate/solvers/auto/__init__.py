@@ -40,8 +40,9 @@ from situate.solvers.auto.placed_orders import offer_placed_orders
 from situate.solvers.auto.proportional_cut import offer_proportional_cuts
 from situate.solvers.auto.rank import by_rank
 from situate.solvers.auto.segments import offer_segments, outgrown
+from situate.solvers.auto.slice_moves import move_slices
 from situate.solvers.auto.small import look_at_all
-from situate.solvers.heuristics import etf, expert, heft, single, topological
+from situate.solvers.heuristics import data_parallel, etf, expert, fsdp, heft, single, topological
 from situate.solvers.heuristics.random_search import SAMPLES, draw
 from situate.solvers.search import Found, Search
 
@@ -133,11 +134,12 @@ def _offer_rules(search: Search) -> bool:
 
     However short the time, all rules are run: so `auto` is never worse than one of them.
     """
-    for rule in (single, expert, topological, heft, etf):
+    for rule in (single, expert, data_parallel, fsdp, topological, heft, etf):
         try:
             rule.run(search)
         except SituateError:
-            if rule is not expert:  # not every network has an expert placement
+            # Not every network has an expert placement, and few steps take their batch in slices.
+            if rule not in (expert, data_parallel, fsdp):
                 raise
         if search.proved() or search.evaluated():
             return True
@@ -186,6 +188,7 @@ def _shorten(search: Search, full: bool = False) -> None:
     """For time climb, then in any case anneal; where the fastest accelerator is full, with critical
     moves."""
     if _ordered(search.problem) and search.problem.transfers != "blocking":
+        move_slices(search)
         climb(search)
     _anneal(search, full)
 

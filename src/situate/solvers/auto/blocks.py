@@ -48,16 +48,28 @@ def blocks(problem: Problem) -> Blocks:
 
 def modules(problem: Problem) -> list[Block]:
     """Units of every module, and of each of its phases, at every depth of the module paths."""
+    return _modules(problem, apart=False)
+
+
+def _modules(problem: Problem, apart: bool) -> list[Block]:
+    """The modules; with `apart` those of each slice, without what runs once a step."""
     paths: dict[tuple[int, str], int] = {}
-    members: dict[tuple[int, str], dict[int, None]] = {}
+    members: dict[tuple[int, str, int | None], dict[int, None]] = {}
     for op, unit in zip(problem.graph.ops, problem.unit.tolist(), strict=True):
-        path = 0
+        if apart and op.slice is None:
+            continue
+        path, part_of = 0, op.slice if apart else None
         for part in op.module.split(".") if op.module else ():
             # A path is numbered by its parent's number and its own part, for text grows with depth.
             path = paths.setdefault((path, part), len(paths) + 1)
             for phase in dict.fromkeys(("", op.phase)):
-                members.setdefault((path, phase), {})[unit] = None
+                members.setdefault((path, phase, part_of), {})[unit] = None
     return _proper(problem, map(tuple, members.values()))
+
+
+def slice_modules(problem: Problem) -> list[Block]:
+    """Units of every module in one slice, and of each of its phases there, at every depth."""
+    return _modules(problem, apart=True)
 
 
 def groups(problem: Problem) -> list[Block]:

@@ -77,7 +77,7 @@ def _ascents(
     search: Search, found: Found, partitions: list[NDArray[np.int64]]
 ) -> tuple[_Ascent, _Ascent]:
     """Two that begin with a plan."""
-    problem, order = search.problem, _order(search, found)
+    problem, order = search.problem, best_order(search, found)
     groups = make_groups(problem, partitions[0])
     levels = levels_of(problem, groups, partitions[1:])
     # (n,) seconds of each op where the plan runs it: a group begins where most of its seconds are.
@@ -93,7 +93,7 @@ def _ascents(
     return ascent(search.seed), ascent(search.seed + SEED_RANGE)
 
 
-def _order(search: Search, found: Found) -> Order:
+def best_order(search: Search, found: Found) -> Order:
     """The one in which an eager scheduler runs the plan best: the graph's, by rank, or the plan's
     own; the former where there is no difference, which suit other placements as well."""
     problem = search.problem

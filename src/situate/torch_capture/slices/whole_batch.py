@@ -34,8 +34,8 @@ STATISTICS = (
 TOGETHER = "{} takes in all samples of a slice together, and not all of the batch"
 PAIRS = "{} relates every sample to those of its slice, and not to all of the batch"
 OTHER_OPS = (
-    "the step runs other ops at a slice's size than at the batch's, so it was not looked for what "
-    "depends on the whole batch"
+    "slices: the step runs other ops at a slice's size than at the batch's, so it was not looked "
+    "for what depends on the whole batch"
 )
 
 
@@ -112,7 +112,9 @@ def _check_view(sizes: Sizes, node: fx.Node) -> None:
     if name_of(node) not in VIEWS:
         return
     before, after = node.all_input_nodes[0], node
-    if _outermost(sizes, before) and sizes.growing(after) and not _outermost(sizes, after):
+    # A dimension of that very size is the batch; a larger one may have it inside.
+    first = _first(sizes, before) == sizes.samples
+    if first and sizes.growing(after) and not _first(sizes, after):
         raise SituateError(
             f"slices: aten.{name_of(node)} of {names.module(node) or 'the model'} has a size of "
             f"the batch as a number: of {_shape(sizes.other(before))} it makes "
@@ -121,10 +123,11 @@ def _check_view(sizes: Sizes, node: fx.Node) -> None:
         )
 
 
-def _outermost(sizes: Sizes, node: fx.Node) -> bool:
-    """True if the samples lie one after the other."""
-    growing = sizes.growing(node)
-    return bool(growing) and prod(_shape(node)[: growing[0]]) == 1
+def _first(sizes: Sizes, node: fx.Node) -> int:
+    """The size of the dimension that grows with the batch, if all before it are of size 1; else
+    0."""
+    shape, growing = _shape(node), sizes.growing(node)
+    return shape[growing[0]] if growing and prod(shape[: growing[0]]) == 1 else 0
 
 
 def _shape(node: fx.Node) -> tuple[int, ...]:

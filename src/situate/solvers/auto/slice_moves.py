@@ -1,0 +1,89 @@
+"""Moves of parts of a slice: where every device runs slices of its own, what one of them cannot do
+by then another that idles takes over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.data.arrays import Order
+from situate.data.topology import op_devices, unit_devices
+from situate.solvers.auto.blocks import slice_modules
+from situate.solvers.auto.climb import best_order
+from situate.solvers.search import Search
+
+SHARE = 0.8
+"""Share of what is left of the budget that moves take at most."""
+
+TARGETS = 2
+"""Devices that a block is tried on: those that have the least to do."""
+
+LEAST_GAIN = 1e-3
+"""Share of the value by which a pass over all blocks must be better for another."""
+
+
+def move_slices(search: Search) -> None:
+    """Move the modules of one slice, whole or of one phase, each to a device that has less to do,
+    and keep what is better; pass after pass, as long as one helps."""
+    if search.problem.graph.slices is None or search.finished():
+        return
+    descent = _Descent(search, best_order(search, search.incumbent))
+    end = (1 - SHARE) * search.left()
+    before = np.inf
+    while descent.score[1] < (1 - LEAST_GAIN) * before and search.left() > end:
+        before = descent.score[1]
+        descent.run(end)
+    search.offer(op_devices(search.problem, descent.of_unit), descent.order)
+
+
+class _Descent:
+    """A placement that gets better block by block.
+
+    Attributes:
+        order: of the ops, for all placements.
+        of_unit: (units,) the placement so far.
+        score: of it, as an eager scheduler runs it.
+    """
+
+    def __init__(self, search: Search, order: Order) -> None:
+        self._search, self.order = search, order
+        self.of_unit = unit_devices(search.problem, search.incumbent.placement)
+        self.score = search.estimate(search.incumbent.placement, order, "eager")
+        problem = search.problem
+        self._seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)
+        self._blocks = [np.array(block) for block in slice_modules(problem)]
+        self._random = np.random.default_rng(search.seed)
+
+    def run(self, end: float) -> None:
+        """One pass over all blocks, which ends when no more than `end` of the budget is left."""
+        for number in self._random.permutation(len(self._blocks)):
+            block = self._blocks[number]
+            for device in self._targets(block):
+                if self._search.finished() or self._search.left() <= end:
+                    return
+                if self._try(block, device):
+                    break
+
+    def _targets(self, block: NDArray[np.int64]) -> Iterator[int]:
+        """Devices that may run a block and have the least to do, and still less than a step takes
+        when they do."""
+        problem, at = self._search.problem, np.arange(self._search.problem.units)
+        busy = np.bincount(self.of_unit, self._seconds[at, self.of_unit], problem.d)
+        after = busy + self._seconds[block].sum(axis=0)
+        here = self.of_unit[block[0]]
+        for device in np.argsort(busy, kind="stable")[:TARGETS].tolist():
+            ends = after[device] < self.score[1]
+            if device != here and ends and problem.allowed[block, device].all():
+                yield device
+
+    def _try(self, block: NDArray[np.int64], device: int) -> bool:
+        tried = self.of_unit.copy()
+        tried[block] = device
+        placement = op_devices(self._search.problem, tried)
+        score = self._search.estimate(placement, self.order, "eager")
+        if score >= self.score:
+            return False
+        self.of_unit, self.score = tried, score
+        return True

@@ -1,0 +1,31 @@
+"""`fsdp`: as many slices on every accelerator, and an equal share of the parameters' bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate.data.topology import accelerators
+from situate.solvers.search import Search
+from situate.solvers.slice_placement import (
+    completed,
+    homes,
+    shared_out,
+    side_by_side,
+    slice_of_units,
+)
+
+
+def run(search: Search) -> None:
+    """Slices and bytes in equal shares, whatever the devices.
+
+    Raises:
+        SituateError: the step takes its batch whole.
+    """
+    problem = search.problem
+    slices, devices = slice_of_units(problem), np.array(accelerators(problem))
+    device = shared_out(np.ones((int(slices.max()) + 1, len(devices))))
+    held = np.repeat(problem.unit_persistent.astype(np.float64)[:, None], len(devices), axis=1)
+    home = homes(problem, slices, devices, held, np.zeros(len(devices)))
+    placement = completed(problem, np.where(slices < 0, home, devices[device][slices]))
+    search.offer(placement, np.array(problem.graph.program_order, np.int32))
+    search.offer(placement, side_by_side(problem))
