@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -31,8 +32,9 @@ using sim::Simulator;
 using TransferPriorities = std::optional<Array<float, 3>>;
 
 void check_finite(std::span<const float> priorities) {
-  check(std::all_of(priorities.begin(), priorities.end(), [](float x) { return std::isfinite(x); }),
-        "priorities must be finite");
+  int32_t infinite = 0;
+  for (const float x : priorities) infinite |= !(std::abs(x) <= std::numeric_limits<float>::max());
+  check(!infinite, "priorities must be finite");
 }
 
 // Checks the priorities of `count` decisions.

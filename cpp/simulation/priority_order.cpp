@@ -13,6 +13,26 @@ constexpr size_t many = 4096;
 
 // Moves an item that insertion may take on average before another sort is faster.
 constexpr size_t few_moves = 8;
+
+// The least and the largest: eight of each, for each alone would wait for the one before.
+std::pair<float, float> range_of(std::span<const float> priorities) {
+  constexpr size_t lanes = 8;
+  std::array<float, lanes> low, high;
+  low.fill(priorities[0]);
+  high.fill(priorities[0]);
+  const size_t rest = priorities.size() % lanes;
+  for (size_t i = 0; i < priorities.size() - rest; i += lanes)
+    for (size_t lane = 0; lane < lanes; ++lane) {
+      const float priority = priorities[i + lane];
+      low[lane] = priority < low[lane] ? priority : low[lane];
+      high[lane] = priority > high[lane] ? priority : high[lane];
+    }
+  for (const float priority : priorities.last(rest)) {
+    low[0] = priority < low[0] ? priority : low[0];
+    high[0] = priority > high[0] ? priority : high[0];
+  }
+  return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
+}
 }  // namespace
 
 void PriorityOrder::sort(std::span<const float> priorities, const std::vector<int32_t>& sequence) {
@@ -40,11 +60,7 @@ void PriorityOrder::sort_by_buckets(std::span<const float> priorities,
                                     const std::vector<int32_t>& sequence) {
   constexpr uint32_t width = 1u << Bits, last = (1u << 2 * Bits) - 1;
   const size_t count = priorities.size();
-  float low = priorities[0], high = low;
-  for (const float priority : priorities) {
-    low = priority < low ? priority : low;
-    high = priority > high ? priority : high;
-  }
+  const auto [low, high] = range_of(priorities);
   const double top = high, range = top - low, scale = range > 0 ? last / range : 0;
   std::array<uint32_t, width> by_low{}, by_high{};
   for (size_t i = 0; i < count; ++i) {

@@ -227,13 +227,24 @@ void BlockingItems::describe_ops(const Decision& decision) {
   }
 }
 
+// As Problem::transfer_seconds of what is no signal, without a branch.
+double BlockingItems::seconds_of(const Transfer& transfer) const {
+  const auto& p = problem_;
+  const size_t pair = static_cast<size_t>(transfer.source) * p.d + transfer.target;
+  const double own = p.own_seconds[transfer.tensor];
+  const double linked =
+      p.latency[pair] + static_cast<double>(p.size[transfer.tensor]) / p.bandwidth[pair];
+  const double either[] = {linked, own};
+  return either[own == own] + p.synchronisation;
+}
+
 void BlockingItems::describe_transfers(const Timeline& timeline) {
   for (int index = problem_.n; index < count_; ++index) {
     const auto& transfer = timeline.transfers()[index - problem_.n];
     Item& item = item_[index];
     item.source = transfer.source;
     item.target = transfer.target;
-    item.seconds = problem_.transfer_seconds(transfer.tensor, item.source, item.target);
+    item.seconds = seconds_of(transfer);
     item.channel = channel(item.source, item.target);
     item.op = problem_.n;
   }

@@ -81,6 +81,7 @@ class BlockingItems {
   float urgency_of(int tensor, int target, float best, const Decision& decision) const;
   void number_items(const Timeline& timeline);
   void describe_ops(const Decision& decision);
+  double seconds_of(const Transfer& transfer) const;
   void describe_transfers(const Timeline& timeline);
 
   const Problem& problem_;
