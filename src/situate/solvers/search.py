@@ -224,7 +224,7 @@ class Search:
         return self.seconds + expected <= self.time_limit * (1 - self.reserve)
 
     def offer_seconds(self) -> float:
-        """What an offer is expected to take; 0 where none was made."""
+        """Expected seconds of an offer; 0 where none was made."""
         # A median, for one offer of many is held up by whatever else the machine does.
         return sorted(self._took)[len(self._took) // 2] if self._took else 0.0
 
