@@ -224,9 +224,13 @@ class Search:
         """
         if self.time_limit is None or not self._took:
             return True
+        expected = offers * self.offer_seconds()
+        return self.seconds + expected <= self.time_limit * (1 - self.reserve)
+
+    def offer_seconds(self) -> float:
+        """Expected seconds of an offer; 0 where none was made."""
         # A median, for one offer of many is held up by whatever else the machine does.
-        expected = sorted(self._took)[len(self._took) // 2]
-        return self.seconds + offers * expected <= self.time_limit * (1 - self.reserve)
+        return sorted(self._took)[len(self._took) // 2] if self._took else 0.0
 
     def evaluated(self) -> bool:
         """True where a limit of evaluations is spent."""

@@ -14,6 +14,7 @@ import pytest
 from msgspec import structs
 
 from situate import _core
+from situate.bench.families.regal import synthetic
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
@@ -221,6 +222,33 @@ def test_a_tree_that_is_listed_level_by_level_runs_in_the_least_memory() -> None
     tensors = tuple(Tensor(f"t{j}", j, 1, (parent,)) for j, parent in enumerate(parents))
     result = solve(Problem(Graph("tree", ops, tensors), devices(1), "memory"), evaluations=20)
     assert result.value == math.log2(leaves) + 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_chain_goes_on_from_a_plan_whose_transfers_are_early(seed: int) -> None:
+    problem = Problem(synthetic("er", 60, seed, bandwidth=1.0), Cluster.identical(2))
+    core, order = Simulator(problem).core, np.array(problem.graph.order, np.int32)
+    placement = np.arange(problem.n, dtype=np.int32) % 2
+    annealers = _core.make_annealers(core, "time", seed, 1, placement, order)
+    annealers.run(100.0, 3000, math.inf, 1)
+    _, cost, found, by, sent = annealers.best(0)
+    assert len(sent[0])
+    _check_cost(problem, "time", *annealers.best(0))
+    other = _core.make_annealers(core, "time", seed, 1, placement, order)
+    assert other.best(0)[1] > cost
+    other.restart(0, found, by, sent)
+    assert other.best(0)[1] == cost
+
+
+def test_the_core_refuses_transfers_that_do_not_exist() -> None:
+    problem = random_problem(1)
+    core, order = Simulator(problem).core, np.array(problem.graph.order, np.int32)
+    placement = random_decision(problem, 1).placement
+    annealers = _core.make_annealers(core, "time", 0, 1, placement, order)
+    none, one = np.zeros(0, np.int32), np.zeros(1, np.int32)
+    for sent in (one, one, none), (one + len(problem.size), one, one), (one, one - 1, one):
+        with pytest.raises(ValueError, match="transfer"):
+            annealers.restart(0, placement, order, sent)
 
 
 @pytest.mark.parametrize("objective", ["memory", "throughput"])

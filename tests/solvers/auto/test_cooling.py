@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
+from msgspec import structs
 
 from situate.data.problem import Problem
 from situate.solvers.auto.cooling import (
@@ -13,15 +15,19 @@ from situate.solvers.auto.cooling import (
     INTERVAL,
     INTERVALS,
     MOST_EVALUATIONS,
+    OF_A_TRANSFER,
+    OF_AN_OP,
+    OFFERS_TO_AN_INTERVAL,
     OVERLAPPED,
     Cooling,
+    blocking_scale,
     chains_of,
     cooling,
     evaluations_of,
     interval_seconds,
 )
 from situate.solvers.heuristics import single
-from situate.solvers.search import Search
+from situate.solvers.search import OFFERS_REMEMBERED, Search
 from tests.solvers.families import chain, devices
 
 
@@ -79,6 +85,27 @@ def test_with_a_clock_there_is_a_chain_a_thread_and_time_to_look_at_it() -> None
     assert interval_seconds(search) == INTERVAL
     assert interval_seconds(begun(time_limit=0.0)) == 0
     assert evaluations_of(begun(time_limit=100.0, evaluations=1000), 3) <= 1000 // 3
+
+
+def test_a_short_search_cools_in_many_steps() -> None:
+    assert interval_seconds(begun(time_limit=INTERVAL)) < INTERVAL / 2
+
+
+def test_an_interval_is_no_shorter_than_a_few_offers() -> None:
+    search = begun(time_limit=10 * INTERVAL)
+    for _ in range(OFFERS_REMEMBERED):
+        search.took(INTERVAL / OFFERS_TO_AN_INTERVAL / 2)
+    assert interval_seconds(search) == pytest.approx(INTERVAL / 2)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "hottest"), [(0.0, OF_AN_OP), (2.0, OF_AN_OP + 2 * OF_A_TRANSFER)]
+)
+def test_blocking_is_the_hotter_the_longer_transfers_take(seconds: float, hottest: float) -> None:
+    graph = chain(4)
+    tensors = tuple(structs.replace(tensor, seconds=seconds) for tensor in graph.tensors)
+    problem = Problem(dataclasses.replace(graph, tensors=tensors), devices(1, 1), "time", "regal")
+    assert blocking_scale(problem) == pytest.approx(hottest * problem.fastest.mean())
 
 
 def test_no_slice_is_longer_than_the_core_counts() -> None:

@@ -24,6 +24,7 @@ from situate.solvers.auto.cooling import (
     INTERVAL,
     OVERLAPPED,
     Cooling,
+    blocking_scale,
     chains_of,
     cooling,
     evaluations_of,
@@ -225,7 +226,7 @@ def _anneal(search: Search, full: bool = False, to_fit: bool = False) -> None:
     scale = annealers.typical_change(_samples(search))
     schedule = OVERLAPPED
     if search.problem.transfers == "blocking":
-        schedule, scale = BLOCKING, float(search.problem.fastest.mean())
+        schedule, scale = BLOCKING, blocking_scale(search.problem)
     heat = _heat(search, annealers, schedule)
     scale *= heat
     annealers.move_blocks(*together, max(BLOCKS_AT_MOST, round(BLOCKS_AT_LEAST * heat)))

@@ -7,10 +7,20 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
+from situate.data.problem import Problem
+from situate.schedule.load import transfer_seconds
 from situate.solvers.search import Search
 
 INTERVAL = 0.05
-"""Wall seconds between two looks at the clock, the best plan and the user's Ctrl-C."""
+"""Wall seconds between two looks at the clock, the best plan and the user's Ctrl-C, at most."""
+
+INTERVALS_AT_LEAST = 40
+"""Intervals of a time limit, so that a short search cools in as many steps."""
+
+OFFERS_TO_AN_INTERVAL = 5
+"""Offers that an interval takes as long as at least."""
 
 INTERVALS = 200
 """Intervals of a search that is limited by evaluations alone."""
@@ -45,9 +55,24 @@ class Cooling:
 OVERLAPPED = Cooling((0.2, 0.5, 1.0), 0.1, 0.0003, to_recover=100)
 """Temperatures as fractions of the typical change of a move."""
 
-BLOCKING = Cooling((1.0,), 0.5, 0.005, to_recover=500)
-"""Temperatures in mean seconds of an op. A move changes when devices stop for each other all the
-rest of the step, so that one long hot round finds what several colder ones do not."""
+BLOCKING = Cooling((1.0,), 1.0, 0.015, to_recover=500)
+"""Temperatures in units of `blocking_scale`. A move changes when devices stop for each other all
+the rest of the step, so that one long hot round finds what several colder ones do not."""
+
+OF_AN_OP, OF_A_TRANSFER = 0.1, 1.25
+"""Mean seconds of an op and of a transfer that the hottest temperature of blocking transfers has in
+sum."""
+
+
+def blocking_scale(problem: Problem) -> float:
+    """Seconds: the hotter, the longer transfers take, which moves must put up with to save any."""
+    tensors = np.flatnonzero(np.diff(problem.consumer_start))
+    pairs = np.argwhere(~np.eye(problem.d, dtype=bool))  # devices
+    transfer = 0.0
+    if len(tensors) and len(pairs):
+        drawn = pairs[np.arange(len(tensors)) % len(pairs)]
+        transfer = float(transfer_seconds(problem, tensors, drawn[:, 0], drawn[:, 1]).mean())
+    return OF_AN_OP * float(problem.fastest.mean()) + OF_A_TRANSFER * transfer
 
 
 def chains_of(search: Search) -> int:
@@ -81,7 +106,9 @@ def interval_seconds(search: Search) -> float:
     """Without a time limit the clock must not decide."""
     if search.time_limit is None:
         return math.inf
-    return max(0.0, min(INTERVAL, search.time_limit - search.seconds))
+    shortest = OFFERS_TO_AN_INTERVAL * search.offer_seconds()
+    interval = max(search.time_limit / INTERVALS_AT_LEAST, shortest)
+    return max(0.0, min(INTERVAL, interval, search.time_limit - search.seconds))
 
 
 def evaluations_of(search: Search, chains: int) -> int:
