@@ -51,4 +51,4 @@ def _encoded(search: Search, settings: RegalSettings) -> Encoding:
     most = inf if search.evaluation_limit is None else max(1, search.evaluation_limit // 2)
     population = for_features(search.simulator, settings, search.seed)
     breed(search, population, settings.decoder, min(settings.feature_evaluations, most))
-    return encoding(search.problem, expected(population))
+    return encoding(search.problem, expected(population), settings.places)

@@ -41,6 +41,7 @@ class RegalSettings:
     Attributes:
         shape: of both networks.
         proposed: what the policy proposes.
+        places: it reads where in the graph an op is, too, which the paper's does not.
         feature_evaluations: of plain BRKGA, whose population is a part of what the network reads.
         evaluations: of a training run of BRKGA in all, those for features included, and of the
             plain BRKGA that it is compared with.
@@ -56,6 +57,7 @@ class RegalSettings:
 
     shape: GraphShape = field(default_factory=GraphShape)
     proposed: Proposed = field(default_factory=Proposed)
+    places: bool = False
     feature_evaluations: int = 400
     evaluations: int = 1000
     batch: int = 4
@@ -72,6 +74,7 @@ _SYNTHETIC = RegalSettings(GraphShape(rounds=2, update="gru", aggregation="mean"
 
 _TUNED = RegalSettings(
     GraphShape(rounds=4, update="gru", aggregation="mean"),
+    places=True,
     samples=8,
     steps=20_000,
     learning_rate=1e-3,

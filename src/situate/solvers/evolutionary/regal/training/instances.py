@@ -109,7 +109,7 @@ class Instances:
             whole = plain(simulator, self._settings, seed)
             whole.run(self._settings.evaluations, inf, 1)
             self.values[number] = value(whole)
-        encoded = encoding(problem, expected(features))
+        encoded = encoding(problem, expected(features), self._settings.places)
         return Instance(simulator, encoded, float(self.values[number]))
 
 
