@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=False)
 
-NAMES = ("paper", "paper_synthetic", "tuned")
+NAMES = ("paper", "paper_synthetic", "tuned", "gas")
 
 
 @app.callback(invoke_without_command=True)

@@ -32,12 +32,14 @@ class Encoding:
         nodes: (n, f) features.
         edges: (e, 3) features.
         source, target: (e,) ops.
+        place: (n,) of the ops in the graph's topological order.
     """
 
     nodes: Features
     edges: Features
     source: Ints
     target: Ints
+    place: Ints
 
 
 def encoding(problem: Problem, expected: Features, with_places: bool) -> Encoding:
@@ -57,7 +59,8 @@ def encoding(problem: Problem, expected: Features, with_places: bool) -> Encodin
     columns += [_places(problem)] if with_places else []
     nodes = np.hstack([*columns, expected], dtype=np.float32)
     source = edge_producers(problem).astype(np.int64)
-    return Encoding(nodes, _edges(problem, tensor, largest), source, target)
+    place = places(problem.graph.order)
+    return Encoding(nodes, _edges(problem, tensor, largest), source, target, place)
 
 
 def op_bytes(problem: Problem) -> Floats:

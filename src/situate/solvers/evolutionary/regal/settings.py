@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -11,7 +11,7 @@ from situate.data.problem import Objective
 from situate.policies.graph_shape import GraphShape
 from situate.simulation.simulator import Decoder
 
-Name = Literal["paper", "paper_synthetic", "tuned"]
+Name = Literal["paper", "paper_synthetic", "tuned", "gas"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,7 @@ class RegalSettings:
 _MEMORY = RegalSettings(GraphShape(update="plain", aggregation="mean"), Proposed(scheduling=2))
 _SYNTHETIC = RegalSettings(GraphShape(rounds=2, update="gru", aggregation="mean"))
 
+_GAS = RegalSettings(GraphShape(kind="sequence"))
 _TUNED = RegalSettings(
     GraphShape(rounds=4, update="gru", aggregation="mean"),
     places=True,
@@ -87,6 +88,8 @@ SETTINGS: Mapping[tuple[Name, Objective], RegalSettings] = MappingProxyType(
         ("paper_synthetic", "time"): _SYNTHETIC,
         ("tuned", "time"): _TUNED,
         ("tuned", "memory"): _TUNED,
+        ("gas", "time"): _GAS,
+        ("gas", "memory"): replace(_GAS, proposed=_MEMORY.proposed),
     }
 )
 """Settings by name and objective."""
