@@ -48,7 +48,6 @@ class RegalSettings:
         batch: graphs in a step of training.
         samples: proposals for each of them. The reward of one is compared with what the baseline
             expects; those of several with one another.
-        elites: whose keys are made likely, of the last generation of BRKGA; none for REINFORCE.
         steps: of training.
         learning_rate: of Adam.
         clip: largest norm of a gradient.
@@ -63,7 +62,6 @@ class RegalSettings:
     evaluations: int = 1000
     batch: int = 4
     samples: int = 1
-    elites: int = 0
     steps: int = 100_000
     learning_rate: float = 1e-4
     clip: float = 10.0

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 
 import numpy as np
 import pytest
 
 from situate.data.cluster import Cluster
-from situate.solvers.evolutionary.regal.populations import derived, plain, proposed
+from situate.solvers.evolutionary.regal.populations import derived, plain
 from situate.solvers.evolutionary.regal.settings import RegalSettings
 from situate.solvers.evolutionary.regal.training import instances
 from situate.solvers.evolutionary.regal.training.instances import (
     Instances,
     Machine,
-    trial,
+    reward,
     value,
 )
 from tests.solvers.evolutionary.regal.training.test_data_set import graph
@@ -67,23 +66,10 @@ def test_what_is_not_kept_is_made_again_as_it_was(monkeypatch: pytest.MonkeyPatc
 def test_a_reward_is_minus_the_ratio_to_plain_brkga() -> None:
     instance = made()[0]
     actions = np.zeros((8, 6), np.int64)
-    found = trial(instance, QUICK, actions, 1).reward
+    found = reward(instance, QUICK, actions, 1)
     # A chain: no plan is better than all ops one after the other, and no tensor takes time.
     assert found == -8 / instance.plain
-    assert trial(instance, QUICK, actions, 1).reward == found
-
-
-def test_elites_are_the_best_chromosomes() -> None:
-    instance, actions = made()[0], np.zeros((8, 6), np.int64)
-    of = replace(QUICK, elites=3)
-    found = trial(instance, of, actions, 1).elites
-    population = proposed(instance.simulator, of, actions, 1)
-    population.run(120, inf, 1)
-    [keys, _, _] = population.population()
-    assert found.shape == (3, 8, 3)
-    np.testing.assert_array_equal(found[:, :, :2].reshape(3, 16), keys[:3, :16])
-    np.testing.assert_array_equal(found[:, :, 2], keys[:3, 16:24])
-    assert trial(instance, QUICK, actions, 1).elites.shape == (0, 8, 3)
+    assert reward(instance, QUICK, actions, 1) == found
 
 
 def test_what_does_not_fit_counts_twice() -> None:

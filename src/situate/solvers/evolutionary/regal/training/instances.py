@@ -8,7 +8,6 @@ from math import inf
 from threading import Lock
 
 import numpy as np
-from numpy.typing import NDArray
 
 from situate import _core
 from situate.data.arrays import Floats, Ints
@@ -120,30 +119,11 @@ def value(population: _core.Brkga) -> float:
     return best * 2 if excess else best
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """
-    Attributes:
-        reward: minus what BRKGA reaches, over what plain BRKGA reaches (REGAL, 4.1).
-        elites: (elites, n, d + 1) keys of the ops in the best chromosomes.
-    """
-
-    reward: float
-    elites: NDArray[np.float32]
-
-
-def trial(instance: Instance, settings: RegalSettings, actions: Ints, seed: int) -> Trial:
-    """A run of BRKGA with what actions (n, c) propose."""
+def reward(instance: Instance, settings: RegalSettings, actions: Ints, seed: int) -> float:
+    """Minus what BRKGA reaches with what actions (n, c) propose, over what plain BRKGA reaches
+    (REGAL, 4.1)."""
     population = proposed(instance.simulator, settings, actions, seed)
     population.run(settings.evaluations - settings.feature_evaluations, inf, 1)
-    reward = -value(population) / instance.plain if instance.plain else -1.0
-    return Trial(reward, _elites(population, instance.simulator.problem, settings.elites))
-
-
-def _elites(population: _core.Brkga, problem: Problem, count: int) -> NDArray[np.float32]:
-    n, d = problem.n, problem.d
-    if not count:
-        return np.empty((0, n, d + 1), np.float32)
-    keys = population.population()[0][:count]
-    affinities = keys[:, : n * d].reshape(-1, n, d)
-    return np.concatenate([affinities, keys[:, n * d : n * (d + 1), None]], axis=2)
+    if instance.plain == 0:
+        return -1.0
+    return -value(population) / instance.plain

@@ -1,5 +1,4 @@
-"""REINFORCE with a baseline (REGAL, 4.1), or what BRKGA selects made likely: it runs in the core
-while the networks learn."""
+"""REINFORCE with a baseline (REGAL, 4.1): BRKGA runs in the core while the networks learn."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ from situate.policies.proposal_policy import Baseline, ProposalPolicy, log_prob
 from situate.solvers.evolutionary.regal.batches import batch_of
 from situate.solvers.evolutionary.regal.populations import derived
 from situate.solvers.evolutionary.regal.settings import RegalSettings
-from situate.solvers.evolutionary.regal.training.elite_likelihood import log_likelihood
-from situate.solvers.evolutionary.regal.training.instances import Instances, trial
+from situate.solvers.evolutionary.regal.training.instances import Instances, reward
 from situate.solvers.evolutionary.regal.weights import features_of
 
 VALIDATION = 100
@@ -42,13 +40,12 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """Graphs of a step, proposals (samples, n, c) for all their ops, rewards (samples, graphs) of
-    these, and keys (samples elites, n, d + 1) of the elites that came of them."""
+    """Graphs of a step, proposals (samples, n, c) for all their ops, and rewards (samples, graphs)
+    of these."""
 
     batch: GraphBatch
     actions: Tensor
     rewards: Floats
-    elites: Tensor
 
 
 class Trainer:
@@ -127,29 +124,22 @@ class Trainer:
         seed = derived(self._seed, *purpose, 0)
         ends = np.cumsum([len(instance.encoded.nodes) for instance in instances])
         running = [
-            self._pool.submit(trial, instance, self._settings, part, seed)
+            self._pool.submit(reward, instance, self._settings, part, seed)
             for sample in actions.numpy()
             for instance, part in zip(instances, np.split(sample, ends[:-1]), strict=True)
         ]
 
         def outcome() -> _Outcome:
-            trials = [each.result() for each in running]
-            rewards = np.array([each.reward for each in trials]).reshape(-1, len(instances))
-            of_samples = [trials[at :: len(instances)] for at in range(len(instances))]
-            elites = [np.concatenate([each.elites for each in of]) for of in of_samples]
-            return _Outcome(batch, actions, rewards, torch.from_numpy(np.hstack(elites)))
+            rewards = np.array([each.result() for each in running])
+            return _Outcome(batch, actions, rewards.reshape(-1, len(instances)))
 
         return outcome
 
     def _learn(self, outcome: _Outcome) -> None:
         """One step of gradient ascent."""
-        log_probs = self.policy.log_probs(outcome.batch)
-        if self._settings.elites:
-            proposed = self._settings.proposed
-            self._ascent.step(log_likelihood(log_probs, outcome.elites, proposed))
-            return
         rewards = torch.tensor(outcome.rewards, dtype=torch.float32)
         advantage, error = self._advantage(rewards, outcome.batch)
+        log_probs = self.policy.log_probs(outcome.batch)
         chosen = log_prob(log_probs, outcome.actions, outcome.batch)
         self._ascent.step((advantage * chosen).mean() - self._settings.baseline_weight * error)
 
