@@ -52,13 +52,6 @@ def test_log_probabilities_are_summed_over_nodes_and_choices_of_a_graph():
             torch.testing.assert_close(found[sample, graph], wanted)
 
 
-def test_the_most_likely_category_is_chosen():
-    of = policy(trained=True)
-    chosen = of.most_likely(batch())
-    for choice, log_probs in enumerate(of.log_probs(batch())):
-        assert (log_probs.gather(1, chosen[:, choice, None])[:, 0] == log_probs.max(dim=1)[0]).all()
-
-
 def test_the_baseline_is_a_number_a_graph_whatever_stands_beside_it():
     baseline = Baseline((4, 3), SHAPE, seeded())
     of = batch()

@@ -48,11 +48,6 @@ class ProposalPolicy(nn.Module):
         log_probs = self.log_probs(batch)
         return torch.stack([_drawn(each, samples, generator) for each in log_probs], dim=2)
 
-    @torch.no_grad()
-    def most_likely(self, batch: GraphBatch) -> Tensor:
-        """(n, c) the category of the largest probability, the first of equal ones."""
-        return torch.stack([each.argmax(dim=1) for each in self.log_probs(batch)], dim=1)
-
 
 def log_prob(log_probs: Sequence[Tensor], actions: Tensor, batch: GraphBatch) -> Tensor:
     """(samples, graphs) of what was chosen (samples, n, c) at all nodes of each graph."""

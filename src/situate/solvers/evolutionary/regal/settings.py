@@ -37,7 +37,8 @@ class Proposed:
 
 @dataclass(frozen=True)
 class RegalSettings:
-    """
+    """A policy and its training.
+
     Attributes:
         shape: of both networks.
         proposed: what the policy proposes.

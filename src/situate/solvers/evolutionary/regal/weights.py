@@ -29,7 +29,8 @@ MOST_WIDTH, MOST_ROUNDS, MOST_LEVELS, MOST_DEVICES = 1024, 256, 1024, 64
 
 
 class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """
+    """The purpose of weights and their making, which their file tells.
+
     Attributes:
         objective, devices: of the problems that the weights are for.
         settings: of the policy and its training.
