@@ -26,18 +26,12 @@ FIRST_GENERATION = BRKGA["paper"].population
 def regal(search: Search) -> None:
     """Evaluate plain chromosomes for the features that the network reads, then search where it
     proposes."""
-    settings, actions = _proposals(search, "regal")
-    if not search.finished():
-        population = proposed(search.simulator, settings, actions, search.seed)
-        breed(search, population, settings.decoder)
+    _breed_where_proposed(search, "regal")
 
 
 def gas(search: Search) -> None:
     """The same with a recurrent network over the ops in topological order."""
-    settings, actions = _proposals(search, "gas")
-    if not search.finished():
-        population = proposed(search.simulator, settings, actions, search.seed)
-        breed(search, population, settings.decoder)
+    _breed_where_proposed(search, "gas")
 
 
 def idrs(search: Search) -> None:
@@ -49,6 +43,13 @@ def idrs(search: Search) -> None:
             return
         population = proposed(search.simulator, settings, actions, derived(search.seed, part))
         breed(search, population, settings.decoder, FIRST_GENERATION)
+
+
+def _breed_where_proposed(search: Search, method: str) -> None:
+    settings, actions = _proposals(search, method)
+    if not search.finished():
+        population = proposed(search.simulator, settings, actions, search.seed)
+        breed(search, population, settings.decoder)
 
 
 def _proposals(search: Search, method: str) -> tuple[RegalSettings, Ints]:
