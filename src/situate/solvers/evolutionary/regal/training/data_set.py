@@ -21,7 +21,7 @@ from situate.report.text import plural
 Report = Callable[[str], None]
 
 NOISE = (0.5, 1.5)
-"""Between these the noise on times and sizes of a copy is uniform (REGAL, A.1.2)."""
+"""Bounds of the uniform factors of a copy's times and sizes (REGAL, A.1.2)."""
 
 
 @dataclass(frozen=True)
