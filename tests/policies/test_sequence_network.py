@@ -13,7 +13,7 @@ from situate.policies.sequence_network import SequenceNetwork  # noqa: E402
 from tests.policies.test_graph_network import batch, seeded  # noqa: E402
 
 PLACE = torch.tensor([2, 0, 1, 1, 0, 0])
-"""Of a graph of three nodes, one of two and one of one."""
+"""Places of the nodes of three graphs, of three nodes, two and one."""
 
 
 def network():
