@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
     counts = {"captured": 0, "not captured": 0, "too small or too large": 0, "same topology": 0}
     chosen = list(distinct(_captured(captured, counts), counts))
     for objective in OBJECTIVES:
-        counts |= _write(chosen, objective, options.folder)
+        counts |= write_parts(chosen, objective, options.folder)
     write_bytes(options.folder / "counts.json", json.dumps(counts, indent=1).encode())
     print(json.dumps(counts, indent=1))
 
@@ -142,7 +142,7 @@ def _captured(folder: Path, counts: dict[str, int]) -> Iterator[Graph]:
     yield from sorted(graphs, key=lambda graph: (len(graph.ops), graph.name))
 
 
-def distinct(graphs: Iterator[Graph], counts: dict[str, int]) -> Iterator[Graph]:
+def distinct(graphs: Iterable[Graph], counts: dict[str, int]) -> Iterator[Graph]:
     """Graphs of a size that is wanted, one of each topology."""
     seen = set[tuple[int, ...]]()
     for graph in graphs:
@@ -175,7 +175,7 @@ def timed(graph: Graph) -> Graph:
     return replace(graph, ops=tuple(ops), rules="regal")
 
 
-def _write(graphs: list[Graph], objective: Objective, folder: Path) -> dict[str, int]:
+def write_parts(graphs: list[Graph], objective: Objective, folder: Path) -> dict[str, int]:
     """The parts of the set for an objective, and how many graphs are in each."""
     counts = {f"{objective}: no room": 0} | {f"{objective}: {part}": 0 for part in PARTS}
     for i, graph in enumerate(graphs):

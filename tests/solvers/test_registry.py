@@ -34,8 +34,8 @@ def test_nobody_changes_it():
 
 
 def test_beside_learners_the_genetic_searches_have_settings():
-    assert set(WITH_SETTINGS) - set(LEARNERS) == {"brkga", "tuned_brkga", "regal"}
+    assert set(WITH_SETTINGS) - set(LEARNERS) == {"brkga", "tuned_brkga", "regal", "idrs"}
 
 
 def test_only_what_was_trained_before_has_weights():
-    assert set(WITH_WEIGHTS) == {"regal"}
+    assert set(WITH_WEIGHTS) == {"regal", "gas", "idrs"}

@@ -137,7 +137,8 @@ Weights = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="Trained weights of regal; 'situate train' writes them. Default: situate's own.",
+        help="Trained weights of regal, gas or idrs; 'situate train' writes them. Default: those "
+        "that come with situate.",
     ),
 ]
 Grouping = Annotated[

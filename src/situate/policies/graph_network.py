@@ -21,6 +21,7 @@ class GraphBatch:
         edges: (e, g) features.
         source, target: (e,) the nodes of an edge.
         graph: (n,) the graph of a node.
+        place: (n,) its place in a topological order of its graph, from 0.
         graphs: how many there are.
     """
 
@@ -29,6 +30,7 @@ class GraphBatch:
     source: Tensor
     target: Tensor
     graph: Tensor
+    place: Tensor
     graphs: int
 
     def sums(self, of_nodes: Tensor) -> Tensor:
@@ -60,7 +62,7 @@ class GraphNetwork(nn.Module):
             else perceptron(2 * width, width, width, generator)
         )
         if isinstance(self.update, nn.GRUCell):
-            _initialise(self.update, width, generator)
+            initialise(self.update, width, generator)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """(n, width) after all rounds."""
@@ -119,11 +121,11 @@ def perceptron(inputs: int, hidden: int, outputs: int, generator: Generator) -> 
     """Two layers, linear and with rectified units between them (Eq. 3)."""
     layers = nn.Linear(inputs, hidden), nn.Linear(hidden, outputs)
     for layer in layers:
-        _initialise(layer, layer.in_features, generator)
+        initialise(layer, layer.in_features, generator)
     return nn.Sequential(layers[0], nn.ReLU(), layers[1])
 
 
-def _initialise(layer: nn.Module, inputs: int, generator: Generator) -> None:
+def initialise(layer: nn.Module, inputs: int, generator: Generator) -> None:
     """PyTorch's own initial parameters, from a generator: uniform within 1 / sqrt(inputs)."""
     for parameter in _parameters(layer):
         nn.init.uniform_(parameter, -(inputs**-0.5), inputs**-0.5, generator=generator)

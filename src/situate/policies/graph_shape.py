@@ -1,17 +1,18 @@
-"""The shape of a graph network, without PyTorch."""
+"""The shape of a network over the nodes of a graph, without PyTorch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
+Kind = Literal["graph", "sequence"]
 Update = Literal["plain", "residual", "gru"]
 Aggregation = Literal["sum", "mean"]
 
 
 @dataclass(frozen=True)
 class GraphShape:
-    """The shape of a graph network.
+    """The shape of a network that represents the nodes of a graph.
 
     Attributes:
         width: numbers that represent a node or an edge.
@@ -20,9 +21,12 @@ class GraphShape:
             network (`plain`), is the sum of that and the last one (`residual`), or comes of a gated
             recurrent unit (`gru`).
         aggregation: messages of a direction are added up, or averaged.
+        kind: a graph network, or a recurrent one over the nodes in topological order, of which the
+            width alone counts.
     """
 
     width: int = 32
     rounds: int = 16
     update: Update = "residual"
     aggregation: Aggregation = "sum"
+    kind: Kind = "graph"

@@ -10,6 +10,7 @@ from torch import Generator, Tensor, nn
 
 from situate.policies.graph_network import GraphBatch, GraphNetwork, perceptron
 from situate.policies.graph_shape import GraphShape
+from situate.policies.sequence_network import SequenceNetwork
 
 
 class ProposalPolicy(nn.Module):
@@ -18,7 +19,7 @@ class ProposalPolicy(nn.Module):
     Args:
         features: of a node and of an edge.
         choices: how many categories each of the c choices at a node has.
-        shape: of the graph network.
+        shape: of the network that represents nodes.
         generator: draws the initial parameters.
     """
 
@@ -31,7 +32,7 @@ class ProposalPolicy(nn.Module):
     ) -> None:
         super().__init__()
         self.choices = list(choices)
-        self.network = GraphNetwork(features, shape, generator)
+        self.network = _network(features, shape, generator)
         self.head = perceptron(shape.width, shape.width, sum(choices), generator)
         for parameter in self.head[2].parameters():
             nn.init.zeros_(parameter)
@@ -46,11 +47,6 @@ class ProposalPolicy(nn.Module):
         """(samples, n, c) categories of the choices at each node."""
         log_probs = self.log_probs(batch)
         return torch.stack([_drawn(each, samples, generator) for each in log_probs], dim=2)
-
-    @torch.no_grad()
-    def most_likely(self, batch: GraphBatch) -> Tensor:
-        """(n, c) the category of the largest probability, the first of equal ones."""
-        return torch.stack([each.argmax(dim=1) for each in self.log_probs(batch)], dim=1)
 
 
 def log_prob(log_probs: Sequence[Tensor], actions: Tensor, batch: GraphBatch) -> Tensor:
@@ -69,7 +65,7 @@ class Baseline(nn.Module):
     def __init__(self, features: tuple[int, int], shape: GraphShape, generator: Generator) -> None:
         super().__init__()
         width = shape.width
-        self.network = GraphNetwork(features, shape, generator)
+        self.network = _network(features, shape, generator)
         self.of_node = perceptron(width, width, width, generator)
         self.of_graph = perceptron(width, width, 1, generator)
 
@@ -78,6 +74,12 @@ class Baseline(nn.Module):
         sums = batch.sums(self.of_node(self.network(batch)))
         sizes = batch.sums(sums.new_ones(len(batch.graph), 1))
         return torch.as_tensor(self.of_graph(sums / sizes)[:, 0])
+
+
+def _network(features: tuple[int, int], shape: GraphShape, generator: Generator) -> nn.Module:
+    if shape.kind == "sequence":
+        return SequenceNetwork(features[0], shape, generator)
+    return GraphNetwork(features, shape, generator)
 
 
 def _drawn(log_probs: Tensor, samples: int, generator: Generator) -> Tensor:

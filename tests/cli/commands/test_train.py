@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 pytest.importorskip("torch")
 
+from situate.cli.commands.train import NAMES
 from situate.data import graph_json
+from situate.solvers.evolutionary.regal.settings import Name
 from tests.solvers.evolutionary.regal.training.test_data_set import filled, graph
 
 Situate = Any
@@ -26,6 +28,7 @@ def test_what_it_writes_plans_other_graphs(situate: Situate, tmp_path: Path) -> 
     made = train(situate, *QUICK)
     assert (made.status, made.out) == (0, "wrote out/weights.safetensors\n")
     assert "skipped: data/broken.json: " in made.err
+    assert "data: 2 graphs; skipped: 1 broken" in made.err
     assert "1 steps: reward -1" in made.err
     graph_json.write(graph("c", 7), tmp_path / "c.json")
     plan = ("plan", "c.json", "--cluster", "identical:2", "--method", "regal", "--evaluations", 500)
@@ -60,3 +63,7 @@ def test_a_command_is_missing(situate: Situate) -> None:
     made = situate("train")
     assert made.status == 2
     assert "Missing command: give 'regal'" in made.err
+
+
+def test_settings_are_those_that_there_are() -> None:
+    assert get_args(Name) == NAMES

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=False)
 
-NAMES = ("paper", "paper_synthetic", "tuned")
+NAMES = ("paper", "paper_synthetic", "tuned", "gas")
 
 
 @app.callback(invoke_without_command=True)
@@ -81,7 +81,7 @@ def regal(
     check_name(objective, OBJECTIVES, "objective")
     check_name(settings, NAMES, "settings")
     check_folder(out)
-    from situate.solvers.evolutionary.regal.training.instances import Machine
+    from situate.solvers.evolutionary.regal.training.data_set import Machine
     from situate.solvers.evolutionary.regal.training.train import Options, train
 
     machine = Machine(Machines.find(cluster or ""), find_rules(rules or "").name, objective)  # type: ignore[arg-type]

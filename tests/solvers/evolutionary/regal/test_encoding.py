@@ -43,14 +43,14 @@ def of(objective: str = "time") -> Problem:
 
 
 def test_there_are_eleven_features_of_an_op_for_time_on_two_devices() -> None:
-    assert node_features("time", 2) == 11
-    assert node_features("memory", 2) == 7
-    assert node_features("time", 4) == 13
+    assert node_features("time", 2, places=False) == 11
+    assert node_features("memory", 2, places=False) == 7
+    assert node_features("time", 4, places=True) == 16
 
 
 def test_sizes_and_times_are_shares_of_the_largest() -> None:
     """Bytes in, out and beside; most bytes; times before, after and own; longest; BRKGA's."""
-    found = encoding(of(), EXPECTED).nodes
+    found = encoding(of(), EXPECTED, False).nodes
     wanted = [
         [0, 10 / 14, 6 / 14, 0, 0, 12 / 8, 2 / 8, 0, 1, 0, 0],
         [10 / 14, 4 / 14, 0, 0, 2 / 8, 4 / 8, 1, 1, 0.5, 0.5, 0.25],
@@ -60,13 +60,23 @@ def test_sizes_and_times_are_shares_of_the_largest() -> None:
     assert found.dtype == np.float32
 
 
+def test_places_are_longest_paths_and_a_depth_first_order() -> None:
+    """a, b and c are a path of 14; b and c wait for a."""
+    found = encoding(of(), EXPECTED, True).nodes
+    wanted = [[0, 12 / 14, 0], [2 / 14, 4 / 14, 0.5], [10 / 14, 0, 1]]
+    np.testing.assert_allclose(found[:, 8:11], np.float32(wanted))
+
+
 def test_memory_has_no_times() -> None:
-    time, memory = encoding(of(), EXPECTED).nodes, encoding(of("memory"), EXPECTED).nodes
+    time, memory = (
+        encoding(of(), EXPECTED, False).nodes,
+        encoding(of("memory"), EXPECTED, False).nodes,
+    )
     np.testing.assert_array_equal(memory, time[:, [0, 1, 2, 3, 8, 9, 10]])
 
 
 def test_each_producer_tensor_and_consumer_is_an_edge() -> None:
-    found = encoding(of(), EXPECTED)
+    found = encoding(of(), EXPECTED, False)
     assert found.source.tolist() == [0, 0, 1, 0]
     assert found.target.tolist() == [1, 2, 2, 2]
     wanted = [[10 / 14, 0, 0], [10 / 14, 0, 0], [4 / 14, 0, 0.5], [0, 1, 1]]
@@ -81,8 +91,8 @@ def test_bytes_of_ops() -> None:
 @pytest.mark.parametrize("family", families())
 def test_features_are_finite_whatever_the_problem(family: str, objective: str) -> None:
     made = problem(family, objective, "regal")
-    found = encoding(made, np.zeros((made.n, made.d + 1), np.float32))
-    assert found.nodes.shape == (made.n, node_features(objective, made.d))  # type: ignore[arg-type]
+    found = encoding(made, np.zeros((made.n, made.d + 1), np.float32), True)
+    assert found.nodes.shape == (made.n, node_features(objective, made.d, True))  # type: ignore[arg-type]
     assert found.edges.shape == (len(made.consumers), EDGE_FEATURES)
     assert np.isfinite(found.nodes).all()
     assert np.isfinite(found.edges).all()
@@ -91,7 +101,7 @@ def test_features_are_finite_whatever_the_problem(family: str, objective: str) -
 def test_ops_without_time_or_bytes_have_features_too() -> None:
     nothing = replace(GRAPH, ops=tuple(Op(name, seconds={"*": 0.0}) for name in "abc"), tensors=())
     made = Problem(nothing, Cluster.identical(2), rules="regal")
-    assert np.isfinite(encoding(made, EXPECTED).nodes).all()
+    assert np.isfinite(encoding(made, EXPECTED, True).nodes).all()
 
 
 def plainly(of: Problem, keys: np.ndarray) -> np.ndarray:

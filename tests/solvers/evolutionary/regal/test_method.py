@@ -1,4 +1,4 @@
-"""`regal` with weights that were not trained: it plans, and keeps its budget."""
+"""The methods with weights that were not trained: they plan, and keep their budgets."""
 
 from __future__ import annotations
 
@@ -13,15 +13,21 @@ from situate.data.problem import Problem  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.solvers import solve  # noqa: E402
 from situate.solvers.evolutionary.regal import weights  # noqa: E402
+from situate.solvers.evolutionary.regal.settings import SETTINGS  # noqa: E402
 from situate.solvers.learned.learner import Learning  # noqa: E402
 from tests.solvers.evolutionary.regal.test_weights import about, policy  # noqa: E402
 from tests.solvers.families import chain, devices, families, fork, problem  # noqa: E402
 from tests.solvers.test_solve import check  # noqa: E402
 
+METHODS = ("regal", "gas", "idrs")
 
-def learning(folder: Path, objective: str = "time", count: int = 2) -> Learning:
-    path = folder / f"{objective}-{count}.safetensors"
-    of = about(objective=objective, devices=count)
+
+def learning(
+    folder: Path, objective: str = "time", count: int = 2, method: str = "regal"
+) -> Learning:
+    path = folder / f"{method}-{objective}-{count}.safetensors"
+    settings = SETTINGS["gas" if method == "gas" else "paper", objective]  # type: ignore[index]
+    of = about(settings, objective=objective, devices=count)
     weights.write(path, policy(of), of)
     return Learning(weights=path)
 
@@ -33,24 +39,28 @@ def test_plans_hold_on_every_family(
     family: str, objective: str, rules: str, tmp_path: Path
 ) -> None:
     of = problem(family, objective, rules)
-    result = solve(of, "regal", evaluations=120, learning=learning(tmp_path, objective, of.d))
-    check(of, result)
+    for method in METHODS:
+        given = learning(tmp_path, objective, of.d, method)
+        check(of, solve(of, method, evaluations=120, learning=given))
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("evaluations", [1, 2, 3, 100, 399, 400, 1000])
-def test_features_count_as_evaluations(evaluations: int, tmp_path: Path) -> None:
+def test_features_count_as_evaluations(method: str, evaluations: int, tmp_path: Path) -> None:
     of = Problem(fork(12), devices(1, 1), rules="regal")
-    result = solve(of, "regal", evaluations=evaluations, learning=learning(tmp_path))
+    given = learning(tmp_path, method=method)
+    result = solve(of, method, evaluations=evaluations, learning=given)
     assert result.evaluations <= evaluations
     assert result.evaluations == evaluations or result.gap == 0
 
 
-def test_the_seed_decides_and_threads_do_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_the_seed_decides_and_threads_do_not(method: str, tmp_path: Path) -> None:
     of = Problem(fork(40), devices(1, 1), rules="regal")
-    given = learning(tmp_path)
+    given = learning(tmp_path, method=method)
 
     def solved(**changes: Any) -> Any:
-        return solve(of, "regal", evaluations=900, learning=given, **changes).plan.placement
+        return solve(of, method, evaluations=900, learning=given, **changes).plan.placement
 
     assert solved(threads=1) == solved(threads=3)
     assert solved(seed=1) != solved(seed=2)
@@ -71,6 +81,13 @@ def test_without_weights_for_the_problem_it_says_how_to_train_some() -> None:
     of = Problem(chain(4), devices(*[1] * 7), rules="regal")
     with pytest.raises(SituateError, match="time on 7 devices come with situate: train some"):
         solve(of, "regal", evaluations=9)
+
+
+@pytest.mark.parametrize(("method", "other"), [("regal", "gas"), ("idrs", "gas"), ("gas", "regal")])
+def test_a_network_of_the_other_kind_is_refused(method: str, other: str, tmp_path: Path) -> None:
+    of = Problem(chain(4), devices(1, 1), rules="regal")
+    with pytest.raises(SituateError, match=f"and {method} takes those of a"):
+        solve(of, method, evaluations=9, learning=learning(tmp_path, method=other))
 
 
 def test_other_methods_take_no_weights(tmp_path: Path) -> None:

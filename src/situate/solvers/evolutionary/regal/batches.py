@@ -25,5 +25,6 @@ def batch_of(encodings: Sequence[Encoding]) -> GraphBatch:
         torch.from_numpy(source),
         torch.from_numpy(target),
         torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes)),
+        torch.from_numpy(np.concatenate([each.place for each in encodings])),
         len(sizes),
     )

@@ -8,18 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.bounds.paths import Paths
 from situate.data.arrays import Floats, Ints
 from situate.data.problem import Objective, Problem
-from situate.data.topology import edge_producers, edge_tensors
+from situate.data.topology import edge_producers, edge_tensors, places
 
 Features = NDArray[np.float32]
 
 EDGE_FEATURES = 3
 
 
-def node_features(objective: Objective, devices: int) -> int:
-    """The number of features of an op: 11 for time on two devices."""
-    return (8 if objective == "time" else 4) + devices + 1
+def node_features(objective: Objective, devices: int, places: bool) -> int:
+    """The number of features of an op: the paper's are 11 for time on two devices."""
+    return (8 if objective == "time" else 4) + devices + 1 + (3 if places else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,25 +32,35 @@ class Encoding:
         nodes: (n, f) features.
         edges: (e, 3) features.
         source, target: (e,) ops.
+        place: (n,) of the ops in the graph's topological order.
     """
 
     nodes: Features
     edges: Features
     source: Ints
     target: Ints
+    place: Ints
 
 
-def encoding(problem: Problem, expected: Features) -> Encoding:
-    """The features of a problem, with those (n, d + 1) that come of plain BRKGA."""
+def encoding(problem: Problem, expected: Features, with_places: bool) -> Encoding:
+    """The features of a problem, with those (n, d + 1) that come of plain BRKGA.
+
+    Args:
+        problem: of n ops and d devices.
+        expected: see `expected`.
+        with_places: with three features that the paper does not have, see `_places`.
+    """
     tensor, target = edge_tensors(problem), problem.consumers.astype(np.int64)
     of_ops = op_bytes(problem)
     largest = max(float(of_ops.max()), float(problem.size.max(initial=0)), 1.0)
     columns = [of_ops / largest, _greatest(of_ops.sum(axis=1))]
     if problem.objective == "time":
         columns += [_times(problem), _greatest(problem.fastest)]
+    columns += [_places(problem)] if with_places else []
     nodes = np.hstack([*columns, expected], dtype=np.float32)
     source = edge_producers(problem).astype(np.int64)
-    return Encoding(nodes, _edges(problem, tensor, largest), source, target)
+    place = places(problem.graph.order)
+    return Encoding(nodes, _edges(problem, tensor, largest), source, target, place)
 
 
 def op_bytes(problem: Problem) -> Floats:
@@ -70,6 +81,15 @@ def _times(problem: Problem) -> Floats:
     of_before = np.bincount(after, own[before], minlength=problem.n)
     of_after = np.bincount(before, own[after], minlength=problem.n)
     return np.column_stack([of_before, of_after, own])
+
+
+def _places(problem: Problem) -> Floats:
+    """(n, 3) times of the longest path before an op and of the one after it, as shares of the
+    longest of all, and its place in a depth-first order, from 0 to 1."""
+    paths = Paths.of(problem)
+    longest = max(paths.longest, np.finfo(np.float64).tiny)
+    place = places(problem.depth_first) / max(1, problem.n - 1)
+    return np.column_stack([paths.head / longest, paths.tail / longest, place])
 
 
 def _greatest(of_ops: Floats) -> Floats:

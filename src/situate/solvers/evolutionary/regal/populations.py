@@ -14,6 +14,9 @@ from situate.solvers.evolutionary.regal.proposals import Proposals, proposals, u
 from situate.solvers.evolutionary.regal.settings import RegalSettings
 from situate.solvers.evolutionary.settings import BRKGA, BrkgaSettings
 
+BIAS = BRKGA["paper"].bias
+"""The probability that a child has its elite's key, where none is proposed."""
+
 
 def plain(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
     """BRKGA with uniform distributions, what proposals are compared with."""
@@ -41,9 +44,6 @@ def derived(seed: int, *purpose: int) -> int:
     """Another seed, for every purpose another one."""
     words = np.random.SeedSequence(seed, spawn_key=purpose).generate_state(1, np.uint64)
     return int(words[0] >> np.uint64(1))
-
-
-BIAS = BRKGA["paper"].bias
 
 
 def _guided(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -11,7 +11,7 @@ from situate.data.problem import Objective
 from situate.policies.graph_shape import GraphShape
 from situate.simulation.simulator import Decoder
 
-Name = Literal["paper", "paper_synthetic", "tuned"]
+Name = Literal["paper", "paper_synthetic", "tuned", "gas"]
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,12 @@ class Proposed:
 
 @dataclass(frozen=True)
 class RegalSettings:
-    """
+    """A policy and its training.
+
     Attributes:
         shape: of both networks.
         proposed: what the policy proposes.
+        places: it reads where in the graph an op is, too, which the paper's does not.
         feature_evaluations: of plain BRKGA, whose population is a part of what the network reads.
         evaluations: of a training run of BRKGA in all, those for features included, and of the
             plain BRKGA that it is compared with.
@@ -56,6 +58,7 @@ class RegalSettings:
 
     shape: GraphShape = field(default_factory=GraphShape)
     proposed: Proposed = field(default_factory=Proposed)
+    places: bool = False
     feature_evaluations: int = 400
     evaluations: int = 1000
     batch: int = 4
@@ -70,8 +73,10 @@ class RegalSettings:
 _MEMORY = RegalSettings(GraphShape(update="plain", aggregation="mean"), Proposed(scheduling=2))
 _SYNTHETIC = RegalSettings(GraphShape(rounds=2, update="gru", aggregation="mean"))
 
+_GAS = RegalSettings(GraphShape(kind="sequence"))
 _TUNED = RegalSettings(
     GraphShape(rounds=4, update="gru", aggregation="mean"),
+    places=True,
     samples=8,
     steps=20_000,
     learning_rate=1e-3,
@@ -84,6 +89,8 @@ SETTINGS: Mapping[tuple[Name, Objective], RegalSettings] = MappingProxyType(
         ("paper_synthetic", "time"): _SYNTHETIC,
         ("tuned", "time"): _TUNED,
         ("tuned", "memory"): _TUNED,
+        ("gas", "time"): _GAS,
+        ("gas", "memory"): replace(_GAS, proposed=_MEMORY.proposed),
     }
 )
 """Settings by name and objective."""

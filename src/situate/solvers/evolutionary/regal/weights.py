@@ -29,7 +29,8 @@ MOST_WIDTH, MOST_ROUNDS, MOST_LEVELS, MOST_DEVICES = 1024, 256, 1024, 64
 
 
 class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """
+    """The purpose of weights and their making, which their file tells.
+
     Attributes:
         objective, devices: of the problems that the weights are for.
         settings: of the policy and its training.
@@ -57,8 +58,13 @@ def new_policy(
     objective: Objective, devices: int, settings: RegalSettings, generator: torch.Generator
 ) -> ProposalPolicy:
     """A policy that is yet to be trained."""
-    features = node_features(objective, devices), EDGE_FEATURES
+    features = features_of(objective, devices, settings)
     return ProposalPolicy(features, settings.proposed.choices(devices), settings.shape, generator)
+
+
+def features_of(objective: Objective, devices: int, settings: RegalSettings) -> tuple[int, int]:
+    """The numbers of features of an op and of an edge."""
+    return node_features(objective, devices, settings.places), EDGE_FEATURES
 
 
 def write(path: str | Path, policy: ProposalPolicy, about: About) -> None:

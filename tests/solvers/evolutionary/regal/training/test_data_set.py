@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,13 @@ import numpy as np
 import pytest
 
 from situate.data import graph_json
+from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
-from situate.errors import SituateError
-from situate.solvers.evolutionary.regal.training.data_set import copied, read_data
+from situate.errors import MissingExtra, SituateError
+from situate.solvers.evolutionary.regal.training import data_set
+from situate.solvers.evolutionary.regal.training.data_set import Machine, copied, read_data
+
+TIME = Machine(Cluster.identical(2), "regal", "time")
 
 
 def graph(name: str = "g", ops: int = 4, seconds: float = 1.0, **changes: Any) -> Graph:
@@ -30,7 +35,7 @@ def filled(folder: Path, **graphs: Graph) -> Path:
 
 def test_graphs_come_by_the_names_of_their_files(tmp_path: Path) -> None:
     filled(tmp_path, b=graph("b"), a=graph("a"))
-    found = read_data(tmp_path, print)
+    found = read_data(tmp_path, TIME, print)
     assert [each.name for each in found.graphs] == ["a", "b"]
     assert found.skipped == {}
 
@@ -46,28 +51,56 @@ def test_what_is_of_no_use_is_skipped_said_and_counted(tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "empty.pb").write_bytes(b"")
     (tmp_path / "nothing.json").write_text('{"format": "situate-graph", "name": "n", "ops": []}')
+    filled(tmp_path, barred=graph("barred", device="elsewhere"))
     (tmp_path / "folder").mkdir()
     said = list[str]()
-    found = read_data(tmp_path, said.append)
+    found = read_data(tmp_path, TIME, said.append)
     assert [each.name for each in found.graphs] == ["a"]
-    assert found.skipped == {"broken": 3, "twice": 1, "of a single op": 1, "without times": 1}
-    assert len(said) == 6
-    assert all(line.startswith("skipped: ") and str(tmp_path) in line for line in said)
+    assert found.skipped == {
+        "broken": 3,
+        "that cannot be planned": 1,
+        "twice": 1,
+        "of a single op": 1,
+        "without times": 1,
+    }
+    assert len(said) == 8
+    assert all(line.startswith(f"skipped: {tmp_path}") for line in said[:-1])
+    assert said[-1].startswith(f"{tmp_path}: 1 graph; skipped: 1 twice, 1 that cannot be planned")
+    assert found.skipped.total() == 7
+
+
+def test_memory_needs_sizes_and_no_times(tmp_path: Path) -> None:
+    memory = replace(TIME, objective="memory")
+    bare = Graph("bare", (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 1.0})))
+    found = read_data(filled(tmp_path, a=graph("a", seconds=0.0), b=bare), memory, print)
+    assert [each.name for each in found.graphs] == ["a"]
+    assert found.skipped == {"without sizes": 1}
+
+
+def test_a_package_that_is_missing_is_no_fault_of_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(_: Path) -> Graph:
+        raise MissingExtra("tensorboard", "report")
+
+    monkeypatch.setattr(data_set, "read", missing)
+    with pytest.raises(MissingExtra):
+        read_data(filled(tmp_path, a=graph("a")), TIME, print)
 
 
 def test_a_graph_that_trains_validates_nothing(tmp_path: Path) -> None:
     """Graphs that are known count as there already."""
     known = set[str]()
-    first = read_data(filled(tmp_path / "train", a=graph("a")), print, known)
-    second = read_data(filled(tmp_path / "valid", a=graph("a"), b=graph("b")), print, known)
+    first = read_data(filled(tmp_path / "train", a=graph("a")), TIME, print, known)
+    second = read_data(filled(tmp_path / "valid", a=graph("a"), b=graph("b")), TIME, print, known)
     assert [each.name for each in second.graphs] == ["b"]
     assert known == {first.graphs[0].hash, second.graphs[0].hash}
 
 
 def test_the_hash_is_of_all_graphs(tmp_path: Path) -> None:
-    first = read_data(filled(tmp_path, a=graph("a")), print).hash
-    assert first == read_data(tmp_path, print).hash
-    assert first != read_data(filled(tmp_path, b=graph("b")), print).hash
+    first = read_data(filled(tmp_path, a=graph("a")), TIME, print).hash
+    assert first == read_data(tmp_path, TIME, print).hash
+    assert first != read_data(filled(tmp_path, b=graph("b")), TIME, print).hash
 
 
 @pytest.mark.parametrize("folder", ["nothere", "."])
@@ -76,7 +109,7 @@ def test_a_folder_without_graphs_is_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SituateError, match=rf"^{folder}: "):
-        read_data(folder, print)
+        read_data(folder, TIME, print)
 
 
 def test_a_copy_differs_in_times_and_sizes_by_up_to_a_half() -> None:

@@ -7,19 +7,16 @@ from math import inf
 import numpy as np
 import pytest
 
-from situate.data.cluster import Cluster
 from situate.solvers.evolutionary.regal.populations import derived, plain
 from situate.solvers.evolutionary.regal.settings import RegalSettings
 from situate.solvers.evolutionary.regal.training import instances
 from situate.solvers.evolutionary.regal.training.instances import (
     Instances,
-    Machine,
     reward,
     value,
 )
-from tests.solvers.evolutionary.regal.training.test_data_set import graph
+from tests.solvers.evolutionary.regal.training.test_data_set import TIME, graph
 
-TIME = Machine(Cluster.identical(2), "regal", "time")
 QUICK = RegalSettings(feature_evaluations=100, evaluations=220)
 
 

@@ -21,8 +21,7 @@ from situate.solvers.evolutionary.regal.training.trainer import (  # noqa: E402
     flat,
     generator,
 )
-from tests.solvers.evolutionary.regal.training.test_data_set import graph  # noqa: E402
-from tests.solvers.evolutionary.regal.training.test_instances import TIME  # noqa: E402
+from tests.solvers.evolutionary.regal.training.test_data_set import TIME, graph  # noqa: E402
 
 SMALL = RegalSettings(
     GraphShape(8, 1),

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from msgspec.structs import replace as replaced
 
+from situate.data.cluster import Cluster
 from situate.data.graph import BYTES_LIMIT, Graph, Op
-from situate.errors import SituateError
+from situate.data.problem import Objective, Problem, find_rules
+from situate.errors import MissingExtra, SituateError
 from situate.readers import read
+from situate.report.text import plural
 
 Report = Callable[[str], None]
 
@@ -20,16 +24,33 @@ NOISE = (0.5, 1.5)
 """Bounds of the uniform factors of a copy's times and sizes (REGAL, A.1.2)."""
 
 
+@dataclass(frozen=True)
+class Machine:
+    """The cluster, rules and objective that all graphs of a training are planned for."""
+
+    cluster: Cluster
+    rules: str
+    objective: Objective
+
+    def problem(self, graph: Graph) -> Problem:
+        """
+        Raises:
+            SituateError: the graph cannot be planned for it.
+        """
+        return Problem(graph, self.cluster, self.objective, find_rules(self.rules))
+
+
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """
+    """The graphs of a folder.
+
     Attributes:
-        graphs: of a folder, by the names of their files.
-        skipped: how many files were not taken, by the reason.
+        graphs: by the names of their files.
+        skipped: numbers of files that were not taken, by the reason.
     """
 
     graphs: list[Graph]
-    skipped: dict[str, int] = field(default_factory=dict)
+    skipped: Counter[str]
 
     @property
     def hash(self) -> str:
@@ -37,37 +58,59 @@ class DataSet:
         return hashlib.sha256("".join(graph.hash for graph in self.graphs).encode()).hexdigest()
 
 
-def read_data(folder: str | Path, report: Report, known: set[str] | None = None) -> DataSet:
-    """The graphs of all files of a folder. Files that cannot be read and graphs of one op, without
-    times or sizes, or that are there already are reported, skipped and counted.
+def read_data(
+    folder: str | Path, machine: Machine, report: Report, known: set[str] | None = None
+) -> DataSet:
+    """The graphs of all files of a folder. Files that are no graph, and graphs that cannot be
+    planned, have a single op or nothing to plan for, or are there already, are reported, skipped
+    and counted.
 
     Args:
         folder: whose files are of any format that situate reads.
-        report: is told of each file that is skipped, in a line.
+        machine: that graphs are planned for.
+        report: is told of each file that is skipped, and of the counts.
         known: hashes of graphs that count as there already; those that are read are added.
 
     Raises:
+        MissingExtra: a format needs a package that is not installed.
         SituateError: there is no such folder, or no graph in it.
     """
-    graphs, skipped = list[Graph](), dict[str, int]()
+    found = DataSet([], Counter())
     seen = set[str]() if known is None else known
     for path in _files(Path(folder)):
-        try:
-            graph = read(path)
-            reason = _reason(graph, seen)
-        except SituateError as error:
-            graph, reason = None, "broken"
-            report(f"skipped: {error}")
+        graph, reason, line = _read(path, machine, seen)
         if graph is not None and not reason:
-            graphs.append(graph)
+            found.graphs.append(graph)
             seen.add(graph.hash)
             continue
-        if graph is not None:
-            report(f"skipped: {path}: {reason}")
-        skipped[reason] = skipped.get(reason, 0) + 1
-    if not graphs:
+        found.skipped[reason] += 1
+        report(f"skipped: {line}")
+    _tell(found, folder, report)
+    return found
+
+
+def _read(path: Path, machine: Machine, seen: set[str]) -> tuple[Graph | None, str, str]:
+    """The graph of a file, the reason why it is not taken, if there is one, and a line that says
+    so."""
+    try:
+        graph = read(path)
+    except MissingExtra:
+        raise
+    except SituateError as error:
+        return None, "broken", str(error)
+    try:
+        reason = _reason(machine.problem(graph), seen)
+    except SituateError as error:
+        return graph, "that cannot be planned", f"{path}: {error}"
+    return graph, reason, f"{path}: {reason}"
+
+
+def _tell(found: DataSet, folder: str | Path, report: Report) -> None:
+    if not found.graphs:
         raise SituateError(f"{folder}: holds no graph to train on: give a folder of graph files")
-    return DataSet(graphs, skipped)
+    if found.skipped:
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
+        report(f"{folder}: {plural(len(found.graphs), 'graph')}; skipped: {counts}")
 
 
 def _files(folder: Path) -> list[Path]:
@@ -77,13 +120,15 @@ def _files(folder: Path) -> list[Path]:
         raise SituateError(f"{folder}: cannot be read: {error.strerror or error}") from None
 
 
-def _reason(graph: Graph, seen: set[str]) -> str:
+def _reason(problem: Problem, seen: set[str]) -> str:
     """The reason why a graph is not taken; empty where it is."""
-    if len(graph.ops) < 2:
+    if problem.n < 2:
         return "of a single op"
-    if not any(op.flops or op.traffic or any((op.seconds or {}).values()) for op in graph.ops):
+    if problem.objective == "time" and not problem.fastest.any():
         return "without times"
-    return "twice" if graph.hash in seen else ""
+    if problem.objective == "memory" and not (problem.size.any() or problem.persistent.any()):
+        return "without sizes"
+    return "twice" if problem.graph.hash in seen else ""
 
 
 def copied(graph: Graph, seed: int) -> Graph:

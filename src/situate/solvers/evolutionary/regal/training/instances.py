@@ -11,9 +11,7 @@ import numpy as np
 
 from situate import _core
 from situate.data.arrays import Floats, Ints
-from situate.data.cluster import Cluster
 from situate.data.graph import Graph
-from situate.data.problem import Objective, Problem
 from situate.simulation.simulator import Simulator
 from situate.solvers.evolutionary.regal.encoding import Encoding, encoding, expected
 from situate.solvers.evolutionary.regal.populations import (
@@ -23,24 +21,16 @@ from situate.solvers.evolutionary.regal.populations import (
     proposed,
 )
 from situate.solvers.evolutionary.regal.settings import RegalSettings
-from situate.solvers.evolutionary.regal.training.data_set import copied
+from situate.solvers.evolutionary.regal.training.data_set import Machine, copied
 
 KEPT_OPS = 2_000_000
 """Ops of all graphs that are kept ready, some kilobytes each; others are made again."""
 
 
-@dataclass(frozen=True)
-class Machine:
-    """The cluster, rules and objective that all graphs of a training are planned for."""
-
-    cluster: Cluster
-    rules: str
-    objective: Objective
-
-
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """
+    """A graph made ready.
+
     Attributes:
         simulator: of the problem.
         encoded: what the policy reads of it.
@@ -98,10 +88,10 @@ class Instances:
 
     def _made(self, number: int) -> Instance:
         which, copy = divmod(number, self._copies + 1)
-        graph, machine = self._graphs[which], self.machine
+        graph = self._graphs[which]
         if copy:
             graph = copied(graph, derived(self._seed, 0, number))
-        problem = Problem(graph, machine.cluster, machine.objective, machine.rules)  # type: ignore[arg-type]
+        problem = self.machine.problem(graph)
         simulator, seed = Simulator(problem), derived(self._seed, 1, number)
         features = for_features(simulator, self._settings, seed)
         features.run(self._settings.feature_evaluations, inf, 1)
@@ -109,7 +99,7 @@ class Instances:
             whole = plain(simulator, self._settings, seed)
             whole.run(self._settings.evaluations, inf, 1)
             self.values[number] = value(whole)
-        encoded = encoding(problem, expected(features))
+        encoded = encoding(problem, expected(features), self._settings.places)
         return Instance(simulator, encoded, float(self.values[number]))
 
 

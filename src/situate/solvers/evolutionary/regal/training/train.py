@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import isnan
 from pathlib import Path
 
@@ -15,8 +16,8 @@ from situate.policies.arithmetic import arithmetic
 from situate.solvers.evolutionary.regal import weights
 from situate.solvers.evolutionary.regal.settings import SETTINGS, Name, RegalSettings
 from situate.solvers.evolutionary.regal.training import checkpoint
-from situate.solvers.evolutionary.regal.training.data_set import DataSet, read_data
-from situate.solvers.evolutionary.regal.training.instances import Instances, Machine
+from situate.solvers.evolutionary.regal.training.data_set import DataSet, Machine, read_data
+from situate.solvers.evolutionary.regal.training.instances import Instances
 from situate.solvers.evolutionary.regal.training.trainer import Point, Trainer, generator
 from situate.version import VERSION
 
@@ -29,7 +30,8 @@ EVERY = 500
 
 @dataclass(frozen=True)
 class Options:
-    """
+    """A training as it is asked for.
+
     Attributes:
         data: a folder with folders `train` and, for validation, `valid` of graph files; or one of
             graph files alone.
@@ -62,7 +64,7 @@ def train(options: Options, report: Callable[[str], None], told: Callable[[Point
             written.
     """
     settings = settings_of(options.settings, options.machine.objective)
-    train_set, valid_set = _data(options.data, report)
+    train_set, valid_set = _data(options, report)
     with arithmetic():
         trainer = _trainer(options, settings, train_set, valid_set)
         about = _about(options, settings, train_set)
@@ -85,14 +87,14 @@ def settings_of(name: Name, objective: Objective) -> RegalSettings:
     return found
 
 
-def _data(folder: Path, report: Callable[[str], None]) -> tuple[DataSet, DataSet | None]:
+def _data(options: Options, report: Callable[[str], None]) -> tuple[DataSet, DataSet | None]:
     """Graphs to learn from, and others for validation, none of which is among the first."""
+    folder, known = options.data, set[str]()
+    read = partial(read_data, machine=options.machine, report=report, known=known)
     if not (folder / "train").is_dir():
-        return read_data(folder, report), None
-    known = set[str]()
-    found = read_data(folder / "train", report, known)
-    valid = folder / "valid"
-    return found, read_data(valid, report, known) if valid.is_dir() else None
+        return read(folder), None
+    found = read(folder / "train")
+    return found, read(folder / "valid") if (folder / "valid").is_dir() else None
 
 
 def _trainer(

@@ -17,10 +17,10 @@ from situate.policies.gradient_ascent import Ascent
 from situate.policies.graph_network import GraphBatch
 from situate.policies.proposal_policy import Baseline, ProposalPolicy, log_prob
 from situate.solvers.evolutionary.regal.batches import batch_of
-from situate.solvers.evolutionary.regal.encoding import EDGE_FEATURES, node_features
 from situate.solvers.evolutionary.regal.populations import derived
 from situate.solvers.evolutionary.regal.settings import RegalSettings
 from situate.solvers.evolutionary.regal.training.instances import Instances, reward
+from situate.solvers.evolutionary.regal.weights import features_of
 
 VALIDATION = 100
 """Graphs at most whose reward decides which parameters are kept."""
@@ -74,7 +74,7 @@ class Trainer:
         self.policy, self._train, self._valid = policy, train, valid
         self._settings, self._seed = settings, seed
         machine = train.machine
-        features = node_features(machine.objective, len(machine.cluster.devices)), EDGE_FEATURES
+        features = features_of(machine.objective, len(machine.cluster.devices), settings)
         self._baseline = Baseline(features, settings.shape, generator(seed, 1))
         both = nn.ModuleList([policy, self._baseline])
         self._ascent = Ascent(both, "adam", settings.learning_rate, settings.clip)
