@@ -14,6 +14,7 @@ pytest.importorskip("tensorboard")
 pytest.importorskip("torch")
 
 from benchmarks.lib.regal import synthetic as drawn
+
 from benchmarks.regal import real, synthetic
 from benchmarks.regal.costgraph_file import costgraph
 from situate.data.graph import Graph
