@@ -27,7 +27,7 @@ BlockingEager::BlockingEager(const Problem& problem, BlockingItems& items)
       until_(problem.d) {
   for (int source = 0; source < problem.d; ++source)
     for (int target = 0; target < problem.d; ++target)
-      lanes_.push_back({source, target, items.channel(source, target), 0});
+      lanes_.push_back({items.channel(source, target), 0});
 }
 
 // Gives every item its place in its lane.
@@ -143,10 +143,13 @@ class BlockingEager::Loop {
   // The first rank of all ops on idle devices and transfers between idle devices.
   uint32_t best_startable() const {
     uint32_t best = none;
-    for (size_t i = 0; i < s_.lanes_.size(); ++i) {
-      const auto& lane = s_.lanes_[i];
-      best = std::min(best, s_.first_[i] | s_.busy_[lane.source] | s_.busy_[lane.target] |
-                                s_.busy_[lane.channel]);
+    for (int source = 0; source < p_.d; ++source) {
+      if (s_.busy_[source]) continue;
+      for (int target = 0; target < p_.d; ++target) {
+        const size_t lane = static_cast<size_t>(source) * p_.d + target;
+        best =
+            std::min(best, s_.first_[lane] | s_.busy_[target] | s_.busy_[s_.lanes_[lane].channel]);
+      }
     }
     return best;
   }

@@ -22,7 +22,7 @@ class BlockingEager {
   // Items from one device to another; from a device to itself its ops. They are queued by their
   // places among one another, so that all queues together are no larger than one.
   struct Lane {
-    int32_t source, target, channel;
+    int32_t channel;
     int32_t first;  // in `rank_in_lane_`, where the lanes' ranks stand one lane after the other
   };
   // Of an item that is to start.
