@@ -123,7 +123,7 @@ class Explanation:
     busiest: tuple[Busy, ...]
     """Devices and channels that limit steady operation, if the objective is `throughput`."""
     slices: tuple[SliceUse, ...]
-    """Of the batch; none where the step takes it whole."""
+    """The slices of the batch; none where the step takes it whole."""
 
 
 def explain(problem: Problem, schedule: Schedule) -> Explanation:
