@@ -76,10 +76,11 @@ _SYNTHETIC = RegalSettings(GraphShape(rounds=2, update="gru", aggregation="mean"
 _GAS = RegalSettings(GraphShape(kind="sequence"))
 _TUNED = RegalSettings(
     GraphShape(rounds=4, update="gru", aggregation="mean"),
+    Proposed(scheduling=64),
     places=True,
     samples=8,
     steps=20_000,
-    learning_rate=1e-3,
+    learning_rate=2e-3,
 )
 
 SETTINGS: Mapping[tuple[Name, Objective], RegalSettings] = MappingProxyType(
