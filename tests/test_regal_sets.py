@@ -13,10 +13,9 @@ from msgspec import structs
 pytest.importorskip("tensorboard")
 pytest.importorskip("torch")
 
-from benchmarks.lib.regal import synthetic as drawn
-
 from benchmarks.regal import real, synthetic
 from benchmarks.regal.costgraph_file import costgraph
+from situate.bench.families.regal import synthetic as drawn
 from situate.data.graph import Graph
 from situate.readers import read
 from tests.solvers import families
