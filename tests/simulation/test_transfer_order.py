@@ -8,7 +8,7 @@ import pytest
 from situate.data.problem import Problem
 from situate.simulation.decoding import priority_of, scheduled
 from situate.simulation.simulator import Simulator
-from situate.simulation.transfer_order import TransferOrder, by_priority, by_start, instant, sent
+from situate.simulation.transfer_order import TransferOrder, by_priority, by_sequence, instant, sent
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import chain, devices
 
@@ -89,7 +89,7 @@ def test_the_order_of_a_schedule_has_every_transfer_of_another_placement_too(see
     problem = random_problem(seed)
     decision, other = random_decision(problem, seed), random_decision(problem, seed + 1)
     schedule = Simulator(problem).schedule(decision.placement, decision.priority)
-    order, transfers = by_start(problem, schedule, other.placement)
+    order, transfers = by_sequence(problem, schedule, other.placement)
     assert sorted(order.tolist()) == list(range(problem.n))
     wanted = zip(*(ends.tolist() for ends in sent(problem, other.placement)), strict=True)
     found = zip(transfers.tensor.tolist(), transfers.target.tolist(), strict=True)
@@ -99,6 +99,6 @@ def test_the_order_of_a_schedule_has_every_transfer_of_another_placement_too(see
 def test_a_transfer_that_the_schedule_lacks_is_as_urgent_as_its_most_urgent_consumer() -> None:
     problem, placement = _on_two(4)
     schedule = Simulator(problem).schedule(np.zeros(4, np.int32), priority_of(np.arange(4)))
-    order, transfers = by_start(problem, schedule, placement)
+    order, transfers = by_sequence(problem, schedule, placement)
     assert order.tolist() == [0, 1, 2, 3]
     assert transfers.place.tolist() == [2, 3, 4]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from msgspec import structs
 
 from situate.data.problem import Problem
 from situate.simulation.simulator import Simulator
@@ -25,7 +28,8 @@ def test_the_plans_own_placement_is_the_plan():
 @pytest.mark.parametrize("seed", range(5))
 def test_so_it_is_where_blocking_transfers_have_an_urgency_of_their_own(seed):
     drawn = random_problem(seed)
-    problem = Problem(drawn.graph, drawn.cluster, rules="regal")
+    roomy = tuple(structs.replace(device, memory=None) for device in drawn.cluster.devices)
+    problem = Problem(drawn.graph, replace(drawn.cluster, devices=roomy), rules="regal")
     decision = random_decision(problem, seed)
     urgent = np.random.default_rng(seed).random((len(problem.size), problem.d), np.float32)
     plan = Simulator(problem).schedule(decision.placement, decision.priority, urgent, "serial")

@@ -17,7 +17,7 @@ from situate.schedule.items import item_order
 from situate.schedule.schedule import Schedule
 from situate.simulation.atomic import schedule_calls
 from situate.simulation.simulator import Simulator
-from situate.simulation.transfer_order import TransferOrder, by_start
+from situate.simulation.transfer_order import TransferOrder, by_sequence
 from situate.validation import Where
 
 DecoderName = Literal["eager", "serial", "calls"]
@@ -80,8 +80,8 @@ def scheduled(
 def rescheduled(
     problem: Problem, schedule: Schedule, placement: NDArray[np.int32] | None = None
 ) -> Schedule:
-    """The schedule of a problem whose ops and transfers are as urgent as another schedule starts
-    them, by the decoder of that schedule.
+    """The schedule of a problem whose ops and transfers are taken in the order of another schedule,
+    by the decoder of that one.
 
     Args:
         problem: of the schedule's graph and devices; what they take may differ.
@@ -92,7 +92,7 @@ def rescheduled(
     simulator = Simulator(problem)
     if schedule.decoder == "calls":
         return scheduled(simulator, where, np.array(problem.graph.order, np.int32), "calls")
-    order, transfers = by_start(problem, schedule, where)
+    order, transfers = by_sequence(problem, schedule, where)
     decoder: DecoderName = "serial" if schedule.decoder == "serial" else "eager"
     return scheduled(simulator, where, order, decoder, transfers)
 

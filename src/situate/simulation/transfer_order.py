@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from situate.data.arrays import Order, Placement
 from situate.data.problem import Problem
-from situate.schedule.items import item_order
 from situate.schedule.schedule import Schedule
 
 
@@ -90,14 +89,14 @@ def by_priority(
     return order, TransferOrder(tensor[item], target[item], place.astype(np.int32))
 
 
-def by_start(
+def by_sequence(
     problem: Problem, schedule: Schedule, placement: Placement
 ) -> tuple[Order, TransferOrder]:
-    """The order (n,) of ops and that of a placement's transfers in which a schedule starts them. A
-    transfer that is not in the schedule is as urgent as its most urgent consumer."""
-    items = item_order(schedule, problem)
-    priority = np.empty(len(items), np.float32)
-    priority[items] = np.arange(len(items), 0, -1)
+    """The order (n,) of ops and that of a placement's transfers in which the decoder of a schedule
+    took them. A transfer that is not in the schedule is as urgent as its most urgent consumer."""
+    sequence = schedule.sequence
+    priority = np.zeros(problem.n + len(schedule.tensor), np.float32)
+    priority[sequence] = np.arange(len(sequence), 0, -1)
     of_ops, of_sent = priority[: problem.n], priority[problem.n :]
     of_transfers = np.zeros((len(problem.size), problem.d), np.float32)
     tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
