@@ -87,9 +87,10 @@ class Large(Counting):
 
 def test_too_many_workers_for_this_machine_are_refused(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    opened = len(os.listdir("/proc/self/fd"))
     with _workers(Counting(tmp_path)) as workers:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 1, limits[1]))
+        lowest_free = os.dup(0)
+        os.close(lowest_free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
         try:
             with pytest.raises(SituateError, match=r"number 1 cannot be started \(Too many open"):
                 workers.start(0)
