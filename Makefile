@@ -72,13 +72,13 @@ stubs: $(VENV)/.core $(VENV)/.dev
 SANITIZE_TESTS ?= tests/evaluators tests/simulation tests/solvers
 SITE = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 LIBRARY = $(shell $(CXX) -print-file-name=lib$(1).so)
-# Measuring on hardware starts processes of PyTorch, which no sanitizer was built into, and kills
-# them in ways that sanitizers report.
+# Measuring on hardware starts processes of PyTorch, and workers may be Ray's, which no sanitizer was
+# built into; both are killed in ways that sanitizers report.
 # ThreadSanitizer of GCC 12 and older cannot place its shadow under much address randomisation.
 FIXED_ADDRESSES = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 SANITIZED = env PYTHONPATH=.sanitize/$(1):$(SITE) LD_PRELOAD="$(call LIBRARY,$(2)) $(call LIBRARY,stdc++)" \
 	$(BIN)/python -S -m pytest -x -p no:cacheprovider $(SANITIZE_TESTS) \
-	--ignore=tests/evaluators/hardware
+	--ignore=tests/evaluators/hardware --ignore=tests/evaluators/workers
 
 sanitize: .sanitize/address .sanitize/thread
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 $(call SANITIZED,address,asan)
