@@ -34,7 +34,7 @@ $(VENV)/.demo: $(VENV)/.torch $(VENV)/.core
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.torch | $(VENV)/.core
 	$(INSTALL) --no-build-isolation --config-settings=cmake.define.SITUATE_WERROR=ON \
-		-e '.[torch,onnx,baselines,exact,ray,report,discover,dev]'
+		-e '.[torch,onnx,baselines,exact,report,discover,dev]'
 	@touch $@
 
 demo: $(VENV)/.demo
