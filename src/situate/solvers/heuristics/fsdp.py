@@ -7,10 +7,9 @@ import numpy as np
 from situate.data.topology import accelerators
 from situate.solvers.search import Search
 from situate.solvers.slice_placement import (
-    completed,
     homes,
+    offer_slices,
     shared_out,
-    side_by_side,
     slice_of_units,
 )
 
@@ -26,6 +25,4 @@ def run(search: Search) -> None:
     device = shared_out(np.ones((int(slices.max()) + 1, len(devices))))
     held = np.repeat(problem.unit_persistent.astype(np.float64)[:, None], len(devices), axis=1)
     home = homes(problem, slices, devices, held, np.zeros(len(devices)))
-    placement = completed(problem, np.where(slices < 0, home, devices[device][slices]))
-    search.offer(placement, np.array(problem.graph.program_order, np.int32))
-    search.offer(placement, side_by_side(problem))
+    offer_slices(search, slices, devices[device], home)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from situate.study.file import StudyFile
 from situate.study.no_study import NoStudy
 from situate.study.samples import Of
 from situate.version import VERSION
+
+if TYPE_CHECKING:
+    from situate.solvers.learned.asynchronous.controllers import Controllers
 
 SAMPLES = 2400
 """Placements measured where no number of evaluations is given (Post, section 4)."""
@@ -82,7 +86,7 @@ def _learn_from(
             _Run(search, asking, machine, study, learning.start is not None).until(samples)
         finally:  # Ctrl-C keeps what there is
             if learning.controllers is not None:
-                search.asynchrony = learner.asynchrony()  # type: ignore[attr-defined]
+                search.asynchrony = cast("Controllers", learner).asynchrony()
     _warn_of_failures(search, method)
 
 
