@@ -16,6 +16,13 @@ def test_a_missing_pytorch_is_named_with_its_remedy(monkeypatch):
         installed.check_torch()
 
 
+def test_so_is_another_package_of_the_extra(monkeypatch):
+    monkeypatch.setattr(installed, "find_spec", lambda name: None if name == "other" else name)
+    installed.check_torch()
+    with pytest.raises(MissingExtra, match=r"needs other.*pip install 'situate\[torch\]'"):
+        installed.check_torch("other")
+
+
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 def test_an_installed_pytorch_is_no_error():
     installed.check_torch()

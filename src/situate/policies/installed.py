@@ -1,4 +1,4 @@
-"""A check that PyTorch is installed, without loading it."""
+"""A check that the extra `torch` is installed, without loading it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from importlib.util import find_spec
 from situate.errors import MissingExtra
 
 
-def check_torch() -> None:
+def check_torch(*others: str) -> None:
     """
+    Args:
+        others: packages of the extra that are needed beside PyTorch.
+
     Raises:
-        MissingExtra: PyTorch is not installed.
+        MissingExtra: PyTorch or one of them is not installed.
     """
-    if find_spec("torch") is None:
-        raise MissingExtra("torch", "torch")
+    for package in ("torch", *others):
+        if find_spec(package) is None:
+            raise MissingExtra(package, "torch")

@@ -77,7 +77,7 @@ def regal(
     from situate.host.machine import usable_cpus
     from situate.policies.installed import check_torch
 
-    check_torch()
+    check_torch("safetensors")
     check_name(objective, OBJECTIVES, "objective")
     check_name(settings, NAMES, "settings")
     check_folder(out)

@@ -10,7 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.data.problem import Problem  # noqa: E402
-from situate.errors import SituateError  # noqa: E402
+from situate.errors import MissingExtra, SituateError  # noqa: E402
+from situate.policies import installed  # noqa: E402
 from situate.solvers import solve  # noqa: E402
 from situate.solvers.evolutionary.regal import weights  # noqa: E402
 from situate.solvers.evolutionary.regal.settings import SETTINGS  # noqa: E402
@@ -88,6 +89,15 @@ def test_a_network_of_the_other_kind_is_refused(method: str, other: str, tmp_pat
     of = Problem(chain(4), devices(1, 1), rules="regal")
     with pytest.raises(SituateError, match=f"and {method} takes those of a"):
         solve(of, method, evaluations=9, learning=learning(tmp_path, method=other))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_the_library_of_weights_it_says_what_to_install(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installed, "find_spec", lambda name: None if "safe" in name else name)
+    with pytest.raises(MissingExtra, match=r"needs safetensors, .*'situate\[torch\]'"):
+        solve(Problem(chain(4), devices(1, 1)), method, evaluations=10)
 
 
 def test_other_methods_take_no_weights(tmp_path: Path) -> None:

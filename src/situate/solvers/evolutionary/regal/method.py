@@ -55,7 +55,7 @@ def _breed_where_proposed(search: Search, method: str) -> None:
 def _proposals(search: Search, method: str) -> tuple[RegalSettings, Ints]:
     """The settings of the weights, and what their network proposes, after its features have been
     paid for."""
-    check_torch()
+    check_torch("safetensors")
     check_objective(search)
     from situate.solvers.evolutionary.regal.inference import Proposer
 
