@@ -1,0 +1,117 @@
+"""What a trained policy chooses: the entropy of its choices on each graph (REGAL, Fig. 4a), and how
+often it chooses what for ops of which weight (Fig. 11).
+
+A choice of placement is one of all categories of an op's affinities together, 16 with two levels
+and two devices; its entropy is of the frequencies over the ops of a graph. An op prefers the device
+whose affinity has the greater mean. Its weight is the bytes of its inputs and outputs, as a share
+of the graph's largest.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from math import inf
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.lib.record import Row, record
+from benchmarks.regal.compared import DEVICES
+from situate import Cluster, Problem
+from situate.data.arrays import Ints
+from situate.data.problem import Objective
+from situate.readers import read
+from situate.simulation.simulator import Simulator
+from situate.solvers.evolutionary.regal.encoding import encoding, expected, op_bytes
+from situate.solvers.evolutionary.regal.inference import Proposer
+from situate.solvers.evolutionary.regal.populations import for_features
+from situate.solvers.evolutionary.regal.settings import Proposed
+from situate.solvers.evolutionary.regal.weights import read as read_weights
+
+PREFERENCES = ("device 1", "device 2", "neither")
+PRIORITIES = ("low", "high")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Ask, print and record."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, help="of graph files")
+    parser.add_argument("--name", required=True, help="the record is regal_actions_NAME.json")
+    parser.add_argument("--weights", type=Path, required=True)
+    parser.add_argument("--graphs", type=int, help="of the folder; default: all")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    _, about = read_weights(options.weights)
+    paths = sorted(path for path in options.folder.iterdir() if path.is_file())[: options.graphs]
+    entropies, chosen, weights = [], list[Ints](), list[NDArray[np.float64]]()
+    for path in paths:
+        problem = Problem(read(path), Cluster.identical(DEVICES), about.objective, "regal")
+        actions = asked(options.weights, problem, options.seed)
+        entropies.append(entropy(placements(actions, about.settings.proposed)))
+        chosen.append(classes(actions, about.settings.proposed))
+        of_ops = op_bytes(problem)[:, :2].sum(axis=1)
+        weights.append(of_ops / max(1.0, float(of_ops.max())))
+    tables = {
+        "entropy, nats": [_entropies(np.array(entropies), about.objective)],
+        "choices": list(_choices(np.concatenate(chosen), np.concatenate(weights))),
+    }
+    record(f"regal_actions_{options.name}", tables, options=options)
+
+
+def asked(path: Path, problem: Problem, seed: int) -> Ints:
+    """(n, c) what the policy of a file chooses."""
+    proposer = Proposer(path, problem)
+    population = for_features(Simulator(problem), proposer.settings, seed)
+    population.run(proposer.settings.feature_evaluations, inf, 1)
+    read_of = encoding(problem, expected(population), proposer.settings.places)
+    return proposer.actions(read_of, seed)
+
+
+def placements(actions: Ints, proposed: Proposed) -> Ints:
+    """(n,) the number of each op's choice of placement."""
+    columns = actions[:, : 2 * DEVICES]
+    return np.asarray(columns @ proposed.placement ** np.arange(2 * DEVICES), np.int64)
+
+
+def entropy(choices: Ints) -> float:
+    """Of the frequencies of choices, in nats."""
+    shares = np.unique(choices, return_counts=True)[1] / len(choices)
+    return float(-(shares * np.log(shares)).sum())
+
+
+def classes(actions: Ints, proposed: Proposed) -> Ints:
+    """(n, 2) the place of each op's choice in `PREFERENCES` and in `PRIORITIES`."""
+    first, second, priority = actions[:, 0], actions[:, 2], actions[:, 2 * DEVICES]
+    preference = np.where(first == second, 2, (second > first).astype(np.int64))
+    return np.column_stack([preference, 2 * priority >= proposed.scheduling])
+
+
+def _entropies(of_graphs: NDArray[np.float64], objective: Objective) -> Row:
+    return {
+        "objective": objective,
+        "graphs": len(of_graphs),
+        "mean": float(of_graphs.mean()),
+        "least": float(of_graphs.min()),
+        "most": float(of_graphs.max()),
+        "paper_mean": 1.71 if objective == "time" else None,
+    }
+
+
+def _choices(chosen: Ints, weights: NDArray[np.float64]) -> Iterator[Row]:
+    for i, preference in enumerate(PREFERENCES):
+        for j, priority in enumerate(PRIORITIES):
+            these = (chosen == (i, j)).all(axis=1)
+            yield {
+                "prefers": preference,
+                "priority": priority,
+                "ops_%": float(100 * these.mean()),
+                "mean_weight": float(weights[these].mean()) if these.any() else None,
+            }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""REGAL's comparison on a set of graphs: Table 1, Fig. 2 and Fig. 3.
+
+Every method plans every graph with as many evaluations, on one thread: the mean improvement over
+BRKGA, with the half-width of its 95 % confidence interval over graphs; the gap to the best known
+value, which longer searches decide too; the share of graphs on which a method is no worse. Then
+BRKGA and the methods with weights again with other numbers of evaluations, on some of the graphs.
+
+    python -m benchmarks.regal.synthetic SET
+    python -m benchmarks.regal.evaluation SET/test --name synthetic_time \\
+        --weights tuned=trained/weights.safetensors
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.regal.compared import REFERENCE, Compared, Task, guided, methods
+from benchmarks.regal.published import TABLE_1
+from situate.data.problem import Objective
+from situate.host.machine import usable_cpus
+
+Values = NDArray[np.float64]
+
+NORMAL = 1.96
+"""Standard deviations to either side that hold 95 % of a normal distribution."""
+
+NO_WORSE = 1 + 1e-9
+
+Found = list[dict[str, tuple[float, float]]]
+"""By graph: value and wall seconds by label."""
+
+Solve = Callable[[Sequence[Compared], Sequence[Path]], Found]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Plan, print and record."""
+    options = _options(arguments)
+    files = dict(options.weights)
+    paths = sorted(path for path in options.folder.iterdir() if path.is_file())[: options.graphs]
+    with _solver(options) as solved:
+        found = solved(list(methods(options.evaluations, files)), paths)
+        limits = list(_limits(solved, paths[: options.limit_graphs], files, options))
+    values = {label: _values(found, label) for label in found[0]}
+    seconds = {label: float(np.mean([each[label][1] for each in found])) for label in found[0]}
+    tables = {
+        "methods": list(_methods(values, seconds, options.name)),
+        "evaluations": limits,
+        "graphs": list(_graphs(paths, values)),
+    }
+    for title in ("methods", "evaluations"):
+        show(f"regal_{options.name}: {title}", tables[title])
+    options.weights = {name: path.name for name, path in files.items()}
+    write(RESULTS / f"regal_{options.name}.json", tables, options=options)
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, help="of graph files")
+    parser.add_argument("--name", required=True, help="of the set: the record is regal_NAME.json")
+    parser.add_argument("--objective", choices=get_args(Objective), default="time")
+    parser.add_argument("--weights", nargs="+", type=_named, default=[], metavar="NAME=FILE")
+    parser.add_argument("--evaluations", type=int, default=5000)
+    parser.add_argument("--graphs", type=int, help="of the folder; default: all")
+    parser.add_argument(
+        "--limits", nargs="*", type=int, default=[1000, 2000, 5000, 10_000, 20_000, 50_000]
+    )
+    parser.add_argument("--limit-graphs", type=int, default=100, help="for other budgets")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=usable_cpus())
+    return parser.parse_args(arguments)
+
+
+def _named(text: str) -> tuple[str, Path]:
+    name, _, path = text.partition("=")
+    return name, Path(path)
+
+
+@contextmanager
+def _solver(options: argparse.Namespace) -> Iterator[Solve]:
+    """Plans graphs in so many processes, which begin anew: PyTorch's threads outlive no fork."""
+    with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
+
+        def solved(compared: Sequence[Compared], paths: Sequence[Path]) -> Found:
+            tasks = [Task(path, options.objective, options.seed, compared) for path in paths]
+            return list(
+                map(Task.run, tasks) if options.processes == 1 else pool.map(Task.run, tasks)
+            )
+
+        yield solved
+
+
+def _values(found: Found, label: str) -> Values:
+    """(graphs,)"""
+    return np.array([each[label][0] for each in found])
+
+
+def _methods(
+    values: Mapping[str, Values], seconds: Mapping[str, float], name: str
+) -> Iterator[Row]:
+    """A row a method, with the paper's figures beside."""
+    reference, best = values[REFERENCE], np.min(list(values.values()), axis=0)
+    published = TABLE_1.get(name, {})
+    for label, of in values.items():
+        improved = 100 * (1 - of / reference)
+        paper = published.get(label.partition(",")[0]) if "times as long" not in label else None
+        yield {
+            "method": label,
+            "improvement_%": float(improved.mean()),
+            "interval_%": interval(improved),
+            "paper_improvement_%": paper[0] if paper else None,
+            "gap_to_best_known_%": float(100 * (of / best - 1).mean()),
+            "paper_gap_%": paper[1] if paper else None,
+            "no_worse_%": float(100 * (of <= reference * NO_WORSE).mean()),
+            "least_%": float(improved.min()),
+            "most_%": float(improved.max()),
+            "seconds": seconds[label],
+        }
+
+
+def interval(figures: Values) -> float:
+    """Half the width of the 95 % confidence interval of a mean."""
+    return float(NORMAL * figures.std(ddof=1) / np.sqrt(len(figures))) if len(figures) > 1 else 0.0
+
+
+def _limits(
+    solved: Solve, paths: Sequence[Path], files: Mapping[str, Path], options: argparse.Namespace
+) -> Iterator[Row]:
+    """Improvements over BRKGA with the common budget, a row a budget (Fig. 3)."""
+    plain = [Compared(REFERENCE, "brkga", options.evaluations)]
+    reference = _values(solved(plain, paths), REFERENCE)
+    for limit in options.limits:
+        compared = [Compared(REFERENCE, "brkga", limit)]
+        compared += [each for each in guided(limit, files) if each.method != "idrs"]
+        found = solved(compared, paths)
+        yield {"evaluations": limit} | {
+            f"{each.label}, %": float(100 * (1 - _values(found, each.label) / reference).mean())
+            for each in compared
+        }
+
+
+def _graphs(paths: Sequence[Path], values: Mapping[str, Values]) -> Iterator[Row]:
+    for i, path in enumerate(paths):
+        yield {"graph": path.name} | {label: float(of[i]) for label, of in values.items()}
+
+
+if __name__ == "__main__":
+    main()

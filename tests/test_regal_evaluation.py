@@ -1,0 +1,121 @@
+"""REGAL's comparison of methods on a set of graphs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("safetensors")
+pytest.importorskip("torch")
+
+from benchmarks.lib import record
+from benchmarks.regal import actions, evaluation, speed
+from situate.bench.families.regal import MODELS, synthetic
+from situate.data import graph_json
+from situate.solvers.evolutionary.regal import weights
+from situate.solvers.evolutionary.regal.settings import SETTINGS
+from tests.solvers.evolutionary.regal.test_weights import about, policy
+
+EVALUATIONS = 60
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a graph of each model in `test`, and weights that learnt nothing."""
+    folder = tmp_path_factory.mktemp("regal")
+    (folder / "test").mkdir()
+    for i, model in enumerate(MODELS):
+        graph_json.write(synthetic(model, 12, i), folder / "test" / f"{model}.json")
+    of = about(SETTINGS["paper_synthetic", "time"], objective="time", devices=2)
+    weights.write(folder / "small.safetensors", policy(of), of)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(graphs: Path) -> dict[str, Any]:
+    """The record of these graphs."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(evaluation, "RESULTS", graphs / "results")
+        evaluation.main(
+            [
+                *(str(graphs / "test"), "--name", "synthetic_time", "--processes", "1"),
+                *("--weights", f"small={graphs / 'small.safetensors'}"),
+                *("--evaluations", str(EVALUATIONS), "--limits", "30", str(EVALUATIONS)),
+            ]
+        )
+    return dict(json.loads((graphs / "results" / "regal_synthetic_time.json").read_text()))
+
+
+def test_every_method_is_beside_the_papers_figure(found: dict[str, Any]) -> None:
+    rows = {row["method"]: row for row in found["tables"]["methods"]}
+    assert rows["regal, small"]["paper_improvement_%"] == 4.81
+    assert rows["partition_dfs"]["paper_gap_%"] == 93.66
+    assert rows["auto"]["paper_gap_%"] is None
+    assert rows["brkga, ten times as long"]["paper_improvement_%"] is None
+    assert set(found["tables"]["graphs"][0]) == {"graph", *rows}
+
+
+def test_means_are_of_the_values_by_graph(found: dict[str, Any]) -> None:
+    graphs = found["tables"]["graphs"]
+    assert [row["graph"] for row in graphs] == sorted(f"{model}.json" for model in MODELS)
+    for row in found["tables"]["methods"]:
+        improved = [100 * (1 - graph[row["method"]] / graph["brkga"]) for graph in graphs]
+        assert row["improvement_%"] == pytest.approx(sum(improved) / len(graphs))
+        assert (row["least_%"], row["most_%"]) == (min(improved), max(improved))
+        assert row["gap_to_best_known_%"] >= 0
+        assert row["no_worse_%"] == 100 * sum(each >= -1e-7 for each in improved) / len(graphs)
+
+
+def test_the_common_budget_is_the_reference_of_others(found: dict[str, Any]) -> None:
+    short, common = found["tables"]["evaluations"]
+    assert (short["evaluations"], common["evaluations"]) == (30, EVALUATIONS)
+    assert short["brkga, %"] <= common["brkga, %"] == 0
+    assert "idrs, small, %" not in common
+    assert "regal, small, %" in common
+
+
+def test_an_interval_narrows_with_the_root_of_the_number() -> None:
+    few = evaluation.interval(np.array([1.0, 3.0] * 8))
+    many = evaluation.interval(np.array([1.0, 3.0] * 800))
+    assert few / many == pytest.approx(10, rel=0.05)
+    assert evaluation.interval(np.array([1.0])) == 0
+
+
+def test_choices_of_equal_frequency_have_the_greatest_entropy() -> None:
+    assert actions.entropy(np.arange(160) % 16) == pytest.approx(np.log(16))
+    assert actions.entropy(np.zeros(160, np.int64)) == 0
+
+
+def test_a_choice_prefers_the_device_of_the_greater_mean() -> None:
+    proposed = SETTINGS["paper_synthetic", "time"].proposed
+    chosen = np.array([[1, 0, 0, 1, 15, 0], [0, 0, 1, 1, 0, 0], [1, 0, 1, 0, 8, 0]])
+    assert actions.classes(chosen, proposed).tolist() == [[0, 1], [1, 0], [2, 1]]
+    assert len(set(actions.placements(chosen, proposed).tolist())) == 3
+
+
+def test_choices_of_all_ops_are_counted_once(
+    graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    given = ("--name", "small", "--weights", str(graphs / "small.safetensors"), "--graphs", "2")
+    actions.main([str(graphs / "test"), *given])
+    tables = json.loads((tmp_path / "regal_actions_small.json").read_text())["tables"]
+    assert sum(row["ops_%"] for row in tables["choices"]) == pytest.approx(100)
+    assert tables["entropy, nats"][0]["graphs"] == 2
+    assert 0 < tables["entropy, nats"][0]["mean"] <= np.log(16)
+
+
+def test_seconds_are_of_plans_and_of_the_network(
+    graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    sizes = ("--ops", "12", "--network-ops", "60", "--evaluations", "20", "--repeats", "2")
+    speed.main(["--weights", str(graphs / "small.safetensors"), *sizes])
+    tables = json.loads((tmp_path / "regal_speed.json").read_text())["tables"]
+    assert [row["method"] for row in tables["plans"]] == ["brkga", "tuned_brkga", "regal"]
+    assert all(0 < row["least"] <= row["seconds"] for row in tables["plans"])
+    assert tables["network, one thread"][0]["ops"] == 60
