@@ -43,6 +43,7 @@ def test_choices_are_mean_and_variance_of_every_key_then_crossover() -> None:
     assert PROPOSED.choices(2) == [2, 2, 2, 2, 16, 16, 4, 4, 4]
     assert Proposed(placement=0).choices(2) == [16, 16]
     assert Proposed(scheduling=0).choices(3) == [2] * 6
+    assert Proposed(placement=0, transfers=8, crossover=4).choices(1) == [16, 16, 8, 8, 4, 4]
 
 
 def test_every_key_gets_what_was_chosen_for_it() -> None:
@@ -60,7 +61,20 @@ def test_every_key_gets_what_was_chosen_for_it() -> None:
     assert made.bias[priority] == 1
 
 
-def test_transfers_stay_uniform() -> None:
+def test_transfers_of_a_tensor_get_what_was_chosen_for_its_producer() -> None:
+    proposed = Proposed(placement=0, scheduling=0, transfers=4)
+    actions = np.array([[3, 0], [0, 0], [1, 2]])
+    made = proposals(of(), actions, proposed, keys_of(of()), 0.7)
+    keys_of_transfers = made.alpha[9:].reshape(-1, 2), made.beta[9:].reshape(-1, 2)
+    alpha, beta = beta_distributions(actions.ravel(), 4)
+    for of_sent, of_ops in zip(keys_of_transfers, (alpha, beta), strict=True):
+        sent = of().producer[: len(of_sent)]
+        np.testing.assert_array_equal(of_sent, of_ops[sent][:, None].repeat(2, axis=1))
+    assert len(set(of().producer[: len(keys_of_transfers[0])])) > 1
+    assert (made.bias[9:] == np.float32(0.7)).all()
+
+
+def test_transfers_stay_uniform_where_none_is_proposed() -> None:
     actions = np.ones((3, 9), np.int64)
     made = proposals(of(), actions, PROPOSED, keys_of(of()), 0.7)
     assert (made.alpha[9:] == 1).all()

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from situate.errors import ReadError, SituateError  # noqa: E402
 from situate.files import safetensors  # noqa: E402
-from situate.solvers.evolutionary.regal import weights  # noqa: E402
+from situate.solvers.evolutionary.regal import method, weights  # noqa: E402
 from situate.solvers.evolutionary.regal.settings import SETTINGS, RegalSettings  # noqa: E402
 
 
@@ -138,3 +138,17 @@ def test_a_pickle_is_not_opened(path: Path) -> None:
     torch.save({"a": torch.zeros(1)}, path)
     with pytest.raises(ReadError):
         weights.read(path)
+
+
+def test_weights_of_the_package_are_what_their_names_say() -> None:
+    files = sorted(method.WEIGHTS.iterdir())
+    assert files
+    for path in files:
+        objective, devices, settings = path.stem.split("-")
+        _, about = weights.read(path)
+        weights.check_for(path, about, objective, int(devices))
+        assert about.settings == SETTINGS[settings, objective]  # type: ignore[index]
+        assert path.stat().st_size < 2**20
+        assert about.steps == about.settings.steps
+        assert len(about.data) == 64
+        assert about.command.startswith("situate train regal ")

@@ -55,6 +55,12 @@ def proposals(
     for part, levels in zip(of_ops, (proposed.placement, proposed.scheduling), strict=True):
         if levels:
             made.alpha[part], made.beta[part] = beta_distributions(next(columns).ravel(), levels)
+    if proposed.transfers:
+        sent = slice(n * (d + 1), keys)
+        # (keys of transfers, 2): every tensor's, once for each device, are its producer's choice.
+        of_sent = next(columns)[problem.producer[: (keys - sent.start) // d].repeat(d)]
+        distributions = beta_distributions(of_sent.ravel(), proposed.transfers)
+        made.alpha[sent], made.beta[sent] = distributions
     if proposed.crossover:
         of_crossover = next(columns)
         chosen = [of_crossover[:, :d].ravel(), of_crossover[:, d]]
@@ -65,8 +71,13 @@ def proposals(
 
 
 def _widths(proposed: Proposed, d: int) -> list[int]:
-    """Columns of actions that are of placement, of scheduling and of crossover."""
-    widths = [(proposed.placement, 2 * d), (proposed.scheduling, 2), (proposed.crossover, d + 1)]
+    """Columns of actions that are of placement, of scheduling, of transfers and of crossover."""
+    widths = [
+        (proposed.placement, 2 * d),
+        (proposed.scheduling, 2),
+        (proposed.transfers, 2),
+        (proposed.crossover, d + 1),
+    ]
     return [width for levels, width in widths if levels]
 
 

@@ -21,17 +21,21 @@ class Proposed:
     Attributes:
         placement: of mean and variance of every affinity.
         scheduling: of mean and variance of every priority.
+        transfers: of mean and variance of the priorities of the transfers of what an op makes,
+            which the paper does not propose.
         crossover: of the probability that a child has its elite's key.
     """
 
     placement: int = 2
     scheduling: int = 16
+    transfers: int = 0
     crossover: int = 0
 
     def choices(self, devices: int) -> list[int]:
-        """The number of categories of each choice at an op: for every device, then for the
-        priority, mean and variance; then for each of these a probability of crossover."""
-        keys = [self.placement] * (2 * devices) + [self.scheduling] * 2
+        """The number of categories of each choice at an op: for every device, for the priority and
+        for transfers, mean and variance; then for each device and the priority a probability of
+        crossover."""
+        keys = [self.placement] * (2 * devices) + [self.scheduling] * 2 + [self.transfers] * 2
         return [k for k in keys + [self.crossover] * (devices + 1) if k]
 
 
@@ -76,11 +80,12 @@ _SYNTHETIC = RegalSettings(GraphShape(rounds=2, update="gru", aggregation="mean"
 _GAS = RegalSettings(GraphShape(kind="sequence"))
 _TUNED = RegalSettings(
     GraphShape(rounds=4, update="gru", aggregation="mean"),
-    Proposed(scheduling=64),
+    Proposed(placement=0, transfers=16),
     places=True,
     samples=8,
-    steps=20_000,
+    steps=4_000,
     learning_rate=2e-3,
+    decoder="eager",
 )
 
 SETTINGS: Mapping[tuple[Name, Objective], RegalSettings] = MappingProxyType(

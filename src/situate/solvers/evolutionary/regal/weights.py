@@ -124,7 +124,12 @@ def _about(path: str | Path, texts: Mapping[str, str]) -> About:
             f"train others with situate train regal"
         )
     shape, proposed = about.settings.shape, about.settings.proposed
-    levels = (proposed.placement, proposed.scheduling, proposed.crossover)
+    levels = (
+        proposed.placement,
+        proposed.scheduling,
+        proposed.transfers,
+        proposed.crossover,
+    )
     sizes = {
         "width": (shape.width, 1, MOST_WIDTH),
         "rounds": (shape.rounds, 0, MOST_ROUNDS),
