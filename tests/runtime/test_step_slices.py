@@ -149,3 +149,31 @@ def test_three_steps_are_equal_to_the_last_bit(
             assert torch.equal(step(*inputs), expected)
     assert_same(state(model), state(other))
     assert_same(kept(model, optimizer), kept(other, plain))
+
+
+REPLICAS = {
+    "towers": ((2, 2, 2, 2), (2, 2)),
+    "convolutional": ((3, 2), (1, 1)),
+    "tied": ((1, 1, 1), (2, 1)),
+    "gated": ((2, 2, 2), (1, 1, 1)),
+    "double": ((3, 2, 2, 1), (1, 3)),
+}
+"""The samples of each slice of one of `MODELS`, and the slices that read each replica."""
+
+
+@pytest.mark.parametrize("devices", [1, 3])
+@pytest.mark.parametrize("name", REPLICAS)
+def test_replicas_are_equal_to_the_loop_that_adds_up_each_of_them(
+    processes: StartDevices, name: str, devices: int
+) -> None:
+    model, inputs, loss = MODELS[name]()
+    shares, replicas = REPLICAS[name]
+    slices = Slices(shares, loss="mean", replicas=replicas)
+    found = capture_program(model, inputs, loss, optimizer="adam", name=name, slices=slices)
+    start = processes if devices > 1 else None
+    step = functools.partial(step_of, found, devices=devices, start=start)
+    same = compare(
+        model, inputs, loss, torch.optim.Adam, step, threads=1, slices=found.graph.slices
+    )
+    assert len(same.copies) == (len(replicas) - 1) * len(list(model.parameters()))
+    assert same.within(0.0)

@@ -56,14 +56,21 @@ def _dim(text: str) -> tuple[str, int]:
     return name, int(size)
 
 
-def slices_of(slices: str | None, dims: Sequence[str] | None, loss: str | None) -> Slices | None:
-    """The slices that the options --slices, --slice-dim and --slice-loss stand for."""
+def slices_of(
+    slices: str | None,
+    dims: Sequence[str] | None,
+    loss: str | None,
+    replicas: str | None,
+    once: Sequence[str] | None,
+) -> Slices | None:
+    """The slices that the options --slices, --slice-dim, --slice-loss, --replicas and --once stand
+    for."""
     if slices is not None:
-        return parse(slices, dims, loss)
-    if dims or loss:
-        raise SituateError(
-            f"--slice-{'dim' if dims else 'loss'} says how the batch is cut: give --slices too"
-        )
+        return parse(slices, dims, loss, replicas, once)
+    given = {"slice-dim": dims, "slice-loss": loss, "replicas": replicas, "once": once}
+    for name, value in given.items():
+        if value:
+            raise SituateError(f"--{name} says how the batch is cut: give --slices too")
     return None
 
 
