@@ -68,8 +68,8 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
     @property
     def replica(self) -> tuple[int, ...]:
-        """By slice, the number of the replica that it reads: each has its slices as evenly among the
-        others as they are many, so that all replicas begin early; 0 where there are none."""
+        """By slice, the number of the replica that it reads: those of each are spread evenly over
+        the batch, so that all replicas begin early; 0 where there are none."""
         counts = self.replicas or (len(self.shares),)
         turns = (
             (Fraction(turn, count), r) for r, count in enumerate(counts) for turn in range(count)

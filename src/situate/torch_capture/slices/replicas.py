@@ -1,4 +1,4 @@
-"""Replicas of the parameters: copies that each some of the slices read, with updates of their own."""
+"""Replicas of the parameters: copies that some of the slices read, each with its own update."""
 
 from __future__ import annotations
 
