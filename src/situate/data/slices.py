@@ -153,7 +153,7 @@ def _replicas(text: str, slices: int) -> tuple[int, ...]:
 def _check_count(replicas: int, slices: int) -> None:
     if not 2 <= replicas <= slices:
         raise SituateError(
-            f"replicas: give 2 to {slices:,} of them, no more than slices, got {replicas}"
+            f"replicas: give at least 2, and no more than the {slices:,} slices, got {replicas}"
         )
 
 
