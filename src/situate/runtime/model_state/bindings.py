@@ -156,7 +156,7 @@ class Bindings:
         return tuple(where for where, version in now.items() if before.get(where) != version)
 
     def _written(self, number: int) -> tuple[torch.Tensor, ...]:
-        """What somebody but the devices writes: a tensor of the model, and what is kept of it."""
+        """A tensor of the model and what is kept of it: what others than the devices write."""
         return self._tensors[number][0], *self._state[number].all_parts[1:]
 
     def refresh(self) -> None:
