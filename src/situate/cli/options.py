@@ -252,7 +252,7 @@ Once = Annotated[
     typer.Option(
         metavar="PARAMETER",
         help="A parameter that is there once beside replicas; a pattern such as 'embed*' names "
-        "several.",
+        "several, and auto leaves the choice to the predicted step.",
     ),
 ]
 Dim = Annotated[
