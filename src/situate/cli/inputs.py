@@ -112,12 +112,14 @@ def read_problem(
     if chosen is None and not is_file(model):
         raise _no_machine(model, f"{_presets()} or a TOML file")
     signed, is_open = measured is not None, slices is not None and slices.once == (AUTO,)
-    asked = msgspec.structs.replace(slices, once=()) if is_open and slices else slices
-    graph = read_model(model, optimizer, dim, signed=signed, slices=asked)
+    if slices is not None and is_open:
+        slices = msgspec.structs.replace(slices, once=())
+    graph = read_model(model, optimizer, dim, signed=signed, slices=slices)
     chosen = chosen or _own_machine(graph)
     problem = Problem(graph, chosen, goal, find_rules(rules or graph.rules), measured)
-    if is_open and (cut := _with_once(problem)) != graph.slices:
-        # Captured again, for a plan's step is: only then is it the same to the last op.
+    if is_open:
+        # Captured again, as a plan's step is when it runs, so that both are the same graph.
+        cut = _with_once(problem)
         graph = _found(model, optimizer, dim, signed=signed, slices=cut)
         problem = replace(problem, graph=graph)
     if graph.rules != (rules or "situate"):

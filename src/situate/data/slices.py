@@ -55,8 +55,8 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         _check_count(len(self.replicas), most)
         if min(self.replicas) < 1 or sum(self.replicas) != most:
             raise SituateError(
-                f"replicas {_ratio(self.replicas)}: give the slices that read each, at least one, "
-                f"which add up to {most}"
+                f"replicas {':'.join(map(str, self.replicas))}: give the slices that read each, at "
+                f"least one, which add up to {most}"
             )
 
     def __str__(self) -> str:

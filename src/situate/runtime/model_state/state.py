@@ -101,7 +101,7 @@ class Entry:
         self.all_parts[part].copy_(other.all_parts[part])
 
     def match(self, other: Entry) -> None:
-        """Be as another entry is, where it is not yet: to look takes half the time of a copy."""
+        """Be as another entry is; what is equal already is not written."""
         import torch
 
         for part, (ours, theirs) in enumerate(zip(self.all_parts, other.all_parts, strict=True)):

@@ -89,10 +89,15 @@ def _called(name: str, number: int) -> str:
 
 
 def _read(part: Trace) -> Iterator[str]:
-    """The parameters that a slice reads."""
-    for node in part.graph.find_nodes(op="placeholder"):
-        if node.users and held(node) in part.canonical:
-            yield part.canonical[held(node)]
+    """The parameters that a slice's results depend on."""
+    pending = [node for node, _ in described_outputs(part.graph)]
+    seen = set(pending)
+    while pending:
+        node = pending.pop()
+        pending += (fresh := [source for source in node.all_input_nodes if source not in seen])
+        seen.update(fresh)
+    names = (held(node) for node in seen if node.op == "placeholder")
+    yield from (part.canonical[name] for name in names if name in part.canonical)
 
 
 def _written(part: Trace) -> Iterator[str]:
