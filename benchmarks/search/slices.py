@@ -1,5 +1,5 @@
-"""`auto` on steps whose batch is cut into slices, beside data parallelism by hand and beside the
-same step that takes its batch whole."""
+"""`auto` on steps whose batch is cut into slices, beside data parallelism by hand, beside the same
+step with replicas of its parameters and beside that which takes its batch whole."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ BY_HAND = ("data_parallel", "fsdp")
 
 
 class Case(NamedTuple):
-    """A step, a cluster, slices, and the seconds of a step that `auto` is to reach."""
+    """A step, a cluster, slices, replicas, and the seconds of a step that `auto` is to reach."""
 
     build: Callable[[], Any]
     optimizer: str
     cluster: str
     slices: str
+    replicas: str
     goal: float
 
 
@@ -55,9 +56,9 @@ def llama() -> Any:
 
 
 CASES = {
-    "inception_v3": Case(inception, "momentum", "k80-4", "4", 0.270),
-    "resnet50": Case(resnet, "momentum", "unequal-24-12", "3:1", 0.107),
-    "llama": Case(llama, "adamw", "a100-pcie-4", "8", 0.205),
+    "inception_v3": Case(inception, "momentum", "k80-4", "4", "4", 0.270),
+    "resnet50": Case(resnet, "momentum", "unequal-24-12", "3:1", "2", 0.107),
+    "llama": Case(llama, "adamw", "a100-pcie-4", "8", "4", 0.205),
 }
 
 
@@ -85,9 +86,11 @@ def main(arguments: list[str] | None = None) -> None:
 def _row(name: str, case: Case, options: argparse.Namespace) -> Row:
     whole = _problem(name, case, None)
     sliced = _problem(name, case, parse(case.slices))
+    replicated = _problem(name, case, parse(case.slices, replicas=case.replicas))
     limits = {"time_limit": options.time_limit, "seed": options.seed}
     by_hand = {method: situate.solve(sliced, method).makespan for method in BY_HAND}
     found, before = situate.solve(sliced, **limits), situate.solve(whole, **limits)
+    copied = situate.solve(replicated, **limits)
     return {
         "step": name,
         "cluster": case.cluster,
@@ -99,6 +102,10 @@ def _row(name: str, case: Case, options: argparse.Namespace) -> Row:
         "by_hand": min(by_hand.values()),
         "auto": found.makespan,
         "lower_bound": found.lower_bound,
+        "replicas": case.replicas,
+        "data_parallel_replicas": situate.solve(replicated, "data_parallel").makespan,
+        "auto_replicas": copied.makespan,
+        "lower_bound_replicas": copied.lower_bound,
         "goal": case.goal,
         "whole_over_auto": before.makespan / found.makespan,
     }

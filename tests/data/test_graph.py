@@ -216,3 +216,10 @@ def test_an_op_is_of_a_slice_that_there_is():
     with pytest.raises(GraphError, match="op 'a': slice: must be below the number of slices, 0"):
         Graph("g", (Op("a", slice=0),))
     assert Graph("g", (Op("a", slice=1),), slices=Slices((1, 1))).ops[0].slice == 1
+
+
+def test_an_op_is_of_a_replica_that_there_is():
+    with pytest.raises(GraphError, match="op 'a': replica: must be below the number of replicas"):
+        Graph("g", (Op("a", replica=0),), slices=Slices((1, 1)))
+    slices = Slices((1, 1), replicas=(1, 1))
+    assert Graph("g", (Op("a", replica=1),), slices=slices).ops[0].replica == 1

@@ -69,3 +69,11 @@ def test_slices_are_written_where_there_are_any():
     graph = dataclasses.replace(PAIR, ops=(op, *PAIR.ops[1:]), slices=slices)
     assert situate_json.read(encode(graph), "") == graph
     assert b'"slice' not in encode(PAIR)
+    assert b'"replica' not in encode(graph)
+
+
+def test_replicas_are_written_where_there_are_any():
+    op = msgspec.structs.replace(PAIR.ops[0], replica=1)
+    slices = Slices((3, 1), replicas=(1, 1), once=("a.weight",))
+    graph = dataclasses.replace(PAIR, ops=(op, *PAIR.ops[1:]), slices=slices)
+    assert situate_json.read(encode(graph), "") == graph

@@ -81,3 +81,48 @@ def test_a_loss_is_a_mean_or_a_sum():
 def test_shares_that_are_numbers_are_checked_too():
     with pytest.raises(SituateError, match="every share must be positive"):
         Slices((2, 0))
+
+
+@pytest.mark.parametrize(
+    ("slices", "replicas", "replica"),
+    [
+        ("4", "2", (0, 1, 0, 1)),
+        ("3:1", "2", (0, 1)),
+        ("6", "4:2", (0, 1, 0, 0, 1, 0)),
+        ("5", "1:4", (0, 1, 1, 1, 1)),
+        ("4", None, (0, 0, 0, 0)),
+    ],
+)
+def test_replicas_are_read_in_turns(slices, replicas, replica):
+    assert parse(slices, replicas=replicas).replica == replica
+
+
+def test_slices_say_their_replicas():
+    assert str(parse("4", replicas="2")) == "4, replicas 2"
+    cut = parse("4", replicas="3:1", once=["a", "b*"])
+    assert str(cut) == "4, replicas 3:1, parameters there once 2"
+    assert cut.once == ("a", "b*")
+
+
+@pytest.mark.parametrize(
+    ("replicas", "message"),
+    [
+        ("5", "replicas: give at least 2, and no more than the 4 slices, got 5"),
+        ("1", "replicas: give at least 2, and no more than the 4 slices, got 1"),
+        ("0", "replicas: give at least 2, and no more than the 4 slices, got 0"),
+        ("3", "replicas 3: 4 slices are no multiple of it: say how many read each, such as 1:2:1"),
+        ("3:2", "replicas 3:2: give the slices that read each, at least one, which add up to 4"),
+        ("4:0", "replicas 4:0: give the slices that read each, at least one, which add up to 4"),
+        ("1:1:1:1:1", "replicas: give at least 2, and no more than the 4 slices, got 5"),
+        ("two", "replicas 'two': must be a number of them, such as 2, or the slices that read"),
+    ],
+)
+def test_what_stands_for_no_replicas_is_refused(replicas, message):
+    with pytest.raises(SituateError) as error:
+        parse("4", replicas=replicas)
+    assert str(error.value).startswith(message)
+
+
+def test_parameters_are_there_once_beside_replicas_only():
+    with pytest.raises(SituateError, match="without replicas every parameter is there once"):
+        parse("4", once=["a"])

@@ -375,3 +375,16 @@ def test_a_plan_of_other_slices_says_both(tmp_path: Path) -> None:
     _rejected(
         "the plan is of slices 3:1, and the graph of a whole batch", lambda: read.schedule(other)
     )
+
+
+def test_a_plan_of_other_replicas_says_both(tmp_path: Path) -> None:
+    slices = Slices((1, 1), replicas=(1, 1), once=("a",))
+    graph = Graph("g", (Op("a", seconds={"*": 1.0}),), slices=slices)
+    solve(Problem(graph, devices(1)), "heft").plan.write(tmp_path / "plan.json")
+    read = Plan.read(tmp_path / "plan.json")
+    assert read.cut == slices
+    other = Problem(replace(graph, slices=Slices((1, 1))), devices(1))
+    _rejected(
+        "the plan is of slices 2, replicas 2, parameters there once 1, and the graph of slices 2:",
+        lambda: read.schedule(other),
+    )

@@ -37,6 +37,12 @@ def test_a_placed_step_is_equal_to_the_last_bit(devices):
     assert found.name == ""
 
 
+def test_a_copy_that_differs_is_found():
+    found = Equality((0.0,), {"a": 0.0}, 1, (0.0,), copies={"replica1/a": 0.5})
+    assert (found.name, found.parameter_difference) == ("replica1/a", 0.5)
+    assert not found.within(0.1)
+
+
 def test_another_seed_of_dropout_is_found():
     model, inputs, loss = branches.build()
     found = compare(model, inputs, loss, sgd, partial(placed_step, seed=1), seed=0, threads=1)

@@ -16,7 +16,7 @@ from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import Equality, compare  # noqa: E402
 from situate.runtime.programs.program import Program, capture_program  # noqa: E402
 from situate.runtime.programs.seeds import kept_generator, seeded  # noqa: E402
-from situate.runtime.step import StartDevices  # noqa: E402
+from situate.runtime.step import PlacedStep, StartDevices  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
 from tests.runtime.placing import sgd  # noqa: E402
 from tests.runtime.steps import STEPS, assert_same, kept, state, step_of  # noqa: E402
@@ -149,3 +149,63 @@ def test_three_steps_are_equal_to_the_last_bit(
             assert torch.equal(step(*inputs), expected)
     assert_same(state(model), state(other))
     assert_same(kept(model, optimizer), kept(other, plain))
+
+
+REPLICAS = {
+    "towers": ((2, 2, 2, 2), (2, 2)),
+    "convolutional": ((3, 2), (1, 1)),
+    "tied": ((1, 1, 1), (2, 1)),
+    "gated": ((2, 2, 2), (1, 1, 1)),
+    "double": ((3, 2, 2, 1), (1, 3)),
+}
+"""The samples of each slice of one of `MODELS`, and the slices that read each replica."""
+
+
+@pytest.mark.parametrize("devices", [1, 3])
+@pytest.mark.parametrize("name", REPLICAS)
+def test_replicas_are_equal_to_the_loop_that_adds_up_each_of_them(
+    processes: StartDevices, name: str, devices: int
+) -> None:
+    model, inputs, loss = MODELS[name]()
+    shares, replicas = REPLICAS[name]
+    slices = Slices(shares, loss="mean", replicas=replicas)
+    found = capture_program(model, inputs, loss, optimizer="adam", name=name, slices=slices)
+    start = processes if devices > 1 else None
+    step = functools.partial(step_of, found, devices=devices, start=start)
+    same = compare(
+        model, inputs, loss, torch.optim.Adam, step, threads=1, slices=found.graph.slices
+    )
+    assert len(same.copies) == (len(replicas) - 1) * len(list(model.parameters()))
+    assert same.within(0.0)
+
+
+def replicated(optimizer: type = torch.optim.Adam) -> tuple[PlacedStep, tuple[Tensor, ...]]:
+    model, inputs, loss = MODELS["towers"]()
+    slices = Slices((4, 4), loss="mean", replicas=(1, 1))
+    found = capture_program(model, inputs, loss, optimizer="adam", slices=slices)
+    return step_of(found, model, optimizer(model.parameters(), lr=0.1), 1), inputs
+
+
+def test_what_the_caller_writes_is_in_all_copies_at_the_next_step():
+    step, inputs = replicated()
+    with step:
+        step(*inputs)
+        assert step.optimizer is not None
+        with torch.no_grad():
+            for parameter in step.model.parameters():
+                parameter.data.fill_(0.25)
+                step.optimizer.state[parameter]["exp_avg"].zero_()
+        step._bindings.refresh()
+        for name, (copy,) in step.copies.items():
+            parameter = step.model.get_parameter(name)
+            assert torch.equal(copy["value"], parameter)
+            assert copy["value"].data_ptr() != parameter.data_ptr()
+            assert torch.equal(copy["exp_avg"], step.optimizer.state[parameter]["exp_avg"])
+
+
+def test_the_optimizer_keeps_nothing_of_copies():
+    step, inputs = replicated()
+    with step:
+        step(*inputs)
+        assert step.optimizer is not None
+        assert len(step.optimizer.state) == len(list(step.model.parameters())) == len(step.copies)

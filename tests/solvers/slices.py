@@ -7,14 +7,19 @@ from situate.data.slices import Slices
 
 
 def sliced(
-    *seconds: float, update: float = 0.0, held: tuple[int, int] = (4, 4), **op: float
+    *seconds: float,
+    update: float = 0.0,
+    held: tuple[int, int] = (4, 4),
+    replicas: tuple[int, ...] = (),
 ) -> Graph:
     """Each slice's ops take so many seconds, four times as long on a CPU.
 
     Args:
         update: seconds of an update.
         held: bytes of the parameters.
+        replicas: of the parameters, by the slices that read each, if there are any.
     """
+    slices = Slices((1,) * len(seconds), replicas=replicas)
     ops: list[Op] = []
     tensors: dict[str, tuple[int, int, list[int]]] = {}
 
@@ -26,22 +31,39 @@ def sliced(
         times = {"x1": time, "x2": 2 * time, "cpu": 4 * time}
         ops.append(Op(name, seconds=times, **fields))  # type: ignore[arg-type]
 
-    for layer in "ab":
-        size = held["ab".index(layer)]
-        add(layer, 0.0, size=size, persistent=size, group=layer, module=layer, kind="parameter")
-    for s, time in enumerate(seconds):
-        fields = {"slice": s, "phase": "forward"}
-        add(f"slice{s}/a", time, "a", size=1, module="a", **fields)
-        add(f"slice{s}/b", time, "b", f"slice{s}/a", size=1, module="b", **fields)
+    def at(r: int) -> dict[str, int]:
+        return {"replica": r} if replicas else {}
+
+    def called(r: int, name: str) -> str:
+        return f"replica{r}/{name}" if replicas else name
+
+    numbers = range(max(1, len(replicas)))
+    for r in numbers:
+        for layer, size in zip("ab", held, strict=True):
+            name = called(r, layer)
+            fields = {"persistent": size, "group": name, "module": layer, "kind": "parameter"}
+            add(name, 0.0, size=size, **fields, **at(r))
+    for s, (time, r) in enumerate(zip(seconds, slices.replica, strict=True)):
+        a, b, fields = called(r, "a"), called(r, "b"), {"slice": s, "phase": "forward"}
+        add(f"slice{s}/a", time, a, size=1, module="a", **fields)
+        add(f"slice{s}/b", time, b, f"slice{s}/a", size=1, module="b", **fields)
         fields["phase"] = "backward"
         add(f"slice{s}/gb", time, f"slice{s}/b", size=held[1], module="b", **fields)
         add(f"slice{s}/ga", time, f"slice{s}/gb", size=held[0], module="a", **fields)
-    for layer in "ba":
-        size, total = held["ab".index(layer)], f"slice0/g{layer}"
-        for s in range(1, len(seconds)):
-            name = f"{layer}/add{s}"
-            add(name, 0.0, total, f"slice{s}/g{layer}", size=size, phase="backward", module=layer)
-            total = name
-        add(f"{layer}/sgd", update, total, phase="update", group=layer, module=layer)
+    for layer, size in (("b", held[1]), ("a", held[0])):
+        fields = {"size": size, "phase": "backward", "module": layer}
+        sums: dict[int, str] = {}
+        for s, r in enumerate(slices.replica):
+            gradient, before = f"slice{s}/g{layer}", sums.get(r)
+            sums[r] = gradient if before is None else called(r, f"{layer}/add{s}")
+            if before is not None:
+                add(sums[r], 0.0, before, gradient, **fields, **at(r))
+        total = sums[0]
+        for r in numbers[1:]:
+            add(f"{layer}/sum{r}", 0.0, total, sums[r], **fields)
+            total = f"{layer}/sum{r}"
+        for r in numbers:
+            group = called(r, layer)
+            add(f"{group}/sgd", update, total, phase="update", group=group, module=layer, **at(r))
     made = [Tensor(n, producer, size, tuple(c)) for n, (producer, size, c) in tensors.items()]
-    return Graph("sliced", tuple(ops), tuple(made), slices=Slices((1,) * len(seconds)))
+    return Graph("sliced", tuple(ops), tuple(made), slices=slices)

@@ -6,6 +6,9 @@ import os
 import sys
 from collections.abc import Collection, Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
+
+import msgspec
 
 from situate import zoo
 from situate.cli.terminal import note, working
@@ -18,6 +21,9 @@ from situate.errors import PlanError, SituateError, nearest
 from situate.model import check_model, find_model, is_file
 from situate.results.plan import Plan
 from situate.schedule.schedule import Schedule
+
+AUTO = "auto"
+"""In place of names of parameters that are there once: those that are better so."""
 
 
 def read_model(
@@ -33,12 +39,23 @@ def read_model(
 
     What a user's function prints goes to stderr: stdout is for the answer.
     """
-    dims = _dims(dim or ())
-    with working(f"reading {model}"), redirect_stdout(sys.stderr):
-        graph = find_model(model, optimizer, dims, fresh, signed, slices)
+    graph = _found(model, optimizer, dim, fresh, signed, slices)
     for warning in graph.warnings:
         note(f"warning: {warning}")
     return graph
+
+
+def _found(
+    model: str,
+    optimizer: str | None,
+    dim: Sequence[str] | None,
+    fresh: bool = False,
+    signed: bool = False,
+    slices: Slices | None = None,
+) -> Graph:
+    dims = _dims(dim or ())
+    with working(f"reading {model}"), redirect_stdout(sys.stderr):
+        return find_model(model, optimizer, dims, fresh, signed, slices)
 
 
 def _dims(texts: Sequence[str]) -> dict[str, int]:
@@ -56,14 +73,21 @@ def _dim(text: str) -> tuple[str, int]:
     return name, int(size)
 
 
-def slices_of(slices: str | None, dims: Sequence[str] | None, loss: str | None) -> Slices | None:
-    """The slices that the options --slices, --slice-dim and --slice-loss stand for."""
+def slices_of(
+    slices: str | None,
+    dims: Sequence[str] | None,
+    loss: str | None,
+    replicas: str | None,
+    once: Sequence[str] | None,
+) -> Slices | None:
+    """The slices that the options --slices, --slice-dim, --slice-loss, --replicas and --once stand
+    for."""
     if slices is not None:
-        return parse(slices, dims, loss)
-    if dims or loss:
-        raise SituateError(
-            f"--slice-{'dim' if dims else 'loss'} says how the batch is cut: give --slices too"
-        )
+        return parse(slices, dims, loss, replicas, once)
+    given = {"slice-dim": dims, "slice-loss": loss, "replicas": replicas, "once": once}
+    for name, value in given.items():
+        if value:
+            raise SituateError(f"--{name} says how the batch is cut: give --slices too")
     return None
 
 
@@ -87,12 +111,38 @@ def read_problem(
     check_model(model)
     if chosen is None and not is_file(model):
         raise _no_machine(model, f"{_presets()} or a TOML file")
-    graph = read_model(model, optimizer, dim, signed=measured is not None, slices=slices)
+    signed, is_open = measured is not None, slices is not None and slices.once == (AUTO,)
+    if slices is not None and is_open:
+        slices = msgspec.structs.replace(slices, once=())
+    graph = read_model(model, optimizer, dim, signed=signed, slices=slices)
     chosen = chosen or _own_machine(graph)
     problem = Problem(graph, chosen, goal, find_rules(rules or graph.rules), measured)
+    if is_open:
+        # Captured again, as a plan's step is when it runs, so that both are the same graph.
+        cut = _with_once(problem)
+        graph = _found(model, optimizer, dim, signed=signed, slices=cut)
+        problem = replace(problem, graph=graph)
     if graph.rules != (rules or "situate"):
         _say_rules(graph, rules)
     return problem
+
+
+def _with_once(problem: Problem) -> Slices | None:
+    """The slices of a step of replicas, with the parameters that are better there once."""
+    from situate.data.replicas import replicated
+    from situate.report.units import size_text
+    from situate.solvers.replica_choice import parameters_once
+
+    nbytes = replicated(problem.graph)
+    with working("choosing the parameters that are there once"):
+        once = parameters_once(problem)
+    alone = size_text(sum(nbytes[name] for name in once))
+    note(
+        f"replicas: {len(once):,} of {len(nbytes):,} parameters are there once, {alone} of "
+        f"{size_text(sum(nbytes.values()))} with their state"
+    )
+    cut = problem.graph.slices
+    return cut and msgspec.structs.replace(cut, once=(*cut.once, *once))
 
 
 def check_method(name: str) -> None:

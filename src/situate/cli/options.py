@@ -239,6 +239,22 @@ SliceLoss = Annotated[
         help="The loss is a mean, or a sum, over samples. Default: found out from the step.",
     ),
 ]
+Replicas = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|A:B:...",
+        help="Keep N copies of the parameters, each read by as many of the slices, or by A, B, ... "
+        "of them, and updated by itself. Default: parameters are there once.",
+    ),
+]
+Once = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PARAMETER",
+        help="A parameter that is there once beside replicas; a pattern such as 'embed*' names "
+        "several, and auto leaves the choice to the predicted step.",
+    ),
+]
 Dim = Annotated[
     list[str] | None,
     typer.Option(

@@ -67,6 +67,9 @@ class Op(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     slice: int | None = None
     """Number, from 0, of the slice of the batch that the op works on; None where it runs once a
     step."""
+    replica: int | None = None
+    """Number, from 0, of the replica of the parameters that the op holds, updates, or adds up
+    gradients for; None where it does none of this."""
 
 
 class Tensor(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -219,13 +222,18 @@ def _check_optimizer(graph: Graph) -> None:
 
 
 def _check_slices(graph: Graph) -> None:
-    count = len(graph.slices.shares) if graph.slices else 0
+    slices = len(graph.slices.shares) if graph.slices else 0
+    replicas = len(graph.slices.replicas) if graph.slices else 0
     for op in graph.ops:
-        if op.slice is not None and not 0 <= op.slice < count:
-            raise GraphError(
-                f"op {op.name!r}: slice: must be below the number of slices, {count}, got "
-                f"{op.slice}"
-            )
+        _check_number(op, "slice", op.slice, slices)
+        _check_number(op, "replica", op.replica, replicas)
+
+
+def _check_number(op: Op, what: str, number: int | None, count: int) -> None:
+    if number is not None and not 0 <= number < count:
+        raise GraphError(
+            f"op {op.name!r}: {what}: must be below the number of {what}s, {count}, got {number}"
+        )
 
 
 def _called(what: str, item: Op | Tensor, index: int) -> str:

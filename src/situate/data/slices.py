@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import Literal, get_args
 
@@ -33,17 +34,47 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     loss: Reduction | None = None
     """The loss of a batch is the mean, or the sum, of the losses of its samples; None where that
     is to be found out."""
+    replicas: tuple[int, ...] = ()
+    """By replica of the parameters, how many slices read it; none where parameters are there
+    once."""
+    once: tuple[str, ...] = ()
+    """Names of parameters, or patterns such as `embed*`, that are there once beside replicas."""
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.shares) <= MOST:
             raise SituateError(f"slices: give 2 to {MOST:,} of them, got {len(self.shares)}")
         if min(self.shares) < 1:
             raise SituateError(f"slices {self}: every share must be positive")
+        if self.replicas:
+            self._check_replicas()
+        elif self.once:
+            raise SituateError("slices: without replicas every parameter is there once")
+
+    def _check_replicas(self) -> None:
+        most = len(self.shares)
+        _check_count(len(self.replicas), most)
+        if min(self.replicas) < 1 or sum(self.replicas) != most:
+            raise SituateError(
+                f"replicas {':'.join(map(str, self.replicas))}: give the slices that read each, at "
+                f"least one, which add up to {most}"
+            )
 
     def __str__(self) -> str:
-        """Such as `4` where all are equal, or `3:1`."""
-        equal = len(set(self.shares)) == 1
-        return str(len(self.shares)) if equal else ":".join(map(str, self.shares))
+        """Such as `4` where all are equal, or `3:1`; `4, replicas 2` where there are any."""
+        if not self.replicas:
+            return _ratio(self.shares)
+        but = f", parameters there once {len(self.once):,}" if self.once else ""
+        return f"{_ratio(self.shares)}, replicas {_ratio(self.replicas)}{but}"
+
+    @property
+    def replica(self) -> tuple[int, ...]:
+        """By slice, the number of the replica that it reads: those of each are spread evenly over
+        the batch, so that all replicas begin early; 0 where there are none."""
+        counts = self.replicas or (len(self.shares),)
+        turns = (
+            (Fraction(turn, count), r) for r, count in enumerate(counts) for turn in range(count)
+        )
+        return tuple(r for _, r in sorted(turns))
 
     def samples(self, batch: int) -> tuple[int, ...]:
         """The samples of each slice of a batch.
@@ -64,27 +95,79 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         return tuple(share * (batch // total) for share in self.shares)
 
 
-def parse(text: str, axes: Sequence[str] | None = None, loss: str | None = None) -> Slices:
+def parse(
+    text: str,
+    axes: Sequence[str] | None = None,
+    loss: str | None = None,
+    replicas: str | None = None,
+    once: Sequence[str] | None = None,
+) -> Slices:
     """The slices that a text stands for.
 
     Args:
         text: the number of equal slices, such as `4`, or their shares, such as `3:1`.
         axes: `INPUT=AXIS` or `INPUT=whole` for inputs that are not cut along dimension 0.
         loss: `mean` or `sum`.
+        replicas: of the parameters: a number that as many slices read each, or how many read each,
+            such as `4:2`.
+        once: names of parameters, or patterns, that are there once beside them.
 
     Raises:
         SituateError: it stands for none.
     """
     check(text, str, "slices")
-    parts = text.split(":")
-    if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
+    if (shares := _numbers(text)) is None:
         raise SituateError(
             f"slices {text!r}: must be a number of equal slices, such as 4, or shares, such as 3:1"
         )
-    shares = tuple(map(int, parts))
     if len(shares) == 1:
         shares = (1,) * min(shares[0], MOST + 1)
-    return Slices(shares, dict(map(_axis, axes or ())), None if loss is None else _reduction(loss))
+    return Slices(
+        shares,
+        dict(map(_axis, axes or ())),
+        None if loss is None else _reduction(loss),
+        () if replicas is None else _replicas(replicas, len(shares)),
+        tuple(once or ()),
+    )
+
+
+def _replicas(text: str, slices: int) -> tuple[int, ...]:
+    """By replica, the slices that read it."""
+    if (counts := _numbers(text)) is None:
+        raise SituateError(
+            f"replicas {text!r}: must be a number of them, such as 2, or the slices that read "
+            "each, such as 3:1"
+        )
+    if len(counts) > 1:
+        return counts
+    _check_count(counts[0], slices)
+    if slices % counts[0]:
+        each = ":".join(map(str, _nearest((1,) * counts[0], slices)))
+        raise SituateError(
+            f"replicas {text}: {slices} slices are no multiple of it: say how many read each, such "
+            f"as {each}"
+        )
+    return (slices // counts[0],) * counts[0]
+
+
+def _check_count(replicas: int, slices: int) -> None:
+    if not 2 <= replicas <= slices:
+        raise SituateError(
+            f"replicas: give at least 2, and no more than the {slices:,} slices, got {replicas}"
+        )
+
+
+def _numbers(text: str) -> tuple[int, ...] | None:
+    """The whole numbers between colons."""
+    parts = text.split(":")
+    if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
+        return None
+    return tuple(map(int, parts))
+
+
+def _ratio(counts: Sequence[int]) -> str:
+    """Such as `4` for that many equal ones, or `3:1`."""
+    return str(len(counts)) if len(set(counts)) == 1 else ":".join(map(str, counts))
 
 
 def _reduction(text: str) -> Reduction:

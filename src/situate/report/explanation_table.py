@@ -18,7 +18,7 @@ from situate.report.units import enough_text, share_text, size_text, time_text, 
 ROWS = 8
 """Most elements of the critical path, and most transfers, that are listed."""
 SLICES = 16
-"""Most slices that are listed."""
+"""Most slices, and most replicas, that are listed."""
 HOLDERS = 4
 """Most holders that are listed for a device that is too full."""
 
@@ -44,6 +44,7 @@ def explanation(explained: Explanation) -> RenderableType:
         _transfers(explained),
         _devices(explained),
         _slices(explained),
+        _replicas(explained),
         _memory(explained),
         _fit(explained),
     ]
@@ -143,6 +144,19 @@ def _slices(explained: Explanation) -> Table | None:
         where = (f"{printable(d)} {share_text(t / (total or 1.0))}" for d, t in each.busy.items())
         made.add_row(str(each.number), f"{each.samples:,}", *times, ", ".join(where))
     if more := len(explained.slices) - made.row_count:
+        made.add_row(Text(f"{more} more", "dim"))
+    return made
+
+
+def _replicas(explained: Explanation) -> Table | None:
+    if not explained.replicas:
+        return None
+    made = table("replicas", "replica|updates|slices|held on", (1,))
+    for each in explained.replicas[:SLICES]:
+        where = (f"{printable(d)} {size_text(nbytes)}" for d, nbytes in each.held.items())
+        slices = ", ".join(map(str, each.slices))
+        made.add_row(str(each.number), _time(explained, each.updating), slices, ", ".join(where))
+    if more := len(explained.replicas) - made.row_count:
         made.add_row(Text(f"{more} more", "dim"))
     return made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,8 @@ class Equality:
             in it; of others only where there is one.
         left_out: names of attributes and variables in which the unplaced steps keep tensors, where
             no placed step does.
+        copies: by name, such as `replica1/left.weight`, the largest difference of a further copy of
+            a parameter, or of what the optimiser keeps of it.
     """
 
     returned: tuple[float, ...]
@@ -67,6 +69,7 @@ class Equality:
     kept: dict[str, float] = field(default_factory=dict)
     inputs: dict[int, float] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    copies: dict[str, float] = field(default_factory=dict)
 
     @property
     def loss_difference(self) -> float:
@@ -80,13 +83,13 @@ class Equality:
 
     @property
     def parameter_difference(self) -> float:
-        """The largest difference of a parameter or buffer; 0 where there is none."""
-        return max(self.state.values(), default=0.0)
+        """The largest difference of a parameter, a copy or a buffer; 0 where there is none."""
+        return max((*self.state.values(), *self.copies.values()), default=0.0)
 
     @property
     def name(self) -> str:
-        """The parameter or buffer that differs most; empty where none differs."""
-        return _worst(self.state)
+        """The parameter, copy or buffer that differs most; empty where none differs."""
+        return _worst(self.state | self.copies)
 
     @property
     def kept_difference(self) -> float:
@@ -186,8 +189,15 @@ def compare(
     after = {} if placed.optimizer is None else _kept(model, placed.optimizer)
     kept = {name: _kept_difference(before.get(name), after.get(name)) for name in before | after}
     state = _differences(copied, model)
+    copies = {
+        f"replica{number}/{name}": max(_of_copy(name, _state(copied)[name], before, parts))
+        for name, found in placed.copies.items()
+        for number, parts in enumerate(found, 1)
+    }
     left = _left(tensors, separate(inputs))
-    return Equality(tuple(returned), state, changed, tuple(losses), apart, kept, left, left_out)
+    return Equality(
+        tuple(returned), state, changed, tuple(losses), apart, kept, left, left_out, copies
+    )
 
 
 def _on_cpu(named: NamedDevices | None) -> contextlib.AbstractContextManager[None]:
@@ -283,6 +293,21 @@ def _kept(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str,
         for name, value in values.items()
         if isinstance(value, torch.Tensor)
     }
+
+
+def _of_copy(
+    name: str,
+    value: torch.Tensor,
+    kept: Mapping[str, torch.Tensor],
+    copy: Mapping[str, torch.Tensor],
+) -> Iterator[float]:
+    """The differences of a parameter's copy from the unplaced step's parameter and what is kept of
+    that."""
+    for what, tensor in copy.items():
+        if what == "value":
+            yield difference(value, tensor)
+        else:
+            yield _kept_difference(kept.get(f"{name} {what}"), tensor)
 
 
 def _kept_difference(one: torch.Tensor | None, other: torch.Tensor | None) -> float:

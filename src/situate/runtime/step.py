@@ -86,7 +86,13 @@ class PlacedStep:
         self._commit = Commit()
         self._share_memory(tensors)
         self._bindings = Bindings(
-            model, tensors, placed.names, optimizer, self._common.state, placed.updated
+            model,
+            tensors,
+            placed.names,
+            optimizer,
+            self._common.state,
+            placed.updated,
+            placed.copies,
         )
         self._told: list[Hyperparameters] = []
         self._step = 0
@@ -169,6 +175,18 @@ class PlacedStep:
             shared = self._placed.received(d) + at_input
             # A device with memory of its own allocates what it receives and its inputs.
             found.append(held + (0 if device.mirrored else shared) + (ran.peak or 0))
+        return found
+
+    @property
+    def copies(self) -> dict[str, list[dict[str, torch.Tensor]]]:
+        """By parameter its copies for the second replica and on: the `value` of each, and what the
+        optimiser keeps of it; as of the last step that was brought back, see `sync`."""
+        paths = list(self._placed.names.state)
+        found: dict[str, list[dict[str, torch.Tensor]]] = {}
+        for number, source in self._placed.copies.items():
+            entry = self._common.state[number]
+            parts = {"value": entry.value, **entry.moments}
+            found.setdefault(paths[source], []).append(parts)
         return found
 
     def sync(self) -> None:

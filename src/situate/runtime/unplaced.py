@@ -50,6 +50,7 @@ class Unplaced:
         built = from_real(model, inputs, loss, name)
         self._cut = None if slices is None else cut_inputs(built, slices)
         self._divisors = self._cut.divisors(slices.loss) if self._cut and slices else []
+        self._replica = slices.replica if slices else ()
         self._model, self._call = model, built.call
         # A step may write over its inputs, which are the caller's.
         self.separate = built.separate
@@ -84,12 +85,19 @@ class Unplaced:
         return loss.detach()
 
     def _accumulated(self) -> torch.Tensor:
-        """The sum of the losses of slices, after the backward pass of each."""
+        """The sum of the losses of slices, after the backward pass of each: gradients add up slice
+        by slice for each replica, and then these sums in the order of the replicas."""
         assert self._cut is not None
-        losses = [
-            self._differentiated(self._cut.of_slice(self.tensors, s), divisor)
-            for s, divisor in enumerate(self._divisors)
-        ]
+        parameters, losses = list(self._model.parameters()), []
+        sums: list[list[torch.Tensor | None]] = [[None] * len(parameters) for _ in {*self._replica}]
+        for s, (r, divisor) in enumerate(zip(self._replica, self._divisors, strict=True)):
+            for parameter, gradient in zip(parameters, sums[r], strict=True):
+                parameter.grad = gradient
+            losses.append(self._differentiated(self._cut.of_slice(self.tensors, s), divisor))
+            sums[r] = [parameter.grad for parameter in parameters]
+        for parameter, *gradients in zip(parameters, *sums, strict=True):
+            found = [gradient for gradient in gradients if gradient is not None]
+            parameter.grad = reduce(add, found) if found else None
         return reduce(add, losses)
 
     def _infer(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

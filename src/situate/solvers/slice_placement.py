@@ -1,5 +1,5 @@
-"""Placements of a step whose batch is cut: slices on devices, parameters at homes, and what is left
-beside one of them."""
+"""Placements of a step whose batch is cut: slices on devices, parameters at homes or with their
+slices, and what is left beside one of them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from situate.data.arrays import Ints, Order, Placement
 from situate.data.problem import Problem
 from situate.data.topology import op_devices
 from situate.errors import SituateError
+from situate.solvers.replica_placement import NOWHERE, meeting_devices, replica_devices
 from situate.solvers.search import Search
-
-NOWHERE = -1
-"""The device of a unit that is not placed yet."""
 
 
 def slice_of_units(problem: Problem) -> Ints:
@@ -77,24 +75,30 @@ def _starts(seconds: NDArray[np.float64], device: Ints) -> NDArray[np.float64]:
 def homes(
     problem: Problem,
     slices: Ints,
+    device: Ints,
     devices: Ints,
     weight: NDArray[np.float64],
     load: NDArray[np.float64],
 ) -> Ints:
-    """(units,) the device of each unit that holds parameters or buffers: the largest first, each
-    to the device with the least load that has room for it; -1 of all others.
+    """(units,) the device of each unit that holds parameters or buffers: those of replicas first,
+    each with its slices if there is room; then the largest first, each to the device with the least
+    load that has room for it; -1 of all others.
 
     Args:
+        device: (slices,) of each slice, an index into `devices`.
         weight: (units, devices) that a unit adds to the load of a device.
         load: (devices,) before.
     """
     held = np.where(slices < 0, problem.unit_persistent, 0)
     room = problem.capacity[devices].astype(np.float64)
+    own = replica_devices(problem, device)
     home, load = np.full(problem.units, NOWHERE), load.copy()
-    for unit in np.argsort(-held, kind="stable")[: np.count_nonzero(held)].tolist():
+    for unit in np.lexsort((-held, own < 0)).tolist():
+        if not held[unit]:
+            continue
         after = load + weight[unit]
         after[(room < held[unit]) | ~problem.allowed[unit, devices]] = np.inf
-        place = int(np.argmin(after))
+        place = own[unit] if own[unit] >= 0 and np.isfinite(after[own[unit]]) else after.argmin()
         if np.isfinite(after[place]):
             home[unit] = devices[place]
             load[place] = after[place]
@@ -129,7 +133,10 @@ def offer_slices(search: Search, slices: Ints, device: Ints, home: Ints) -> None
         home: (units,) see `homes`.
     """
     problem = search.problem
-    placement = completed(problem, np.where(slices < 0, home, device[slices]))
+    of_unit = np.where(slices < 0, home, device[slices])
+    for others in (replica_devices(problem, device), meeting_devices(problem, np.unique(device))):
+        of_unit = np.where((of_unit < 0) & (others >= 0), others, of_unit)
+    placement = completed(problem, of_unit)
     for order in (np.array(problem.graph.program_order, np.int32), side_by_side(problem)):
         search.offer(placement, order)
 

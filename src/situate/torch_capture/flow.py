@@ -31,7 +31,7 @@ class Flow:
         ops: the nodes that compute, in order.
         reads: the storages each of them reads, without repetition.
         results: what the step returns, and what it writes over its inputs.
-        gradients: by parameter, one for each of the names that it goes by.
+        gradients: by parameter or copy of one, one for each of the names that it goes by.
         mutations: by buffer, its new value.
     """
 
@@ -177,6 +177,7 @@ def _outputs(
                 mutations[name] = storage[node]
             case "InputMutationAOTOutput":
                 results.append(storage[node])
+    gradients |= {copy: gradients[name] for copy, name in trace.copies.items() if name in gradients}
     return tuple(results), {name: tuple(gs) for name, gs in gradients.items()}, mutations
 
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 SLICE = "slice"
 """Notes, in what is noted of a node, the number of the slice of the batch that it is of."""
 
+REPLICA = "replica"
+"""Notes, in what is noted of a node, the number of the replica of the parameters that it is of."""
+
 INPUT = "input"
 """Notes of an input of a slice its number among the inputs of the whole step."""
 
@@ -54,10 +57,11 @@ def wanted(module_path: str, kind_name: str) -> str:
     return f"{module_path}/{last}" if module_path else last
 
 
-def in_slice(node: fx.Node, text: str) -> str:
-    """The name behind that of the slice that a node is of, as in `slice0/fc/addmm`."""
-    slice_number = node.meta.get(SLICE)
-    return text if slice_number is None else f"slice{slice_number}/{text}"
+def in_part(node: fx.Node, text: str) -> str:
+    """The name behind that of the slice or the replica that a node is of, as in
+    `slice0/fc/addmm`."""
+    parts = [f"{kind}{node.meta[kind]}" for kind in (SLICE, REPLICA) if kind in node.meta]
+    return "/".join([*parts, text])
 
 
 def path_of(text: str) -> str:

@@ -44,17 +44,19 @@ def _source_kind(node: fx.Node) -> str:
 
 def _source_op(step: Step, node: fx.Node, kind: str) -> Op:
     path, size = names.held(node), step.nbytes((node, 0))
+    name = step.trace.parameter(path)
     states = OPTIMIZERS[step.optimizer][0] if path in step.flow.gradients else 0
     changes = path in step.flow.gradients or path in step.flow.mutations
     return Op(
-        path or names.in_slice(node, _unheld(node, kind)),
+        names.in_part(node, name or _unheld(node, kind)),
         kind,
         dtype=cost.dtype([], node.meta["val"]),
         persistent=size * (1 + states) if path else 0,
         group=path if changes else None,
-        module=path.rpartition(".")[0],
+        module=name.rpartition(".")[0],
         phase="backward" if kind == "aten.full" else "forward",
         slice=node.meta.get(names.SLICE),
+        replica=node.meta.get(names.REPLICA),
     )
 
 
@@ -90,7 +92,7 @@ def _op(node: fx.Node, module: str, persistent: int, workspace: int) -> Op:
     inputs = list(cost.tensors((args, kwargs)))
     flops = cost.flops(getattr(node.target, "overloadpacket", None), args, kwargs, value)
     return Op(
-        names.in_slice(node, node.meta.get(names.NAME) or names.wanted(module, kind)),
+        names.in_part(node, node.meta.get(names.NAME) or names.wanted(module, kind)),
         kind,
         flops=flops,
         traffic=cost.traffic(kind, inputs, value),
@@ -101,4 +103,5 @@ def _op(node: fx.Node, module: str, persistent: int, workspace: int) -> Op:
         phase="backward" if node.meta.get("partitioner_tag") == "is_backward" else "forward",
         signature=signature.of_node(node),
         slice=node.meta.get(names.SLICE),
+        replica=node.meta.get(names.REPLICA),
     )

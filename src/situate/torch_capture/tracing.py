@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,8 @@ class Trace:
         taken: the inputs whose values the step counts on.
         slices: of its batch; None where it takes that whole.
         notes: what to know of the slices, a line each.
+        copies: by name of a further copy of a parameter, that of the parameter, whose gradients
+            both are updated with.
     """
 
     graph: fx.Graph
@@ -85,6 +87,11 @@ class Trace:
     taken: tuple[Taken, ...] = ()
     slices: Slices | None = None
     notes: tuple[str, ...] = ()
+    copies: Mapping[str, str] = field(default_factory=dict)
+
+    def parameter(self, path: str) -> str:
+        """The name of the parameter that this is the name of a copy of; other names as they are."""
+        return self.copies.get(path, path)
 
 
 def joint(what: Built, training: bool, name: str) -> Trace:

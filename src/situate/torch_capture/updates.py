@@ -32,7 +32,7 @@ def buffer_updates(step: Step) -> Iterator[Draft]:
             )
         if path in step.flow.mutations:
             new, size = step.flow.mutations[path], step.nbytes((node, 0))
-            op = _update_op(path, "copy", 0, 2 * size, node)
+            op = _update_op(step, node, "copy", 0, 2 * size)
             yield Draft(op, node, _last(step, new, (node, 0)), (new,), overwrites=(node, 0))
 
 
@@ -58,7 +58,7 @@ def _update(
         distinct = (total,)
     states, arithmetic = OPTIMIZERS[step.optimizer]
     count = int(node.meta["val"].numel())
-    op = _update_op(path, step.optimizer, arithmetic * count, (3 + 2 * states) * size, node)
+    op = _update_op(step, node, step.optimizer, arithmetic * count, (3 + 2 * states) * size)
     yield Draft(op, node, place, distinct, overwrites=parameter)
 
 
@@ -68,17 +68,20 @@ def _last(step: Step, *storages: Storage) -> tuple[int, int]:
     return max(step.number[node] for node in (*nodes, *readers)), UPDATE
 
 
-def _update_op(path: str, how: str, flops: int, traffic: int, node: fx.Node) -> Op:
+def _update_op(step: Step, node: fx.Node, how: str, flops: int, traffic: int) -> Op:
+    path = names.held(node)
+    name = step.trace.parameter(path)
     return Op(
-        f"{path}/{how}",
+        names.in_part(node, f"{name}/{how}"),
         f"update.{how}",
         flops=flops,
         traffic=traffic,
         dtype=cost.dtype([], node.meta["val"]),
         group=path,
-        module=path.rpartition(".")[0],
+        module=name.rpartition(".")[0],
         phase="update",
         signature=signature.call(f"update.{how}", (node.meta["val"],)),
+        replica=node.meta.get(names.REPLICA),
     )
 
 

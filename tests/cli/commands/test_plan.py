@@ -202,13 +202,15 @@ def test_a_comparison_has_no_bound_where_nothing_fits(situate, model):
 
 def test_a_step_of_slices_is_planned_and_explained(situate, tmp_path):
     pytest.importorskip("torch")
-    asked = ("tests.branches:build", "--cluster", "k80-2")
-    run = situate("plan", *asked, "--slices", "2", "--out", "plan.json", *QUICK)
-    assert run.status == 0
+    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "2", "--replicas", "2")
+    once = ("--once", "left.*")
+    assert situate("plan", *asked, *once, "--out", "plan.json", *QUICK).status == 0
     plan = Plan.read(tmp_path / "plan.json")
     assert len(plan.cut.shares) == 2
-    assert "slice1/left/addmm" in plan.placement
-    assert situate("explain", "plan.json", "--json").status == 0
+    assert {"slice1/left/addmm", "left.weight", "replica1/right.weight"} <= plan.placement.keys()
+    explained = situate("explain", "plan.json", "--json")
+    assert explained.status == 0
+    assert [len(each["slices"]) for each in explained.json["replicas"]] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -218,6 +220,12 @@ def test_a_step_of_slices_is_planned_and_explained(situate, tmp_path):
         (("--slices", "x"), "slices 'x': must be a number of equal slices"),
         (("--slice-dim", "0=1"), "--slice-dim says how the batch is cut: give --slices too"),
         (("--slice-loss", "sum"), "--slice-loss says how the batch is cut: give --slices too"),
+        (("--replicas", "2"), "--replicas says how the batch is cut: give --slices too"),
+        (("--once", "a"), "--once says how the batch is cut: give --slices too"),
+        (
+            ("--slices", "2", "--replicas", "3"),
+            "replicas: give at least 2, and no more than the 2",
+        ),
     ],
 )
 def test_bad_slices_are_one_line(situate, model, options, message):

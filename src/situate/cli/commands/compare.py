@@ -21,9 +21,11 @@ from situate.cli.options import (
     Model,
     Noise,
     Objective,
+    Once,
     Optimizer,
     Out,
     Picture,
+    Replicas,
     Rules,
     Samples,
     ScheduleFile,
@@ -82,6 +84,8 @@ def compare(
     slices: Slices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    replicas: Replicas = None,
+    once: Once = None,
     out: Out = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
@@ -142,7 +146,7 @@ def compare(
         optimizer=optimizer,
         dim=dim,
         costs=costs,
-        slices=slices_of(slices, slice_dim, slice_loss),
+        slices=slices_of(slices, slice_dim, slice_loss, replicas, once),
     )
     budget = Budget(time_limit, evaluations, seed, threads)
     with machine_for(options, problem, model, optimizer) as machine:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from situate.cli.options import Dim, Model, Optimizer, SliceDim, SliceLoss, Slices
+from situate.cli.options import Dim, Model, Once, Optimizer, Replicas, SliceDim, SliceLoss, Slices
 
 
 def convert(
@@ -17,6 +17,8 @@ def convert(
     slices: Slices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    replicas: Replicas = None,
+    once: Once = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Capture a network of the zoo anew, with PyTorch.")
     ] = False,
@@ -29,7 +31,7 @@ def convert(
 
     check_graph(out)
     check_outputs([model], [out])
-    cut = slices_of(slices, slice_dim, slice_loss)
+    cut = slices_of(slices, slice_dim, slice_loss, replicas, once)
     graph = read_model(model, optimizer, dim, fresh, slices=cut)
     graph_json.write(graph, out)
     note(f"wrote {out}: {len(graph.ops)} ops, {len(graph.tensors)} tensors")

@@ -15,8 +15,10 @@ from situate.cli.options import (
     Method,
     Model,
     Objective,
+    Once,
     Optimizer,
     Picture,
+    Replicas,
     Rules,
     ScheduleFile,
     Seed,
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 SEARCHED = (
     *("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads"),
-    *("slices", "slice_dim", "slice_loss"),
+    *("slices", "slice_dim", "slice_loss", "replicas", "once"),
 )
 """Options of the search for a plan, and of the step that is planned."""
 
@@ -59,6 +61,8 @@ def explain(
     slices: Slices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    replicas: Replicas = None,
+    once: Once = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
     as_json: Json = False,
@@ -101,7 +105,7 @@ def explain(
             optimizer=optimizer,
             dim=dim,
             costs=costs,
-            slices=slices_of(slices, slice_dim, slice_loss),
+            slices=slices_of(slices, slice_dim, slice_loss, replicas, once),
         )
         budget = Budget(time_limit, evaluations, seed, threads)
         with interruptible() as interrupt:

@@ -6,7 +6,17 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from situate.cli.options import Dim, Json, Model, Optimizer, SliceDim, SliceLoss, Slices
+from situate.cli.options import (
+    Dim,
+    Json,
+    Model,
+    Once,
+    Optimizer,
+    Replicas,
+    SliceDim,
+    SliceLoss,
+    Slices,
+)
 
 if TYPE_CHECKING:
     from situate.data.graph import Graph
@@ -19,6 +29,8 @@ def info(
     slices: Slices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    replicas: Replicas = None,
+    once: Once = None,
     as_json: Json = False,
 ) -> None:
     """Show what is in a model: ops, tensors, sizes, groups, and the rules it is scored by."""
@@ -26,7 +38,9 @@ def info(
     from situate.cli.inputs import read_model, slices_of
     from situate.report import tables
 
-    graph = read_model(model, optimizer, dim, slices=slices_of(slices, slice_dim, slice_loss))
+    graph = read_model(
+        model, optimizer, dim, slices=slices_of(slices, slice_dim, slice_loss, replicas, once)
+    )
     if as_json:
         print_json(_graph_figures(graph))
     else:

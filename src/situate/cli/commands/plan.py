@@ -22,9 +22,11 @@ from situate.cli.options import (
     Model,
     Noise,
     Objective,
+    Once,
     Optimizer,
     Out,
     Picture,
+    Replicas,
     Rules,
     Samples,
     ScheduleFile,
@@ -75,6 +77,8 @@ def plan(
     slices: Slices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    replicas: Replicas = None,
+    once: Once = None,
     out: Out = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
@@ -135,7 +139,7 @@ def plan(
         optimizer=optimizer,
         dim=dim,
         costs=costs,
-        slices=slices_of(slices, slice_dim, slice_loss),
+        slices=slices_of(slices, slice_dim, slice_loss, replicas, once),
     )
     budget = options.budget(method, [method], Budget(time_limit, evaluations, seed, threads))
     kept = Path(study) if study else None

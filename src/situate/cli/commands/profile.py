@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from situate.cli.options import Cpus, Json, Optimizer, SliceDim, SliceLoss, Slices
+from situate.cli.options import Cpus, Json, Once, Optimizer, Replicas, SliceDim, SliceLoss, Slices
 
 if TYPE_CHECKING:
     from situate.data.cluster import Cluster
@@ -45,6 +45,8 @@ def profile(
     slices: Slices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    replicas: Replicas = None,
+    once: Once = None,
     as_json: Json = False,
 ) -> None:
     """Measure a model's ops on the devices of this machine, and tensors between them.
@@ -63,7 +65,7 @@ def profile(
     from situate.report.costs import costs_table, step_seconds
 
     check_outputs([model, cluster], [out, cluster_out])
-    cut = slices_of(slices, slice_dim, slice_loss)
+    cut = slices_of(slices, slice_dim, slice_loss, replicas, once)
     chosen = _devices(cluster, cpus)
     with working(f"measuring {model}"):
         found = measure(model, chosen, optimizer, cut)

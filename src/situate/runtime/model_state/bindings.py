@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def state_values(program: Program, names: Names, model: torch.nn.Module) -> list[torch.Tensor]:
-    """The tensors of the model that a program names, by number.
+    """The tensors of the model that a program names, by number; for a copy of a parameter a tensor
+    of its own with the parameter's numbers.
 
     Raises:
         SituateError: the model has none of that name, or one of another shape, on another device
@@ -27,8 +28,9 @@ def state_values(program: Program, names: Names, model: torch.nn.Module) -> list
     """
     nodes = program.step.number
     captured = {held(node): node.meta["val"] for node in nodes if "val" in node.meta}
-    found = [_value(program, path, model) for path in names.state]
-    state = dict(zip(names.state, found, strict=True))
+    trace = program.step.trace
+    paths = (trace.parameter(path) for path in names.state)
+    state = {path: _value(program, path, model) for path in paths}
     for path, tensor in state.items():
         _check(path, tensor, captured.get(path, tensor))
         if tensor.device.type != "cpu":
@@ -37,7 +39,11 @@ def state_values(program: Program, names: Names, model: torch.nn.Module) -> list
                 "with memory of their own work on copies"
             )
     _check_apart(state, {*program.gradients, *program.mutations})
-    return found
+    # A copy gets memory of its own, as every tensor does, when it is bound.
+    return [
+        state[trace.parameter(path)].data if path in trace.copies else state[path]
+        for path in names.state
+    ]
 
 
 def _check(path: str, tensor: torch.Tensor, captured: torch.Tensor) -> None:
@@ -99,6 +105,12 @@ def _value(program: Program, path: str, model: torch.nn.Module) -> torch.Tensor:
 class Bindings:
     """The tensors of a model and what its optimiser keeps, as views of the devices' memory.
 
+    Args:
+        tensors: of the model, by number.
+        state: those in the devices' memory, by number.
+        updated: numbers of the parameters that the step updates.
+        copies: by number of a further copy of a parameter, that of the parameter.
+
     Attributes:
         groups: by number of a parameter that is updated, the optimiser's group it is in.
 
@@ -115,8 +127,9 @@ class Bindings:
         optimizer: torch.optim.Optimizer | None,
         state: Sequence[Entry],
         updated: Iterable[int],
+        copies: Mapping[int, int],
     ) -> None:
-        self._optimizer, self._state = optimizer, state
+        self._optimizer, self._state, self._copies = optimizer, state, copies
         self._tensors = list(zip(tensors, (entry.value for entry in state), strict=True))
         self._addresses = [entry.value.data_ptr() for entry in state]
         self._held = [(path, *_held(model, path)) for path in names.state]
@@ -124,7 +137,8 @@ class Bindings:
         self.groups: dict[int, int] = {}
         self._checks: list[Callable[[], None]] = []
         if optimizer is not None:
-            groups = Groups(optimizer, dict(zip(names.state, tensors, strict=True)), updated)
+            owners = (tensors[copies.get(number, number)] for number in range(len(tensors)))
+            groups = Groups(optimizer, dict(zip(names.state, owners, strict=True)), updated)
             hooks = Hooks(model, optimizer, groups.trained)
             self._checks, self.groups = [groups.check, hooks.check], groups.of
         self.refresh()
@@ -134,15 +148,20 @@ class Bindings:
         tensor and that of a part, see `Entry.all_parts`."""
         now = {
             (number, part): written._version
-            for number, (tensor, _) in enumerate(self._tensors)
-            for part, written in enumerate((tensor, *self._state[number].all_parts[1:]))
+            for number in range(len(self._tensors))
+            for part, written in enumerate(self._written(self._copies.get(number, number)))
         }
         # PyTorch counts the writes into a tensor; those of the devices go past this count.
         before, self._versions = self._versions, now
         return tuple(where for where, version in now.items() if before.get(where) != version)
 
+    def _written(self, number: int) -> tuple[torch.Tensor, ...]:
+        """A tensor of the model and what is kept of it: what others than the devices write."""
+        return self._tensors[number][0], *self._state[number].all_parts[1:]
+
     def refresh(self) -> None:
-        """Take what was put in place of a view since, such as by `optimizer.load_state_dict`.
+        """Take what was put in place of a view since, such as by `optimizer.load_state_dict`, and
+        let all copies of a parameter be as the model's.
 
         Raises:
             SituateError: a parameter or buffer is another one, or of another type or shape; or
@@ -167,8 +186,10 @@ class Bindings:
                 view.copy_(tensor.detach())
                 tensor.data = view
                 self._versions.pop((number, 0), None)
-        for number in self.groups:
+        for number in self.groups.keys() - self._copies.keys():
             self._refresh_kept(number)
+        for number, source in self._copies.items():
+            self._state[number].match(self._state[source])
 
     def _refresh_kept(self, number: int) -> None:
         assert self._optimizer is not None

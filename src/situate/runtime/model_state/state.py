@@ -100,6 +100,14 @@ class Entry:
         """Be as another entry is in one of `all_parts`."""
         self.all_parts[part].copy_(other.all_parts[part])
 
+    def match(self, other: Entry) -> None:
+        """Be as another entry is; what is equal already is not written."""
+        import torch
+
+        for part, (ours, theirs) in enumerate(zip(self.all_parts, other.all_parts, strict=True)):
+            if not torch.equal(ours, theirs):
+                self.take_part(other, part)
+
     @property
     def all_parts(self) -> tuple[torch.Tensor, ...]:
         """The tensor, the moments, and the count of steps."""

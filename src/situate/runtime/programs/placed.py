@@ -54,6 +54,12 @@ class PlacedProgram:
         return {self.names.state[path]: program.optimizer for path in program.gradients}
 
     @property
+    def copies(self) -> dict[int, int]:
+        """The number of the parameter that each further copy is of, by the copy's number."""
+        numbers, copies = self.names.state, self.program.step.trace.copies
+        return {numbers[c]: numbers[name] for c, name in copies.items() if c in numbers}
+
+    @property
     def overwritten(self) -> frozenset[int]:
         """Numbers of the state that the step writes otherwise, such as running means."""
         numbers = self.names.state

@@ -36,7 +36,8 @@ class Program:
         results: the nodes whose values the step returns: the loss, or what the model returns; then
             those of what it writes over its inputs.
         overwritten: numbers of those inputs, in that order.
-        gradients: by parameter, the nodes of its gradients, one for each of the names it goes by.
+        gradients: by parameter or copy of one, the nodes of its gradients, one for each of the
+            names it goes by.
         mutations: by buffer, the node of its new value.
         training: it has gradients and updates.
         optimizer: the kind of the update of its parameters.
@@ -131,4 +132,5 @@ def _outputs(
                 mutations[name] = node
             case "InputMutationAOTOutput":
                 overwritten[descriptor.mutated_input.idx] = node
+    gradients |= {copy: gradients[name] for copy, name in trace.copies.items() if name in gradients}
     return results, overwritten, gradients, mutations

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
 
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.data.arrays import Ints
+from situate.data.problem import Problem
 from situate.data.topology import accelerators
+from situate.solvers.replica_placement import replica_seconds
 from situate.solvers.search import Search
 from situate.solvers.slice_placement import (
     homes,
@@ -16,7 +22,8 @@ from situate.solvers.slice_placement import (
 
 
 def run(search: Search) -> None:
-    """Slices in shares by speed; parameters where updates end earliest.
+    """Slices, or replicas with their slices, in shares by speed; parameters that are there once
+    where updates end earliest.
 
     Raises:
         SituateError: the step takes its batch whole.
@@ -26,8 +33,19 @@ def run(search: Search) -> None:
     # (units, devices): what cannot run on a device is sent elsewhere, and takes no time there.
     seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)[:, devices]
     of_slice = slice_seconds(slices, seconds)
-    device = shared_out(of_slice)
-    busy = np.zeros(len(devices))
-    np.add.at(busy, device, of_slice[np.arange(len(device)), device])
-    home = homes(problem, slices, devices, seconds, busy)
-    offer_slices(search, slices, devices[device], home)
+    for device in _assignments(problem, of_slice):
+        busy = np.zeros(len(devices))
+        np.add.at(busy, device, of_slice[np.arange(len(device)), device])
+        home = homes(problem, slices, device, devices, seconds, busy)
+        offer_slices(search, slices, devices[device], home)
+
+
+def _assignments(problem: Problem, of_slice: NDArray[np.float64]) -> Iterator[Ints]:
+    """(slices,) the device of each slice: every slice for itself; where there are replicas, also
+    all slices of one together."""
+    cut, apart = problem.graph.slices, shared_out(of_slice)
+    yield apart
+    if cut is not None and cut.replicas:
+        together = shared_out(replica_seconds(cut, of_slice))[np.array(cut.replica)]
+        if not np.array_equal(together, apart):
+            yield together

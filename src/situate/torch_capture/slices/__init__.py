@@ -1,10 +1,12 @@
 """A step whose batch is cut into slices: forward and backward ops once a slice, parameters and
-their updates once."""
+their updates once, or once a replica."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from situate.data.slices import Slices
 from situate.errors import SituateError
@@ -13,6 +15,7 @@ from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.slices.cut import Cut, cut_inputs
 from situate.torch_capture.slices.join import joined
 from situate.torch_capture.slices.reduction import reduction
+from situate.torch_capture.slices.replicas import Replicas
 from situate.torch_capture.slices.sizes import Sizes
 from situate.torch_capture.slices.whole_batch import notes
 from situate.torch_capture.tracing import Trace, joint
@@ -31,7 +34,7 @@ def sliced(what: Built, slices: Slices, name: str) -> tuple[Trace, Cut]:
 
     Raises:
         SituateError: inputs that cannot be cut so; a step that cannot be captured at a slice's
-            size; a loss that is neither a mean nor a sum over samples.
+            size; a loss that is neither a mean nor a sum over samples; a name of no parameter.
     """
     cut = cut_inputs(what, slices)
     whole = joint(what, True, name)
@@ -39,8 +42,10 @@ def sliced(what: Built, slices: Slices, name: str) -> tuple[Trace, Cut]:
     sizes = Sizes(parts[0], whole, cut)
     kind = slices.loss or reduction(sizes, _loss(parts[0]))
     told = tuple(notes(sizes))
-    found = joined(parts, cut, cut.divisors(kind))
-    return replace(found, slices=Slices(cut.samples, slices.axes, kind), notes=told), cut
+    replicas = Replicas(parts, slices)
+    found = joined(parts, cut, cut.divisors(kind), replicas)
+    taken = msgspec.structs.replace(slices, shares=cut.samples, loss=kind, once=replicas.once)
+    return replace(found, slices=taken, notes=told), cut
 
 
 def _parts(what: Built, cut: Cut, name: str) -> list[Trace]:

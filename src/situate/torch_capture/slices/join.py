@@ -10,6 +10,8 @@ from situate.torch_capture.added_nodes import add_call, module_of
 from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.names import INPUT, NAME, SLICE, held, path
 from situate.torch_capture.slices.cut import Cut
+from situate.torch_capture.slices.replicas import Replicas
+from situate.torch_capture.slices.sums import GradientSums
 from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
@@ -17,18 +19,22 @@ if TYPE_CHECKING:
     from torch import fx
 
 
-def joined(parts: Sequence[Trace], cut: Cut, divisors: Sequence[float]) -> Trace:
-    """The step that computes slice after slice and adds up losses and gradients in this order.
+def joined(
+    parts: Sequence[Trace], cut: Cut, divisors: Sequence[float], replicas: Replicas
+) -> Trace:
+    """The step that computes slice after slice and adds up losses and gradients in this order,
+    gradients replica by replica.
 
-    Parameters are there once, and so are buffers: one that a slice writes is handed on to the next.
-    What is returned is the sum of the losses.
+    Parameters are there once, but for those of replicas, and so are buffers: one that a slice
+    writes is handed on to the next. What is returned is the sum of the losses.
 
     Args:
         parts: the trace of each slice, of the same step.
         cut: what the slices take as inputs.
         divisors: by slice, what its loss is divided by before it is differentiated.
+        replicas: of the parameters.
     """
-    step = _Step(cut)
+    step = _Step(cut, replicas)
     for part, divisor in zip(parts, divisors, strict=True):
         step.add(part, divisor)
     first = parts[0]
@@ -37,9 +43,10 @@ def joined(parts: Sequence[Trace], cut: Cut, divisors: Sequence[float]) -> Trace
         for s, part in enumerate(parts)
         for each in part.taken
     )
-    return dataclasses.replace(
+    whole = dataclasses.replace(
         first, graph=step.finished(), constants=step.constants, taken=tuple(taken)
     )
+    return replicas.noted(whole)
 
 
 class _Step:
@@ -50,19 +57,19 @@ class _Step:
         constants: by name.
     """
 
-    def __init__(self, cut: Cut) -> None:
+    def __init__(self, cut: Cut, replicas: Replicas) -> None:
         from torch import fx
 
         self.graph = fx.Graph()
         self.constants: dict[str, torch.Tensor] = {}
-        self._cut = cut
+        self._cut, self._replicas = cut, replicas
         self._slice = -1
-        # By path of a parameter or buffer, or number of an input, what a slice reads.
+        # By path of a parameter, a copy of one or a buffer, or number of an input, what a slice
+        # reads.
         self._values: dict[str | int, fx.Node] = {}
         # By path of a buffer, or number of an input, the placeholder's description and new value.
         self._written: dict[str | int, tuple[Any, fx.Node]] = {}
-        # By parameter, the description and the sum of the gradients.
-        self._gradients: dict[str, tuple[Any, fx.Node]] = {}
+        self._gradients = GradientSums(self.graph, replicas.of_slice)
         self._loss: tuple[Any, fx.Node] | None = None
         self._constants: dict[tuple[int, str], fx.Node] = {}
 
@@ -87,7 +94,7 @@ class _Step:
     def finished(self) -> fx.Graph:
         """The graph, with all that the step returns."""
         assert self._loss is not None
-        found = [*self._written.values(), self._loss, *self._gradients.values()]
+        found = [*self._written.values(), self._loss, *self._gradients.totals()]
         output = self.graph.output(tuple(node for _, node in found))
         output.meta["desc"] = [descriptor for descriptor, _ in found]
         return self.graph
@@ -104,9 +111,11 @@ class _Step:
         name = path(descriptor)
         if name in part.constants:
             return self._constant(part, node, name)
-        if name not in self._values:
-            self._values[name] = self.graph.node_copy(node)
-        return self._values[name]
+        read = self._replicas.read(name, self._slice)
+        if read not in self._values:
+            self._values[read] = self.graph.node_copy(node)
+            self._replicas.mark(self._values[read], self._slice)
+        return self._values[read]
 
     def _input(self, node: fx.Node, descriptor: Any) -> fx.Node:
         number = self._cut.number(self._slice, descriptor.idx)
@@ -148,11 +157,7 @@ class _Step:
         for other in others:
             total = add_call(self.graph, module, "add.Tensor", total, other)
             total.meta |= {SLICE: self._slice, NAME: f"{name}/add"}
-        if name in self._gradients:
-            _, before = self._gradients[name]
-            total = add_call(self.graph, module, "add.Tensor", before, total)
-            total.meta[NAME] = f"{name}/add"
-        self._gradients[name] = descriptor, total
+        self._gradients.add(name, descriptor, self._slice, total)
 
     def _take_output(self, node: fx.Node, descriptor: Any, divisor: float) -> None:
         match type(descriptor).__name__:

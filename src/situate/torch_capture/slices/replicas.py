@@ -1,0 +1,123 @@
+"""Replicas of the parameters: copies that some of the slices read, each with its own update."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from situate.data.slices import Slices
+from situate.errors import SituateError, nearest
+from situate.torch_capture.flow import described_outputs
+from situate.torch_capture.names import REPLICA, held, path
+from situate.torch_capture.tracing import Trace
+
+if TYPE_CHECKING:
+    from torch import fx
+
+
+class Replicas:
+    """The copies of a step's parameters, and which slice reads which.
+
+    Copy 0 goes by the parameter's own name: it is that of the model.
+
+    Args:
+        parts: the trace of each slice.
+        slices: of the batch, with the replicas that are asked for.
+
+    Attributes:
+        of_slice: by slice, the number of its replica; 0 where parameters are there once.
+        once: names of the parameters that are there once beside replicas.
+
+    Raises:
+        SituateError: no parameter is called as one that is to be there once.
+    """
+
+    def __init__(self, parts: Sequence[Trace], slices: Slices) -> None:
+        self.of_slice = slices.replica
+        self._count = len(slices.replicas)
+        self._first = parts[0]
+        known = dict.fromkeys(self._first.canonical.values())
+        kept = {*_matching(slices.once, list(known)), *self._unfit(parts, known)}
+        copied = (name for name in known if self._count and name not in kept)
+        self._copied = dict.fromkeys(copied)
+        self.once = tuple(name for name in known if name in kept) if self._count else ()
+
+    def read(self, name: str, s: int) -> str:
+        """The name of what slice `s` reads where its trace reads the parameter or buffer `name`."""
+        number = self.of_slice[s]
+        # The many names of a parameter stand for one copy.
+        return _called(self._first.canonical[name], number) if self._is_copied(name) else name
+
+    def mark(self, node: fx.Node, s: int) -> None:
+        """Let a parameter's placeholder be that of the copy that slice `s` reads."""
+        name = held(node)
+        if self._is_copied(name):
+            descriptor: Any = node.meta["desc"]
+            target = f"model.{self.read(name, s)}"
+            node.meta["desc"] = dataclasses.replace(descriptor, target=target)
+            node.meta[REPLICA] = self.of_slice[s]
+
+    def noted(self, trace: Trace) -> Trace:
+        """A trace of the whole step that knows the copies."""
+        pairs = [(_called(n, r), n) for r in range(1, self._count) for n in self._copied]
+        return dataclasses.replace(
+            trace,
+            canonical=trace.canonical | {copy: copy for copy, _ in pairs},
+            trainable=trace.trainable.union(c for c, name in pairs if name in trace.trainable),
+            copies=dict(pairs),
+        )
+
+    def _is_copied(self, name: str) -> bool:
+        return self._first.canonical.get(name) in self._copied
+
+    def _unfit(self, parts: Sequence[Trace], known: Iterable[str]) -> Iterator[str]:
+        """Parameters that some slice does not read or the step itself writes, and those of which a
+        copy would be called as another parameter is."""
+        reads = [set(_read(part)) for part in parts]
+        written = {name for part in parts for name in _written(part)}
+        for name in known:
+            is_read = all(name in each for each in reads)
+            taken = any(_called(name, r) in self._first.canonical for r in range(1, self._count))
+            if not is_read or name in written or taken:
+                yield name
+
+
+def _called(name: str, number: int) -> str:
+    return f"replica{number}/{name}" if number else name
+
+
+def _read(part: Trace) -> Iterator[str]:
+    """The parameters that a slice's results depend on."""
+    pending = [node for node, _ in described_outputs(part.graph)]
+    seen = set(pending)
+    while pending:
+        node = pending.pop()
+        pending += (fresh := [source for source in node.all_input_nodes if source not in seen])
+        seen.update(fresh)
+    names = (held(node) for node in seen if node.op == "placeholder")
+    yield from (part.canonical[name] for name in names if name in part.canonical)
+
+
+def _written(part: Trace) -> Iterator[str]:
+    """The parameters and buffers that a slice writes over."""
+    for _, descriptor in described_outputs(part.graph):
+        if type(descriptor).__name__ == "InputMutationAOTOutput":
+            name = path(descriptor.mutated_input)
+            yield part.canonical.get(name, name)
+
+
+def _matching(patterns: Sequence[str], known: Sequence[str]) -> Iterator[str]:
+    """The parameters that are called so.
+
+    Raises:
+        SituateError: none is.
+    """
+    for pattern in patterns:
+        found = [name for name in known if name == pattern or fnmatchcase(name, pattern)]
+        if not found:
+            raise SituateError(
+                f"replicas: no parameter is called {pattern!r}{nearest(pattern, known)}"
+            )
+        yield from found

@@ -1,0 +1,55 @@
+"""Sums of gradients: slice by slice, then replica by replica."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import fx  # noqa: E402
+
+from situate.torch_capture.names import NAME, REPLICA  # noqa: E402
+from situate.torch_capture.slices.sums import GradientSums  # noqa: E402
+
+
+def sums(replica: tuple[int, ...], given: tuple[int, ...]) -> tuple[fx.Graph, str]:
+    """The graph after the slices of these numbers have given gradients of `w`, and its total as a
+    sum of them."""
+    graph = fx.Graph()
+    made = GradientSums(graph, replica)
+    for s in range(len(replica)):
+        node = graph.placeholder(f"g{s}")
+        node.meta["val"] = torch.zeros(2)
+        if s in given:
+            made.add("w", "described", s, node)
+    ((description, total),) = made.totals()
+    assert description == "described"
+    return graph, text(total)
+
+
+def text(node: fx.Node) -> str:
+    return node.name if node.op == "placeholder" else f"({text(node.args[0])}+{text(node.args[1])})"
+
+
+@pytest.mark.parametrize(
+    ("replica", "given", "total"),
+    [
+        ((0, 0, 0), (0, 1, 2), "((g0+g1)+g2)"),
+        ((0, 1, 0, 1), (0, 1, 2, 3), "((g0+g2)+(g1+g3))"),
+        ((0, 1, 2), (0, 1, 2), "((g0+g1)+g2)"),
+        ((0, 1, 1, 0), (0, 1, 2, 3), "((g0+g3)+(g1+g2))"),
+        ((0, 1, 0), (1,), "g1"),
+        ((0, 1, 0), (0, 1), "(g0+g1)"),
+    ],
+)
+def test_the_order_of_additions_is_that_of_slices_and_of_replicas(replica, given, total):
+    assert sums(replica, given)[1] == total
+
+
+def test_a_sum_is_called_by_its_replica_and_comes_as_soon_as_it_can():
+    graph, _ = sums((0, 1, 0, 1), (0, 1, 2, 3))
+    adds = [node for node in graph.nodes if node.op == "call_function"]
+    assert [node.meta.get(REPLICA) for node in adds] == [0, 1, None]
+    assert {node.meta[NAME] for node in adds} == {"w/add"}
+    names = [node.name for node in graph.nodes]
+    assert names.index(adds[0].name) < names.index("g3")
