@@ -79,6 +79,7 @@ def _learn_from(
         learning = replace(learning, start=lambda: _start(search, study))
     learner = _made(search, method, make, learning, samples)
     asking = Asking(method, problem, learner)
+    search.knows = asking.knows
     header = _header(search, asking, machine, samples)
     with StudyFile.open(learning.study, header) as opened:
         study = opened

@@ -122,6 +122,11 @@ class SequenceLearner:
         return self._ascent
 
     @property
+    def told_costs(self) -> bool:
+        """True if its groups were made with what ops take."""
+        return self.groups.told_costs
+
+    @property
     def batch(self) -> int:
         """Placements times repeats."""
         return self._batch
