@@ -19,6 +19,7 @@ from benchmarks.papers import (
     spotlight_cifar,
 )
 from benchmarks.papers.cases import Case, calibrated
+from benchmarks.papers.experiment import Experiment, parser
 from benchmarks.papers.tables import Results, spread
 
 REDUCTIONS = (33.3, 42.3, 24.0, 63.7, 45.2, 39.5, 34.6, 51.7, 47.0, 47.8, 58.9)
@@ -32,6 +33,29 @@ def test_the_page_is_what_the_results_say():
 def test_the_experiments_pictures_are_small():
     pictures = [*page.PAGE.parent.glob("images/post_*.svg"), *page.PAGE.parent.glob("images/spot*")]
     assert [picture.name for picture in pictures if picture.stat().st_size > 200_000] == []
+
+
+@pytest.mark.parametrize("name", ["post_table", "hierarchical_table", "spotlight_cifar"])
+def test_a_record_names_all_settings_that_its_methods_were_run_in(name):
+    for path in sorted(RESULTS.glob(f"{name}*.json")):
+        content = json.loads(path.read_bytes())
+        run: dict[str, set[str]] = {}
+        for row in content["tables"]["runs"]:
+            run.setdefault(row["method"], set()).add(row["settings"])
+        both = [settings for settings in run.values() if len(settings) > 1]
+        assert set().union(*both) <= set(content["options"]["settings"]), path.name
+
+
+def test_a_file_that_grew_over_several_invocations_names_the_settings_and_cases_of_all(tmp_path):
+    options = parser(None, "x", ["a", "b"]).parse_args(["--settings", "paper", "--rows", "b"])
+    experiment = Experiment(options, (), lambda case, options: ())
+    experiment._rules["a"] = {"case": "a"}
+    row = {"case": "a", "method": "spotlight", "settings": "tuned", "seed": 0, "mean": 1.0}
+    experiment._runs["a", "spotlight", "tuned", 0] = row
+    experiment.options.out = tmp_path / "x.json"
+    experiment._write()
+    found = json.loads((tmp_path / "x.json").read_bytes())["options"]
+    assert (found["settings"], found["rows"]) == (["tuned", "paper"], ["a", "b"])
 
 
 def test_the_timelines_show_the_best_runs_of_the_table():
