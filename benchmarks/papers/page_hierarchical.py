@@ -72,6 +72,7 @@ def _planner(results: Results, rows: Sequence[HierarchicalRow]) -> Mapping[str, 
         "post_ahead": f"{markdown.percent(min(post))} to {markdown.percent(max(post))}",
         "eight": markdown.percent(eight),
         "times": f"{min(times):.1f} to {max(times):.1f}",
+        "share": f"{100 * OFTEN:.0f} %",
         "often": f"{sum(share >= OFTEN for share in shares)} of {len(shares)}",
     }
 

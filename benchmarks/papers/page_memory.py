@@ -33,6 +33,7 @@ def limits(content: Mapping[str, Any]) -> Mapping[str, str]:
     ]
     head = ("", "placement", "fullest GPU", "the same", *(f"with {limit}" for limit in LIMITS))
     return {
+        "more": f"{100 * (max(LIMITS.values()) / min(LIMITS.values()) - 1):.0f} %",
         "table": markdown.table(head, lines, 2),
         "decided": str(len(decided)) if decided else "none",
         "cells": str(len(rows)),
