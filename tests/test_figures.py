@@ -29,7 +29,7 @@ def instead(record: str, method: str, of: str) -> str:
 
 
 def levels() -> str:
-    """What `tuned` lacks of the best of its levels, by the method that lacks most."""
+    """Points that `tuned` lacks of the best levels, by the method that lacks most."""
     rows = recorded("tune_softmax")
     lacking = [
         row[SCORE] - min(rows[other][SCORE] for other in rows if other.startswith(f"{method} gr"))

@@ -39,7 +39,7 @@ def not_measured(sentence: str, confirmed: str, command: str) -> Claim:
 
 
 def verdict(met: bool) -> Verdict:
-    """Of a claim that counts."""
+    """The verdict on a claim that counts."""
     return "yes" if met else "no"
 
 

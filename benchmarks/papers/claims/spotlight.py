@@ -12,7 +12,7 @@ RUN = "situate plan cifar_cnn --cluster k80-4 --method spotlight --settings pape
 
 
 def claims(results: Results) -> list[Claim]:
-    """What the run on the CIFAR-10 CNN bears on, and what was not run."""
+    """The claim that the run on the CIFAR-10 CNN bears on, and what was not run."""
     best, expert = results.mean(CASE, "spotlight", "paper"), results.rule(CASE, "expert")
     return [
         Claim(

@@ -23,4 +23,5 @@ def op_work(problem: Problem) -> Floats:
 
 def unit_work(problem: Problem) -> Floats:
     """(units,) the same of all ops of a unit together."""
-    return np.bincount(problem.unit, op_work(problem), minlength=problem.units)
+    work = np.bincount(problem.unit, op_work(problem), minlength=problem.units)
+    return np.asarray(work, np.float64)
