@@ -30,6 +30,11 @@ def seconds(value: float | None) -> str:
     return f"{value:.3f}" if value >= 0.1 else f"{value:.4f}"
 
 
+def fitted(value: float, given: float | None) -> str:
+    """A figure of ours, in parentheses where it is the one that was given."""
+    return f"({seconds(value)})" if value == given else seconds(value)
+
+
 def spread(found: Spread | None) -> str:
     """The mean, and from the least to the most where they differ."""
     if found is None:
