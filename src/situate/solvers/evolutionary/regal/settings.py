@@ -83,7 +83,7 @@ _TUNED = RegalSettings(
     Proposed(placement=0, transfers=16),
     places=True,
     samples=8,
-    steps=4_000,
+    steps=1_000,
     learning_rate=2e-3,
     decoder="eager",
 )
