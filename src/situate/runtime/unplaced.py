@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -86,16 +87,19 @@ class Unplaced:
 
     def _accumulated(self) -> torch.Tensor:
         """The sum of the losses of slices, after the backward pass of each: gradients add up slice
-        by slice for each replica, and then these sums in the order of the replicas."""
+        by slice for each replica, and then these sums in the order of the replicas. What slices
+        write into the model is seen by the next of their replica; that of the first stays."""
         assert self._cut is not None
-        parameters, losses = list(self._model.parameters()), []
-        sums: list[list[torch.Tensor | None]] = [[None] * len(parameters) for _ in {*self._replica}]
+        count = max(self._replica) + 1
+        replicas = [_Replica(self._model, alone=count == 1) for _ in range(count)]
+        losses = []
         for s, (r, divisor) in enumerate(zip(self._replica, self._divisors, strict=True)):
-            for parameter, gradient in zip(parameters, sums[r], strict=True):
-                parameter.grad = gradient
-            losses.append(self._differentiated(self._cut.of_slice(self.tensors, s), divisor))
-            sums[r] = [parameter.grad for parameter in parameters]
-        for parameter, *gradients in zip(parameters, *sums, strict=True):
+            with replicas[r].in_place():
+                losses.append(self._differentiated(self._cut.of_slice(self.tensors, s), divisor))
+        replicas[0].put()
+        for parameter, *gradients in zip(
+            self._model.parameters(), *(replica.gradients for replica in replicas), strict=True
+        ):
             found = [gradient for gradient in gradients if gradient is not None]
             parameter.grad = reduce(add, found) if found else None
         return reduce(add, losses)
@@ -113,6 +117,46 @@ class Unplaced:
         finally:
             hook.remove()
         return [tensor.clone() for tensor in leaves(returned[-1] if returned else value)]
+
+
+class _Replica:
+    """What the slices of a replica leave in a model: gradients and buffers.
+
+    Args:
+        alone: there is no other whose buffers must be kept apart.
+
+    Attributes:
+        gradients: of each parameter, their sum so far.
+    """
+
+    def __init__(self, model: torch.nn.Module, alone: bool) -> None:
+        self._model, self._alone = model, alone
+        self.gradients: list[torch.Tensor | None] = [None for _ in model.parameters()]
+        self._left = self._copies()
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """A block in which the model is as the replica's slices have left it."""
+        self.put()
+        yield
+        self.gradients = [parameter.grad for parameter in self._model.parameters()]
+        self._left = self._copies()
+
+    def put(self) -> None:
+        """Let the model be so."""
+        import torch
+
+        with torch.no_grad():
+            for buffer, left in zip(self._buffers(), self._left, strict=True):
+                buffer.copy_(left)
+        for parameter, gradient in zip(self._model.parameters(), self.gradients, strict=True):
+            parameter.grad = gradient
+
+    def _copies(self) -> list[torch.Tensor]:
+        return [buffer.detach().clone() for buffer in self._buffers()]
+
+    def _buffers(self) -> list[torch.Tensor]:
+        return [] if self._alone else list(self._model.buffers())
 
 
 def leaves(value: Any) -> list[torch.Tensor]:

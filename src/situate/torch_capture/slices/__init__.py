@@ -41,8 +41,8 @@ def sliced(what: Built, slices: Slices, name: str) -> tuple[Trace, Cut]:
     parts = _parts(what, cut, name)
     sizes = Sizes(parts[0], whole, cut)
     kind = slices.loss or reduction(sizes, _loss(parts[0]))
-    told = tuple(notes(sizes))
     replicas = Replicas(parts, slices)
+    told = (*notes(sizes), *replicas.notes())
     found = joined(parts, cut, cut.divisors(kind), replicas)
     taken = msgspec.structs.replace(slices, shares=cut.samples, loss=kind, once=replicas.once)
     return replace(found, slices=taken, notes=told), cut

@@ -26,7 +26,8 @@ def joined(
     gradients replica by replica.
 
     Parameters are there once, but for those of replicas, and so are buffers: one that a slice
-    writes is handed on to the next. What is returned is the sum of the losses.
+    writes is handed on to the next of its replica, and the first replica's is kept. What is
+    returned is the sum of the losses.
 
     Args:
         parts: the trace of each slice, of the same step.
@@ -67,6 +68,8 @@ class _Step:
         # By path of a parameter, a copy of one or a buffer, or number of an input, what a slice
         # reads.
         self._values: dict[str | int, fx.Node] = {}
+        # By replica and path of a buffer, what its slices have written; see `Replicas.writes`.
+        self._left: dict[tuple[int, str], fx.Node] = {}
         # By path of a buffer, or number of an input, the placeholder's description and new value.
         self._written: dict[str | int, tuple[Any, fx.Node]] = {}
         self._gradients = GradientSums(self.graph, replicas.of_slice)
@@ -111,6 +114,8 @@ class _Step:
         name = path(descriptor)
         if name in part.constants:
             return self._constant(part, node, name)
+        if (left := self._left.get(self._replicas.writes(name, self._slice))) is not None:
+            return left
         read = self._replicas.read(name, self._slice)
         if read not in self._values:
             self._values[read] = self.graph.node_copy(node)
@@ -168,8 +173,10 @@ class _Step:
                     loss.meta["partitioner_tag"] = "is_forward"
                 self._loss = descriptor, loss
             case "InputMutationAOTOutput" if name := path(descriptor.mutated_input):
-                self._values[name] = node
-                self._written[name] = descriptor, node
+                written = self._replicas.writes(name, self._slice)
+                self._left[written] = node
+                if written == (0, name):
+                    self._written[name] = descriptor, node
             case "InputMutationAOTOutput":
                 given = descriptor.mutated_input
                 number = self._cut.number(self._slice, given.idx)

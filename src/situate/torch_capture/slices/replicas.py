@@ -38,6 +38,7 @@ class Replicas:
         self.of_slice = slices.replica
         self._count = len(slices.replicas)
         self._first = parts[0]
+        self._written = list(dict.fromkeys(name for part in parts for name in _written(part)))
         known = dict.fromkeys(self._first.canonical.values())
         kept = {*_matching(slices.once, list(known)), *self._unfit(parts, known)}
         copied = (name for name in known if self._count and name not in kept)
@@ -50,6 +51,11 @@ class Replicas:
         # The many names of a parameter stand for one copy.
         return _called(self._first.canonical[name], number) if self._is_copied(name) else name
 
+    def writes(self, name: str, s: int) -> tuple[int, str]:
+        """The replica, and the name, of what slice `s` writes where its trace writes the buffer
+        `name`; parameters that are written are no replica's."""
+        return 0 if name in self._first.canonical else self.of_slice[s], name
+
     def mark(self, node: fx.Node, s: int) -> None:
         """Let a parameter's placeholder be that of the copy that slice `s` reads."""
         name = held(node)
@@ -58,6 +64,15 @@ class Replicas:
             target = f"model.{self.read(name, s)}"
             node.meta["desc"] = dataclasses.replace(descriptor, target=target)
             node.meta[REPLICA] = self.of_slice[s]
+
+    def notes(self) -> Iterator[str]:
+        """A line on what the slices write, where there are replicas."""
+        buffers = [name for name in self._written if name not in self._first.canonical]
+        if self._count and buffers:
+            yield (
+                f"replicas: buffers, {buffers[0]!r} the first of {len(buffers)}, are written by "
+                "each for itself; the model keeps those of replica 0, as DDP does"
+            )
 
     def noted(self, trace: Trace) -> Trace:
         """A trace of the whole step that knows the copies."""
@@ -76,11 +91,10 @@ class Replicas:
         """Parameters that some slice does not read or the step itself writes, and those of which a
         copy would be called as another parameter is."""
         reads = [set(_read(part)) for part in parts]
-        written = {name for part in parts for name in _written(part)}
         for name in known:
             is_read = all(name in each for each in reads)
             taken = any(_called(name, r) in self._first.canonical for r in range(1, self._count))
-            if not is_read or name in written or taken:
+            if not is_read or name in self._written or taken:
                 yield name
 
 
