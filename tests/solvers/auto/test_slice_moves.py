@@ -16,7 +16,6 @@ from situate.solvers.search import Search
 from tests.solvers.families import chain, devices
 from tests.solvers.slices import sliced
 
-
 BY_HAND = (
     "data_parallel",
     "fsdp",

@@ -12,7 +12,7 @@ from tests.solvers.slice_pipelines.uniform import drawn, uniform
 
 
 def test_the_passes_are_those_of_megatron():
-    """Two devices of two chunks, four slices: of a round of two slices one chunk after the other."""
+    """The last of two devices, with two chunks and four slices: two go through a chunk together."""
     assert drawn(passes(2, 4, 1, 2)) == "F0 F1 F0 B0 F1 B1 F2 B0 F3 B1 F2 B2 F3 B3 B2 B3"
     stages = [stage for _, _, stage in passes(2, 4, 1, 2)]
     assert stages == [1, 1, 3, 3, 3, 3, 1, 1, 1, 1, 3, 3, 3, 3, 1, 1]

@@ -80,7 +80,7 @@ def _of_units(problem: Problem, place: Ints) -> Ints:
 
 def _sums(place: Ints, weight: Floats | Ints, length: int) -> Floats:
     """(length,) sums of weights (k,) by their places (k,)."""
-    return np.bincount(place, weight, length)
+    return np.bincount(place, weight, length).astype(np.float64)
 
 
 def _kept(problem: Problem, slices: Ints, backward: Bools, place: Ints, length: int) -> Floats:

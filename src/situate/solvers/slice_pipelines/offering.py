@@ -100,4 +100,4 @@ def _lacking(search: Search, placement: Placement, order: Order) -> Ints:
         placement[None], priority_of(order)[None], decoder="serial", threads=1
     )
     search.evaluations += 1
-    return np.maximum(0, peak - search.problem.capacity)
+    return np.asarray(np.maximum(0, peak - search.problem.capacity))

@@ -30,6 +30,11 @@ class Weights:
         """How many there are."""
         return len(self.room)
 
+    @property
+    def length(self) -> int:
+        """Places of the line."""
+        return self.seconds.shape[1] - 1
+
     def longest(self, stage: int, begin: int, limit: float) -> int:
         """The last end of a stage that begins at a place, within so many seconds and its room."""
         seconds, size = self.seconds[stage], self.bytes[stage]
@@ -90,7 +95,7 @@ def _fits(weights: Weights, limit: float) -> bool:
     begin = 0
     for stage in range(weights.stages):
         begin = weights.longest(stage, begin, limit)
-    return begin == weights.seconds.shape[1] - 1
+    return begin == weights.length
 
 
 def _least(weights: Weights) -> float:
@@ -104,7 +109,7 @@ def _least(weights: Weights) -> float:
 
 def _earliest_starts(weights: Weights, limit: float) -> list[int]:
     """(stages,) the first place at which each may begin, so that what follows suffices."""
-    starts, end = [], weights.seconds.shape[1] - 1
+    starts, end = [], weights.length
     for stage in reversed(range(weights.stages)):
         end = weights.earliest(stage, end, limit)
         starts.append(end)

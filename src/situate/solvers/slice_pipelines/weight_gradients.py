@@ -22,7 +22,7 @@ def weight_gradients(problem: Problem) -> Bools:
     for producer, consumer in problem.graph.edges():
         read[consumer].add(producer)
         readers[producer].add(consumer)
-    found = backward & np.array([not any(sliced[op] for op in after) for after in readers])
+    found: Bools = backward & np.array([not any(sliced[op] for op in after) for after in readers])
     for op in reversed(problem.graph.order):
         if found[op] and all(backward[other] and readers[other] == {op} for other in read[op]):
             found[list(read[op])] = True
