@@ -14,7 +14,7 @@ NONE = np.zeros(0, np.int64)
 
 
 def line(seconds, kept=None, crossing=None) -> Line:
-    """Of places that take so many seconds, on any of two devices the second of which is as fast."""
+    """A line whose places take so many seconds on any of eight devices."""
     length = len(seconds)
     of_devices = np.repeat(np.array(seconds, float)[:, None], 8, axis=1)
     kept = np.zeros(length) if kept is None else np.array(kept, float)

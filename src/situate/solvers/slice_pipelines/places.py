@@ -57,7 +57,7 @@ class _Places:
         self._place_alike(problem.graph.program_order)
 
     def _place_shared(self) -> None:
-        """What waits for no slice goes where it is first read, directly or through others such."""
+        """Give what waits for no slice the place where it is first read, maybe through others such."""
         waits = self._slices >= 0
         for op in self._order:
             waits[op] |= any(waits[other] for other in self._read[op])

@@ -18,8 +18,8 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What stages weigh: running sums (stages, length + 1) along the line, in seconds on the device
-    of a stage and in bytes there, and the room (stages,) for these."""
+    """Running sums (stages, length + 1) along a line, in seconds on the device of each stage and in
+    bytes there, and the room (stages,) for these."""
 
     seconds: Floats
     bytes: Floats
@@ -27,7 +27,7 @@ class Weights:
 
     @property
     def stages(self) -> int:
-        """How many there are."""
+        """Number of stages."""
         return len(self.room)
 
     @property
