@@ -33,7 +33,7 @@ class Weights:
     @property
     def length(self) -> int:
         """Places of the line."""
-        return self.seconds.shape[1] - 1
+        return int(self.seconds.shape[1]) - 1
 
     def longest(self, stage: int, begin: int, limit: float) -> int:
         """The last end of a stage that begins at a place, within so many seconds and its room."""
@@ -76,7 +76,9 @@ def cut(line: Line, weights: Weights, slack: float) -> Ints:
     borders, begin = [], 0
     starts = _earliest_starts(weights, limit)
     for stage in range(weights.stages - 1):
-        first, last = max(begin, starts[stage + 1]), weights.longest(stage, begin, limit)
+        last = weights.longest(stage, begin, limit)
+        # Sums of bytes from the line's end may be rounded otherwise than from its beginning.
+        first = min(max(begin, starts[stage + 1]), last)
         seconds = weights.seconds[stage]
         even = seconds[begin] + (seconds[-1] - seconds[begin]) / (weights.stages - stage)
         window = np.arange(first, last + 1)
