@@ -37,7 +37,7 @@ def test_rows_keep_their_order():
 
 def test_rows_that_wait_for_one_another_are_refused():
     with pytest.raises(NotAPipeline, match="waits for slices that wait for it"):
-        merged(waiting(2, 1), [row("0B0 0F0")])
+        merged(waiting(2, 2), [row("0B0 0F0")])
 
 
 def test_one_f_one_b_is_that_of_the_paper():

@@ -31,11 +31,6 @@ class Action(NamedTuple):
     def __str__(self) -> str:
         return f"{self.stage}{self.kind}{self.slice}"
 
-    @property
-    def hands_on(self) -> bool:
-        """True if another stage waits for what it makes."""
-        return self.kind != "W"
-
 
 def actions_of_ops(
     graph: Graph, stage: Sequence[int], schedule: Schedule | None
@@ -49,14 +44,13 @@ def actions_of_ops(
     """
     halves = _halves(graph, stage)
     apart = set() if schedule is None else _apart(schedule, halves)
-    return [
-        None
-        if half is None
-        else half
-        if half.kind == "F" or (half.stage, half.slice) in apart
-        else half._replace(kind="B")
-        for half in halves
-    ]
+    return [half and _whole(half, apart) for half in halves]
+
+
+def _whole(half: Action, apart: set[tuple[int, int]]) -> Action:
+    """The backward pass that a half is of, unless the halves are apart."""
+    keep = half.kind == "F" or (half.stage, half.slice) in apart
+    return half if keep else half._replace(kind="B")
 
 
 def _halves(graph: Graph, stage: Sequence[int]) -> list[Action | None]:
@@ -70,7 +64,7 @@ def _halves(graph: Graph, stage: Sequence[int]) -> list[Action | None]:
     return [
         None
         if op.slice is None
-        else Action(stage[j], ("I" if leads[j] else "W") if backward[j] else "F", op.slice)
+        else Action(stage[j], "F" if not backward[j] else "I" if leads[j] else "W", op.slice)
         for j, op in enumerate(graph.ops)
     ]
 

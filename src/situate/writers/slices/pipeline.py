@@ -127,7 +127,7 @@ def _joined(row: Sequence[Action]) -> list[Action]:
     the first stage, which hands no gradient on."""
     found: list[Action] = []
     for each in row:
-        if each.kind == "W" and found and found[-1] == each._replace(stage=0, kind="I"):
+        if each.kind == "W" and not each.stage and found[-1] == each._replace(kind="I"):
             found[-1] = each._replace(kind="B")
         else:
             found.append(each)

@@ -18,7 +18,8 @@ def stage_of_ops(graph: Graph, stages: Sequence[Stage]) -> list[int]:
     """(n,) the stage of each op of a slice; `ONCE` of all others.
 
     An op in no part, such as of the loss, goes where the last of what it reads is in the forward
-    pass, and where the first of it is in the backward pass; one that reads nothing, to its reader.
+    pass, and where the first of it is in the backward pass; one that reads nothing goes to its
+    reader, and a counter, which has none, into the first stage.
     """
     parts = model_parts(graph)
     number = {path: i for i, stage in enumerate(stages) for path in stage.parts}
@@ -28,11 +29,12 @@ def stage_of_ops(graph: Graph, stages: Sequence[Stage]) -> list[int]:
         for op, part in zip(graph.ops, parts.of_op, strict=True)
     ]
     read, made = neighbours(graph)
-    for order, beside in ((graph.order, read), (tuple(reversed(graph.order)), made)):
-        for j in order:
-            if graph.ops[j].slice is not None and found[j] == ONCE:
-                found[j] = _beside(graph, found, j, beside[j], order is graph.order)
-    return found
+    _fill(graph, found, graph.order, read, reads=True)
+    _fill(graph, found, reversed(graph.order), made, reads=False)
+    return [
+        0 if stage == ONCE and op.slice is not None else stage
+        for op, stage in zip(graph.ops, found, strict=True)
+    ]
 
 
 def neighbours(graph: Graph) -> tuple[list[list[int]], list[list[int]]]:
@@ -45,14 +47,19 @@ def neighbours(graph: Graph) -> tuple[list[list[int]], list[list[int]]]:
     return read, made
 
 
-def _beside(graph: Graph, found: Sequence[int], op: int, others: Iterable[int], reads: bool) -> int:
-    """The stage of an op in no part by those that it reads from, or that read from it."""
-    forward = runs_forward(graph.ops[op])
-    known = [j for j in others if found[j] != ONCE]
-    alike = [j for j in known if runs_forward(graph.ops[j]) == forward] or known
-    if not alike:
-        return ONCE
-    return (max if forward == reads else min)(found[j] for j in alike)
+def _fill(
+    graph: Graph, found: list[int], order: Iterable[int], beside: Sequence[list[int]], reads: bool
+) -> None:
+    """Give ops in no part a stage by those beside them, which they read from, or which read from
+    them."""
+    for j in order:
+        if graph.ops[j].slice is None or found[j] != ONCE:
+            continue
+        forward = runs_forward(graph.ops[j])
+        known = [k for k in beside[j] if found[k] != ONCE]
+        alike = [found[k] for k in known if runs_forward(graph.ops[k]) == forward]
+        last = max if forward == reads or not alike else min
+        found[j] = last(alike or [found[k] for k in known], default=ONCE)
 
 
 def jumps(graph: Graph, stage: Sequence[int]) -> list[tuple[int, int]]:
