@@ -126,7 +126,7 @@ class Explanation:
     slices: tuple[SliceUse, ...]
     """The slices of the batch; none where the step takes it whole."""
     parallelism: str
-    """What a plan of slices is called, such as data parallel; empty where it has no name."""
+    """The name of what a plan of slices is, such as data parallel; empty where it has none."""
 
 
 def explain(problem: Problem, schedule: Schedule) -> Explanation:
