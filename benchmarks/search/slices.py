@@ -1,4 +1,4 @@
-"""`auto` on steps whose batch is cut into slices, beside data parallelism by hand and beside the
+"""`auto` on steps whose batch is cut into slices, beside what people do by hand and beside the
 same step that takes its batch whole."""
 
 from __future__ import annotations
@@ -11,7 +11,15 @@ import situate
 from benchmarks.lib.record import Row, Target, record
 from situate.data.slices import Slices, parse
 
-BY_HAND = ("data_parallel", "fsdp")
+BY_HAND = (
+    "data_parallel",
+    "fsdp",
+    "gpipe",
+    "one_f_one_b",
+    "interleaved",
+    "zero_bubble",
+    "zero_bubble_h2",
+)
 
 
 class Case(NamedTuple):
@@ -72,7 +80,7 @@ def main(arguments: list[str] | None = None) -> None:
     behind = [row["step"] for row in rows if row["auto"] > row["by_hand"]]
     targets = [
         Target(
-            "auto behind data parallelism by hand",
+            "auto behind what is done by hand",
             "never",
             ", ".join(behind) or "never",
             not behind,

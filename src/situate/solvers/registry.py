@@ -96,6 +96,7 @@ def _learner(
 
 BAECHI = "Jeon et al., Baechi, SoCC 2020"
 REGAL = "Paliwal et al., REGAL, ICLR 2020"
+ZERO_BUBBLE = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024"
 POST = "Gao, Chen and Li, Post, NeurIPS 2018"
 
 _ALL = (
@@ -138,6 +139,41 @@ _ALL = (
         "heuristics.fsdp:run",
         "equal slices of the batch and an equal share of the parameters on every accelerator",
         paper="Zhao et al., PyTorch FSDP, VLDB 2023; Rajbhandari et al., ZeRO, SC 2020",
+    ),
+    Method(
+        "gpipe",
+        "heuristic",
+        "heuristics.gpipe:run",
+        "slices through stages, one an accelerator: all of them forward, then all of them back",
+        paper="Huang et al., GPipe, NeurIPS 2019",
+    ),
+    Method(
+        "one_f_one_b",
+        "heuristic",
+        "heuristics.one_f_one_b:run",
+        "slices through stages, a forward and a backward pass by turns, with few slices in flight",
+        paper="Narayanan et al., PipeDream-Flush, ICML 2021",
+    ),
+    Method(
+        "interleaved",
+        "heuristic",
+        "heuristics.interleaved:run",
+        "the same with two to four short stages on every accelerator",
+        paper="Narayanan et al., Megatron-LM, SC 2021",
+    ),
+    Method(
+        "zero_bubble",
+        "heuristic",
+        "heuristics.zero_bubble:h1",
+        "ZB-H1: as one_f_one_b, and gradients of weights run where it would wait",
+        paper=ZERO_BUBBLE,
+    ),
+    Method(
+        "zero_bubble_h2",
+        "heuristic",
+        "heuristics.zero_bubble:h2",
+        "ZB-H2: the same without any waiting, in twice the activation memory",
+        paper=ZERO_BUBBLE,
     ),
     Method(
         "heft",

@@ -104,20 +104,30 @@ def homes(
 
 def completed(problem: Problem, of_unit: Ints) -> Placement:
     """Placement (n,) with every unit that is not placed, -1, beside what it exchanges most bytes
-    with: before its reader, if what it makes is as large as what it reads, as the sum of two
-    gradients is, else behind what it reads.
-    """
-    of_unit = of_unit.copy()
-    read, made = _neighbours(problem)
-    for op in reversed(problem.graph.order):
-        _place(problem, of_unit, op, made[op], least=max(read[op], default=(0, 0))[0])
-    for op in problem.graph.order:
-        _place(problem, of_unit, op, read[op])
-    for op in reversed(problem.graph.order):
-        _place(problem, of_unit, op, made[op])
+    with, see `beside`, or where it may run."""
+    of_unit = beside(problem, of_unit)
     rest = (of_unit < 0) | ~problem.allowed[np.arange(problem.units), of_unit]
     of_unit[rest] = problem.allowed[rest].argmax(axis=1)
     return op_devices(problem, of_unit)
+
+
+def beside(problem: Problem, where: Ints) -> Ints:
+    """(units,) where each unit is, and one that is nowhere, -1, where that is with which it
+    exchanges most bytes: before its reader, if what it makes is as large as what it reads, as the
+    sum of two gradients is, else behind what it reads.
+
+    Args:
+        where: (units,) devices, or places of any other kind.
+    """
+    where = where.copy()
+    read, made = _neighbours(problem)
+    for op in reversed(problem.graph.order):
+        _place(problem, where, op, made[op], least=max(read[op], default=(0, 0))[0])
+    for op in problem.graph.order:
+        _place(problem, where, op, read[op])
+    for op in reversed(problem.graph.order):
+        _place(problem, where, op, made[op])
+    return where
 
 
 def offer_slices(search: Search, slices: Ints, device: Ints, home: Ints) -> None:

@@ -16,6 +16,16 @@ from situate.solvers.search import Search
 from tests.solvers.families import chain, devices
 from tests.solvers.slices import sliced
 
+BY_HAND = (
+    "data_parallel",
+    "fsdp",
+    "gpipe",
+    "one_f_one_b",
+    "interleaved",
+    "zero_bubble",
+    "zero_bubble_h2",
+)
+
 
 def with_cpu(gpus: int) -> Cluster:
     made = [Device(f"gpu{i}", kind="x1") for i in range(gpus)]
@@ -60,4 +70,4 @@ def test_auto_takes_a_graph_of_slices_none_of_whose_ops_says_its_own():
 def test_auto_is_never_behind_what_is_done_by_hand(seconds, kinds):
     problem = Problem(sliced(*seconds, update=1), devices(*kinds, bandwidth=10.0))
     auto = solve(problem, time_limit=None, evaluations=300).value
-    assert auto <= min(solve(problem, method).value for method in ("data_parallel", "fsdp"))
+    assert auto <= min(solve(problem, method).value for method in BY_HAND)

@@ -18,6 +18,7 @@ from situate.bench.instances import Instance, Known
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
+from situate.data.slices import Slices
 
 STAGES = (4, 8, 16)
 BATCHES = (2, 4)
@@ -83,8 +84,15 @@ def _graph(stages: int, batches: int, seconds: Callable[[str, int], float], spli
         whole = kind == "B" and not split
         return seconds(kind, stage) + (seconds("W", stage) if whole else 0.0)
 
+    slices = Slices((1,) * batches) if batches > 1 else None
     ops = tuple(
-        Op(f"{kind}{stage}.{batch}", seconds={"*": took(kind, stage)}, device=f"d{stage}")
+        Op(
+            f"{kind}{stage}.{batch}",
+            seconds={"*": took(kind, stage)},
+            device=f"d{stage}",
+            phase="forward" if kind == "F" else "backward",
+            slice=batch if slices else None,
+        )
         for batch, stage in product(range(batches), range(stages))
         for kind in ("FBW" if split else "FB")
     )
@@ -100,6 +108,7 @@ def _graph(stages: int, batches: int, seconds: Callable[[str, int], float], spli
             if to
         ),
         unit="",
+        slices=slices,
     )
 
 

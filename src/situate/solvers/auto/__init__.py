@@ -8,6 +8,7 @@ a cleanup. `docs/methods/auto.md` says what each is for.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from situate import _core
 from situate.data.arrays import Order
@@ -43,9 +44,31 @@ from situate.solvers.auto.rank import by_rank
 from situate.solvers.auto.segments import offer_segments, outgrown
 from situate.solvers.auto.slice_moves import move_slices
 from situate.solvers.auto.small import look_at_all
-from situate.solvers.heuristics import data_parallel, etf, expert, fsdp, heft, single, topological
+from situate.solvers.heuristics import (
+    data_parallel,
+    etf,
+    expert,
+    fsdp,
+    gpipe,
+    heft,
+    interleaved,
+    one_f_one_b,
+    single,
+    topological,
+    zero_bubble,
+)
 from situate.solvers.heuristics.random_search import SAMPLES, draw
 from situate.solvers.search import Found, Search
+from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
+
+PASS_ORDERS = (
+    *gpipe.ORDERS,
+    *one_f_one_b.ORDERS,
+    *interleaved.ORDERS,
+    *zero_bubble.H1,
+    *zero_bubble.H2,
+)
+"""Those of all pipelines of slices that are made by hand."""
 
 RANDOM_SHARE = 0.05
 """Share of the budget after which no more random plans are drawn."""
@@ -135,17 +158,32 @@ def _offer_rules(search: Search) -> bool:
 
     However short the time, all rules are run: so `auto` is never worse than one of them.
     """
-    for rule in (single, expert, data_parallel, fsdp, topological, heft, etf):
+    rules: tuple[Callable[[Search], None], ...] = (
+        single.run,
+        expert.run,
+        data_parallel.run,
+        fsdp.run,
+        _offer_slice_pipelines,
+        topological.run,
+        heft.run,
+        etf.run,
+    )
+    for rule in rules:
         try:
-            rule.run(search)
+            rule(search)
         except SituateError:
             # Not every network has an expert placement, and few steps take their batch in slices.
-            if rule not in (expert, data_parallel, fsdp):
+            if rule not in (expert.run, data_parallel.run, fsdp.run, _offer_slice_pipelines):
                 raise
         if search.proved() or search.evaluated():
             return True
     by_load = search.problem.objective == "throughput"
     return search.finished() or (by_load and search.problem.d == 1 and search.incumbent.feasible)
+
+
+def _offer_slice_pipelines(search: Search) -> None:
+    """Offer the plans of `gpipe`, `one_f_one_b`, `interleaved` and both of `zero_bubble`."""
+    offer_slice_pipelines(search, PASS_ORDERS)
 
 
 def _offer_random(search: Search) -> None:

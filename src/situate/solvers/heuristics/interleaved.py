@@ -1,0 +1,49 @@
+"""`interleaved`: 1F1B with several short stages, its chunks, on every accelerator."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+
+from situate.solvers.search import Search
+from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
+from situate.solvers.slice_pipelines.passes import Pass, PassOrder
+
+CHUNKS = (2, 3, 4)
+"""Chunks on a device that are tried."""
+
+
+def run(search: Search) -> None:
+    """D. Narayanan et al., *Efficient Large-Scale Language Model Training on GPU Clusters Using
+    Megatron-LM*, SC 2021, Section 2.2.2.
+
+    Raises:
+        SituateError: the step takes its batch whole.
+    """
+    offer_slice_pipelines(search, ORDERS)
+
+
+def passes(devices: int, slices: int, device: int, chunks: int) -> list[Pass]:
+    """Those of a device as it runs them: forward and backward by turns as in 1F1B, but the slices
+    of a round go through one chunk before the device takes the next chunk."""
+    rounds = _rounds(devices, slices)
+    way = [(part, chunk) for each in rounds for chunk in range(chunks) for part in each]
+    stages = range(device, chunks * devices, devices)
+    forward = [Pass("F", part, stages[chunk]) for part, chunk in way]
+    backward = [Pass("B", part, stages[-1 - chunk]) for part, chunk in way]
+    ahead = min(2 * (devices - device - 1) + (chunks - 1) * len(rounds[0]), len(way))
+    found = forward[:ahead]
+    for number, back in enumerate(backward):
+        found += [*forward[ahead + number : ahead + number + 1], back]
+    return found
+
+
+def _rounds(devices: int, slices: int) -> list[range]:
+    """Slices that go through a chunk together: as many as there are devices, or, where slices are
+    no multiple of them, a few more."""
+    count = max(1, slices // devices)
+    ends = [-(-slices * number // count) for number in range(count + 1)]
+    return [range(begin, end) for begin, end in pairwise(ends)]
+
+
+ORDERS = tuple(PassOrder(partial(passes, chunks=chunks), chunks) for chunks in CHUNKS)

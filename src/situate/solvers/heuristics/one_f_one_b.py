@@ -1,0 +1,33 @@
+"""`one_f_one_b`: slices through stages, one an accelerator, each of which runs a forward and a
+backward pass by turns."""
+
+from __future__ import annotations
+
+from situate.solvers.search import Search
+from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
+from situate.solvers.slice_pipelines.passes import Pass, PassOrder
+
+
+def run(search: Search) -> None:
+    """PipeDream-Flush (D. Narayanan et al., *Memory-Efficient Pipeline-Parallel DNN Training*, ICML
+    2021), which Megatron-LM calls 1F1B without interleaving (SC 2021, Section 2.2.1).
+
+    Raises:
+        SituateError: the step takes its batch whole.
+    """
+    offer_slice_pipelines(search, ORDERS)
+
+
+def passes(devices: int, slices: int, device: int) -> list[Pass]:
+    """Those of a device as it runs them: a forward pass for each device behind it, then a forward
+    and a backward pass by turns, and the backward passes that are left."""
+    ahead = min(devices - device - 1, slices)
+    found = [Pass("F", part, device) for part in range(ahead)]
+    for part in range(slices):
+        if ahead + part < slices:
+            found.append(Pass("F", ahead + part, device))
+        found.append(Pass("B", part, device))
+    return found
+
+
+ORDERS = (PassOrder(passes),)

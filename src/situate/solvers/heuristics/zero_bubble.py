@@ -1,0 +1,50 @@
+"""`zero_bubble`: 1F1B with backward passes in two halves, so that gradients of weights run where a
+device would wait; `zero_bubble_h2`: the same with more slices in flight."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from situate.solvers.search import Search
+from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
+from situate.solvers.slice_pipelines.passes import Pass, PassOrder
+
+
+def h1(search: Search) -> None:
+    """ZB-H1 of P. Qi et al., *Zero Bubble Pipeline Parallelism*, ICLR 2024, Section 2.1.
+
+    Raises:
+        SituateError: the step takes its batch whole.
+    """
+    offer_slice_pipelines(search, H1)
+
+
+def h2(search: Search) -> None:
+    """ZB-H2, Section 2.2 of the same paper.
+
+    Raises:
+        SituateError: the step takes its batch whole.
+    """
+    offer_slice_pipelines(search, H2)
+
+
+def passes(devices: int, slices: int, device: int, ahead: int) -> list[Pass]:
+    """Those of a device as it runs them.
+
+    Args:
+        ahead: slices that a device takes in before its first way back for each device behind it,
+            and whose gradients of weights it leaves to the end for each device before it.
+    """
+    early, late = min(ahead * (devices - device - 1), slices), ahead * device
+    found = [Pass("F", part, device) for part in range(early)]
+    for part in range(slices):
+        if early + part < slices:
+            found.append(Pass("F", early + part, device))
+        found.append(Pass("I", part, device))
+        if part >= late:
+            found.append(Pass("W", part - late, device))
+    return found + [Pass("W", part, device) for part in range(max(0, slices - late), slices)]
+
+
+H1 = (PassOrder(partial(passes, ahead=1)),)
+H2 = (PassOrder(partial(passes, ahead=2)),)

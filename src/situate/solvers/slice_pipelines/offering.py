@@ -1,0 +1,103 @@
+"""Plans of pipelines of slices: on which devices their stages are, and where they are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from situate.data.arrays import Ints, Order, Placement
+from situate.data.problem import Problem
+from situate.data.topology import accelerators
+from situate.simulation.decoding import priority_of
+from situate.solvers.line_cut import on_devices
+from situate.solvers.search import Search
+from situate.solvers.slice_pipelines.line import Line, line_of
+from situate.solvers.slice_pipelines.op_order import OpOrders
+from situate.solvers.slice_pipelines.passes import PassOrder, in_flight, ranks
+from situate.solvers.slice_pipelines.stage_cut import cut, weights_of
+
+SLACKS = (0.0, 0.1)
+"""Shares by which the slowest stage may be slower than it need be, for the sake of fewer bytes from
+stage to stage."""
+
+TRIES = 4
+"""Cuts at most, each with as much less room on a device as it lacked with the one before."""
+
+
+def offer_slice_pipelines(search: Search, orders: Sequence[PassOrder]) -> None:
+    """Offer pipelines in which every device keeps to its order of passes: along the accelerators as
+    the cluster lists them and, where that is another machine, in the opposite direction, cut with
+    each of `SLACKS`. One of each order is offered in any case, the others while there is time.
+
+    Raises:
+        SituateError: the step takes its batch whole.
+    """
+    problem = search.problem
+    line = line_of(problem)
+    of_ops = OpOrders(problem, line)
+    pipelines = [_Pipeline(problem, line, of_ops, order) for order in orders]
+    for number, (along, slack) in enumerate(product(_directions(problem), SLACKS)):
+        for pipeline in pipelines:
+            if search.evaluated() or (number and search.finished()):
+                return
+            pipeline.offer(search, along, slack)
+
+
+def _directions(problem: Problem) -> list[Ints]:
+    """The accelerators as they are listed, and from the last to the first."""
+    ahead = np.array(accelerators(problem))
+    back = ahead[::-1]
+    of_devices = (problem.capacity, problem.unit_seconds.T, problem.allowed.T)
+    of_pairs = (problem.latency, problem.bandwidth)
+    same = all(np.array_equal(each[ahead], each[back]) for each in of_devices) and all(
+        np.array_equal(each[np.ix_(ahead, ahead)], each[np.ix_(back, back)]) for each in of_pairs
+    )
+    return [ahead] if same else [ahead, back]
+
+
+class _Pipeline:
+    """An order of passes of a step, whose stages may be cut anywhere on its line."""
+
+    def __init__(self, problem: Problem, line: Line, of_ops: OpOrders, order: PassOrder) -> None:
+        self._problem, self._line, self._of_ops = problem, line, of_ops
+        self._chunks = order.chunks
+        devices = len(accelerators(problem))
+        stages = devices * order.chunks
+        turns = [order.passes(devices, line.count, device) for device in range(devices)]
+        self._ranks = ranks(turns, line.count, stages)
+        self._in_flight = in_flight(turns, stages)
+        if problem.rules.memory == "persistent":
+            self._in_flight[:] = 0
+
+    def offer(self, search: Search, along: Ints, slack: float) -> None:
+        """Offer it along these devices, cut anew while one of them lacks memory."""
+        devices = np.tile(along, self._chunks)
+        decoder = "serial" if "serial" in search.decoders else search.decoders[0]
+        room = self._problem.capacity[devices] / self._chunks
+        for _ in range(TRIES):
+            weights = weights_of(self._line, devices, self._in_flight, room)
+            borders = cut(self._line, weights, slack)
+            placement = self._placement(devices, borders)
+            order = self._of_ops.order(self._ranks, borders)
+            search.consider(placement, order, decoder)
+            if decoder == "calls" or search.finished():
+                return
+            lacking = _lacking(search, placement, order)[devices]
+            if not lacking.any():
+                return
+            room = np.maximum(0, room - lacking / self._chunks)
+
+    def _placement(self, devices: Ints, borders: Ints) -> Placement:
+        stage = np.searchsorted(borders, self._line.of_unit, "right")
+        return on_devices(self._problem, devices[stage])
+
+
+def _lacking(search: Search, placement: Placement, order: Order) -> Ints:
+    """(devices,) bytes by which each is over its memory."""
+    _, [peak] = search.simulator.evaluate(
+        placement[None], priority_of(order)[None], decoder="serial", threads=1
+    )
+    search.evaluations += 1
+    return np.asarray(np.maximum(0, peak - search.problem.capacity))

@@ -1,0 +1,139 @@
+"""Places of a step of slices along the forward pass of one of them: those of its forward ops one by
+one, and of all else that belongs to a stage beside these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from situate.data.arrays import Bools, Ints
+from situate.data.graph import Op
+from situate.data.problem import Problem
+
+NOWHERE = -1
+"""The place, or the slice, of what has none."""
+
+Ops = Sequence[int]
+
+
+def places(problem: Problem, slices: Ints, backward: Bools) -> Ints:
+    """(n,) the place of every op of a slice, and of what waits for no slice where a slice first
+    reads it, as a parameter; -1 of all others, as of sums of gradients.
+
+    No forward op stands before one that it reads from, and no backward op behind one.
+
+    Args:
+        slices: (n,) of each op, -1 of those that run once a step.
+        backward: (n,) whether an op is of the backward pass of a slice.
+    """
+    return _Places(problem, slices, backward).found
+
+
+class _Places:
+    """Places of the ops of the first slice; ops of others stand where they do.
+
+    Attributes:
+        found: see `places`.
+    """
+
+    def __init__(self, problem: Problem, slices: Ints, backward: Bools) -> None:
+        self._ops, self._order = problem.graph.ops, problem.graph.order
+        self._slices, self._backward = slices, backward
+        self._read: list[list[int]] = [[] for _ in range(problem.n)]
+        self._readers: list[list[int]] = [[] for _ in range(problem.n)]
+        for producer, reader in problem.graph.edges():
+            self._read[reader].append(producer)
+            self._readers[producer].append(reader)
+        self.found = np.full(problem.n, NOWHERE)
+        first = slices == slices[slices >= 0].min()
+        self._forward = first & ~backward
+        along = problem.depth_first[self._forward[problem.depth_first]]
+        self.found[along] = np.arange(len(along))
+        self._last = len(along) - 1
+        self._place_shared()
+        self._place_backward([op for op in self._order if first[op] and backward[op]])
+        self._place_alike(problem.graph.program_order)
+
+    def _place_shared(self) -> None:
+        """What waits for no slice goes where it is first read, directly or through others such."""
+        waits = self._slices >= 0
+        for op in self._order:
+            waits[op] |= any(waits[other] for other in self._read[op])
+        self._shared = ~waits
+        for op in reversed(self._order):
+            if self._shared[op]:
+                seen = [self.found[other] for other in self._readers[op]]
+                self.found[op] = min((place for place in seen if place >= 0), default=NOWHERE)
+
+    def _place_backward(self, ops: Ops) -> None:
+        """A backward op goes beside the last forward op whose result it reads, in its own module,
+        and not before what waits for it; one that reads none of those beside the forward op that
+        reads the same parameter, or else behind what it waits for."""
+        spans, least = self._spans(), dict[int, int]()
+        for op in reversed(ops):
+            begin, end = spans.get(self._ops[op].module, (NOWHERE, self._last))
+            own = max((self.found[each] for each in self._kept(op)), default=begin)
+            after = [least[each] for each in self._readers[op] if each in least]
+            least[op] = max([min(max(own, begin), end), *after])
+        for op in ops:
+            before = [self.found[each] for each in self._read[op] if each in least]
+            most = min(before, default=self._last)
+            self.found[op] = least[op]
+            if not self._kept(op):
+                _, end = spans.get(self._ops[op].module, (NOWHERE, self._last))
+                beside = [place for place in self._uses(op) if place <= most]
+                self.found[op] = max([least[op], *(beside or [min(most, end)])])
+
+    def _kept(self, op: int) -> list[int]:
+        """Forward ops of the slice that an op reads from."""
+        return [other for other in self._read[op] if self._forward[other]]
+
+    def _uses(self, op: int) -> list[int]:
+        """Places of the forward ops that read the parameters which an op reads."""
+        readers = (self._readers[each] for each in self._read[op] if self._shared[each])
+        return [self.found[op] for ops in readers for op in ops if self._forward[op]]
+
+    def _spans(self) -> dict[str, tuple[int, int]]:
+        """The first and the last place of each module's own forward ops; none of the model's."""
+        found: dict[str, tuple[int, int]] = {}
+        for op in np.flatnonzero(self._forward).tolist():
+            module, place = self._ops[op].module, int(self.found[op])
+            begin, end = found.get(module, (place, place))
+            found[module] = min(begin, place), max(end, place)
+        found.pop("", None)
+        return found
+
+    def _place_alike(self, program: Ops) -> None:
+        """Ops of other slices go where the op of the first slice is that is to its module what they
+        are to theirs; one without such an op beside what it waits for."""
+        seen: Counter[tuple[int, _Like]] = Counter()
+        known: dict[tuple[_Like, int], int] = {}
+        for op in program:
+            part = int(self._slices[op])
+            if part == NOWHERE:
+                continue
+            like = _like(self._ops[op])
+            number = seen[part, like]
+            seen[part, like] += 1
+            if self.found[op] >= 0:
+                known[like, number] = int(self.found[op])
+            else:
+                self.found[op] = known.get((like, number), NOWHERE)
+        for op in self._order:
+            if self._slices[op] >= 0 and self.found[op] < 0:
+                self.found[op] = self._beside(op)
+
+    def _beside(self, op: int) -> int:
+        before = [int(self.found[each]) for each in self._read[op] if self._slices[each] >= 0]
+        if self._backward[op]:
+            return min(before, default=self._last)
+        return max(before, default=0)
+
+
+_Like = tuple[str, str, str]
+
+
+def _like(op: Op) -> _Like:
+    return op.module, op.kind, op.phase

@@ -1,0 +1,116 @@
+"""Cuts of a line into stages: the slowest stage as fast as its devices and their memory allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from situate.data.arrays import Floats, Ints
+from situate.solvers.slice_pipelines.line import Line
+
+HALVINGS = 40
+"""Halvings of the interval that the seconds of the slowest stage are searched in."""
+
+ROUNDING = 1e-9
+"""Share by which sums of times that are equal may differ."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """What stages weigh: running sums (stages, length + 1) along the line, in seconds on the device
+    of a stage and in bytes there, and the room (stages,) for these."""
+
+    seconds: Floats
+    bytes: Floats
+    room: Floats
+
+    @property
+    def stages(self) -> int:
+        """How many there are."""
+        return len(self.room)
+
+    @property
+    def length(self) -> int:
+        """Places of the line."""
+        return self.seconds.shape[1] - 1
+
+    def longest(self, stage: int, begin: int, limit: float) -> int:
+        """The last end of a stage that begins at a place, within so many seconds and its room."""
+        seconds, size = self.seconds[stage], self.bytes[stage]
+        by_time = np.searchsorted(seconds, seconds[begin] + limit, "right") - 1
+        by_size = np.searchsorted(size, size[begin] + self.room[stage], "right") - 1
+        return int(max(begin, min(by_time, by_size)))
+
+    def earliest(self, stage: int, end: int, limit: float) -> int:
+        """The first place at which a stage may begin that ends at a place."""
+        seconds, size = self.seconds[stage], self.bytes[stage]
+        by_time = np.searchsorted(seconds, seconds[end] - limit, "left")
+        by_size = np.searchsorted(size, size[end] - self.room[stage], "left")
+        return int(min(end, max(by_time, by_size)))
+
+
+def weights_of(line: Line, devices: Ints, in_flight: Ints, room: Floats) -> Weights:
+    """The weights of stages.
+
+    Args:
+        devices: (stages,) of each stage.
+        in_flight: (stages,) slices of which each keeps activations.
+        room: (stages,) bytes.
+    """
+    seconds = _running(line.seconds[:, devices].T)
+    size = _running(line.held + in_flight[:, None] * line.kept)
+    return Weights(seconds, size, room)
+
+
+def cut(line: Line, weights: Weights, slack: float) -> Ints:
+    """(stages - 1,) the places at which all stages but the first begin.
+
+    The slowest stage takes at most `1 + slack` times as long as it must. Of the cuts that keep to
+    this, stage by stage the border that the fewest bytes cross is taken, and of equal ones the one
+    that leaves stages most alike. Memory is left aside where no cut keeps to it.
+    """
+    if not _fits(weights, np.inf):
+        weights = Weights(weights.seconds, weights.bytes, np.full(weights.stages, np.inf))
+    limit = _least(weights) * (1 + slack)
+    borders, begin = [], 0
+    starts = _earliest_starts(weights, limit)
+    for stage in range(weights.stages - 1):
+        first, last = max(begin, starts[stage + 1]), weights.longest(stage, begin, limit)
+        seconds = weights.seconds[stage]
+        even = seconds[begin] + (seconds[-1] - seconds[begin]) / (weights.stages - stage)
+        window = np.arange(first, last + 1)
+        uneven = np.abs(seconds[window] - even)
+        begin = int(window[np.lexsort((uneven, line.crossing[window]))[0]])
+        borders.append(begin)
+    return np.array(borders, np.int64)
+
+
+def _running(weight: Floats) -> Floats:
+    """(stages, length + 1) sums of weights (stages, length) before every place."""
+    return np.pad(np.cumsum(weight, axis=1), ((0, 0), (1, 0)))
+
+
+def _fits(weights: Weights, limit: float) -> bool:
+    begin = 0
+    for stage in range(weights.stages):
+        begin = weights.longest(stage, begin, limit)
+    return begin == weights.length
+
+
+def _least(weights: Weights) -> float:
+    """Seconds of the slowest stage at least."""
+    low, high = 0.0, float(weights.seconds[:, -1].max())
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _fits(weights, middle) else (middle, high)
+    return high * (1 + ROUNDING)
+
+
+def _earliest_starts(weights: Weights, limit: float) -> list[int]:
+    """(stages,) the first place at which each may begin, so that what follows suffices."""
+    starts, end = [], weights.length
+    for stage in reversed(range(weights.stages)):
+        end = weights.earliest(stage, end, limit)
+        starts.append(end)
+    return starts[::-1]

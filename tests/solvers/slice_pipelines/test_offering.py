@@ -1,0 +1,59 @@
+"""Plans of pipelines of slices."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate.data.problem import Problem
+from situate.errors import SituateError
+from situate.solvers import solve
+from situate.solvers.heuristics import one_f_one_b
+from situate.solvers.search import Search
+from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
+from tests.solvers.families import OBJECTIVES, RULES, chain, devices
+from tests.solvers.slice_pipelines.uniform import uniform
+from tests.solvers.slices import sliced
+from tests.solvers.test_solve import check
+
+METHODS = ("gpipe", "one_f_one_b", "interleaved", "zero_bubble", "zero_bubble_h2")
+
+
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("method", METHODS)
+def test_plans_hold_under_all_rules(method: str, objective: str, rules: str) -> None:
+    for cluster in (devices(1, 2), devices(1, 1, memory=60), devices(1)):
+        problem = Problem(sliced(2, 1, 1, update=1), cluster, objective, rules)
+        check(problem, solve(problem, method))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_step_that_takes_its_batch_whole_is_refused(method):
+    with pytest.raises(SituateError, match="takes its batch whole: give --slices"):
+        solve(Problem(chain(3), devices(1, 1)), method)
+
+
+def test_every_layer_is_where_its_parameter_and_its_update_are():
+    problem = Problem(sliced(1, 1, update=1), devices(1, 1))
+    result = solve(problem, "one_f_one_b")
+    at = dict(zip([op.name for op in problem.graph.ops], result.placement.tolist(), strict=True))
+    for layer, other in ("ab", "ba"):
+        beside = (f"slice0/{layer}", f"slice1/g{layer}", f"{layer}/add1", f"{layer}/sgd")
+        assert {at[name] for name in beside} == {at[layer]} != {at[other]}
+
+
+def test_a_stage_is_cut_anew_where_its_device_lacks_memory():
+    """Eight slices of three layers each do not fit beside a fourth, as a cut by time has it."""
+    problem = uniform(2, 2, chunks=4, memory=9)
+    assert solve(problem, "gpipe").feasible
+    assert max(solve(uniform(2, 2, chunks=4), "gpipe").schedule.peak) <= 9
+
+
+def test_one_plan_of_each_order_is_offered_however_short_the_time():
+    search = Search(uniform(2, 4), time_limit=0.0)
+    offer_slice_pipelines(search, one_f_one_b.ORDERS)
+    assert search.incumbent.value == 15
+
+
+def test_a_limit_of_evaluations_holds():
+    assert solve(uniform(2, 4), "interleaved", evaluations=2).evaluations <= 6
