@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -64,11 +63,8 @@ def test_slices_that_are_data_parallel_go_to_accelerate():
     assert found.endswith(": export it to accelerate")
 
 
-def test_a_method_that_makes_a_pipeline_of_slices_is_named(monkeypatch):
-    problem = on(staged(2))
-    outcome = SimpleNamespace(schedule=planned(problem))
-    monkeypatch.setattr(module, "solve", lambda *args, **named: outcome)
-    assert pipeline(problem) == "plan it with --method pipeline"
+def test_the_method_is_named_that_gives_a_pipeline_of_slices():
+    assert pipeline(on(staged(2))) == "plan it with --method one_f_one_b"
 
 
 def test_without_a_list_of_layers_there_is_none():

@@ -23,6 +23,9 @@ from situate.writers.stages import stage_schedule, stages
 PIPELINE_METHODS = ("pipeline", "expert")
 """Those that place whole runs of layers, the second for networks of the zoo."""
 
+SLICE_METHODS = ("one_f_one_b",)
+"""Those that place whole runs of layers of a step of slices."""
+
 TIME_LIMIT = 5.0
 """Time limit of each."""
 
@@ -70,7 +73,7 @@ def _restricted(problem: Problem, names: Sequence[str]) -> Problem:
 def pipeline(problem: Problem) -> str:
     """The method whose plan becomes a pipeline that fits, else by how much the best does not."""
     best: Schedule | None = None
-    for method in PIPELINE_METHODS:
+    for method in PIPELINE_METHODS if problem.graph.slices is None else SLICE_METHODS:
         found = _pipeline(problem, method)
         if found is not None and found.feasible(problem):
             return f"plan it with --method {method}"

@@ -1,26 +1,26 @@
-"""Orders of a pipeline's actions: a plan's, and those that tools run."""
+"""Orders of a pipeline's passes: a plan's, and those that tools run."""
 
 from __future__ import annotations
 
 import pytest
 
 from situate.report.slice_stages import NotAPipeline
-from situate.writers.slices.actions import Action
 from situate.writers.slices.order import followers, in_order, merged, one_f_one_b
+from situate.writers.slices.passes import Pass
 from tests.writers.slices.staged import staged
 
 
-def row(text: str) -> list[Action]:
-    return [Action(int(name[0]), name[1], int(name[2:])) for name in text.split()]
+def row(text: str) -> list[Pass]:
+    return [Pass(int(name[0]), name[1], int(name[2:])) for name in text.split()]
 
 
-def waiting(stages: int, slices: int) -> dict[Action, set[Action]]:
+def waiting(stages: int, slices: int) -> dict[Pass, set[Pass]]:
     graph = staged(slices)
     return followers(graph, [None] * len(graph.ops), stages, slices)
 
 
 def test_the_earliest_goes_first_and_none_before_what_it_waits_for():
-    moment = {Action(0, "F", 1): -1.0, Action(1, "B", 0): -5.0}
+    moment = {Pass(0, "F", 1): -1.0, Pass(1, "B", 0): -5.0}
     assert in_order(waiting(2, 2), moment) == row("0F1 0F0 1F0 1B0 0B0 1F1 1B1 0B1")
 
 
@@ -56,5 +56,5 @@ def test_the_interleaved_schedule_is_torchs(ranks: int, slices: int, chunks: int
     own.n_local_stages, own.pp_group_size = chunks, ranks
     own.microbatches_per_round, own._n_microbatches = ranks, slices
     for rank, found in enumerate(one_f_one_b(ranks, slices, chunks)):
-        actions = own._calculate_single_rank_operations(rank)
-        assert [str(each) for each in actions if each is not None] == list(map(str, found))
+        passes = own._calculate_single_rank_operations(rank)
+        assert [str(each) for each in passes if each is not None] == list(map(str, found))

@@ -56,7 +56,7 @@ def test_every_rank_has_every_pass_of_its_stages_once():
     rows = planned_rows(problem, plan, slice_pipeline(problem, plan))
     for rank, stages in enumerate([(0, 2), (1,)]):
         expected = {f"{s}{kind}{part}" for s in stages for kind in "FB" for part in range(4)}
-        found = [str(action).replace("I", "B") for action in rows[rank] if action.kind != "W"]
+        found = [str(each).replace("I", "B") for each in rows[rank] if each.kind != "W"]
         assert sorted(found) == sorted(expected)
 
 

@@ -1,4 +1,4 @@
-"""Predicted figures of a pipeline in an order of actions."""
+"""Predicted figures of a pipeline in an order of passes."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import warnings
 import pytest
 
 from situate.report.slice_stages import slice_stages
-from situate.writers.slices.actions import actions_of_ops
 from situate.writers.slices.order import followers, in_order, middles
+from situate.writers.slices.passes import passes_of_ops
 from situate.writers.slices.predicted import warn_of_figures
 from situate.writers.slices.stage_of_ops import stage_of_ops
 from tests.writers.slices.staged import SPLIT, on, planned, staged, weights_last
 
 
 def said(placed=SPLIT, key=None, moments=None) -> list[str]:
-    """The warnings of a plan whose actions go by its own moments, or by these."""
+    """The warnings of a plan whose passes go by its own moments, or by these."""
     problem = on(staged(2))
     plan = planned(problem, placed, key)
     stages = slice_stages(problem, plan)
     stage = stage_of_ops(problem.graph, stages)
-    action = actions_of_ops(problem.graph, stage, plan)
-    waiting = followers(problem.graph, action, len(stages), 2)
-    order = in_order(waiting, middles(plan, action) if moments is None else moments)
+    of_op = passes_of_ops(problem.graph, stage, plan)
+    waiting = followers(problem.graph, of_op, len(stages), 2)
+    order = in_order(waiting, middles(plan, of_op) if moments is None else moments)
     with warnings.catch_warnings(record=True) as lines:
         warnings.simplefilter("always")
-        warn_of_figures(problem, plan, stages, stage, action, order)
+        warn_of_figures(problem, plan, stages, stage, of_op, order)
     return [str(line.message) for line in lines]
 
 
@@ -46,7 +46,7 @@ def test_stages_that_cannot_run_where_they_are_have_no_schedule():
     plan = planned(problem)
     stages = slice_stages(problem, plan)
     stage = stage_of_ops(problem.graph, stages)
-    action = actions_of_ops(problem.graph, stage, plan)
+    of_op = passes_of_ops(problem.graph, stage, plan)
     problem.seconds[:, 1] = float("inf")
     with pytest.warns(UserWarning, match="the pipeline has no schedule"):
         warn_of_figures(
@@ -54,6 +54,6 @@ def test_stages_that_cannot_run_where_they_are_have_no_schedule():
             plan,
             stages,
             stage,
-            action,
-            in_order(followers(problem.graph, action, 2, 2), {}),
+            of_op,
+            in_order(followers(problem.graph, of_op, 2, 2), {}),
         )

@@ -9,13 +9,13 @@ import pytest
 
 from situate.data.slices import Slices
 from situate.errors import SituateError
-from situate.writers.slices.actions import Action
+from situate.writers.slices.passes import Pass
 from situate.writers.slices.schedule_csv import csv_bytes, csv_path, warn_of_axes
 from tests.writers.slices.staged import on, staged
 
 
 def test_a_rank_is_a_line():
-    rows = [[Action(0, "F", 0), Action(0, "B", 0)], [Action(1, "F", 0)]]
+    rows = [[Pass(0, "F", 0), Pass(0, "B", 0)], [Pass(1, "F", 0)]]
     assert csv_bytes(rows) == b"0F0,0B0\n1F0\n"
 
 

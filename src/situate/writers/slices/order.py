@@ -1,4 +1,4 @@
-"""The order of a pipeline's actions: a plan's own, or that of a tool."""
+"""The order of a pipeline's passes: a plan's own, or that of a tool."""
 
 from __future__ import annotations
 
@@ -10,64 +10,62 @@ from itertools import pairwise, product
 from situate.data.graph import Graph
 from situate.report.slice_stages import NotAPipeline
 from situate.schedule.schedule import Schedule
-from situate.writers.slices.actions import Action
+from situate.writers.slices.passes import Pass
 
-Followers = dict[Action, set[Action]]
-"""By action, those that wait for it."""
+Followers = dict[Pass, set[Pass]]
+"""By pass, those that wait for it."""
 
 
-def followers(graph: Graph, action: Sequence[Action | None], stages: int, slices: int) -> Followers:
-    """The actions that wait for one another, by their ops (n,) and by what a runtime asks for.
+def followers(graph: Graph, of_op: Sequence[Pass | None], stages: int, slices: int) -> Followers:
+    """The passes that wait for one another, by their ops (n,) and by what a runtime asks for.
 
     Every stage has a backward pass of every slice, also one that no gradient goes through.
     """
     found: Followers = defaultdict(set)
     for producer, consumer in graph.edges():
-        before, after = action[producer], action[consumer]
+        before, after = of_op[producer], of_op[consumer]
         if before is not None and after is not None and before != after:
             found[before].add(after)
-    apart = {(a.stage, a.slice) for a in action if a is not None and a.kind == "I"}
+    apart = {(a.stage, a.slice) for a in of_op if a is not None and a.kind == "I"}
     for stage, part in product(range(stages), range(slices)):
-        forward, backward = Action(stage, "F", part), _backward(apart, stage, part)
+        forward, backward = Pass(stage, "F", part), _backward(apart, stage, part)
         found[forward].add(backward)
         if (stage, part) in apart:
-            found[backward].add(Action(stage, "W", part))
+            found[backward].add(Pass(stage, "W", part))
         if stage + 1 < stages:
-            found[forward].add(Action(stage + 1, "F", part))
+            found[forward].add(Pass(stage + 1, "F", part))
             found[_backward(apart, stage + 1, part)].add(backward)
     return found
 
 
-def _backward(apart: set[tuple[int, int]], stage: int, part: int) -> Action:
-    """The action that another stage waits for."""
-    return Action(stage, "I" if (stage, part) in apart else "B", part)
+def _backward(apart: set[tuple[int, int]], stage: int, part: int) -> Pass:
+    """The pass that another stage waits for."""
+    return Pass(stage, "I" if (stage, part) in apart else "B", part)
 
 
-def middles(schedule: Schedule, action: Sequence[Action | None]) -> dict[Action, float]:
-    """By action, the mean instant of its work in a schedule; none of those without any."""
-    seconds: dict[Action, float] = defaultdict(float)
-    moment: dict[Action, float] = defaultdict(float)
-    for each, start, end in zip(
-        action, schedule.start.tolist(), schedule.end.tolist(), strict=True
-    ):
+def middles(schedule: Schedule, of_op: Sequence[Pass | None]) -> dict[Pass, float]:
+    """By pass, the mean instant of its work in a schedule; none of those without any."""
+    seconds: dict[Pass, float] = defaultdict(float)
+    moment: dict[Pass, float] = defaultdict(float)
+    for each, start, end in zip(of_op, schedule.start.tolist(), schedule.end.tolist(), strict=True):
         if each is not None and end > start:
             seconds[each] += end - start
             moment[each] += (end - start) * (start + end) / 2
     return {each: moment[each] / seconds[each] for each in seconds}
 
 
-def in_order(waiting: Followers, moment: Mapping[Action, float]) -> list[Action]:
-    """All actions, the one of the earliest moment first, each after those that it waits for.
+def in_order(waiting: Followers, moment: Mapping[Pass, float]) -> list[Pass]:
+    """All passes, the one of the earliest moment first, each after those that it waits for.
 
     Raises:
         NotAPipeline: some wait for one another.
     """
-    missing: dict[Action, int] = defaultdict(int)
+    missing: dict[Pass, int] = defaultdict(int)
     for after in waiting.values():
         for each in after:
             missing[each] += 1
-    actions = {*waiting, *missing}
-    ready = [(moment.get(each, 0.0), each) for each in actions if not missing[each]]
+    passes = {*waiting, *missing}
+    ready = [(moment.get(each, 0.0), each) for each in passes if not missing[each]]
     heapq.heapify(ready)
     found = []
     while ready:
@@ -77,16 +75,16 @@ def in_order(waiting: Followers, moment: Mapping[Action, float]) -> list[Action]
             missing[each] -= 1
             if not missing[each]:
                 heapq.heappush(ready, (moment.get(each, 0.0), each))
-    if len(found) < len(actions):
-        stuck = min(actions - set(found))
+    if len(found) < len(passes):
+        stuck = min(passes - set(found))
         raise NotAPipeline(
             f"slice {stuck.slice} in stage {stuck.stage} waits for slices that wait for it"
         )
     return found
 
 
-def merged(waiting: Followers, rows: Iterable[Sequence[Action]]) -> list[Action]:
-    """All actions in an order in which those of each row, a rank's own order, keep theirs.
+def merged(waiting: Followers, rows: Iterable[Sequence[Pass]]) -> list[Pass]:
+    """All passes in an order in which those of each row, a rank's own order, keep theirs.
 
     Raises:
         NotAPipeline: there is none.
@@ -98,18 +96,18 @@ def merged(waiting: Followers, rows: Iterable[Sequence[Action]]) -> list[Action]
     return in_order(joined, {})
 
 
-def one_f_one_b(ranks: int, slices: int, chunks: int = 1) -> list[list[Action]]:
-    """By rank, the actions of 1F1B, and where a rank has several stages those of the interleaved
+def one_f_one_b(ranks: int, slices: int, chunks: int = 1) -> list[list[Pass]]:
+    """By rank, the passes of 1F1B, and where a rank has several stages those of the interleaved
     schedule (Narayanan et al., *Efficient Large-Scale Language Model Training on GPU Clusters*, SC
     2021): stage s is on rank s modulo `ranks`, and slices go through its stages in groups of as
     many as there are ranks."""
     return [_row(rank, ranks, slices, chunks) for rank in range(ranks)]
 
 
-def _row(rank: int, ranks: int, slices: int, chunks: int) -> list[Action]:
-    forward = _passes(ranks, slices, chunks)
-    steps = [Action(chunk * ranks + rank, "F", part) for chunk, part in forward]
-    back = [Action((chunks - 1 - chunk) * ranks + rank, "B", part) for chunk, part in forward]
+def _row(rank: int, ranks: int, slices: int, chunks: int) -> list[Pass]:
+    forward = _forward_passes(ranks, slices, chunks)
+    steps = [Pass(chunk * ranks + rank, "F", part) for chunk, part in forward]
+    back = [Pass((chunks - 1 - chunk) * ranks + rank, "B", part) for chunk, part in forward]
     ahead = ranks - rank - 1
     if chunks > 1:
         ahead = 2 * ahead + (chunks - 1) * ranks
@@ -120,7 +118,7 @@ def _row(rank: int, ranks: int, slices: int, chunks: int) -> list[Action]:
     return found
 
 
-def _passes(ranks: int, slices: int, chunks: int) -> list[tuple[int, int]]:
+def _forward_passes(ranks: int, slices: int, chunks: int) -> list[tuple[int, int]]:
     """Chunk and slice of each forward pass in turn."""
     group = ranks if chunks > 1 else slices
     return [

@@ -1,4 +1,4 @@
-"""A plan of slices as a pipeline that a tool runs: stages, their ranks, and an order of actions."""
+"""A plan of slices as a pipeline that a tool runs: stages, their ranks, and an order of passes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from situate.errors import PlanError
 from situate.report.slice_stages import NotAPipeline, Stage, slice_stages
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
-from situate.writers.slices.actions import Action, actions_of_ops
 from situate.writers.slices.order import followers, in_order, merged, middles, one_f_one_b
+from situate.writers.slices.passes import Pass, passes_of_ops
 from situate.writers.slices.predicted import warn_of_figures
 from situate.writers.slices.stage_of_ops import ONCE, jumps, stage_of_ops
 
@@ -104,28 +104,26 @@ def check_in_turn(pipeline: SlicePipeline, tool: str) -> None:
         )
 
 
-def planned_rows(
-    problem: Problem, schedule: Schedule, pipeline: SlicePipeline
-) -> list[list[Action]]:
-    """Actions by rank in the plan's order; warns of what that comes to where it is not the plan.
+def planned_rows(problem: Problem, schedule: Schedule, pipeline: SlicePipeline) -> list[list[Pass]]:
+    """Passes by rank in the plan's order; warns of what that comes to where it is not the plan.
 
     Raises:
         NotAPipeline: slices wait for one another.
     """
-    action = actions_of_ops(problem.graph, pipeline.stage_of_op, schedule)
-    waiting = followers(problem.graph, action, len(pipeline.stages), pipeline.slices)
-    order = in_order(waiting, middles(schedule, action))
-    _warn(problem, schedule, pipeline, action, order)
-    rows: list[list[Action]] = [[] for _ in pipeline.devices]
+    of_op = passes_of_ops(problem.graph, pipeline.stage_of_op, schedule)
+    waiting = followers(problem.graph, of_op, len(pipeline.stages), pipeline.slices)
+    order = in_order(waiting, middles(schedule, of_op))
+    _warn(problem, schedule, pipeline, of_op, order)
+    rows: list[list[Pass]] = [[] for _ in pipeline.devices]
     for each in order:
         rows[pipeline.ranks[each.stage]].append(each)
     return [_joined(row) for row in rows]
 
 
-def _joined(row: Sequence[Action]) -> list[Action]:
-    """A rank's actions with one backward pass in place of two halves that follow one another, in
+def _joined(row: Sequence[Pass]) -> list[Pass]:
+    """A rank's passes with one backward pass in place of two halves that follow one another, in
     the first stage, which hands no gradient on."""
-    found: list[Action] = []
+    found: list[Pass] = []
     for each in row:
         if each.kind == "W" and not each.stage and found[-1] == each._replace(kind="I"):
             found[-1] = each._replace(kind="B")
@@ -140,21 +138,21 @@ def warn_of_one_f_one_b(problem: Problem, schedule: Schedule, pipeline: SlicePip
     Raises:
         NotAPipeline: slices wait for one another.
     """
-    action = actions_of_ops(problem.graph, pipeline.stage_of_op, None)
-    waiting = followers(problem.graph, action, len(pipeline.stages), pipeline.slices)
+    of_op = passes_of_ops(problem.graph, pipeline.stage_of_op, None)
+    waiting = followers(problem.graph, of_op, len(pipeline.stages), pipeline.slices)
     rows = one_f_one_b(len(pipeline.devices), pipeline.slices, pipeline.chunks)
-    _warn(problem, schedule, pipeline, action, merged(waiting, rows))
+    _warn(problem, schedule, pipeline, of_op, merged(waiting, rows))
 
 
 def _warn(
     problem: Problem,
     schedule: Schedule,
     pipeline: SlicePipeline,
-    action: Sequence[Action | None],
-    order: Sequence[Action],
+    of_op: Sequence[Pass | None],
+    order: Sequence[Pass],
 ) -> None:
     stages, stage = pipeline.stages, pipeline.stage_of_op
-    warn_of_figures(problem, schedule, stages, stage, action, order)
+    warn_of_figures(problem, schedule, stages, stage, of_op, order)
 
 
 def _warn_of_jumps(problem: Problem, stage: Sequence[int]) -> None:

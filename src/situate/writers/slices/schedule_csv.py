@@ -9,7 +9,7 @@ from pathlib import Path
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.report.text import printable
-from situate.writers.slices.actions import Action
+from situate.writers.slices.passes import Pass
 
 
 def csv_path(path: str | Path) -> Path:
@@ -27,8 +27,8 @@ def csv_path(path: str | Path) -> Path:
     return found
 
 
-def csv_bytes(rows: Iterable[Sequence[Action]]) -> bytes:
-    """A line a rank, of its actions in order (`compute_only`): `0F0,0F1,0B0,0B1`."""
+def csv_bytes(rows: Iterable[Sequence[Pass]]) -> bytes:
+    """A line a rank, of its passes in order (`compute_only`): `0F0,0F1,0B0,0B1`."""
     return "".join(",".join(map(str, row)) + "\n" for row in rows).encode()
 
 

@@ -71,7 +71,7 @@ def jumps(graph: Graph, stage: Sequence[int]) -> list[tuple[int, int]]:
     found = []
     for producer, consumer in graph.edges():
         ends = graph.ops[producer], graph.ops[consumer]
-        if any(stage[j] == ONCE or not _passes(graph.ops[j]) for j in (producer, consumer)):
+        if any(stage[j] == ONCE or not _hands_on(graph.ops[j]) for j in (producer, consumer)):
             continue
         step = stage[consumer] - stage[producer]
         if step < 0:
@@ -85,6 +85,6 @@ def jumps(graph: Graph, stage: Sequence[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _passes(op: Op) -> bool:
+def _hands_on(op: Op) -> bool:
     """True if the op is of the forward pass and no input, which a tool gives to every stage."""
     return runs_forward(op) and op.kind != "input"

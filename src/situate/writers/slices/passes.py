@@ -1,4 +1,4 @@
-"""The actions of a pipeline: each is a stage's forward or backward pass of one slice."""
+"""The passes of a pipeline: each is a stage's forward or backward pass of one slice."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from situate.writers.dependence import runs_forward
 from situate.writers.slices.stage_of_ops import ONCE, neighbours
 
 LATE = 0.5
-"""Share of the seconds of W that has to run after all of I for the two to be actions apart."""
+"""Share of the seconds of W that has to run after all of I for the two to be passes apart."""
 
 
-class Action(NamedTuple):
+class Pass(NamedTuple):
     """A pass of one slice through one stage; its text is that of torch's schedules, such as `0F1`.
 
     The kind is F, a forward pass, B, a backward pass, or one of the two halves of a backward pass:
@@ -32,10 +32,10 @@ class Action(NamedTuple):
         return f"{self.stage}{self.kind}{self.slice}"
 
 
-def actions_of_ops(
+def passes_of_ops(
     graph: Graph, stage: Sequence[int], schedule: Schedule | None
-) -> list[Action | None]:
-    """(n,) the action that each op is part of; None of those that run once a step.
+) -> list[Pass | None]:
+    """(n,) the pass that each op is part of; None of those that run once a step.
 
     Args:
         stage: (n,) of each op, see `stage_of_ops`.
@@ -47,14 +47,14 @@ def actions_of_ops(
     return [half and _whole(half, apart) for half in halves]
 
 
-def _whole(half: Action, apart: set[tuple[int, int]]) -> Action:
+def _whole(half: Pass, apart: set[tuple[int, int]]) -> Pass:
     """The backward pass that a half is of, unless the halves are apart."""
     keep = half.kind == "F" or (half.stage, half.slice) in apart
     return half if keep else half._replace(kind="B")
 
 
-def _halves(graph: Graph, stage: Sequence[int]) -> list[Action | None]:
-    """(n,) the actions where every backward pass is in two halves."""
+def _halves(graph: Graph, stage: Sequence[int]) -> list[Pass | None]:
+    """(n,) the passes where every backward pass is in two halves."""
     part, (_, made) = model_parts(graph).of_op, neighbours(graph)
     backward = [s != ONCE and not runs_forward(op) for s, op in zip(stage, graph.ops, strict=True)]
     leads = [False] * len(graph.ops)
@@ -64,12 +64,12 @@ def _halves(graph: Graph, stage: Sequence[int]) -> list[Action | None]:
     return [
         None
         if op.slice is None
-        else Action(stage[j], "F" if not backward[j] else "I" if leads[j] else "W", op.slice)
+        else Pass(stage[j], "F" if not backward[j] else "I" if leads[j] else "W", op.slice)
         for j, op in enumerate(graph.ops)
     ]
 
 
-def _apart(schedule: Schedule, halves: Sequence[Action | None]) -> set[tuple[int, int]]:
+def _apart(schedule: Schedule, halves: Sequence[Pass | None]) -> set[tuple[int, int]]:
     """Stages and slices whose W runs, for the most part, after all of I."""
     start, end = schedule.start.tolist(), schedule.end.tolist()
     handed_on: dict[tuple[int, int], float] = defaultdict(float)
