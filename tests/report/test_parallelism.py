@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from situate.data.graph import Graph, Tensor
 from situate.data.problem import Problem
 from situate.report.explain import explain
 from situate.report.parallelism import data_parallel, parallelism_text
+from situate.simulation.decoding import decode
 from situate.solvers import solve
 from tests.solvers.families import chain, devices
 from tests.solvers.slices import sliced
@@ -31,6 +35,34 @@ def test_parameters_on_one_device_are_what_ddp_copies():
     assert found is not None
     assert (found.homes, found.sharded) == (("d1",), False)
     assert "parameters are on d1, where DDP has a copy" in parallelism_text(problem, plan)
+
+
+def with_copies() -> Graph:
+    """Two slices, each of which reads a copy of the parameters of its own."""
+    graph = sliced(1, 1)
+    ops, tensors = list(graph.ops), list(graph.tensors)
+    for i, tensor in enumerate(graph.tensors):
+        if tensor.name in ("a", "b"):
+            of_slice = [[j for j in tensor.consumers if ops[j].slice == s] for s in range(2)]
+            copy = replace(ops[tensor.producer], name=f"{tensor.name}/copy", group=None)
+            tensors[i] = replace(tensor, consumers=tuple(of_slice[0]))
+            tensors.append(Tensor(copy.name, len(ops), tensor.size, tuple(of_slice[1])))
+            ops.append(copy)
+    return Graph("copies", tuple(ops), tuple(tensors), slices=graph.slices)
+
+
+def test_copies_of_parameters_are_ddp():
+    problem = Problem(with_copies(), devices(1, 1))
+    second = [op.slice == 1 or op.name.endswith("/copy") for op in problem.graph.ops]
+    order = np.array(problem.graph.program_order, np.int32)
+    plan = decode(problem, np.array(second, np.int32), order, "eager")
+    found = data_parallel(problem, plan)
+    assert found is not None
+    assert (found.homes, found.sharded) == (("d0", "d1"), False)
+    assert parallelism_text(problem, plan) == (
+        "data parallel: each of d0, d1 runs the whole model on 1 sample; each has a copy of the "
+        "parameters, as DDP does"
+    )
 
 
 def test_unequal_shares_are_said_to_be_nothing_that_ddp_does():

@@ -16,6 +16,10 @@ from situate.schedule.schedule import Schedule
 MOST = 0.9
 """Least share of a slice's seconds on one device for which it is said to run there."""
 
+MOST_SENT = 0.5
+"""Share of the parameters' bytes that slices read from other devices below which each device has a
+copy of its own."""
+
 MAX_NAMED = 8
 """Most devices that are named."""
 
@@ -28,12 +32,15 @@ class DataParallel:
         device: (slices,) name of each.
         samples: of the batch, by device that runs slices, in the cluster's order.
         homes: those of these devices that hold parameters.
+        copied: whether slices read parameters, for the most part, on their own devices, each of
+            which has a copy.
         exact: whether no op of a slice takes time elsewhere.
     """
 
     device: tuple[str, ...]
     samples: dict[str, int]
     homes: tuple[str, ...]
+    copied: bool
     exact: bool
 
     @property
@@ -44,7 +51,7 @@ class DataParallel:
     @property
     def sharded(self) -> bool:
         """True if the parameters are spread over the devices, as by FSDP."""
-        return len(self.homes) > 1
+        return not self.copied and len(self.homes) > 1
 
 
 def data_parallel(problem: Problem, schedule: Schedule) -> DataParallel | None:
@@ -63,6 +70,7 @@ def data_parallel(problem: Problem, schedule: Schedule) -> DataParallel | None:
         device,
         {name: samples[name] for name in used},
         tuple(name for name in used if name in held),
+        _share_sent(problem, schedule) < MOST_SENT,
         all(len(use.busy) == 1 for use in uses),
     )
 
@@ -70,6 +78,19 @@ def data_parallel(problem: Problem, schedule: Schedule) -> DataParallel | None:
 def _on_one(busy: dict[str, float]) -> bool:
     """True if one device, the first, takes most of the seconds."""
     return bool(busy) and next(iter(busy.values())) >= MOST * sum(busy.values())
+
+
+def _share_sent(problem: Problem, schedule: Schedule) -> float:
+    """The share of the bytes of parameters that slices read, once a device, from another one."""
+    ops, placement = problem.graph.ops, schedule.placement.tolist()
+    own = sent = 0
+    for tensor in problem.graph.tensors:
+        if ops[tensor.producer].kind == "parameter":
+            readers = {placement[j] for j in tensor.consumers if ops[j].slice is not None}
+            at_home = placement[tensor.producer] in readers
+            own += tensor.size * at_home
+            sent += tensor.size * (len(readers) - at_home)
+    return sent / (own + sent) if own + sent else 0.0
 
 
 def parallelism_text(problem: Problem, schedule: Schedule) -> str:
@@ -100,12 +121,19 @@ def _data_parallel_text(found: DataParallel) -> str:
         )
         return f"data parallel in unequal shares, which DDP and FSDP do not have: samples {shares}"
     each = next(iter(found.samples.values()))
-    where = "as FSDP does" if found.sharded else "where DDP has a copy on each device"
-    homes = "spread over them" if found.sharded else f"on {_names(found.homes) or 'another device'}"
     return (
-        f"data parallel: each of {names} runs the whole model on {each:,} samples; parameters are "
-        f"{homes}, {where}"
+        f"data parallel: each of {names} runs the whole model on {plural(each, 'sample')}; "
+        f"{_parameters_text(found)}"
     )
+
+
+def _parameters_text(found: DataParallel) -> str:
+    if found.copied:
+        return "each has a copy of the parameters, as DDP does"
+    if found.sharded:
+        return "parameters are spread over them, as FSDP does"
+    home = _names(found.homes) or "another device"
+    return f"parameters are on {home}, where DDP has a copy on each device"
 
 
 def _names(names: Iterable[str]) -> str:

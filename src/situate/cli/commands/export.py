@@ -78,9 +78,8 @@ def export(
         raise SituateError(f"give the plan too: situate export {model} PLAN --to {to} --out {out}")
     check_outputs([model, plan, cluster, costs], [out])
     problem, schedule = read_planned(model, plan, cluster, optimizer, dim, costs)
-    if problem.graph.slices is not None:
-        _check_slices(problem.graph.slices, to)
-        check_outputs([model, plan, cluster, costs], [out, *_beside(to, out)])
+    files = [out, *_beside(problem.graph.slices, to, out)]
+    check_outputs([model, plan, cluster, costs], files)
     source = {"model": model} if to == "onnxruntime" else {}
     try:
         importlib.import_module(f"situate.writers.{to}").write(problem, schedule, out, **source)
@@ -89,24 +88,26 @@ def export(
 
         with working("trying what helps"):
             raise PlanError(f"{error}: {remedy(problem, schedule, error)}") from None
-    note(f"wrote {' and '.join((out, *_beside(to, out)) if problem.graph.slices else (out,))}")
+    note(f"wrote {' and '.join(files)}")
     if kind := parallelism_text(problem, schedule):
         note(f"the plan is {kind}")
     if not schedule.feasible(problem):
         note(f"warning: the plan does not fit: {over_text(problem, schedule).removeprefix('no: ')}")
 
 
-def _check_slices(slices: Slices, to: str) -> None:
-    """Refuse a target that takes no op of a slice."""
+def _beside(slices: Slices | None, to: str, out: str) -> list[str]:
+    """The file that is written beside `out` for a plan of slices.
+
+    Raises:
+        PlanError: the target takes no op of a slice.
+    """
+    from situate.writers.slices.schedule_csv import csv_path
+
+    if slices is None:
+        return []
     if to not in (*TRAINERS, *DRAWINGS):
         raise PlanError(
             f"the plan is of slices {slices}, and {to} takes no op of a slice: export it to "
             f"{', '.join(TRAINERS)}, {' or '.join(DRAWINGS)}, or plan the whole batch"
         )
-
-
-def _beside(to: str, out: str) -> list[str]:
-    """The file that is written beside `out` for a plan of slices."""
-    from situate.writers.slices.schedule_csv import csv_path
-
     return [str(csv_path(out))] if to in SCHEDULED else []
