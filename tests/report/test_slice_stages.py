@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
+from msgspec.structs import replace
 
 from situate.report.slice_stages import NotAPipeline, Stage, slice_stages
 from tests.writers.slices.staged import on, placement, planned, staged
@@ -40,3 +43,11 @@ def test_slices_of_a_part_on_several_devices_are_named():
     plan.placement[moved] = 1
     with pytest.raises(NotAPipeline, match=r"'layers\.3' runs slice 0 on 'gpu0' and slice 2 on 'g"):
         slice_stages(problem, plan)
+
+
+def test_a_graph_without_modules_has_none():
+    graph = staged(2)
+    bare = tuple(replace(op, module="") for op in graph.ops)
+    problem = on(dataclasses.replace(graph, ops=bare))
+    with pytest.raises(NotAPipeline, match="graph 'staged' names no modules"):
+        slice_stages(problem, planned(problem, [0]))

@@ -33,9 +33,15 @@ def slice_stages(problem: Problem, schedule: Schedule) -> tuple[Stage, ...]:
     A part is where most of its seconds are.
 
     Raises:
-        NotAPipeline: a part runs some slices on one device and some on another.
+        NotAPipeline: a part runs some slices on one device and some on another, or the graph names
+            no modules.
     """
     parts = model_parts(problem.graph)
+    if not parts.paths:
+        raise NotAPipeline(
+            f"graph {problem.graph.name!r} names no modules, which the stages of a pipeline are "
+            "made of"
+        )
     seconds = _seconds(problem, schedule, parts)
     devices = [_device(problem, path, seconds[i]) for i, path in enumerate(parts.paths)]
     known = (device for device in devices if device is not None)

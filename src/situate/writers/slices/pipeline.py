@@ -113,7 +113,7 @@ def planned_rows(problem: Problem, schedule: Schedule, pipeline: SlicePipeline) 
     of_op = passes_of_ops(problem.graph, pipeline.stage_of_op, schedule)
     waiting = followers(problem.graph, of_op, len(pipeline.stages), pipeline.slices)
     order = in_order(waiting, middles(schedule, of_op))
-    _warn(problem, schedule, pipeline, of_op, order)
+    warn_of_figures(problem, schedule, pipeline.stages, pipeline.stage_of_op, of_op, order)
     rows: list[list[Pass]] = [[] for _ in pipeline.devices]
     for each in order:
         rows[pipeline.ranks[each.stage]].append(each)
@@ -141,18 +141,8 @@ def warn_of_one_f_one_b(problem: Problem, schedule: Schedule, pipeline: SlicePip
     of_op = passes_of_ops(problem.graph, pipeline.stage_of_op, None)
     waiting = followers(problem.graph, of_op, len(pipeline.stages), pipeline.slices)
     rows = one_f_one_b(len(pipeline.devices), pipeline.slices, pipeline.chunks)
-    _warn(problem, schedule, pipeline, of_op, merged(waiting, rows))
-
-
-def _warn(
-    problem: Problem,
-    schedule: Schedule,
-    pipeline: SlicePipeline,
-    of_op: Sequence[Pass | None],
-    order: Sequence[Pass],
-) -> None:
-    stages, stage = pipeline.stages, pipeline.stage_of_op
-    warn_of_figures(problem, schedule, stages, stage, of_op, order)
+    order = merged(waiting, rows)
+    warn_of_figures(problem, schedule, pipeline.stages, pipeline.stage_of_op, of_op, order)
 
 
 def _warn_of_jumps(problem: Problem, stage: Sequence[int]) -> None:
