@@ -10,7 +10,9 @@ import pytest
 from situate.cli import remedy as module
 from situate.cli.remedy import one_of_each, pipeline
 from situate.data import graph_json
+from situate.report.slice_stages import NotAPipeline
 from tests.writers.layered import network
+from tests.writers.slices.staged import on, planned, staged
 
 
 @pytest.fixture
@@ -50,6 +52,19 @@ def test_the_method_is_named_that_gives_a_pipeline_which_fits():
 def test_a_pipeline_that_would_not_fit_is_no_remedy():
     problem = network(kinds=("gpu", "gpu", "cpu"), memory=30)
     assert pipeline(problem).startswith("the best pipeline that was found does not fit either (gpu")
+
+
+def test_slices_that_are_data_parallel_go_to_accelerate():
+    problem = on(staged(2))
+    plan = planned(problem, [0] * 6)
+    plan.placement[["slice1" in op.name for op in problem.graph.ops]] = 1
+    found = module.remedy(problem, plan, NotAPipeline("no pipeline"))
+    assert found.startswith("the plan is data parallel: each of gpu0, gpu1 runs the whole model")
+    assert found.endswith(": export it to accelerate")
+
+
+def test_the_method_is_named_that_gives_a_pipeline_of_slices():
+    assert pipeline(on(staged(2))) == "plan it with --method one_f_one_b"
 
 
 def test_without_a_list_of_layers_there_is_none():

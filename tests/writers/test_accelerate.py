@@ -17,7 +17,7 @@ from situate.errors import PlanError, SituateError
 from situate.torch_capture import capture
 from situate.writers.accelerate import device_map, map_schedule, moved_modules, write
 from tests.report.handmade import chain, schedule
-from tests.writers.fake_devices import run_on_fake_devices
+from tests.writers.dispatched.fake_devices import run_on_fake_devices
 
 
 def problem_of(

@@ -20,13 +20,13 @@ from situate.solvers import solve
 from situate.writers.accelerate import device_map, map_schedule
 from situate.writers.module_devices import module_devices
 from tests.report.handmade import schedule
-from tests.writers.fake_devices import run_on_fake_devices
+from tests.writers.dispatched.fake_devices import run_on_fake_devices
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("accelerate")
 
 from situate.torch_capture import capture  # noqa: E402
-from tests.writers.split_models import MODELS  # noqa: E402
+from tests.writers.dispatched.split_models import MODELS  # noqa: E402
 
 
 @cache
@@ -130,7 +130,7 @@ TRANSFORMERS = ("vit", "clip", "bert_with_labels", "whisper_with_labels", "t5_wi
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_so_do_models_of_transformers(name: str) -> None:
     pytest.importorskip("transformers")
-    from tests.writers.transformers_models import MODELS
+    from tests.writers.dispatched.transformers_models import MODELS
 
     def build() -> Any:
         torch.manual_seed(0)

@@ -28,3 +28,10 @@ def test_hostile_names_stay_in_the_comment(tmp_path: Path):
     path.write_bytes(script(network(), HOSTILE, {}, ["x"]))
     assert path.read_text().count("\n") == 3
     assert run(path, ["echo"]) == ["x"]
+
+
+def test_a_launcher_stands_before_the_command(tmp_path: Path):
+    path = tmp_path / "run.sh"
+    path.write_bytes(script(network(), ["gpu0"], {}, launcher=["echo", "a b"], note="two\nlines"))
+    assert run(path, ["train.py"]) == ["a b train.py"]
+    assert "# two\\nlines\n" in path.read_text()

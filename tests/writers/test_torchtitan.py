@@ -12,6 +12,7 @@ from situate.errors import PlanError
 from situate.writers.torchtitan import write
 from tests.report.handmade import HOSTILE, schedule
 from tests.writers.layered import network, placed
+from tests.writers.slices.staged import on, planned, staged
 
 
 def written(problem: Any, plan: Any, folder: Path) -> dict[str, Any]:
@@ -63,3 +64,32 @@ def test_hostile_names_are_kept(tmp_path: Path):
     assert stages["module_fqns_per_model_part"] == [
         [name.replace("/", ".").split(".")[0] for name in names] + ["layers.0"]
     ]
+
+
+def test_slices_come_with_their_schedule_beside(tmp_path: Path):
+    problem = on(staged())
+    write(problem, planned(problem, (0, 0, 1, 0, 1, 1)), tmp_path / "stages.toml")
+    found = tomllib.loads((tmp_path / "stages.toml").read_text())
+    assert found["training"] == {"local_batch_size": 8}
+    assert found["parallelism"] == {
+        "pipeline_parallel_degree": 2,
+        "module_fqns_per_model_part": [
+            ["embed", "layers.0"],
+            ["layers.1"],
+            ["layers.2"],
+            ["layers.3", "head"],
+        ],
+        "pipeline_parallel_schedule": "PipelineScheduleMulti",
+        "pipeline_parallel_schedule_csv": str(tmp_path / "stages.csv"),
+        "pipeline_parallel_microbatch_size": 2,
+    }
+    first, second = (tmp_path / "stages.csv").read_text().splitlines()
+    assert first.startswith("0F0,0F1,2F0,")
+    assert second.startswith("1F0,1F1,3F0,")
+
+
+def test_stages_that_are_not_in_turn_are_refused(tmp_path: Path):
+    problem = on(staged())
+    with pytest.raises(PlanError, match="on ranks 0, 1, 0, and torchtitan deals them out in turn"):
+        write(problem, planned(problem, (0, 0, 1, 1, 0, 0)), tmp_path / "stages.toml")
+    assert not list(tmp_path.iterdir())

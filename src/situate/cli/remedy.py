@@ -10,24 +10,33 @@ from fnmatch import fnmatchcase
 from situate.data.cluster import Device
 from situate.data.problem import Problem
 from situate.errors import PlanError, SituateError
+from situate.report.parallelism import data_parallel, parallelism_text
 from situate.report.tables import over_text
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
 from situate.solvers import solve
 from situate.writers.layers import layers
 from situate.writers.onnxruntime import SeveralOfAKind
+from situate.writers.slices.pipeline import slice_pipeline
 from situate.writers.stages import stage_schedule, stages
 
 PIPELINE_METHODS = ("pipeline", "expert")
 """Those that place whole runs of layers, the second for networks of the zoo."""
 
+SLICE_METHODS = ("one_f_one_b",)
+"""Those that place whole runs of layers of a step of slices."""
+
 TIME_LIMIT = 5.0
 """Time limit of each."""
 
 
-def remedy(problem: Problem, error: PlanError) -> str:
+def remedy(problem: Problem, schedule: Schedule, error: PlanError) -> str:
     """The remedy for an exporter's error, and by how much it does not help if it does not."""
-    return one_of_each(problem) if isinstance(error, SeveralOfAKind) else pipeline(problem)
+    if isinstance(error, SeveralOfAKind):
+        return one_of_each(problem)
+    if data_parallel(problem, schedule):
+        return f"the plan is {parallelism_text(problem, schedule)}: export it to accelerate"
+    return pipeline(problem)
 
 
 def one_of_each(problem: Problem) -> str:
@@ -64,7 +73,7 @@ def _restricted(problem: Problem, names: Sequence[str]) -> Problem:
 def pipeline(problem: Problem) -> str:
     """The method whose plan becomes a pipeline that fits, else by how much the best does not."""
     best: Schedule | None = None
-    for method in PIPELINE_METHODS:
+    for method in PIPELINE_METHODS if problem.graph.slices is None else SLICE_METHODS:
         found = _pipeline(problem, method)
         if found is not None and found.feasible(problem):
             return f"plan it with --method {method}"
@@ -84,6 +93,9 @@ def _pipeline(problem: Problem, method: str) -> Schedule | None:
         warnings.simplefilter("ignore")
         try:
             plan = solve(problem, method, time_limit=TIME_LIMIT).schedule
+            if problem.graph.slices is not None:
+                slice_pipeline(problem, plan)
+                return plan
             stages(problem, plan)
             return stage_schedule(problem, plan, layers(problem, plan))
         except SituateError:

@@ -12,6 +12,7 @@ from situate.report.bottleneck import Busy, busiest
 from situate.report.computing_time import check_times, covered
 from situate.report.critical import CriticalPath, critical_path
 from situate.report.one_device import SingleDevice, objective_value, single_device
+from situate.report.parallelism import parallelism_text
 from situate.report.replica_use import ReplicaUse, replica_uses
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
 from situate.report.slice_use import SliceUse, slice_uses
@@ -127,6 +128,8 @@ class Explanation:
     """The slices of the batch; none where the step takes it whole."""
     replicas: tuple[ReplicaUse, ...]
     """The replicas of the parameters; none where each is there once."""
+    parallelism: str
+    """The name of what a plan of slices is, such as data parallel; empty where it has none."""
 
 
 def explain(problem: Problem, schedule: Schedule) -> Explanation:
@@ -154,6 +157,7 @@ def explain(problem: Problem, schedule: Schedule) -> Explanation:
         busiest=busiest(problem, schedule) if problem.objective == "throughput" else (),
         slices=slice_uses(problem, schedule),
         replicas=replica_uses(problem, schedule),
+        parallelism=parallelism_text(problem, schedule),
     )
 
 

@@ -134,9 +134,14 @@ def _devices(explained: Explanation) -> Table:
     return made
 
 
-def _slices(explained: Explanation) -> Table | None:
+def _slices(explained: Explanation) -> RenderableType | None:
     if not explained.slices:
         return None
+    made = _slice_table(explained)
+    return Group(Text(explained.parallelism, "bold"), made) if explained.parallelism else made
+
+
+def _slice_table(explained: Explanation) -> Table:
     made = table("slices", "slice|samples|computes|from|to|on", (1, 2, 3, 4))
     for each in explained.slices[:SLICES]:
         total = sum(each.busy.values())

@@ -17,6 +17,7 @@ from situate.writers.accelerate_dispatch import devices_of, placement_of
 from situate.writers.device_names import DeviceName, device_names
 from situate.writers.exported import exported, said
 from situate.writers.module_devices import ModuleDevices, module_devices
+from situate.writers.slices import data_parallel
 from situate.writers.whole_modules import folded
 
 SOURCES = ("pytorch", "situate")
@@ -25,12 +26,16 @@ SOURCES = ("pytorch", "situate")
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     """Write the device map as JSON; warns where it differs from the plan, with the predicted step
-    and memory of the map, and where it does not fit.
+    and memory of the map, and where it does not fit. A plan of slices becomes a script, see
+    `slices.data_parallel`.
 
     Raises:
         PlanError: the graph names no module of PyTorch that holds parameters.
         SituateError: `path` cannot be written.
     """
+    if problem.graph.slices is not None:
+        data_parallel.write(problem, schedule, path)
+        return
     found = _found(problem, schedule)
     made = _map(problem, found)
     write_bytes(path, json_bytes(made))

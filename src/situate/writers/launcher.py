@@ -13,15 +13,20 @@ def script(
     problem: Problem,
     devices: Sequence[str],
     environment: Mapping[str, str],
-    arguments: Sequence[str],
+    arguments: Sequence[str] = (),
+    launcher: Sequence[str] = (),
+    note: str = "",
 ) -> bytes:
     """A script for `sh FILE COMMAND...`: the command, in this environment, with these arguments.
 
     Args:
         devices: names of the devices of the stages, for its first comment.
+        launcher: what runs the command, before it.
+        note: a further comment.
     """
     title = f"{problem.graph.name} on {problem.cluster.name}: {', '.join(devices)}"
-    lines = ["#!/bin/sh", f"# {printable(title)}"]
+    lines = ["#!/bin/sh", *(f"# {printable(text)}" for text in (title, note) if text)]
     lines += [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
-    lines += [f'exec "$@" {shlex.join(arguments)}', ""]
+    parts = ("exec", shlex.join(launcher), '"$@"', shlex.join(arguments))
+    lines += [" ".join(part for part in parts if part), ""]
     return "\n".join(lines).encode()

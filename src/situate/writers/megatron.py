@@ -7,24 +7,74 @@ from pathlib import Path
 
 from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
+from situate.report.slice_stages import NotAPipeline
 from situate.schedule.schedule import Schedule
 from situate.writers.launcher import script
-from situate.writers.stages import stages
+from situate.writers.layers import layers
+from situate.writers.slices.pipeline import (
+    SlicePipeline,
+    check_in_turn,
+    slice_pipeline,
+    warn_of_one_f_one_b,
+)
+from situate.writers.stages import check_accelerator, stages, visible, warn_of_ends
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     """Write a script for `sh FILE torchrun ... pretrain_gpt.py ...`.
 
     Raises:
-        PlanError: the plan is no pipeline of layers, see `stages`.
+        PlanError: the plan is no pipeline of layers, see `stages` and `slice_pipeline`, or its
+            stages are not dealt out to the devices in turn.
         SituateError: `path` cannot be written.
     """
+    make = _whole_batch if problem.graph.slices is None else _slices
+    write_bytes(path, make(problem, schedule))
+
+
+def _whole_batch(problem: Problem, schedule: Schedule) -> bytes:
     pipeline = stages(problem, schedule)
-    size = ["--pipeline-model-parallel-size", str(len(pipeline.counts))]
-    arguments = [*size, "--pipeline-model-parallel-layout", layout(pipeline.counts)]
-    write_bytes(path, script(problem, pipeline.names, pipeline.environment, arguments))
+    arguments = _arguments(len(pipeline.counts), pipeline.counts)
+    return script(problem, pipeline.names, pipeline.environment, arguments)
+
+
+def _slices(problem: Problem, schedule: Schedule) -> bytes:
+    network, pipeline = layers(problem, schedule), slice_pipeline(problem, schedule)
+    _check(problem, pipeline)
+    warn_of_ends(problem, network.before, pipeline.stages[0].device, "first")
+    warn_of_ends(problem, network.after, pipeline.stages[-1].device, "last")
+    warn_of_one_f_one_b(problem, schedule, pipeline)
+    own = {part.path for part in network.parts}
+    counts = [sum(path in own for path in stage.parts) for stage in pipeline.stages]
+    sizes = {"micro": pipeline.samples, "global": pipeline.slices * pipeline.samples}
+    arguments = _arguments(len(pipeline.devices), counts)
+    for which, size in sizes.items():
+        arguments += [f"--{which}-batch-size", str(size)]
+    names = [problem.cluster.names[device] for device in pipeline.devices]
+    return script(problem, names, visible(problem.cluster, pipeline.devices), arguments)
+
+
+def _check(problem: Problem, pipeline: SlicePipeline) -> None:
+    count = len(pipeline.devices)
+    for stage in pipeline.stages:
+        check_accelerator(problem, repr(stage.parts[0]), stage.device)
+    check_in_turn(pipeline, "Megatron-LM")
+    if pipeline.chunks > 1 and pipeline.slices % count:
+        raise NotAPipeline(
+            f"slices go through several stages of a device in groups of {count}, one a device, and "
+            f"{pipeline.slices} are no multiple of that"
+        )
+
+
+def _arguments(size: int, counts: Sequence[int]) -> list[str]:
+    parallel = ["--pipeline-model-parallel-size", str(size)]
+    return [*parallel, "--pipeline-model-parallel-layout", layout(counts)]
 
 
 def layout(counts: Sequence[int]) -> str:
     """`E` the embedding, `t` a layer, `|` between stages, `L` the loss."""
-    return f"E{'|'.join('t' if count == 1 else f't*{count}' for count in counts)}L"
+    return f"E{'|'.join(map(_layers, counts))}L"
+
+
+def _layers(count: int) -> str:
+    return f"t*{count}" if count > 1 else "t" * count

@@ -8,16 +8,12 @@ from dataclasses import dataclass
 
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
-from situate.errors import PlanError
+from situate.report.slice_stages import NotAPipeline
 from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
 from situate.writers.device_names import device_names
 from situate.writers.exported import exported, placed, said
 from situate.writers.layers import Layers, Part, layers
-
-
-class NotAPipeline(PlanError):
-    """A plan whose layers are not contiguous on each accelerator; another plan's may be."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +40,12 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
         PlanError: the graph names no list of layers.
         NotAPipeline: a layer is on no accelerator, or those of a device are not contiguous.
     """
-    network, numbers = layers(problem, schedule), device_names(problem.cluster)
+    network = layers(problem, schedule)
     for part in network.parts:
-        if not isinstance(numbers[part.device], int):
-            raise NotAPipeline(
-                f"layer {part.path!r} is on {problem.cluster.names[part.device]!r}, and a stage of "
-                "this target is an accelerator"
-            )
+        check_accelerator(problem, f"layer {part.path!r}", part.device)
     cut = _runs(problem, network.parts)
-    _warn_of_ends(problem, network.before, cut[0][0], "first")
-    _warn_of_ends(problem, network.after, cut[-1][0], "last")
+    warn_of_ends(problem, network.before, cut[0][0], "first")
+    warn_of_ends(problem, network.after, cut[-1][0], "last")
     warn_of_splits(network)
     found = stage_schedule(problem, schedule, network)
     for line in said(problem, schedule, found, "pipeline"):
@@ -64,6 +56,18 @@ def stages(problem: Problem, schedule: Schedule) -> Stages:
         tuple(problem.cluster.names[device] for device, _ in cut),
         visible(problem.cluster, [device for device, _ in cut]),
     )
+
+
+def check_accelerator(problem: Problem, what: str, device: int) -> None:
+    """
+    Raises:
+        NotAPipeline: the device of a stage is no accelerator.
+    """
+    if not isinstance(device_names(problem.cluster)[device], int):
+        raise NotAPipeline(
+            f"{what} is on {problem.cluster.names[device]!r}, and a stage of this target is an "
+            "accelerator"
+        )
 
 
 def stage_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Schedule | None:
@@ -108,7 +112,7 @@ def visible(cluster: Cluster, used: Sequence[int]) -> dict[str, str]:
     return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, ranks))}
 
 
-def _warn_of_ends(problem: Problem, beside: Sequence[Part], device: int, stage: str) -> None:
+def warn_of_ends(problem: Problem, beside: Sequence[Part], device: int, stage: str) -> None:
     """Warn of modules beside the layers that are not on the device of the stage they go to."""
     moved = [part for part in beside if part.device != device]
     if moved:

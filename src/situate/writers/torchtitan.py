@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from situate.data.problem import Problem
@@ -10,7 +11,10 @@ from situate.errors import PlanError
 from situate.files.atomic import write_bytes
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
-from situate.writers.stages import Stages, stages
+from situate.writers.layers import layers
+from situate.writers.slices.pipeline import check_in_turn, planned_rows, slice_pipeline
+from situate.writers.slices.schedule_csv import csv_bytes, csv_path, warn_of_axes
+from situate.writers.stages import Stages, check_accelerator, stages
 
 TRANSFORMERS = "model.layers"
 """The layers of transformers' models that torchtitan has too, under names of its own."""
@@ -23,27 +27,57 @@ UNNAMED = {"model.rotary_emb"}
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
-    """Write the `[parallelism]` table of a job's TOML file.
+    """Write the `[parallelism]` table of a job's TOML file; of a plan of slices the size of its
+    batch too, and the schedule to the file of the same name in `.csv`.
 
     Raises:
-        PlanError: the plan is no pipeline of layers, see `stages`, or torchtitan would not find
-            the layers.
-        SituateError: `path` cannot be written.
+        PlanError: the plan is no pipeline of layers, see `stages` and `slice_pipeline`, its stages
+            are not dealt out to the devices in turn, or torchtitan would not find the layers.
+        SituateError: a file cannot be written.
     """
-    pipeline = stages(problem, schedule)
-    _check_outermost(pipeline.layers.path)
-    title = f"{problem.graph.name} on {problem.cluster.name}: {', '.join(pipeline.names)}"
-    stage_lines = (f"    [{', '.join(map(_quoted, names))}]," for names in _modules(pipeline))
-    lines = [
+    if problem.graph.slices is None:
+        pipeline = stages(problem, schedule)
+        _check_outermost(pipeline.layers.path)
+        table = _table(problem, pipeline.names, _modules(pipeline))
+    else:
+        table = _slices(problem, schedule, csv_path(path))
+    write_bytes(path, "\n".join([*table, ""]).encode())
+
+
+def _slices(problem: Problem, schedule: Schedule, beside: Path) -> list[str]:
+    """Lines of the file, after the schedule was written to the one beside it."""
+    network, pipeline = layers(problem, schedule), slice_pipeline(problem, schedule)
+    _check_outermost(network.path)
+    for stage in pipeline.stages:
+        check_accelerator(problem, repr(stage.parts[0]), stage.device)
+    check_in_turn(pipeline, "torchtitan")
+    rows = planned_rows(problem, schedule, pipeline)
+    warn_of_axes(problem)
+    names = [problem.cluster.names[device] for device in pipeline.devices]
+    parts = [list(stage.parts) for stage in pipeline.stages]
+    modules = [_renamed(stage) for stage in parts] if network.path == TRANSFORMERS else parts
+    write_bytes(beside, csv_bytes(rows))
+    return [
+        *_table(problem, names, modules),
+        'pipeline_parallel_schedule = "PipelineScheduleMulti"',
+        f"pipeline_parallel_schedule_csv = {_quoted(str(beside))}",
+        f"pipeline_parallel_microbatch_size = {pipeline.samples}",
+        "",
+        "[training]",
+        f"local_batch_size = {pipeline.slices * pipeline.samples}",
+    ]
+
+
+def _table(problem: Problem, names: Sequence[str], modules: Sequence[Sequence[str]]) -> list[str]:
+    title = f"{problem.graph.name} on {problem.cluster.name}: {', '.join(names)}"
+    return [
         f"# {printable(title)}",
         "[parallelism]",
-        f"pipeline_parallel_degree = {len(pipeline.counts)}",
+        f"pipeline_parallel_degree = {len(names)}",
         "module_fqns_per_model_part = [",
-        *stage_lines,
+        *(f"    [{', '.join(map(_quoted, stage))}]," for stage in modules),
         "]",
-        "",
     ]
-    write_bytes(path, "\n".join(lines).encode())
 
 
 def _modules(pipeline: Stages) -> list[list[str]]:

@@ -126,11 +126,30 @@ def test_a_missing_plan_is_refused(situate, model, pair):
     assert run.err.startswith("error: no.json: ")
 
 
-def test_a_plan_of_slices_is_drawn_and_not_handed_over(situate):
+def test_a_plan_of_slices_goes_to_tools_that_train(situate):
     pytest.importorskip("torch")
     options = ("tests.branches:build", "--slices", "2", "--cluster", "k80-2")
     situate("plan", *options, "--method", "data_parallel", "--out", "plan.json")
-    run = situate("export", "plan.json", "--to", "accelerate", "--out", "out")
+    run = situate("export", "plan.json", "--to", "vllm", "--out", "out")
     assert (run.status, run.err.count("\n")) == (2, 1)
-    assert "the plan is of slices 2, and accelerate takes no op of a slice" in run.err
+    assert "the plan is of slices 2, and vllm takes no op of a slice" in run.err
+    run = situate("export", "plan.json", "--to", "pipelining", "--out", "out.json")
+    assert run.status == 2
+    assert "of a pipeline runs all slices of its modules: the plan is data parallel" in run.err
+    assert run.err.endswith("export it to accelerate\n")
+    assert not Path("out.json").exists()
+    run = situate("export", "plan.json", "--to", "accelerate", "--out", "out")
+    assert run.status == 0, run.err
+    assert "wrote out\nthe plan is data parallel: each of gpu0, gpu1 runs" in run.err
     assert situate("export", "plan.json", "--to", "dot", "--out", "out").status == 0
+
+
+def test_the_schedule_beside_overwrites_nothing_of_this_command(situate):
+    pytest.importorskip("torch")
+    options = ("tests.branches:build", "--slices", "2", "--cluster", "k80-2")
+    situate("plan", *options, "--method", "data_parallel", "--out", "plan.csv")
+    run = situate("export", "plan.csv", "--to", "pipelining", "--out", "plan.json")
+    assert (run.status, run.err) == (
+        2,
+        "error: cannot write 'plan.csv': it is used twice in this command\n",
+    )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from situate.cli.completions import of
 from situate.cli.options import Cluster, Costs, Dim, Model, Optimizer, PlanFile
 from situate.errors import PlanError, SituateError
+
+if TYPE_CHECKING:
+    from situate.data.slices import Slices
 
 TARGETS = (
     "perfetto",
@@ -17,12 +20,20 @@ TARGETS = (
     "vllm",
     "llamacpp",
     "megatron",
+    "deepspeed",
+    "pipelining",
     "onnxruntime",
     "dot",
 )
 
+TRAINERS = ("accelerate", "torchtitan", "megatron", "deepspeed", "pipelining")
+"""Targets that run a step in slices of its batch."""
+
 DRAWINGS = ("perfetto", "dot")
 """Targets to look at, which run nothing."""
+
+SCHEDULED = ("torchtitan", "pipelining")
+"""Targets that take the order of slices from a file beside the one that is written."""
 
 
 def export(
@@ -43,6 +54,9 @@ def export(
 ) -> None:
     """Write a plan for another tool: a trace, a device map, the stages of a pipeline, a drawing.
 
+    A plan of slices is written for tools that train in slices; those that take the order of slices
+    from a file find it beside FILE, in .csv.
+
     A plan of a network of the zoo or of a function may stand alone, without MODEL, and one for a
     preset without --cluster.
     """
@@ -52,9 +66,10 @@ def export(
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note, working
     from situate.model import check_model
+    from situate.report.parallelism import parallelism_text
+    from situate.report.slice_stages import NotAPipeline
     from situate.report.tables import over_text
     from situate.writers.onnxruntime import SeveralOfAKind
-    from situate.writers.stages import NotAPipeline
 
     check_name(to, TARGETS, "target")
     model, plan = model_and_plan(model, plan)
@@ -63,11 +78,8 @@ def export(
         raise SituateError(f"give the plan too: situate export {model} PLAN --to {to} --out {out}")
     check_outputs([model, plan, cluster, costs], [out])
     problem, schedule = read_planned(model, plan, cluster, optimizer, dim, costs)
-    if problem.graph.slices is not None and to not in DRAWINGS:
-        raise PlanError(
-            f"the plan is of slices {problem.graph.slices}, and {to} takes no op of a slice: "
-            f"export it to {' or '.join(DRAWINGS)}, or plan the whole batch"
-        )
+    files = [out, *_beside(problem.graph.slices, to, out)]
+    check_outputs([model, plan, cluster, costs], files)
     source = {"model": model} if to == "onnxruntime" else {}
     try:
         importlib.import_module(f"situate.writers.{to}").write(problem, schedule, out, **source)
@@ -75,7 +87,27 @@ def export(
         from situate.cli.remedy import remedy
 
         with working("trying what helps"):
-            raise PlanError(f"{error}: {remedy(problem, error)}") from None
-    note(f"wrote {out}")
+            raise PlanError(f"{error}: {remedy(problem, schedule, error)}") from None
+    note(f"wrote {' and '.join(files)}")
+    if kind := parallelism_text(problem, schedule):
+        note(f"the plan is {kind}")
     if not schedule.feasible(problem):
         note(f"warning: the plan does not fit: {over_text(problem, schedule).removeprefix('no: ')}")
+
+
+def _beside(slices: Slices | None, to: str, out: str) -> list[str]:
+    """The file that is written beside `out` for a plan of slices.
+
+    Raises:
+        PlanError: the target takes no op of a slice.
+    """
+    from situate.writers.slices.schedule_csv import csv_path
+
+    if slices is None:
+        return []
+    if to not in (*TRAINERS, *DRAWINGS):
+        raise PlanError(
+            f"the plan is of slices {slices}, and {to} takes no op of a slice: export it to "
+            f"{', '.join(TRAINERS)}, {' or '.join(DRAWINGS)}, or plan the whole batch"
+        )
+    return [str(csv_path(out))] if to in SCHEDULED else []

@@ -1,0 +1,129 @@
+"""The order of a pipeline's passes: a plan's own, or that of a tool."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise, product
+
+from situate.data.graph import Graph
+from situate.report.slice_stages import NotAPipeline
+from situate.schedule.schedule import Schedule
+from situate.writers.slices.passes import Pass
+
+Followers = dict[Pass, set[Pass]]
+"""By pass, those that wait for it."""
+
+
+def followers(graph: Graph, of_op: Sequence[Pass | None], stages: int, slices: int) -> Followers:
+    """The passes that wait for one another, by their ops (n,) and by what a runtime asks for.
+
+    Every stage has a backward pass of every slice, also one that no gradient goes through.
+    """
+    found: Followers = defaultdict(set)
+    for producer, consumer in graph.edges():
+        before, after = of_op[producer], of_op[consumer]
+        if before is not None and after is not None and before != after:
+            found[before].add(after)
+    apart = {(a.stage, a.slice) for a in of_op if a is not None and a.kind == "I"}
+    for stage, part in product(range(stages), range(slices)):
+        forward, backward = Pass(stage, "F", part), _backward(apart, stage, part)
+        found[forward].add(backward)
+        if (stage, part) in apart:
+            found[backward].add(Pass(stage, "W", part))
+        if stage + 1 < stages:
+            found[forward].add(Pass(stage + 1, "F", part))
+            found[_backward(apart, stage + 1, part)].add(backward)
+    return found
+
+
+def _backward(apart: set[tuple[int, int]], stage: int, part: int) -> Pass:
+    """The pass that another stage waits for."""
+    return Pass(stage, "I" if (stage, part) in apart else "B", part)
+
+
+def middles(schedule: Schedule, of_op: Sequence[Pass | None]) -> dict[Pass, float]:
+    """By pass, the mean instant of its work in a schedule; none of those without any."""
+    seconds: dict[Pass, float] = defaultdict(float)
+    moment: dict[Pass, float] = defaultdict(float)
+    for each, start, end in zip(of_op, schedule.start.tolist(), schedule.end.tolist(), strict=True):
+        if each is not None and end > start:
+            seconds[each] += end - start
+            moment[each] += (end - start) * (start + end) / 2
+    return {each: moment[each] / seconds[each] for each in seconds}
+
+
+def in_order(waiting: Followers, moment: Mapping[Pass, float]) -> list[Pass]:
+    """All passes, the one of the earliest moment first, each after those that it waits for.
+
+    Raises:
+        NotAPipeline: some wait for one another.
+    """
+    missing: dict[Pass, int] = defaultdict(int)
+    for after in waiting.values():
+        for each in after:
+            missing[each] += 1
+    passes = {*waiting, *missing}
+    ready = [(moment.get(each, 0.0), each) for each in passes if not missing[each]]
+    heapq.heapify(ready)
+    found = []
+    while ready:
+        _, first = heapq.heappop(ready)
+        found.append(first)
+        for each in waiting.get(first, ()):
+            missing[each] -= 1
+            if not missing[each]:
+                heapq.heappush(ready, (moment.get(each, 0.0), each))
+    if len(found) < len(passes):
+        stuck = min(passes - set(found))
+        raise NotAPipeline(
+            f"slice {stuck.slice} in stage {stuck.stage} waits for slices that wait for it"
+        )
+    return found
+
+
+def merged(waiting: Followers, rows: Iterable[Sequence[Pass]]) -> list[Pass]:
+    """All passes in an order in which those of each row, a rank's own order, keep theirs.
+
+    Raises:
+        NotAPipeline: there is none.
+    """
+    joined: Followers = defaultdict(set, {each: set(after) for each, after in waiting.items()})
+    for row in rows:
+        for before, after in pairwise(row):
+            joined[before].add(after)
+    return in_order(joined, {})
+
+
+def one_f_one_b(ranks: int, slices: int, chunks: int = 1) -> list[list[Pass]]:
+    """By rank, the passes of 1F1B, and where a rank has several stages those of the interleaved
+    schedule (Narayanan et al., *Efficient Large-Scale Language Model Training on GPU Clusters*, SC
+    2021): stage s is on rank s modulo `ranks`, and slices go through its stages in groups of as
+    many as there are ranks."""
+    return [_row(rank, ranks, slices, chunks) for rank in range(ranks)]
+
+
+def _row(rank: int, ranks: int, slices: int, chunks: int) -> list[Pass]:
+    forward = _forward_passes(ranks, slices, chunks)
+    steps = [Pass(chunk * ranks + rank, "F", part) for chunk, part in forward]
+    back = [Pass((chunks - 1 - chunk) * ranks + rank, "B", part) for chunk, part in forward]
+    ahead = ranks - rank - 1
+    if chunks > 1:
+        ahead = 2 * ahead + (chunks - 1) * ranks
+    ahead = min(ahead, len(steps))
+    found = steps[:ahead]
+    for i in range(len(steps)):
+        found += [*steps[ahead + i : ahead + i + 1], back[i]]
+    return found
+
+
+def _forward_passes(ranks: int, slices: int, chunks: int) -> list[tuple[int, int]]:
+    """Chunk and slice of each forward pass in turn."""
+    group = ranks if chunks > 1 else slices
+    return [
+        (chunk, part)
+        for first in range(0, slices, group)
+        for chunk in range(chunks)
+        for part in range(first, min(first + group, slices))
+    ]

@@ -1,0 +1,86 @@
+"""The passes of a pipeline: each is a stage's forward or backward pass of one slice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from situate.data.graph import Graph
+from situate.report.model_parts import model_parts
+from situate.schedule.schedule import Schedule
+from situate.writers.dependence import runs_forward
+from situate.writers.slices.stage_of_ops import ONCE, neighbours
+
+LATE = 0.5
+"""Share of the seconds of W that has to run after all of I for the two to be passes apart."""
+
+
+class Pass(NamedTuple):
+    """A pass of one slice through one stage; its text is that of torch's schedules, such as `0F1`.
+
+    The kind is F, a forward pass, B, a backward pass, or one of the two halves of a backward pass:
+    I, what leads to gradients of other parts, and W, what leads to those of weights alone (Qi et
+    al., *Zero Bubble Pipeline Parallelism*, ICLR 2024).
+    """
+
+    stage: int
+    kind: str
+    slice: int
+
+    def __str__(self) -> str:
+        return f"{self.stage}{self.kind}{self.slice}"
+
+
+def passes_of_ops(
+    graph: Graph, stage: Sequence[int], schedule: Schedule | None
+) -> list[Pass | None]:
+    """(n,) the pass that each op is part of; None of those that run once a step.
+
+    Args:
+        stage: (n,) of each op, see `stage_of_ops`.
+        schedule: whose backward passes are in two halves where it runs most of W after I; None for
+            whole ones.
+    """
+    halves = _halves(graph, stage)
+    apart = set() if schedule is None else _apart(schedule, halves)
+    return [half and _whole(half, apart) for half in halves]
+
+
+def _whole(half: Pass, apart: set[tuple[int, int]]) -> Pass:
+    """The backward pass that a half is of, unless the halves are apart."""
+    keep = half.kind == "F" or (half.stage, half.slice) in apart
+    return half if keep else half._replace(kind="B")
+
+
+def _halves(graph: Graph, stage: Sequence[int]) -> list[Pass | None]:
+    """(n,) the passes where every backward pass is in two halves."""
+    part, (_, made) = model_parts(graph).of_op, neighbours(graph)
+    backward = [s != ONCE and not runs_forward(op) for s, op in zip(stage, graph.ops, strict=True)]
+    leads = [False] * len(graph.ops)
+    for j in reversed(graph.order):
+        readers = (k for k in made[j] if backward[k])
+        leads[j] = any(leads[k] or part[k] != part[j] for k in readers)
+    return [
+        None
+        if op.slice is None
+        else Pass(stage[j], "F" if not backward[j] else "I" if leads[j] else "W", op.slice)
+        for j, op in enumerate(graph.ops)
+    ]
+
+
+def _apart(schedule: Schedule, halves: Sequence[Pass | None]) -> set[tuple[int, int]]:
+    """Stages and slices whose W runs, for the most part, after all of I."""
+    start, end = schedule.start.tolist(), schedule.end.tolist()
+    handed_on: dict[tuple[int, int], float] = defaultdict(float)
+    late: dict[tuple[int, int], float] = defaultdict(float)
+    for j, half in enumerate(halves):
+        if half is not None and half.kind == "I":
+            place = half.stage, half.slice
+            handed_on[place] = max(handed_on[place], end[j])
+    for j, half in enumerate(halves):
+        if half is not None and half.kind == "W" and (half.stage, half.slice) in handed_on:
+            place = half.stage, half.slice
+            behind = (1 - LATE) if start[j] >= handed_on[place] else -LATE
+            late[place] += behind * (end[j] - start[j])
+    return {place for place, seconds in late.items() if seconds > 0}

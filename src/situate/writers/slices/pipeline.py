@@ -1,0 +1,180 @@
+"""A plan of slices as a pipeline that a tool runs: stages, their ranks, and an order of passes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from situate.data.problem import Problem
+from situate.errors import PlanError
+from situate.report.slice_stages import NotAPipeline, Stage, slice_stages
+from situate.report.text import printable
+from situate.schedule.schedule import Schedule
+from situate.writers.slices.order import followers, in_order, merged, middles, one_f_one_b
+from situate.writers.slices.passes import Pass, passes_of_ops
+from situate.writers.slices.predicted import warn_of_figures
+from situate.writers.slices.stage_of_ops import ONCE, jumps, stage_of_ops
+
+MAX_NAMED = 3
+"""Most names in a warning."""
+
+MAX_LISTED = 12
+"""Most ranks in an error."""
+
+
+@dataclass(frozen=True)
+class SlicePipeline:
+    """A pipeline of slices.
+
+    Attributes:
+        stages: in the order in which a slice goes through them.
+        ranks: of each stage; ranks are numbered by their first stage.
+        devices: of each rank.
+        slices: how many.
+        samples: of each slice.
+        stage_of_op: (n,) see `stage_of_ops`.
+    """
+
+    stages: tuple[Stage, ...]
+    ranks: tuple[int, ...]
+    devices: tuple[int, ...]
+    slices: int
+    samples: int
+    stage_of_op: tuple[int, ...]
+
+    @property
+    def chunks(self) -> int:
+        """Stages of each rank if stage s is on rank s modulo the number of ranks, else 0."""
+        count = len(self.devices)
+        looped = all(rank == stage % count for stage, rank in enumerate(self.ranks))
+        return len(self.ranks) // count if looped and not len(self.ranks) % count else 0
+
+
+def slice_pipeline(problem: Problem, schedule: Schedule) -> SlicePipeline:
+    """The pipeline that a plan of slices is; warns of what the stages have to see to themselves.
+
+    Raises:
+        PlanError: there are no slices, or they are of several sizes.
+        NotAPipeline: a part of the model runs on several devices, all run on one, or a slice does
+            not go through the stages in order.
+    """
+    count, samples = equal_slices(problem, "a pipeline")
+    stages = slice_stages(problem, schedule)
+    devices = tuple(dict.fromkeys(stage.device for stage in stages))
+    if len(devices) < 2:
+        raise NotAPipeline("all slices run on one device, and a pipeline has several")
+    stage = stage_of_ops(problem.graph, stages)
+    _warn_of_jumps(problem, stage)
+    _warn_of_ties(problem, stage)
+    ranks = tuple(devices.index(each.device) for each in stages)
+    return SlicePipeline(stages, ranks, devices, count, samples, tuple(stage))
+
+
+def equal_slices(problem: Problem, what: str) -> tuple[int, int]:
+    """The number of slices, and the samples of each.
+
+    Raises:
+        PlanError: there are none, or they are of several sizes.
+    """
+    slices = problem.graph.slices
+    if slices is None:
+        raise PlanError(
+            f"the plan takes its batch whole, and {what} goes by slices of it: plan with --slices"
+        )
+    if len(set(slices.shares)) > 1:
+        raise PlanError(
+            f"slices {slices} are of several sizes, and {what} takes equal ones: plan with "
+            f"--slices {len(slices.shares)}"
+        )
+    return len(slices.shares), slices.shares[0]
+
+
+def check_in_turn(pipeline: SlicePipeline, tool: str) -> None:
+    """
+    Raises:
+        NotAPipeline: stage s is not on rank s modulo the number of ranks.
+    """
+    if not pipeline.chunks:
+        ranks = ", ".join(map(str, pipeline.ranks[:MAX_LISTED]))
+        more = ", ..." if len(pipeline.ranks) > MAX_LISTED else ""
+        raise NotAPipeline(
+            f"the stages are on ranks {ranks}{more}, and {tool} deals them out in turn, as many to "
+            "each"
+        )
+
+
+def planned_rows(problem: Problem, schedule: Schedule, pipeline: SlicePipeline) -> list[list[Pass]]:
+    """Passes by rank in the plan's order; warns of what that comes to where it is not the plan.
+
+    Raises:
+        NotAPipeline: slices wait for one another.
+    """
+    of_op = passes_of_ops(problem.graph, pipeline.stage_of_op, schedule)
+    waiting = followers(problem.graph, of_op, len(pipeline.stages), pipeline.slices)
+    order = in_order(waiting, middles(schedule, of_op))
+    warn_of_figures(problem, schedule, pipeline.stages, pipeline.stage_of_op, of_op, order)
+    rows: list[list[Pass]] = [[] for _ in pipeline.devices]
+    for each in order:
+        rows[pipeline.ranks[each.stage]].append(each)
+    return [_joined(row) for row in rows]
+
+
+def _joined(row: Sequence[Pass]) -> list[Pass]:
+    """A rank's passes with one backward pass in place of two halves that follow one another, in
+    the first stage, which hands no gradient on."""
+    found: list[Pass] = []
+    for each in row:
+        if each.kind == "W" and not each.stage and found[-1] == each._replace(kind="I"):
+            found[-1] = each._replace(kind="B")
+        else:
+            found.append(each)
+    return found
+
+
+def warn_of_one_f_one_b(problem: Problem, schedule: Schedule, pipeline: SlicePipeline) -> None:
+    """Warn of what a plan comes to in a tool that runs 1F1B, or its interleaved form.
+
+    Raises:
+        NotAPipeline: slices wait for one another.
+    """
+    of_op = passes_of_ops(problem.graph, pipeline.stage_of_op, None)
+    waiting = followers(problem.graph, of_op, len(pipeline.stages), pipeline.slices)
+    rows = one_f_one_b(len(pipeline.devices), pipeline.slices, pipeline.chunks)
+    order = merged(waiting, rows)
+    warn_of_figures(problem, schedule, pipeline.stages, pipeline.stage_of_op, of_op, order)
+
+
+def _warn_of_jumps(problem: Problem, stage: Sequence[int]) -> None:
+    """
+    Raises:
+        NotAPipeline: an op reads what a later stage makes.
+    """
+    if far := jumps(problem.graph, stage):
+        names = _listed(problem.graph.ops[producer].name for producer, _ in far)
+        warnings.warn(
+            "a stage hands its results to the next one alone, and stages behind that one read "
+            f"{names}: the model has to pass it on, or to make it in each of them",
+            stacklevel=3,
+        )
+
+
+def _warn_of_ties(problem: Problem, stage: Sequence[int]) -> None:
+    """Warn of parameters that several stages read."""
+    held = [op.name if op.kind == "parameter" else "" for op in problem.graph.ops]
+    readers: dict[str, set[int]] = {name: set() for name in held if name}
+    for producer, consumer in problem.graph.edges():
+        if held[producer] and stage[consumer] != ONCE:
+            readers[held[producer]].add(stage[consumer])
+    if tied := [name for name, stages in readers.items() if len(stages) > 1]:
+        warnings.warn(
+            f"several stages read {_listed(tied)}: each has a copy of its own, and all of their "
+            "gradients have to be added up",
+            stacklevel=3,
+        )
+
+
+def _listed(names: Iterable[str]) -> str:
+    found = list(dict.fromkeys(names))
+    more = ", ..." if len(found) > MAX_NAMED else ""
+    return ", ".join(repr(printable(name, 60)) for name in found[:MAX_NAMED]) + more

@@ -1,0 +1,90 @@
+"""The stage of a pipeline that every op of a slice belongs to, also of ops that are in no part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from situate.data.graph import Graph, Op
+from situate.report.model_parts import model_parts
+from situate.report.slice_stages import NotAPipeline, Stage
+from situate.report.text import printable
+from situate.writers.dependence import runs_forward
+
+ONCE = -1
+"""The stage of an op that runs once a step."""
+
+
+def stage_of_ops(graph: Graph, stages: Sequence[Stage]) -> list[int]:
+    """(n,) the stage of each op of a slice; `ONCE` of all others.
+
+    An op in no part, such as of the loss, goes where the last of what it reads is in the forward
+    pass, and where the first of it is in the backward pass; one that reads nothing goes to its
+    reader, and a counter, which has none, into the first stage.
+    """
+    parts = model_parts(graph)
+    number = {path: i for i, stage in enumerate(stages) for path in stage.parts}
+    of_part = [number[path] for path in parts.paths]
+    found = [
+        of_part[part] if op.slice is not None and part >= 0 else ONCE
+        for op, part in zip(graph.ops, parts.of_op, strict=True)
+    ]
+    read, made = neighbours(graph)
+    _fill(graph, found, graph.order, read, reads=True)
+    _fill(graph, found, reversed(graph.order), made, reads=False)
+    return [
+        0 if stage == ONCE and op.slice is not None else stage
+        for op, stage in zip(graph.ops, found, strict=True)
+    ]
+
+
+def neighbours(graph: Graph) -> tuple[list[list[int]], list[list[int]]]:
+    """The ops that every op reads from, and those that read from it."""
+    read: list[list[int]] = [[] for _ in graph.ops]
+    made: list[list[int]] = [[] for _ in graph.ops]
+    for producer, consumer in graph.edges():
+        read[consumer].append(producer)
+        made[producer].append(consumer)
+    return read, made
+
+
+def _fill(
+    graph: Graph, found: list[int], order: Iterable[int], beside: Sequence[list[int]], reads: bool
+) -> None:
+    """Give ops in no part a stage by those beside them, which they read from, or which read from
+    them."""
+    for j in order:
+        if graph.ops[j].slice is None or found[j] != ONCE:
+            continue
+        forward = runs_forward(graph.ops[j])
+        known = [k for k in beside[j] if found[k] != ONCE]
+        alike = [found[k] for k in known if runs_forward(graph.ops[k]) == forward]
+        last = max if forward == reads or not alike else min
+        found[j] = last(alike or [found[k] for k in known], default=ONCE)
+
+
+def jumps(graph: Graph, stage: Sequence[int]) -> list[tuple[int, int]]:
+    """Pairs of ops (producer, consumer) of the forward pass with a stage between theirs.
+
+    Raises:
+        NotAPipeline: an op reads what a later stage makes.
+    """
+    found = []
+    for producer, consumer in graph.edges():
+        ends = graph.ops[producer], graph.ops[consumer]
+        if any(stage[j] == ONCE or not _hands_on(graph.ops[j]) for j in (producer, consumer)):
+            continue
+        step = stage[consumer] - stage[producer]
+        if step < 0:
+            first, second = (printable(op.name, 60) for op in ends)
+            raise NotAPipeline(
+                f"{second!r} is in stage {stage[consumer]} and reads what {first!r} makes in stage "
+                f"{stage[producer]}: slices go through the stages of a pipeline in order"
+            )
+        if step > 1:
+            found.append((producer, consumer))
+    return found
+
+
+def _hands_on(op: Op) -> bool:
+    """True if the op is of the forward pass and no input, which a tool gives to every stage."""
+    return runs_forward(op) and op.kind != "input"

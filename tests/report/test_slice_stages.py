@@ -1,0 +1,53 @@
+"""The stages of a pipeline that a placement tells of."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from msgspec.structs import replace
+
+from situate.report.slice_stages import NotAPipeline, Stage, slice_stages
+from tests.writers.slices.staged import on, placement, planned, staged
+
+
+def test_a_device_may_have_several_stages():
+    problem = on(staged(2))
+    assert slice_stages(problem, planned(problem, (0, 0, 1, 1, 0, 0))) == (
+        Stage(0, ("embed", "layers.0")),
+        Stage(1, ("layers.1", "layers.2")),
+        Stage(0, ("layers.3", "head")),
+    )
+
+
+def test_a_part_is_where_most_of_its_seconds_are():
+    problem = on(staged(2))
+    plan = planned(problem, (0, 0, 0, 1, 1, 1))
+    names = [op.name for op in problem.graph.ops]
+    plan.placement[names.index("slice1/layers.0/mm#3")] = 1
+    assert [stage.device for stage in slice_stages(problem, plan)] == [0, 1]
+
+
+def test_a_part_that_takes_no_time_is_with_the_one_before():
+    problem = on(staged(2, paths=("embed", "layers.0", "head")))
+    plan = planned(problem, (0, 1, 0))
+    quiet = placement(problem, (0, 1, 0)) == 1
+    plan.end[quiet] = plan.start[quiet]
+    assert slice_stages(problem, plan) == (Stage(0, ("embed", "layers.0", "head")),)
+
+
+def test_slices_of_a_part_on_several_devices_are_named():
+    problem = on(staged(3))
+    plan = planned(problem, [0] * 6)
+    moved = [j for j, op in enumerate(problem.graph.ops) if "slice2/layers.3" in op.name]
+    plan.placement[moved] = 1
+    with pytest.raises(NotAPipeline, match=r"'layers\.3' runs slice 0 on 'gpu0' and slice 2 on 'g"):
+        slice_stages(problem, plan)
+
+
+def test_a_graph_without_modules_has_none():
+    graph = staged(2)
+    bare = tuple(replace(op, module="") for op in graph.ops)
+    problem = on(dataclasses.replace(graph, ops=bare))
+    with pytest.raises(NotAPipeline, match="graph 'staged' names no modules"):
+        slice_stages(problem, planned(problem, [0]))
