@@ -105,6 +105,23 @@ def test_a_parameter_that_not_every_slice_reads_is_there_once():
     assert graph.slices.once == ("all.weight", "all.bias", "some.weight", "some.bias")
 
 
+def test_buffers_are_handed_on_within_a_replica_and_the_first_stay():
+    model = nn.Sequential(nn.Linear(6, 3), nn.BatchNorm1d(3))
+    graph = captured(mse, model=model, shares=(1, 1, 1, 1), replicas=(2, 2))
+    names = [f"slice{s}/1/native_batch_norm_legit_functional" for s in range(4)]
+    norms = {name: readers(graph, name) for name in names}
+    assert [s for s in range(4) if names[s] in readers(graph, "1.running_mean")] == [0, 1]
+    assert [[t for t in range(4) if names[t] in norms[names[s]]] for s in range(4)] == [
+        [2],
+        [3],
+        [],
+        [],
+    ]
+    assert "1.running_mean/copy" in norms[names[2]]
+    assert "1.running_mean/copy" not in norms[names[3]]
+    assert any("buffers, '1.running_mean' the first of 3," in line for line in graph.warnings)
+
+
 def test_gradients_are_clipped_once():
     graph = captured(mse, optimizer="sgd:clip=1.0", replicas=(1, 1))
     assert sum(op.kind == "aten.linalg_vector_norm" for op in graph.ops) == 3
