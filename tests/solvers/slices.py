@@ -1,4 +1,5 @@
-"""A training step of slices: two layers, forward and backward of each slice, two updates."""
+"""A training step, of slices or of the whole batch: two layers, forward and backward, two
+updates."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from situate.data.slices import Slices
 def sliced(
     *seconds: float, update: float = 0.0, held: tuple[int, int] = (4, 4), **op: float
 ) -> Graph:
-    """Each slice's ops take so many seconds, four times as long on a CPU.
+    """Each slice's ops take so many seconds, four times as long on a CPU; one is no slice.
 
     Args:
         update: seconds of an update.
@@ -30,7 +31,7 @@ def sliced(
         size = held["ab".index(layer)]
         add(layer, 0.0, size=size, persistent=size, group=layer, module=layer, kind="parameter")
     for s, time in enumerate(seconds):
-        fields = {"slice": s, "phase": "forward"}
+        fields = {"slice": s if len(seconds) > 1 else None, "phase": "forward"}
         add(f"slice{s}/a", time, "a", size=1, module="a", **fields)
         add(f"slice{s}/b", time, "b", f"slice{s}/a", size=1, module="b", **fields)
         fields["phase"] = "backward"
@@ -44,4 +45,5 @@ def sliced(
             total = name
         add(f"{layer}/sgd", update, total, phase="update", group=layer, module=layer)
     made = [Tensor(n, producer, size, tuple(c)) for n, (producer, size, c) in tensors.items()]
-    return Graph("sliced", tuple(ops), tuple(made), slices=Slices((1,) * len(seconds)))
+    slices = Slices((1,) * len(seconds)) if len(seconds) > 1 else None
+    return Graph("sliced", tuple(ops), tuple(made), slices=slices)

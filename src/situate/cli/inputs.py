@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Collection, Sequence
 from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
 
 from situate import zoo
 from situate.cli.terminal import note, working
@@ -13,11 +14,14 @@ from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.costs import Costs
 from situate.data.graph import Graph
 from situate.data.problem import OBJECTIVES, Objective, Problem, find_rules
-from situate.data.slices import Slices, parse
+from situate.data.slices import AUTO, Slices, parse
 from situate.errors import PlanError, SituateError, nearest
 from situate.model import check_model, find_model, is_file
 from situate.results.plan import Plan
 from situate.schedule.schedule import Schedule
+
+if TYPE_CHECKING:
+    from situate.torch_capture import Captures
 
 
 def read_model(
@@ -27,15 +31,16 @@ def read_model(
     fresh: bool = False,
     signed: bool = False,
     slices: Slices | None = None,
+    captures: Captures | None = None,
 ) -> Graph:
-    """The graph, after its reader's warnings; `dim` as typed, such as `batch=8`, `fresh`, `signed`
-    and `slices` as `find_model` takes them.
+    """The graph, after its reader's warnings; `dim` as typed, such as `batch=8`, and the others as
+    `find_model` takes them.
 
     What a user's function prints goes to stderr: stdout is for the answer.
     """
     dims = _dims(dim or ())
     with working(f"reading {model}"), redirect_stdout(sys.stderr):
-        graph = find_model(model, optimizer, dims, fresh, signed, slices)
+        graph = find_model(model, optimizer, dims, fresh, signed, slices, captures)
     for warning in graph.warnings:
         note(f"warning: {warning}")
     return graph
@@ -58,6 +63,11 @@ def _dim(text: str) -> tuple[str, int]:
 
 def slices_of(slices: str | None, dims: Sequence[str] | None, loss: str | None) -> Slices | None:
     """The slices that the options --slices, --slice-dim and --slice-loss stand for."""
+    if slices == AUTO:
+        raise SituateError(
+            "--slices auto: 'plan', 'compare' and 'explain' choose slices for a cluster: give a "
+            "number, such as 4"
+        )
     if slices is not None:
         return parse(slices, dims, loss)
     if dims or loss:
@@ -77,6 +87,7 @@ def read_problem(
     dim: Sequence[str] | None = None,
     costs: str | None = None,
     slices: Slices | None = None,
+    captures: Captures | None = None,
 ) -> Problem:
     """The problem; what is cheap to check is checked before the model is read."""
     goal = find_objective(objective)
@@ -87,7 +98,8 @@ def read_problem(
     check_model(model)
     if chosen is None and not is_file(model):
         raise _no_machine(model, f"{_presets()} or a TOML file")
-    graph = read_model(model, optimizer, dim, signed=measured is not None, slices=slices)
+    signed = measured is not None
+    graph = read_model(model, optimizer, dim, signed=signed, slices=slices, captures=captures)
     chosen = chosen or _own_machine(graph)
     problem = Problem(graph, chosen, goal, find_rules(rules or graph.rules), measured)
     if graph.rules != (rules or "situate"):

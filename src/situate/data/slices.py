@@ -17,6 +17,9 @@ Reduction = Literal["mean", "sum"]
 MOST = 4096
 """Slices of a step."""
 
+AUTO = "auto"
+"""The word for slices whose number and sizes are to be chosen."""
+
 
 class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """The slices of a step's batch, as asked for or, in a graph and a plan, as they were cut.
@@ -42,8 +45,7 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
     def __str__(self) -> str:
         """Such as `4` where all are equal, or `3:1`."""
-        equal = len(set(self.shares)) == 1
-        return str(len(self.shares)) if equal else ":".join(map(str, self.shares))
+        return shares_text(self.shares)
 
     def samples(self, batch: int) -> tuple[int, ...]:
         """The samples of each slice of a batch.
@@ -57,11 +59,29 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
                 f"slices {self}: more than the {batch} samples of the batch: give at most {batch}"
             )
         if batch % total:
+            near = ":".join(map(str, nearest_samples(self.shares, batch)))
             raise SituateError(
                 f"slices {self}: {batch} samples cannot be cut in these shares: give samples that "
-                f"add up to {batch}, such as {':'.join(map(str, _nearest(self.shares, batch)))}"
+                f"add up to {batch}, such as {near}"
             )
         return tuple(share * (batch // total) for share in self.shares)
+
+
+class AutoSlices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Slices whose number and sizes are to be chosen."""
+
+    axes: dict[str, int | None] = {}
+    loss: Reduction | None = None
+    """Both as in `Slices`."""
+
+    def of(self, shares: Sequence[int]) -> Slices:
+        """Slices in these shares."""
+        return Slices(tuple(shares), self.axes, self.loss)
+
+
+def parse_auto(axes: Sequence[str] | None = None, loss: str | None = None) -> AutoSlices:
+    """What a user says of slices that are to be chosen; arguments and errors as of `parse`."""
+    return AutoSlices(dict(map(_axis, axes or ())), None if loss is None else _reduction(loss))
 
 
 def parse(text: str, axes: Sequence[str] | None = None, loss: str | None = None) -> Slices:
@@ -76,6 +96,7 @@ def parse(text: str, axes: Sequence[str] | None = None, loss: str | None = None)
         SituateError: it stands for none.
     """
     check(text, str, "slices")
+    told = parse_auto(axes, loss)
     parts = text.split(":")
     if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
         raise SituateError(
@@ -84,7 +105,7 @@ def parse(text: str, axes: Sequence[str] | None = None, loss: str | None = None)
     shares = tuple(map(int, parts))
     if len(shares) == 1:
         shares = (1,) * min(shares[0], MOST + 1)
-    return Slices(shares, dict(map(_axis, axes or ())), None if loss is None else _reduction(loss))
+    return told.of(shares)
 
 
 def _reduction(text: str) -> Reduction:
@@ -103,7 +124,14 @@ def _axis(text: str) -> tuple[str, int | None]:
     return name, int(axis) if number else None
 
 
-def _nearest(shares: Sequence[int], batch: int) -> list[int]:
+def shares_text(shares: Sequence[int]) -> str:
+    """Such as `4` where all are equal, or `3:1`; `whole` where there are none."""
+    if not shares:
+        return "whole"
+    return str(len(shares)) if len(set(shares)) == 1 else ":".join(map(str, shares))
+
+
+def nearest_samples(shares: Sequence[int], batch: int) -> list[int]:
     """Samples that add up to a batch, at least one a slice, about as the shares ask for."""
     rest, total = batch - len(shares), sum(shares)
     ends = [round(end * rest / total) for end in accumulate(shares, initial=0)]

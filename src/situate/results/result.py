@@ -97,6 +97,7 @@ class Result:
         measured: seconds of a step of this plan on the machine; None where none was run.
         bounded_by: the name of the lower bound, as docs/bounds.md has it; None where there is none.
         asynchrony: of several controllers; None where there were none.
+        interrupted: whether Ctrl-C ended the search.
     """
 
     problem: Problem
@@ -117,6 +118,7 @@ class Result:
     measured: float | None = None
     bounded_by: str | None = None
     asynchrony: Asynchrony | None = None
+    interrupted: bool = False
 
     @property
     def gap(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +85,16 @@ class Trace:
     taken: tuple[Taken, ...] = ()
     slices: Slices | None = None
     notes: tuple[str, ...] = ()
+
+
+def copied(trace: Trace) -> Trace:
+    """The same with a graph of its own, which may be changed."""
+    from torch import fx
+
+    graph, nodes = fx.Graph(), dict[fx.Node, fx.Node]()
+    for node in trace.graph.nodes:
+        nodes[node] = graph.node_copy(node, nodes.__getitem__)
+    return replace(trace, graph=graph)
 
 
 def joint(what: Built, training: bool, name: str) -> Trace:
