@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from situate.evaluators.hardware.machine import RealMachine
 
 Step = Problem | Cuts
-"""What is planned: one problem, or that of the whole batch with those of its slices."""
+"""One problem, or that of the whole batch with those of its slices."""
 
 
 def read_step(
@@ -47,8 +47,8 @@ def read_step(
     dim: Sequence[str] | None,
     costs: str | None,
 ) -> Step:
-    """What the options of a command that plans stand for; raises for a method that takes no slices
-    which are chosen."""
+    """The step that the options of a command which plans stand for; raises for a method that takes
+    no slices which are chosen."""
     chosen, captures = slices == AUTO, Captures()
     told = parse_auto(slice_dim, slice_loss) if chosen else AutoSlices()
     for method in methods if chosen else ():

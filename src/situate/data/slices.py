@@ -80,7 +80,7 @@ class AutoSlices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_auto(axes: Sequence[str] | None = None, loss: str | None = None) -> AutoSlices:
-    """What a user says of slices that are to be chosen; arguments and errors as of `parse`."""
+    """Slices that are to be chosen, as a user has it; arguments and errors are those of `parse`."""
     return AutoSlices(dict(map(_axis, axes or ())), None if loss is None else _reduction(loss))
 
 

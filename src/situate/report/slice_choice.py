@@ -35,7 +35,7 @@ def _cells(tried: Tried) -> tuple[str | Text, ...]:
 
 
 def by_slices(choices: Mapping[str, Choice]) -> RenderableType:
-    """What a plan of each method takes, the best first, by the way of cutting the batch."""
+    """The values of each method's plans, the best first, by the way of cutting the batch."""
     columns = dict.fromkeys(tried.samples for c in choices.values() for tried in c.tried)
     planned = [s for s in columns if any(_of(c, s) for c in choices.values())]
     names = "|".join(map(shares_text, planned))
