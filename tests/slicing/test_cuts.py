@@ -8,8 +8,8 @@ from situate.bounds.lower_bound import lower_bound
 from situate.data.slices import AutoSlices
 from situate.errors import SituateError
 from situate.slicing.cuts import Cuts
-from tests.solvers.families import devices
 from tests.slicing.steps import Captured
+from tests.solvers.families import devices
 
 
 def test_a_cut_is_captured_once():
