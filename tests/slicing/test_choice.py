@@ -111,6 +111,12 @@ def test_a_method_that_applies_to_no_cut_is_refused():
         chosen(cuts, "data_parallel")
 
 
+def test_without_time_the_whole_batch_is_planned_and_that_is_said():
+    choice = choose(Captured().cuts(), by(), time_limit=0)
+    assert samples(choice) == [()]
+    assert choice.uncut == "the budget was spent on the whole batch: give more of it"
+
+
 def test_only_what_is_asked_for_is_tried():
     choice = choose(Captured().cuts(), by(), evaluations=100, among=[(), (2, 2, 2, 2)])
     assert samples(choice) == [(), (2, 2, 2, 2)]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,6 @@ from situate.slicing import check_method
 from situate.slicing.choice import choose
 from situate.slicing.cuts import Cuts
 from situate.slicing.shares import Shares
-from situate.torch_capture import Captures
 
 if TYPE_CHECKING:
     from situate.evaluators.hardware.machine import RealMachine
@@ -49,11 +49,8 @@ def read_step(
 ) -> Step:
     """The step that the options of a command which plans stand for; raises for a method that takes
     no slices which are chosen."""
-    chosen, captures = slices == AUTO, Captures()
-    told = parse_auto(slice_dim, slice_loss) if chosen else AutoSlices()
-    for method in methods if chosen else ():
-        check_method(method)
-    problem = read_problem(
+    read = partial(
+        read_problem,
         model,
         cluster,
         objective=objective,
@@ -61,15 +58,21 @@ def read_step(
         optimizer=optimizer,
         dim=dim,
         costs=costs,
-        slices=None if chosen else slices_of(slices, slice_dim, slice_loss),
-        captures=captures,
     )
-    return _cuts(model, optimizer, problem, told, captures) if chosen else problem
+    if slices != AUTO:
+        return read(slices=slices_of(slices, slice_dim, slice_loss))
+    for method in methods:
+        check_method(method)
+    return _cuts(model, optimizer, read, parse_auto(slice_dim, slice_loss))
 
 
 def _cuts(
-    model: str, optimizer: str | None, whole: Problem, told: AutoSlices, captures: Captures
+    model: str, optimizer: str | None, read: Callable[..., Problem], told: AutoSlices
 ) -> Cuts:
+    from situate.torch_capture import Captures
+
+    captures = Captures()
+    whole = read(captures=captures)
     signed = whole.costs is not None
 
     def capture(slices: Slices) -> Graph:

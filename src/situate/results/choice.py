@@ -28,7 +28,7 @@ class Choice:
 
     Attributes:
         result: the best plan; its seconds and evaluations are those of all searches.
-        tried: all that was looked at, in this order.
+        tried: all that was looked at, those with a plan first.
         capturing: seconds that captures took, which no time limit counts.
         uncut: why the batch is not cut; empty where it may be.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from situate.data.cluster import Cluster
 from situate.data.costs import Costs
@@ -17,8 +18,9 @@ from situate.results.result import Progress, Result
 from situate.slicing.choice import choose
 from situate.slicing.cuts import Cuts
 from situate.solvers import LEARNERS, solve
-from situate.torch_capture import Captures
-from situate.torch_capture.build import Build
+
+if TYPE_CHECKING:
+    from situate.torch_capture.build import Build
 
 __all__ = ["Choice", "Tried", "solve_slices"]
 
@@ -57,6 +59,8 @@ def solve_slices(
         SituateError: as of `situate.find_model`, `situate.Problem` and `situate.solve`; a method
             that learns; `slices` that no input fits.
     """
+    from situate.torch_capture import Captures
+
     check_method(method)
     told, captures = slices or AutoSlices(), Captures()
 

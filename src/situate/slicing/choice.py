@@ -35,6 +35,8 @@ LEAST_GAIN = 0.01
 ENDED = 0.5
 """Share of its limits below which a method that ended has no use for more."""
 
+SPENT = "the budget was spent on the whole batch: give more of it"
+
 
 def choose(
     cuts: Cuts,
@@ -91,6 +93,9 @@ class _Contest:
         """Try the whole batch; equal slices, one a device and more, or fewer where these do not
         pay; and slices by the speed of unequal devices."""
         self._try(WHOLE)
+        if not self._budget.affords_another():
+            self.uncut = SPENT
+            return
         try:
             batch = self._cuts.batch
         except SituateError as error:
@@ -165,7 +170,8 @@ class _Contest:
 
     def _search(self, shares: Shares, part: float) -> None:
         """Search in a part of the budget, and keep what is better."""
-        if shares in self._ended or not self._budget.affords_another():
+        first = not self._budget.evaluations
+        if shares in self._ended or not (first or self._budget.affords_another()):
             return
         seconds, evaluations = self._budget.part(part)
         result = self._solve(self._cuts.problem(shares), seconds, evaluations)

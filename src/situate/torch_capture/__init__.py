@@ -169,6 +169,8 @@ def capture_function(
         )
         if cache:
             loading.keep(text, optimizer, module, graph, slices)
+        if cache and graph.slices != slices:  # which plans name by the loss that was found out
+            loading.keep(text, optimizer, module, graph, graph.slices)
         return graph
 
 

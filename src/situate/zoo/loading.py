@@ -60,13 +60,19 @@ def load(
         # Files that come with situate do not name the update.
         return replace(graph, optimizer=update if training else "")
     from situate.torch_capture import check_installed
-    from situate.torch_capture.cache import cached
+    from situate.torch_capture.cache import cached, keep
 
     check_installed(*found.packages)
     if fresh:
         return captured(name, found, training, update, slices, captures)
-    key = network_key(name, found, update, slices)
-    return cached(key, lambda: captured(name, found, training, update, slices, captures))
+
+    def capture() -> Graph:
+        graph = captured(name, found, training, update, slices, captures)
+        if graph.slices != slices:  # which plans name by the loss that was found out
+            keep(network_key(name, found, update, graph.slices), graph)
+        return graph
+
+    return cached(network_key(name, found, update, slices), capture)
 
 
 def packaged(name: str) -> Path:
