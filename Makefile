@@ -39,8 +39,8 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.torch | $(VENV)/.core
 
 demo: $(VENV)/.demo
 	@mkdir -p demo
-	$(BIN)/situate convert inception_v3 demo/inception_v3.json.gz --fresh
-	$(BIN)/situate compare demo/inception_v3.json.gz --cluster k80-4 --time-limit 10 \
+	$(BIN)/situate compare inception_v3 --cluster k80-4 --slices auto --time-limit 20 \
+		--methods single,topological,heft,data_parallel,fsdp,auto \
 		--out demo/plan.json --picture demo/timeline.svg
 	@echo "The plan is demo/plan.json; look at demo/timeline.svg"
 

@@ -31,7 +31,7 @@ FLOORS = (
     "evaluators profiling report",
     "study writers",
     "solvers",
-    "bench",
+    "bench slicing",
     "situate cli",
     "__main__",
 )

@@ -6,11 +6,20 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from situate.data.graph import Graph
 from situate.data.slices import Slices
 from situate.errors import ReadError, SituateError, nearest
 from situate.validation import check
+
+if TYPE_CHECKING:
+    from situate.torch_capture import Captures
+
+ONE_SIZE = (
+    "a file holds a step of one size, and slices need it at theirs: give a network of the zoo, or "
+    "package.module:function that builds the model"
+)
 
 
 def find_model(
@@ -20,6 +29,7 @@ def find_model(
     fresh: bool = False,
     signed: bool = False,
     slices: Slices | None = None,
+    captures: Captures | None = None,
 ) -> Graph:
     """The graph that `text` names.
 
@@ -35,6 +45,7 @@ def find_model(
         signed: with the signatures that measured costs are looked up by, also where a graph
             without them comes with situate.
         slices: of the batch of a captured training step, as `situate.capture` takes them.
+        captures: what was captured before, so that the same model in several slices is built once.
 
     Raises:
         ReadError: the file cannot be read.
@@ -51,10 +62,42 @@ def find_model(
     if dims:
         raise SituateError(f"{text}: --dim is for ONNX files")
     if text.partition(":")[0] in zoo.names():
-        return zoo.load(text, optimizer=optimizer, fresh=fresh, signed=signed, slices=slices)
+        return zoo.load(text, optimizer, fresh, signed, slices, captures)
     from situate.torch_capture import capture_function
 
-    return capture_function(text, optimizer=optimizer, slices=slices)
+    return capture_function(text, optimizer=optimizer, slices=slices, captures=captures)
+
+
+def find_samples(text: str | Path, axes: Mapping[str, int | None], captures: Captures) -> int:
+    """The samples of the batch of the training step that `text` names.
+
+    Args:
+        text: as `find_model` takes it.
+        axes: by name of an input the dimension along which it is cut, as in `Slices`.
+        captures: where the model is kept that is built for it.
+
+    Raises:
+        MissingExtra: PyTorch is not installed.
+        SituateError: it is no step whose batch can be cut.
+    """
+    from situate import zoo
+    from situate.torch_capture import INFERENCE, NO_UPDATE, check_installed
+    from situate.torch_capture.function import current_directory, find_function
+    from situate.zoo.networks import network
+
+    text = os.fspath(text)
+    if is_file(text):
+        raise SituateError(f"{text}: {ONE_SIZE}")
+    if text.endswith(INFERENCE):
+        raise SituateError(f"{text}: {NO_UPDATE}")
+    if text in zoo.names():
+        found, _ = network(text)
+        check_installed(*found.packages)
+        return captures.samples(found.build, text, axes)
+    check_installed()
+    with current_directory():
+        function, _ = find_function(text)
+        return captures.samples(function, text, axes)
 
 
 def check_model(text: str) -> None:
@@ -93,10 +136,7 @@ def _read(
     if optimizer is not None:
         raise SituateError(f"{path}: a file holds its own update: leave --optimizer out")
     if slices is not None:
-        raise SituateError(
-            f"{path}: a file holds a step of one size, and slices need it at theirs: give a "
-            "network of the zoo, or package.module:function that builds the model"
-        )
+        raise SituateError(f"{path}: {ONE_SIZE}")
     try:
         return read(path, dims=dims)
     except ReadError:

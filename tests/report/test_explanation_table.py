@@ -100,4 +100,5 @@ def test_slices_are_listed_with_where_they_ran() -> None:
     lines = [line.split() for line in text.splitlines()]
     (first,) = [line for line in lines if line[:4] == ["0", "1", "8.00", "s"]]
     assert first[-3:] == ["d0", "100.0", "%"]
+    assert ["d0", "1", "1", "4.00", "s", "4.00", "s"] in [line[:7] for line in lines]
     assert "slices" not in text_of(chain(3), [0, 1, 1])

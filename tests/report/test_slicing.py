@@ -21,7 +21,7 @@ def told(problem: Problem, method: str = "auto") -> str:
 
 def test_a_chain_of_ops_gains_what_its_devices_share():
     text = told(Problem(STEP, devices(1, 1)))
-    assert "as with --slices 2, the step may take 4.00 s at best" in text
+    assert "with --slices auto, the step may take 4.00 s at best" in text
 
 
 def test_a_faster_device_counts_for_more():

@@ -1,4 +1,5 @@
-"""A training step of slices: two layers, forward and backward of each slice, two updates."""
+"""A training step, of slices or of the whole batch: two layers, forward and backward, two
+updates."""
 
 from __future__ import annotations
 
@@ -12,19 +13,20 @@ def sliced(
     held: tuple[int, int] = (4, 4),
     replicas: tuple[int, ...] = (),
 ) -> Graph:
-    """Each slice's ops take so many seconds, four times as long on a CPU.
+    """Each slice's ops take so many seconds, four times as long on a CPU; one is no slice.
 
     Args:
         update: seconds of an update.
         held: bytes of the parameters.
         replicas: of the parameters, by the slices that read each, if there are any.
     """
-    slices = Slices((1,) * len(seconds), replicas=replicas)
+    slices = Slices((1,) * len(seconds), replicas=replicas) if len(seconds) > 1 else None
+    reads = slices.replica if slices else (0,)
     ops: list[Op] = []
     tensors: dict[str, tuple[int, int, list[int]]] = {}
 
-    def add(name: str, time: float, *reads: str, size: int = 0, **fields: object) -> None:
-        for tensor in reads:
+    def add(name: str, time: float, *read: str, size: int = 0, **fields: object) -> None:
+        for tensor in read:
             tensors[tensor][2].append(len(ops))
         if size:
             tensors[name] = (len(ops), size, [])
@@ -43,8 +45,12 @@ def sliced(
             name = called(r, layer)
             fields = {"persistent": size, "group": name, "module": layer, "kind": "parameter"}
             add(name, 0.0, size=size, **fields, **at(r))
-    for s, (time, r) in enumerate(zip(seconds, slices.replica, strict=True)):
-        a, b, fields = called(r, "a"), called(r, "b"), {"slice": s, "phase": "forward"}
+    for s, (time, r) in enumerate(zip(seconds, reads, strict=True)):
+        a, b, fields = (
+            called(r, "a"),
+            called(r, "b"),
+            {"slice": s if slices else None, "phase": "forward"},
+        )
         add(f"slice{s}/a", time, a, size=1, module="a", **fields)
         add(f"slice{s}/b", time, b, f"slice{s}/a", size=1, module="b", **fields)
         fields["phase"] = "backward"
@@ -53,7 +59,7 @@ def sliced(
     for layer, size in (("b", held[1]), ("a", held[0])):
         fields = {"size": size, "phase": "backward", "module": layer}
         sums: dict[int, str] = {}
-        for s, r in enumerate(slices.replica):
+        for s, r in enumerate(reads):
             gradient, before = f"slice{s}/g{layer}", sums.get(r)
             sums[r] = gradient if before is None else called(r, f"{layer}/add{s}")
             if before is not None:

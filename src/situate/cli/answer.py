@@ -6,19 +6,22 @@ import codecs
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import msgspec
 from rich.console import Console, Group, RenderableType
+from rich.text import Text
 
 from situate.cli.terminal import INFEASIBLE, note
 from situate.data.problem import Problem
 from situate.report.forecast import Forecast, forecast
 from situate.report.forecast_table import forecast_table
 from situate.report.learning_curve import learning_figures
+from situate.report.slice_choice import by_slices, choice_table
 from situate.report.tables import comparison, least_width, never_text, over_text, summary
+from situate.results.choice import Choice
 from situate.results.result import Result
 from situate.schedule.schedule import Schedule
 from situate.solvers import LEARNERS
@@ -77,6 +80,7 @@ def _result_figures(result: Result) -> dict[str, Any]:
         "objective": problem.objective,
         "rules": problem.rules.name,
         "unit": problem.graph.unit,
+        "slices": list(problem.graph.slices.shares) if problem.graph.slices else None,
         "value": result.value,
         "lower_bound": result.lower_bound,
         "bounded_by": result.bounded_by,
@@ -104,12 +108,31 @@ def _overflow(problem: Problem, schedule: Schedule) -> dict[str, int]:
     return {name: size for name, size in over if size}
 
 
-def show_result(result: Result, as_json: bool) -> None:
-    """A plan's figures."""
+def _choice_figures(choice: Choice | None) -> dict[str, Any]:
+    """The ways of cutting the batch that were tried, where its slices were to be chosen."""
+    if choice is None:
+        return {}
+    tried = [
+        {
+            "slices": list(each.samples) or None,
+            "value": each.result.value if each.result else None,
+            "lower_bound": each.result.lower_bound if each.result else None,
+            "feasible": each.result.feasible if each.result else None,
+            "left_out": each.left_out or None,
+        }
+        for each in choice.tried
+    ]
+    return {"tried": tried, "capturing": choice.capturing, "uncut": choice.uncut or None}
+
+
+def show_result(result: Result, as_json: bool, choice: Choice | None = None) -> None:
+    """A plan's figures, and what slices were tried where they were to be chosen."""
     if as_json:
-        print_json(_result_figures(result))
-    else:
-        print_table(summary(result))
+        print_json(_result_figures(result) | _choice_figures(choice))
+        return
+    print_table(summary(result))
+    if choice is not None and len(choice.tried) > 1:
+        print_table(Group(Text(), choice_table(choice)))
 
 
 def show_forecast(result: Result, as_json: bool) -> None:
@@ -142,13 +165,21 @@ def _forecast_figures(told: Forecast) -> dict[str, Any]:
     }
 
 
-def show_comparison(results: Sequence[Result], best: Result, as_json: bool) -> None:
-    """The figures of several methods' plans."""
+def show_comparison(
+    results: Sequence[Result], best: Result, as_json: bool, choices: Mapping[str, Choice]
+) -> None:
+    """The figures of several methods' plans, and what slices each was tried with where they were to
+    be chosen."""
     if as_json:
-        methods = [_result_figures(result) for result in results]
+        methods = [
+            _result_figures(result) | _choice_figures(choices.get(result.method))
+            for result in results
+        ]
         print_json({"methods": methods, "best": best.method})
-    else:
-        print_table(comparison(results))
+        return
+    print_table(comparison(results))
+    if any(len(choice.tried) > 1 for choice in choices.values()):
+        print_table(Group(Text(), by_slices(choices)))
 
 
 def result_status(result: Result) -> int:

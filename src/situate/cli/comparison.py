@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from situate.cli.inputs import check_method
 from situate.cli.learning_options import LearningOptions
-from situate.cli.run_method import Run, check_learners, run
+from situate.cli.run_method import Run, check_learners
 from situate.cli.search import Budget, interruptible
+from situate.cli.slicing import Step, problem_of, run_step
 from situate.cli.terminal import note
-from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.results.result import Result
+from situate.slicing.shares import Shares
 from situate.solvers import LEARNERS, METHODS
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def chosen_of(methods: str | None) -> list[str]:
 
 
 def compared(
-    problem: Problem,
+    step: Step,
     methods: list[str],
     budget: Budget,
     options: LearningOptions,
@@ -43,14 +44,15 @@ def compared(
     """One run a method; with `skip`, a method that does not apply is left out with a note.
 
     Methods that learn come last, so that what is amiss with another is said before they take
-    their time. Ctrl-C ends the method that runs and leaves out those after it.
+    their time. Where slices are to be chosen, `auto` comes first, and the others are tried with
+    those that it tried. Ctrl-C ends the method that runs and leaves out those after it.
     """
-    check_learners(problem, methods, budget, options)
+    check_learners(problem_of(step), methods, budget, options)
     runs: list[Run] = []
     with interruptible() as interrupt:
-        for method in sorted(methods, key=lambda method: method in LEARNERS):
+        for method in sorted(methods, key=_turn):
             spent = options.budget(method, methods, budget)
-            _add(runs, problem, method, spent, options, machine, skip)
+            _add(runs, step, method, spent, options, machine, skip)
             if interrupt.came:
                 how = f"; the same command goes on from {options.study!r}" if options.study else ""
                 note(f"interrupted during {method}: the methods that follow are left out{how}")
@@ -58,9 +60,14 @@ def compared(
     return sorted(runs, key=lambda run: methods.index(run.result.method))
 
 
+def _turn(method: str) -> tuple[bool, bool]:
+    """The key that orders methods by when they run."""
+    return method in LEARNERS, method != "auto"
+
+
 def _add(
     runs: list[Run],
-    problem: Problem,
+    step: Step,
     method: str,
     budget: Budget,
     options: LearningOptions,
@@ -69,16 +76,8 @@ def _add(
 ) -> None:
     """The run of a method, if it applies and found a plan before Ctrl-C."""
     try:
-        runs.append(
-            run(
-                problem,
-                method,
-                budget,
-                options,
-                options.study_of(method),
-                machine,
-            )
-        )
+        study, among = options.study_of(method), _planned(runs)
+        runs.append(run_step(step, method, budget, options, study, machine, among))
     except SituateError as error:
         if not skip and method != "single":
             raise
@@ -86,6 +85,13 @@ def _add(
     except KeyboardInterrupt:
         if not runs:
             raise
+
+
+def _planned(runs: list[Run]) -> list[Shares] | None:
+    """The ways of cutting the batch that the first method planned; None where it cut none."""
+    choice = runs[0].choice if runs else None
+    planned = [tried.samples for tried in choice.tried if tried.result] if choice else []
+    return planned if len(planned) > 1 else None
 
 
 def best_of(results: list[Result]) -> Result:

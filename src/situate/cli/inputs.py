@@ -7,6 +7,7 @@ import sys
 from collections.abc import Collection, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,14 +17,14 @@ from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.costs import Costs
 from situate.data.graph import Graph
 from situate.data.problem import OBJECTIVES, Objective, Problem, find_rules
-from situate.data.slices import Slices, parse
+from situate.data.slices import AUTO, Slices, parse
 from situate.errors import PlanError, SituateError, nearest
 from situate.model import check_model, find_model, is_file
 from situate.results.plan import Plan
 from situate.schedule.schedule import Schedule
 
-AUTO = "auto"
-"""In place of names of parameters that are there once: those that are better so."""
+if TYPE_CHECKING:
+    from situate.torch_capture import Captures
 
 
 def read_model(
@@ -33,13 +34,14 @@ def read_model(
     fresh: bool = False,
     signed: bool = False,
     slices: Slices | None = None,
+    captures: Captures | None = None,
 ) -> Graph:
-    """The graph, after its reader's warnings; `dim` as typed, such as `batch=8`, `fresh`, `signed`
-    and `slices` as `find_model` takes them.
+    """The graph, after its reader's warnings; `dim` as typed, such as `batch=8`, and the others as
+    `find_model` takes them.
 
     What a user's function prints goes to stderr: stdout is for the answer.
     """
-    graph = _found(model, optimizer, dim, fresh, signed, slices)
+    graph = _found(model, optimizer, dim, fresh, signed, slices, captures)
     for warning in graph.warnings:
         note(f"warning: {warning}")
     return graph
@@ -52,10 +54,11 @@ def _found(
     fresh: bool = False,
     signed: bool = False,
     slices: Slices | None = None,
+    captures: Captures | None = None,
 ) -> Graph:
     dims = _dims(dim or ())
     with working(f"reading {model}"), redirect_stdout(sys.stderr):
-        return find_model(model, optimizer, dims, fresh, signed, slices)
+        return find_model(model, optimizer, dims, fresh, signed, slices, captures)
 
 
 def _dims(texts: Sequence[str]) -> dict[str, int]:
@@ -82,6 +85,11 @@ def slices_of(
 ) -> Slices | None:
     """The slices that the options --slices, --slice-dim, --slice-loss, --replicas and --once stand
     for."""
+    if slices == AUTO:
+        raise SituateError(
+            "--slices auto: 'plan', 'compare' and 'explain' choose slices for a cluster: give a "
+            "number, such as 4"
+        )
     if slices is not None:
         return parse(slices, dims, loss, replicas, once)
     given = {"slice-dim": dims, "slice-loss": loss, "replicas": replicas, "once": once}
@@ -101,6 +109,7 @@ def read_problem(
     dim: Sequence[str] | None = None,
     costs: str | None = None,
     slices: Slices | None = None,
+    captures: Captures | None = None,
 ) -> Problem:
     """The problem; what is cheap to check is checked before the model is read."""
     goal = find_objective(objective)
@@ -114,7 +123,7 @@ def read_problem(
     signed, is_open = measured is not None, slices is not None and slices.once == (AUTO,)
     if slices is not None and is_open:
         slices = msgspec.structs.replace(slices, once=())
-    graph = read_model(model, optimizer, dim, signed=signed, slices=slices)
+    graph = read_model(model, optimizer, dim, signed=signed, slices=slices, captures=captures)
     chosen = chosen or _own_machine(graph)
     problem = Problem(graph, chosen, goal, find_rules(rules or graph.rules), measured)
     if is_open:

@@ -229,6 +229,17 @@ Slices = Annotated[
         "ratio A:B:...; forward and backward pass then run once a slice, updates once.",
     ),
 ]
+ChosenSlices = Annotated[
+    str | None,
+    typer.Option(
+        "--slices",
+        metavar="N|A:B:...|auto",
+        help="Cut the batch of a captured training step into N equal slices, or into slices in the "
+        "ratio A:B:...; forward and backward pass then run once a slice, updates once. auto: "
+        "choose number and sizes, within the same time limit.",
+        autocompletion=of(lambda: ("auto",)),
+    ),
+]
 SliceDim = Annotated[
     list[str] | None,
     typer.Option(

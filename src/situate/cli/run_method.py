@@ -19,6 +19,7 @@ from situate.evaluators.measurements import Measurements
 from situate.report.learning_curve import Curve
 from situate.report.text import plural
 from situate.report.units import time_text
+from situate.results.choice import Choice
 from situate.results.result import Result
 from situate.solvers import LEARNERS, METHODS
 from situate.solvers.learned.driver import SAMPLES
@@ -34,11 +35,13 @@ class Run:
 
     Attributes:
         complete: all that was to be written meanwhile was.
+        choice: of slices, where they were to be chosen.
     """
 
     result: Result
     curve: Curve
     complete: bool = True
+    choice: Choice | None = None
 
 
 def run(

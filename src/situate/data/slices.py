@@ -18,6 +18,9 @@ Reduction = Literal["mean", "sum"]
 MOST = 4096
 """Slices of a step."""
 
+AUTO = "auto"
+"""The word for slices, or parameters that are there once, that are to be chosen."""
+
 
 class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """The slices of a step's batch, as asked for or, in a graph and a plan, as they were cut.
@@ -61,10 +64,11 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
     def __str__(self) -> str:
         """Such as `4` where all are equal, or `3:1`; `4, replicas 2` where there are any."""
+        text = shares_text(self.shares)
         if not self.replicas:
-            return _ratio(self.shares)
+            return text
         but = f", parameters there once {len(self.once):,}" if self.once else ""
-        return f"{_ratio(self.shares)}, replicas {_ratio(self.replicas)}{but}"
+        return f"{text}, replicas {shares_text(self.replicas)}{but}"
 
     @property
     def replica(self) -> tuple[int, ...]:
@@ -88,11 +92,29 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
                 f"slices {self}: more than the {batch} samples of the batch: give at most {batch}"
             )
         if batch % total:
+            near = ":".join(map(str, nearest_samples(self.shares, batch)))
             raise SituateError(
                 f"slices {self}: {batch} samples cannot be cut in these shares: give samples that "
-                f"add up to {batch}, such as {':'.join(map(str, _nearest(self.shares, batch)))}"
+                f"add up to {batch}, such as {near}"
             )
         return tuple(share * (batch // total) for share in self.shares)
+
+
+class AutoSlices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Slices whose number and sizes are to be chosen."""
+
+    axes: dict[str, int | None] = {}
+    loss: Reduction | None = None
+    """Both as in `Slices`."""
+
+    def of(self, shares: Sequence[int]) -> Slices:
+        """Slices in these shares."""
+        return Slices(tuple(shares), self.axes, self.loss)
+
+
+def parse_auto(axes: Sequence[str] | None = None, loss: str | None = None) -> AutoSlices:
+    """Slices that are to be chosen, as a user has it; arguments and errors are those of `parse`."""
+    return AutoSlices(dict(map(_axis, axes or ())), None if loss is None else _reduction(loss))
 
 
 def parse(
@@ -116,19 +138,15 @@ def parse(
         SituateError: it stands for none.
     """
     check(text, str, "slices")
+    told = parse_auto(axes, loss)
     if (shares := _numbers(text)) is None:
         raise SituateError(
             f"slices {text!r}: must be a number of equal slices, such as 4, or shares, such as 3:1"
         )
     if len(shares) == 1:
         shares = (1,) * min(shares[0], MOST + 1)
-    return Slices(
-        shares,
-        dict(map(_axis, axes or ())),
-        None if loss is None else _reduction(loss),
-        () if replicas is None else _replicas(replicas, len(shares)),
-        tuple(once or ()),
-    )
+    readers = () if replicas is None else _replicas(replicas, len(shares))
+    return Slices(shares, told.axes, told.loss, readers, tuple(once or ()))
 
 
 def _replicas(text: str, slices: int) -> tuple[int, ...]:
@@ -142,7 +160,7 @@ def _replicas(text: str, slices: int) -> tuple[int, ...]:
         return counts
     _check_count(counts[0], slices)
     if slices % counts[0]:
-        each = ":".join(map(str, _nearest((1,) * counts[0], slices)))
+        each = ":".join(map(str, nearest_samples((1,) * counts[0], slices)))
         raise SituateError(
             f"replicas {text}: {slices} slices are no multiple of it: say how many read each, such "
             f"as {each}"
@@ -165,11 +183,6 @@ def _numbers(text: str) -> tuple[int, ...] | None:
     return tuple(map(int, parts))
 
 
-def _ratio(counts: Sequence[int]) -> str:
-    """Such as `4` for that many equal ones, or `3:1`."""
-    return str(len(counts)) if len(set(counts)) == 1 else ":".join(map(str, counts))
-
-
 def _reduction(text: str) -> Reduction:
     for known in get_args(Reduction):
         if text == known:
@@ -186,7 +199,14 @@ def _axis(text: str) -> tuple[str, int | None]:
     return name, int(axis) if number else None
 
 
-def _nearest(shares: Sequence[int], batch: int) -> list[int]:
+def shares_text(shares: Sequence[int]) -> str:
+    """Such as `4` where all are equal, or `3:1`; `whole` where there are none."""
+    if not shares:
+        return "whole"
+    return str(len(shares)) if len(set(shares)) == 1 else ":".join(map(str, shares))
+
+
+def nearest_samples(shares: Sequence[int], batch: int) -> list[int]:
     """Samples that add up to a batch, at least one a slice, about as the shares ask for."""
     rest, total = batch - len(shares), sum(shares)
     ends = [round(end * rest / total) for end in accumulate(shares, initial=0)]

@@ -16,6 +16,7 @@ from situate.report.parallelism import parallelism_text
 from situate.report.replica_use import ReplicaUse, replica_uses
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
 from situate.report.slice_use import SliceUse, slice_uses
+from situate.report.stage_use import StageUse, stage_uses
 from situate.report.tables import never_text
 from situate.report.text import tensor_name
 from situate.schedule.schedule import Schedule
@@ -130,6 +131,8 @@ class Explanation:
     """The replicas of the parameters; none where each is there once."""
     parallelism: str
     """The name of what a plan of slices is, such as data parallel; empty where it has none."""
+    stages: tuple[StageUse, ...]
+    """The devices that work on slices."""
 
 
 def explain(problem: Problem, schedule: Schedule) -> Explanation:
@@ -158,6 +161,7 @@ def explain(problem: Problem, schedule: Schedule) -> Explanation:
         slices=slice_uses(problem, schedule),
         replicas=replica_uses(problem, schedule),
         parallelism=parallelism_text(problem, schedule),
+        stages=stage_uses(problem, schedule),
     )
 
 

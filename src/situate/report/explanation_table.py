@@ -44,6 +44,7 @@ def explanation(explained: Explanation) -> RenderableType:
         _transfers(explained),
         _devices(explained),
         _slices(explained),
+        _stages(explained),
         _replicas(explained),
         _memory(explained),
         _fit(explained),
@@ -163,6 +164,24 @@ def _replicas(explained: Explanation) -> Table | None:
         made.add_row(str(each.number), _time(explained, each.updating), slices, ", ".join(where))
     if more := len(explained.replicas) - made.row_count:
         made.add_row(Text(f"{more} more", "dim"))
+    return made
+
+
+def _stages(explained: Explanation) -> Table | None:
+    if not explained.stages:
+        return None
+    columns = "device|slices|in flight|forward|backward|update|from|to"
+    made = table("stages", columns, range(1, 6))
+    for stage in explained.stages:
+        times = (stage.forward, stage.backward, stage.update)
+        made.add_row(
+            name_cell(stage.device),
+            f"{stage.slices:,}",
+            f"{stage.in_flight:,}",
+            *(_time(explained, t) for t in times),
+            name_cell(stage.first),
+            name_cell(stage.last),
+        )
     return made
 
 

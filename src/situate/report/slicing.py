@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from situate.bounds.load import least_load
 from situate.data.problem import Problem
 from situate.data.topology import accelerators
 from situate.report.units import time_text
@@ -18,15 +17,14 @@ def slicing_text(result: Result) -> str:
     little, the graph is no training step that can be captured in slices, or a method was asked for
     by name."""
     problem = result.problem
-    count = len(accelerators(problem))
-    if result.method != "auto" or not _may_be_cut(problem) or count < 2 or not result.feasible:
+    if result.method != "auto" or not _may_be_cut(problem) or not result.feasible:
         return ""
-    shared = _shared_seconds(problem)
-    if shared > WORTH * result.makespan:
+    least = least_load(problem).seconds
+    if len(accelerators(problem)) < 2 or least > WORTH * result.makespan:
         return ""
     return (
-        f"every op works on the whole batch; in slices of it, as with --slices {count}, the step "
-        f"may take {time_text(shared, problem.graph.unit)} at best"
+        "every op works on the whole batch; in slices of it, with --slices auto, the step may take "
+        f"{time_text(least, problem.graph.unit)} at best"
     )
 
 
@@ -34,10 +32,3 @@ def _may_be_cut(problem: Problem) -> bool:
     graph = problem.graph
     is_step = graph.source == "pytorch" and bool(graph.optimizer)
     return is_step and graph.slices is None and problem.objective == "time"
-
-
-def _shared_seconds(problem: Problem) -> float:
-    """Seconds of all ops where the accelerators share them by speed, and nothing is sent."""
-    seconds = problem.seconds[:, accelerators(problem)].sum(axis=0)
-    runs = np.isfinite(seconds) & (seconds > 0)
-    return float(1 / (1 / seconds[runs]).sum()) if runs.any() else np.inf

@@ -15,6 +15,7 @@ from rich.text import Text
 from situate.bounds.memory import Need, needs
 from situate.data.graph import Graph
 from situate.data.problem import UNLIMITED, Problem
+from situate.data.slices import shares_text
 from situate.report.computing_time import computing_time
 from situate.report.text import plural, printable
 from situate.report.units import (
@@ -93,11 +94,21 @@ def figures(result: Result) -> list[tuple[str, str]]:
         ("fits in memory", "yes" if result.feasible else over_text(problem, result.schedule)),
         *[("memory counted", ONE_STEP)] * (problem.objective == "throughput"),
         ("devices used", f"{len(result.devices_used)} of {problem.d}"),
+        *[("slices", _slices_text(problem.graph))] * (problem.graph.slices is not None),
         ("method", f"{result.method}, decoder {result.decoder}"),
         *[("knows", result.knows or "")] * (len(result.samples) > 0),
         ("rules", problem.rules.name),
         ("search", f"{plural(result.evaluations, 'evaluation')} in {result.seconds:.2f} s"),
     ]
+
+
+def _slices_text(graph: Graph) -> str:
+    """`4, of 8 samples each`, or `44:16 samples`; `whole` where the batch is."""
+    if graph.slices is None:
+        return shares_text(())
+    shares = graph.slices.shares
+    each = f", of {plural(shares[0], 'sample')} each" if len(set(shares)) == 1 else " samples"
+    return f"{shares_text(shares)}{each}"
 
 
 def _bound(result: Result) -> list[tuple[str, str]]:
@@ -186,15 +197,29 @@ def comparison(results: Sequence[Result]) -> RenderableType:
     problem = ranked[0].problem
     columns = f"method|{OBJECTIVES[problem.objective]}|gap|peak memory|devices|fits|search"
     run = any(result.measured is not None for result in ranked)
+    cut = any(result.problem.graph is not problem.graph for result in ranked)
     learnt = any(len(result.samples) for result in ranked)
-    made = table("", columns + "|measured" * run + "|knows" * learnt, (1, 2, 3, 4, 6))
+    more = "|slices" * cut + "|measured" * run + "|knows" * learnt
+    made = table("", columns + more, (1, 2, 3, 4, 6))
     for result in ranked:
-        extra = [_measured_text(result)] * run + [result.knows or ""] * learnt
+        extra = [_shares_text(result)] * cut + [_measured_text(result)] * run
+        extra += [result.knows or ""] * learnt
         _method_row(made, result, extra, best=result is ranked[0] and result.feasible)
     heading = Text(printable(f"{problem.graph.name} on {problem.cluster.name}"), "bold")
-    bounds = [dict(_bound(result))["lower bound"] for result in ranked if result.feasible]
-    lines = [Text(f"lower bound {bound}", "dim") for bound in bounds[:1]]
+    bounded = [result for result in ranked if result.feasible][:1]
+    lines = [Text(_bound_line(result, cut), "dim") for result in bounded]
     return Group(heading, made, *lines, Text(_verdict(ranked)))
+
+
+def _bound_line(result: Result, cut: bool) -> str:
+    """The lower bound of the best; where others are cut otherwise, with what it is of."""
+    text = f"lower bound {dict(_bound(result))['lower bound']}"
+    return f"{text}, of slices: {_slices_text(result.problem.graph)}" if cut else text
+
+
+def _shares_text(result: Result) -> str:
+    slices = result.problem.graph.slices
+    return shares_text(slices.shares if slices else ())
 
 
 def _method_row(made: Table, result: Result, extra: Sequence[str], best: bool) -> None:

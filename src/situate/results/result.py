@@ -104,6 +104,7 @@ class Result:
         bounded_by: the name of the lower bound, as docs/bounds.md has it; None where there is none.
         asynchrony: of several controllers; None where there were none.
         knows: what the method was told of the machine; None where that is not known.
+        interrupted: whether Ctrl-C ended the search.
     """
 
     problem: Problem
@@ -125,6 +126,7 @@ class Result:
     bounded_by: str | None = None
     asynchrony: Asynchrony | None = None
     knows: Knowledge | None = None
+    interrupted: bool = False
 
     @property
     def gap(self) -> float:

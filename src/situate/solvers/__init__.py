@@ -108,6 +108,7 @@ def solve(
     except KeyboardInterrupt:
         if search.best is None:
             raise
+        search.interrupted = True
     return result_of(search, name)
 
 

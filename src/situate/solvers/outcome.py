@@ -39,5 +39,6 @@ def result_of(search: Search, method: str) -> Result:
         transfers=best.transfers,
         asynchrony=search.asynchrony,
         knows=search.knows,
+        interrupted=search.interrupted,
         measured=search.measured_best if search.learning.evaluator is not None else None,
     )

@@ -89,6 +89,7 @@ class Search:
         workers: gives the progress of the workers that measure, if there are any.
         reserve: the share of the budget that `reserving` keeps.
         second_order: the order of `trying`; None outside.
+        interrupted: whether Ctrl-C ended it.
     """
 
     def __init__(
@@ -118,6 +119,7 @@ class Search:
         self.learning = learning or Learning()
         self.reserve = 0.0
         self.second_order: Order | None = None
+        self.interrupted = False
         self.evaluations = 0
         self.best: Found | None = None
         self.history: list[tuple[float, int, float]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from situate.data.graph import Graph
@@ -13,22 +13,26 @@ from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import MissingExtra, SituateError
 from situate.torch_capture import capture_cache
-from situate.torch_capture.build import Build, Built, built
+from situate.torch_capture.build import Build, built
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
 from situate.torch_capture.refusals.errors import explained, quiet
 from situate.torch_capture.slices import sliced
-from situate.torch_capture.tracing import Trace, joint
+from situate.torch_capture.slices.cut import batch_of
+from situate.torch_capture.slices.traces import Traces
+from situate.torch_capture.tracing import Trace, copied, joint
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["capture", "capture_function"]
+__all__ = ["Captures", "capture", "capture_function"]
 
 TESTED = "2.13.0"
 """The version of PyTorch whose semi-private parts this reader was tested with."""
 
 INFERENCE = ":inference"
+
+NO_UPDATE = "slices are of a step that trains: leave them out for inference"
 
 Separate = Callable[[object], "tuple[torch.Tensor, ...]"]
 """Makes the tensors that a step is given of inputs as the user has them."""
@@ -64,27 +68,65 @@ def capture(
         SituateError: an unknown optimizer; `build` fails or returns something else; the step
             depends on values; or its batch cannot be cut so.
     """
-    update_rule(optimizer)
-    check_installed()
-    with quiet(), explained(name, "capturing the step"):
-        traced, _ = step_of(built(build, name), training, name, slices)
-        return checked(to_graph(traced, name, optimizer), training, traced)
+    return Captures().capture(
+        build, training=training, optimizer=optimizer, name=name, slices=slices
+    )
 
 
-def step_of(
-    what: Built, training: bool, name: str, slices: Slices | None
-) -> tuple[Trace, Separate]:
+class Captures:
+    """Captures of the same steps in several ways, by name: each model is built once, and a step
+    that trains is traced once at each size of its batch."""
+
+    def __init__(self) -> None:
+        self._traces: dict[str, Traces] = {}
+
+    def capture(
+        self,
+        build: Build,
+        *,
+        training: bool = True,
+        optimizer: str = "sgd",
+        name: str = "model",
+        slices: Slices | None = None,
+    ) -> Graph:
+        """As the function `capture`."""
+        update_rule(optimizer)
+        check_installed()
+        with quiet(), explained(name, "capturing the step"):
+            traced, _ = step_of(self._of(build, name), training, slices)
+            return checked(to_graph(traced, name, optimizer), training, traced)
+
+    def samples(self, build: Build, name: str, axes: Mapping[str, int | None]) -> int:
+        """The samples of a step's batch; `axes` as in `Slices`.
+
+        Raises:
+            MissingExtra: PyTorch is not installed.
+            SituateError: `build` fails, or the inputs cannot be cut so.
+        """
+        check_installed()
+        with quiet(), explained(name, "cutting the batch"):
+            return batch_of(self._of(build, name).what, axes)[1]
+
+    def _of(self, build: Build, name: str) -> Traces:
+        if name not in self._traces:
+            self._traces[name] = Traces(built(build, name), name)
+        return self._traces[name]
+
+
+def step_of(traces: Traces, training: bool, slices: Slices | None) -> tuple[Trace, Separate]:
     """The trace of a step, of slices where there are any, and what makes the tensors that it is
     given of inputs.
 
     Raises:
         SituateError: the step depends on values, or its batch cannot be cut so.
     """
+    what = traces.what
     if slices is None:
-        return joint(what, training, name), what.separate
+        traced = copied(traces.whole) if training else joint(what, False, traces.name)
+        return traced, what.separate
     if not training:
-        raise SituateError("slices are of a step that trains: leave them out for inference")
-    traced, cut = sliced(what, slices, name)
+        raise SituateError(NO_UPDATE)
+    traced, cut = sliced(traces, slices)
     return traced, lambda given: cut.pieces(what.separate(given))
 
 
@@ -94,6 +136,7 @@ def capture_function(
     optimizer: str | None = None,
     cache: bool = True,
     slices: Slices | None = None,
+    captures: Captures | None = None,
 ) -> Graph:
     """The graph of what `package.module:function` builds; `:inference` behind it leaves backward
     and update out. Modules of the current directory are found.
@@ -104,6 +147,7 @@ def capture_function(
         cache: take the graph from disk if nothing it was captured from has changed: the function's
             module and every other of the current directory that it loads.
         slices: as in `capture`.
+        captures: what was captured before of the same function.
 
     Raises:
         MissingExtra: PyTorch is not installed.
@@ -120,9 +164,13 @@ def capture_function(
             return graph
         loading = capture_cache.Loading()
         function, module = find_function(text.removesuffix(INFERENCE))
-        graph = capture(function, training=training, optimizer=optimizer, name=text, slices=slices)
+        graph = (captures or Captures()).capture(
+            function, training=training, optimizer=optimizer, name=text, slices=slices
+        )
         if cache:
             loading.keep(text, optimizer, module, graph, slices)
+        if cache and graph.slices != slices:  # which plans name by the loss that was found out
+            loading.keep(text, optimizer, module, graph, graph.slices)
         return graph
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -52,7 +53,11 @@ def cached(key: Key, capture: Callable[[], Graph]) -> Graph:
 
 def sliced(slices: Slices | None) -> dict[str, str]:
     """The part of a key that names the slices of a step's batch, where there are any."""
-    return {} if slices is None else {"slices": msgspec.json.encode(slices).decode()}
+    if slices is None:
+        return {}
+    common = math.gcd(*slices.shares)
+    named = msgspec.structs.replace(slices, shares=tuple(s // common for s in slices.shares))
+    return {"slices": msgspec.json.encode(named).decode()}
 
 
 def find(key: Key) -> Graph | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,16 @@ class Trace:
     def parameter(self, path: str) -> str:
         """The name of the parameter that this is the name of a copy of; other names as they are."""
         return self.copies.get(path, path)
+
+
+def copied(trace: Trace) -> Trace:
+    """The same with a graph of its own, which may be changed."""
+    from torch import fx
+
+    graph, nodes = fx.Graph(), dict[fx.Node, fx.Node]()
+    for node in trace.graph.nodes:
+        nodes[node] = graph.node_copy(node, nodes.__getitem__)
+    return replace(trace, graph=graph)
 
 
 def joint(what: Built, training: bool, name: str) -> Trace:

@@ -6,7 +6,9 @@ A graph from the package needs nothing of the capture, which is imported for the
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from situate.data.graph import Graph
 from situate.data.slices import Slices
@@ -15,6 +17,9 @@ from situate.errors import SituateError
 from situate.files.contents import contents
 from situate.readers import situate_json
 from situate.zoo.networks import Network, network
+
+if TYPE_CHECKING:
+    from situate.torch_capture import Captures
 
 GRAPHS = Path(__file__).parent / "graphs"
 
@@ -25,6 +30,7 @@ def load(
     fresh: bool = False,
     signed: bool = False,
     slices: Slices | None = None,
+    captures: Captures | None = None,
 ) -> Graph:
     """The graph of a network, such as `resnet50` (a training step) or `resnet50:inference`.
 
@@ -35,6 +41,7 @@ def load(
         signed: with signatures, which graphs that come with situate lack: from the cache, else
             captured.
         slices: of the batch, as `situate.capture` takes them.
+        captures: what was captured before.
 
     Raises:
         MissingExtra: the graph does not come with situate and PyTorch, or transformers where the
@@ -46,30 +53,31 @@ def load(
         update_rule(optimizer)
         if not training:
             raise SituateError(f"{name}: inference has no update: leave the optimizer out")
+    update = optimizer or found.optimizer
     path = packaged(name)
     if not (fresh or signed or slices) and path.is_file() and optimizer in (None, found.optimizer):
-        return situate_json.read(contents(path), name)
+        graph = situate_json.read(contents(path), name)
+        # Files that come with situate do not name the update.
+        return replace(graph, optimizer=update if training else "")
     from situate.torch_capture import check_installed
+    from situate.torch_capture.cache import cached, keep
 
     check_installed(*found.packages)
-    update = optimizer or found.optimizer
     if fresh:
-        return captured(name, found, training, update, slices)
-    return _cached(name, found, training, update, slices)
+        return captured(name, found, training, update, slices, captures)
+
+    def capture() -> Graph:
+        graph = captured(name, found, training, update, slices, captures)
+        if graph.slices != slices:  # which plans name by the loss that was found out
+            keep(network_key(name, found, update, graph.slices), graph)
+        return graph
+
+    return cached(network_key(name, found, update, slices), capture)
 
 
 def packaged(name: str) -> Path:
     """Where the graph of a network lies if it comes with situate."""
     return GRAPHS / f"{name.replace(':', '-')}.json.gz"
-
-
-def _cached(
-    name: str, found: Network, training: bool, optimizer: str, slices: Slices | None
-) -> Graph:
-    from situate.torch_capture.cache import cached
-
-    key = network_key(name, found, optimizer, slices)
-    return cached(key, lambda: captured(name, found, training, optimizer, slices))
 
 
 def network_key(
@@ -89,12 +97,19 @@ def network_key(
 
 
 def captured(
-    name: str, found: Network, training: bool, optimizer: str, slices: Slices | None = None
+    name: str,
+    found: Network,
+    training: bool,
+    optimizer: str,
+    slices: Slices | None = None,
+    captures: Captures | None = None,
 ) -> Graph:
     """The graph, captured anew."""
-    from situate.torch_capture import capture
+    from situate.torch_capture import Captures
 
-    return capture(found.build, training=training, optimizer=optimizer, name=name, slices=slices)
+    return (captures or Captures()).capture(
+        found.build, training=training, optimizer=optimizer, name=name, slices=slices
+    )
 
 
 def _sources() -> str:

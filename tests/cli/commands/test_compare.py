@@ -35,6 +35,20 @@ def test_a_single_device_is_always_among_them(situate, model, pair):
     assert [row["method"] for row in run.json["methods"]] == ["single", "heft", "etf"]
 
 
+def test_each_method_has_the_slices_that_suit_it_best(situate):
+    pytest.importorskip("torch")
+    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "auto")
+    asked = (*asked, "--methods", "data_parallel,auto", "--evaluations", "200")
+    rows = {row["method"]: row for row in situate("compare", *asked, "--json").json["methods"]}
+    assert rows["single"]["slices"] is None
+    assert rows["data_parallel"]["slices"] is not None
+    least = min(row["value"] for row in rows.values())
+    assert rows["auto"]["value"] == least
+    text = situate("compare", *asked).out
+    (header,) = [line for line in text.splitlines() if line.startswith(" by slices")]
+    assert header.split()[2:4] == ["whole", "2"]
+
+
 def test_the_best_has_the_smallest_value(situate, model, pair):
     content = situate("compare", model, "--cluster", pair, "--json", *QUICK).json
     best = next(row for row in content["methods"] if row["method"] == content["best"])

@@ -213,6 +213,33 @@ def test_a_step_of_slices_is_planned_and_explained(situate, tmp_path):
     assert [len(each["slices"]) for each in explained.json["replicas"]] == [1, 1]
 
 
+def test_slices_are_chosen_and_what_was_tried_is_told(situate, tmp_path):
+    pytest.importorskip("torch")
+    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "auto")
+    asked = (*asked, "--evaluations", "200")
+    text = situate("plan", *asked)
+    assert "slices that were tried" in text.out
+    found = situate("plan", *asked, "--out", "plan.json", "--json").json
+    values = {str(row["slices"]): row["value"] for row in found["tried"] if row["value"]}
+    assert {"None", "[8, 8]"} <= values.keys()
+    assert found["value"] == min(values.values())
+    plan = Plan.read(tmp_path / "plan.json")
+    assert (list(plan.cut.shares) if plan.cut else None) == found["slices"]
+
+
+@pytest.mark.parametrize("command", ["plan", "explain"])
+def test_a_step_that_cannot_be_cut_is_planned_whole_and_says_why(situate, model, pair, command):
+    run = situate(command, model, "--cluster", pair, "--slices", "auto", *QUICK)
+    assert run.status == 0
+    assert f"not cut into slices: {model}: a file holds a step of one size" in run.err
+
+
+def test_a_method_that_learns_takes_no_slices_that_are_chosen(situate, model, pair):
+    run = situate("plan", model, "--cluster", pair, "--slices", "auto", "--method", "post")
+    assert (run.status, run.err.count("\n")) == (2, 1)
+    assert "'post' learns from measurements of one step: give a number of slices" in run.err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

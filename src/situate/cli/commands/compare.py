@@ -8,6 +8,7 @@ import typer
 
 from situate.cli import completions
 from situate.cli.options import (
+    ChosenSlices,
     Cluster,
     ControllerCount,
     Costs,
@@ -33,7 +34,6 @@ from situate.cli.options import (
     Settings,
     SliceDim,
     SliceLoss,
-    Slices,
     TensorBoard,
     Threads,
     TimeLimit,
@@ -81,7 +81,7 @@ def compare(
     ] = None,
     optimizer: Optimizer = None,
     dim: Dim = None,
-    slices: Slices = None,
+    slices: ChosenSlices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
     replicas: Replicas = None,
@@ -104,7 +104,6 @@ def compare(
     from situate.cli.comparison import best_of, chosen_of, compared
     from situate.cli.curves import draw_curves
     from situate.cli.hardware import machine_for, measured
-    from situate.cli.inputs import read_problem, slices_of
     from situate.cli.learning_options import LearningOptions
     from situate.cli.outputs import (
         check_folder,
@@ -114,6 +113,7 @@ def compare(
         write_outputs,
     )
     from situate.cli.search import Budget
+    from situate.cli.slicing import problem_of, read_step, say_of_slices
     from situate.cli.terminal import BAD_INPUT
 
     chosen = chosen_of(methods)
@@ -138,24 +138,31 @@ def compare(
     check_picture(curves, "curves")
     check_tensorboard(tensorboard)
     check_folder(study)
-    problem = read_problem(
+    step = read_step(
         model,
         cluster,
+        chosen,
+        slices,
+        slice_dim,
+        slice_loss,
+        replicas,
+        once,
         objective=objective,
         rules=rules,
         optimizer=optimizer,
         dim=dim,
         costs=costs,
-        slices=slices_of(slices, slice_dim, slice_loss, replicas, once),
     )
     budget = Budget(time_limit, evaluations, seed, threads)
-    with machine_for(options, problem, model, optimizer) as machine:
-        runs = compared(problem, chosen, budget, options, machine, skip=methods is None)
+    with machine_for(options, problem_of(step), model, optimizer) as machine:
+        runs = compared(step, chosen, budget, options, machine, skip=methods is None)
         results = measured([run.result for run in runs], machine)
     best = best_of(results)
+    choices = {run.result.method: run.choice for run in runs if run.choice}
+    say_of_slices(choices.get(best.method))
     try:
         write_outputs(best, out, picture, schedule)
         draw_curves(runs, curves)
     finally:
-        show_comparison(results, best, as_json)
+        show_comparison(results, best, as_json, choices)
     return result_status(best) or (0 if all(run.complete for run in runs) else BAD_INPUT)

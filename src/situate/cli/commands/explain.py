@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from situate.cli.options import (
+    ChosenSlices,
     Cluster,
     Costs,
     Dim,
@@ -24,7 +25,6 @@ from situate.cli.options import (
     Seed,
     SliceDim,
     SliceLoss,
-    Slices,
     Threads,
     TimeLimit,
 )
@@ -58,7 +58,7 @@ def explain(
     threads: Threads = None,
     optimizer: Optimizer = None,
     dim: Dim = None,
-    slices: Slices = None,
+    slices: ChosenSlices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
     replicas: Replicas = None,
@@ -76,15 +76,11 @@ def explain(
     import msgspec
 
     from situate.cli.answer import fit_status, print_json, print_table
-    from situate.cli.inputs import (
-        check_method,
-        model_and_plan,
-        read_planned,
-        read_problem,
-        slices_of,
-    )
+    from situate.cli.inputs import check_method, model_and_plan, read_planned
+    from situate.cli.learning_options import LearningOptions
     from situate.cli.outputs import check_outputs, check_picture, draw_picture, write_schedule
-    from situate.cli.search import Budget, interruptible, search
+    from situate.cli.search import Budget, interruptible
+    from situate.cli.slicing import read_step, run_step, say_of_slices
     from situate.cli.terminal import note
     from situate.report.explain import explain as explained_by
     from situate.report.explanation_table import explanation
@@ -97,19 +93,26 @@ def explain(
         _check_unsearched(context)
         problem, chosen = read_planned(model, plan, cluster, optimizer, dim, costs)
     else:
-        problem = read_problem(
+        step = read_step(
             model,
             cluster,
+            [method],
+            slices,
+            slice_dim,
+            slice_loss,
+            replicas,
+            once,
             objective=objective,
             rules=rules,
             optimizer=optimizer,
             dim=dim,
             costs=costs,
-            slices=slices_of(slices, slice_dim, slice_loss, replicas, once),
         )
         budget = Budget(time_limit, evaluations, seed, threads)
         with interruptible() as interrupt:
-            chosen = search(problem, method, budget).schedule
+            found = run_step(step, method, budget, LearningOptions())
+        problem, chosen = found.result.problem, found.result.schedule
+        say_of_slices(found.choice)
         if interrupt.came:
             note("interrupted: this is the best plan so far")
     explained = explained_by(problem, chosen)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from situate.cli.options import (
+    ChosenSlices,
     Cluster,
     ControllerCount,
     Costs,
@@ -34,7 +35,6 @@ from situate.cli.options import (
     Settings,
     SliceDim,
     SliceLoss,
-    Slices,
     TensorBoard,
     Threads,
     TimeLimit,
@@ -74,7 +74,7 @@ def plan(
     ] = None,
     optimizer: Optimizer = None,
     dim: Dim = None,
-    slices: Slices = None,
+    slices: ChosenSlices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
     replicas: Replicas = None,
@@ -97,7 +97,7 @@ def plan(
     from situate.cli.answer import result_status, show_forecast, show_result
     from situate.cli.curves import draw_curves
     from situate.cli.hardware import machine_for, measured
-    from situate.cli.inputs import check_method, read_problem, slices_of
+    from situate.cli.inputs import check_method
     from situate.cli.learning_options import LearningOptions
     from situate.cli.outputs import (
         check_outputs,
@@ -105,8 +105,9 @@ def plan(
         check_tensorboard,
         write_outputs,
     )
-    from situate.cli.run_method import resumption, run
+    from situate.cli.run_method import resumption
     from situate.cli.search import Budget, interruptible
+    from situate.cli.slicing import problem_of, read_step, run_step, say_of_slices
     from situate.cli.terminal import BAD_INPUT, note
     from situate.report.slicing import slicing_text
 
@@ -131,31 +132,39 @@ def plan(
     check_picture(picture)
     check_picture(curves, "curves")
     check_tensorboard(tensorboard)
-    problem = read_problem(
+    step = read_step(
         model,
         cluster,
+        [method],
+        slices,
+        slice_dim,
+        slice_loss,
+        replicas,
+        once,
         objective=objective,
         rules=rules,
         optimizer=optimizer,
         dim=dim,
         costs=costs,
-        slices=slices_of(slices, slice_dim, slice_loss, replicas, once),
     )
     budget = options.budget(method, [method], Budget(time_limit, evaluations, seed, threads))
     kept = Path(study) if study else None
-    with machine_for(options, problem, model, optimizer) as machine:
+    with machine_for(options, problem_of(step), model, optimizer) as machine:
         with interruptible() as interrupt:
-            found = run(problem, method, budget, options, kept, machine)
+            found = run_step(step, method, budget, options, kept, machine)
         (result,) = measured([found.result], machine)
     if interrupt.came:
         how = f"; {resumption(kept)}" if len(result.samples) else ""
         note(f"interrupted: this is the best plan so far{how}")
+    say_of_slices(found.choice)
     if told := slicing_text(result):
         note(told)
-    show = show_forecast if dry_run else show_result
     try:
         write_outputs(result, out, picture, schedule)
         draw_curves([found], curves)
     finally:  # a full disk does not take the answer of a long search
-        show(result, as_json)
+        if dry_run:
+            show_forecast(result, as_json)
+        else:
+            show_result(result, as_json, found.choice)
     return result_status(result) or (0 if found.complete else BAD_INPUT)

@@ -132,7 +132,8 @@ def _fitting(
     points = (schedule.end - schedule.start)[mine] / pixel * 72 / DOTS_PER_INCH
     for i in np.argsort(-points, kind="stable")[:MAX_LABELS].tolist():
         op, room = int(mine[i]), int((points[i] - 4) / CHARACTER_WIDTH)
-        name = problem.graph.ops[op].name
+        # Its shade shows the slice.
+        name = problem.graph.ops[op].name.removeprefix(f"slice{problem.graph.ops[op].slice}/")
         if room >= min(len(name), MIN_NAME_LENGTH):
             yield op, printable(name, room)[:room]
 

@@ -17,6 +17,7 @@ from situate.torch_capture.graph import assemble, drafts, to_step
 from situate.torch_capture.names import path
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained, quiet
+from situate.torch_capture.slices.traces import Traces
 from situate.torch_capture.step import Step
 from situate.torch_capture.tracing import Trace
 
@@ -89,7 +90,7 @@ def capture_program(
     check_installed()
     with quiet(), explained(name, "capturing the step"):
         real = from_real(model, inputs, loss, name, named)
-        captured, separate = step_of(real, training, name, slices)
+        captured, separate = step_of(Traces(real, name), training, slices)
         step = to_step(captured, optimizer)
         check_functional(step.flow.ops)
         made = drafts(step)

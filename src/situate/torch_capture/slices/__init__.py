@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from situate.data.slices import Slices
-from situate.errors import SituateError
-from situate.torch_capture.build import Built
 from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.slices.cut import Cut, cut_inputs
 from situate.torch_capture.slices.join import joined
 from situate.torch_capture.slices.reduction import reduction
 from situate.torch_capture.slices.replicas import Replicas
 from situate.torch_capture.slices.sizes import Sizes
+from situate.torch_capture.slices.traces import Traces
 from situate.torch_capture.slices.whole_batch import notes
-from situate.torch_capture.tracing import Trace, joint
+from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
     from torch import fx
 
 
-def sliced(what: Built, slices: Slices, name: str) -> tuple[Trace, Cut]:
+def sliced(traces: Traces, slices: Slices) -> tuple[Trace, Cut]:
     """The trace of a training step that takes its batch slice by slice and adds up the gradients,
     and the cut of its inputs.
 
@@ -36,9 +35,8 @@ def sliced(what: Built, slices: Slices, name: str) -> tuple[Trace, Cut]:
         SituateError: inputs that cannot be cut so; a step that cannot be captured at a slice's
             size; a loss that is neither a mean nor a sum over samples; a name of no parameter.
     """
-    cut = cut_inputs(what, slices)
-    whole = joint(what, True, name)
-    parts = _parts(what, cut, name)
+    cut = cut_inputs(traces.what, slices)
+    whole, parts = traces.whole, traces.parts(cut)
     sizes = Sizes(parts[0], whole, cut)
     kind = slices.loss or reduction(sizes, _loss(parts[0]))
     replicas = Replicas(parts, slices)
@@ -46,28 +44,6 @@ def sliced(what: Built, slices: Slices, name: str) -> tuple[Trace, Cut]:
     found = joined(parts, cut, cut.divisors(kind), replicas)
     taken = msgspec.structs.replace(slices, shares=cut.samples, loss=kind, once=replicas.once)
     return replace(found, slices=taken, notes=told), cut
-
-
-def _parts(what: Built, cut: Cut, name: str) -> list[Trace]:
-    """The trace of each slice; slices of equal size share one, unless it counts on values."""
-    found: list[Trace] = []
-    known: dict[int, Trace] = {}
-    for s, samples in enumerate(cut.samples):
-        part = known.get(samples)
-        if part is None or part.taken:
-            part = known[samples] = _part(what, cut, s, name)
-        found.append(part)
-    return found
-
-
-def _part(what: Built, cut: Cut, s: int, name: str) -> Trace:
-    try:
-        return joint(cut.slice_of(what, s), True, name)
-    except SituateError as error:
-        raise SituateError(
-            f"{error}; the step runs on the whole batch, and not on {cut.samples[s]} of its "
-            f"{sum(cut.samples)} samples: let sizes that it has as numbers follow from its inputs"
-        ) from None
 
 
 def _loss(part: Trace) -> fx.Node:

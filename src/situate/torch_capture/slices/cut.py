@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -99,11 +99,27 @@ def cut_inputs(what: Built, slices: Slices) -> Cut:
         SituateError: an input that has no such dimension, or another number of samples; fewer
             samples than slices.
     """
+    axes, batch = batch_of(what, slices.axes)
+    return Cut(slices.samples(batch), axes)
+
+
+def batch_of(what: Built, named: Mapping[str, int | None]) -> tuple[tuple[int | None, ...], int]:
+    """By number of an input the dimension along which it is cut, None where every slice reads all
+    of it; and the samples of the batch.
+
+    Args:
+        what: a model and its inputs.
+        named: by name of an input its dimension; of those that are left out it is 0.
+
+    Raises:
+        SituateError: an input that has no such dimension, or another number of samples; no input
+            is cut.
+    """
     names = what.names
-    for name in slices.axes:
+    for name in named:
         if name not in names:
             raise SituateError(f"slices: no input is called {name!r}{nearest(name, names)}")
-    axes = tuple(slices.axes.get(name, 0) for name in names)
+    axes = tuple(named.get(name, 0) for name in names)
     batch = 0
     for tensor, name, axis in zip(what.tensors, names, axes, strict=True):
         if axis is None:
@@ -123,4 +139,4 @@ def cut_inputs(what: Built, slices: Slices) -> Cut:
             )
     if not batch:
         raise SituateError("slices: no input is cut, so that all slices are the same")
-    return Cut(slices.samples(batch), axes)
+    return axes, batch

@@ -1,0 +1,102 @@
+"""The number and sizes of a batch's slices, chosen by planning; see docs/slices.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from situate.data.cluster import Cluster
+from situate.data.costs import Costs
+from situate.data.graph import Graph
+from situate.data.problem import Objective, Problem, Rules
+from situate.data.slices import AutoSlices, Slices
+from situate.errors import SituateError
+from situate.model import find_model, find_samples
+from situate.results.choice import Choice, Tried
+from situate.results.result import Progress, Result
+from situate.slicing.choice import choose
+from situate.slicing.cuts import Cuts
+from situate.solvers import LEARNERS, solve
+
+if TYPE_CHECKING:
+    from situate.torch_capture.build import Build
+
+__all__ = ["Choice", "Tried", "solve_slices"]
+
+
+def solve_slices(
+    model: str | Path | Build,
+    cluster: Cluster,
+    method: str = "auto",
+    *,
+    objective: Objective = "time",
+    rules: Rules | None = None,
+    costs: Costs | None = None,
+    optimizer: str | None = None,
+    slices: AutoSlices | None = None,
+    time_limit: float | None = None,
+    evaluations: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Choice:
+    """The best plan of a step, its batch whole or in slices whose number and sizes are chosen.
+
+    A step that cannot be cut is planned whole, and `Choice.uncut` says why. With a number of
+    evaluations and no time limit the result depends on the seed alone.
+
+    Args:
+        model: as `situate.find_model` takes it, or a function as `situate.capture` takes it.
+        cluster, objective, rules, costs: as `situate.Problem` takes them.
+        method: a name of `situate.METHODS`, but for those that learn.
+        optimizer: the update of a captured step; None for that of a network of the zoo, else `sgd`.
+        slices: how inputs are cut, and the loss; None for `AutoSlices()`.
+        time_limit, evaluations, seed, threads, on_progress: as `situate.solve` takes them, for all
+            searches together; captures do not count.
+
+    Raises:
+        SituateError: as of `situate.find_model`, `situate.Problem` and `situate.solve`; a method
+            that learns; `slices` that no input fits.
+    """
+    from situate.torch_capture import Captures
+
+    check_method(method)
+    told, captures = slices or AutoSlices(), Captures()
+
+    def capture(cut: Slices | None) -> Graph:
+        if callable(model):
+            return captures.capture(model, optimizer=optimizer or "sgd", slices=cut)
+        signed = costs is not None
+        return find_model(model, optimizer, signed=signed, slices=cut, captures=captures)
+
+    def count() -> int:
+        if callable(model):
+            return captures.samples(model, "model", told.axes)
+        return find_samples(model, told.axes, captures)
+
+    def search(problem: Problem, seconds: float | None, most: int | None) -> Result:
+        return solve(
+            problem,
+            method,
+            time_limit=seconds,
+            evaluations=most,
+            seed=seed,
+            threads=threads,
+            on_progress=on_progress,
+        )
+
+    whole = Problem(capture(None), cluster, objective, rules, costs)  # type: ignore[arg-type]
+    return choose(Cuts(whole, told, count, capture), search, time_limit, evaluations)
+
+
+def check_method(method: str) -> None:
+    """
+    Raises:
+        SituateError: it learns, and so from measurements of one step.
+    """
+    if method in LEARNERS:
+        raise SituateError(
+            f"slices auto: method {method!r} learns from measurements of one step: give a number "
+            "of slices, such as 4"
+        )

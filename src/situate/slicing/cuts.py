@@ -1,0 +1,108 @@
+"""One problem with its batch whole, and cut in whatever way is asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+
+from situate.bounds.load import least_load
+from situate.bounds.paths import Paths
+from situate.data.cost_lookup import estimated
+from situate.data.graph import Graph
+from situate.data.problem import Problem
+from situate.data.slices import AutoSlices, Slices
+from situate.errors import SituateError
+from situate.slicing.shares import WHOLE, Shares
+
+
+class Cuts:
+    """A problem, and those of the same step in slices, each captured when it is first asked for.
+
+    Args:
+        whole: the problem with the batch whole.
+        told: how inputs are cut, and the loss.
+        count: the samples of the batch; raises SituateError where it cannot be cut.
+        capture: the graph of the step in slices; raises SituateError where it has none.
+
+    Attributes:
+        whole, told: as given.
+        seconds: that captures took.
+    """
+
+    def __init__(
+        self,
+        whole: Problem,
+        told: AutoSlices,
+        count: Callable[[], int],
+        capture: Callable[[Slices], Graph],
+    ) -> None:
+        self.whole = whole
+        self.seconds = 0.0
+        self.told = told
+        self._count, self._capture = count, capture
+        self._known: dict[Shares, Problem | SituateError] = {WHOLE: whole}
+
+    @cached_property
+    def batch(self) -> int:
+        """Samples of the batch.
+
+        Raises:
+            SituateError: it cannot be cut.
+        """
+        with self._timed():
+            return self._count()
+
+    def problem(self, shares: Shares) -> Problem:
+        """The problem with its batch cut so.
+
+        Raises:
+            SituateError: the step cannot be captured so, or its costs were not measured.
+        """
+        if shares not in self._known:
+            try:
+                self._known[shares] = self._cut(shares)
+            except SituateError as error:
+                self._known[shares] = error
+        found = self._known[shares]
+        if isinstance(found, SituateError):
+            raise found
+        return found
+
+    def least(self, shares: Shares) -> float:
+        """Seconds that no plan of this cut is below; 0 where nothing is known before it is
+        captured.
+
+        By the roofline an op on a part of the batch takes at least that part of its time, so the
+        devices' least load stays what it is, and the longest path falls to the largest slice's
+        part at most.
+        """
+        if self.whole.objective != "time" or self.whole.transfers == "atomic" or self.whole.costs:
+            return 0.0
+        load, path = self._bounds
+        return max(load, path * max(shares, default=1) / (sum(shares) or 1))
+
+    @cached_property
+    def _bounds(self) -> tuple[float, float]:
+        return least_load(self.whole).seconds, Paths.of(self.whole).longest
+
+    def _cut(self, shares: Shares) -> Problem:
+        slices = self.told.of(shares)
+        with self._timed():
+            graph = self._capture(slices)
+        costs, devices = self.whole.costs, self.whole.cluster.devices
+        if costs is not None and (missing := estimated(graph, devices, costs)):
+            raise SituateError(
+                f"{missing[0]}: profile the step with --slices {slices} to have them tried"
+            )
+        return replace(self.whole, graph=graph)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - begin
