@@ -42,6 +42,7 @@ class Method:
         has_settings: whether it takes `Learning.settings` though it does not learn.
         asynchronous: whether several controllers may learn its policy, see `Learning.controllers`.
         has_weights: whether it takes `Learning.weights`.
+        of_slices: whether it plans steps of slices alone.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Method:
     has_settings: bool = False
     asynchronous: bool = False
     has_weights: bool = False
+    of_slices: bool = False
 
     @property
     def learns(self) -> bool:
@@ -132,6 +134,7 @@ _ALL = (
         "heuristic",
         "heuristics.data_parallel:run",
         "the whole model on every accelerator, on slices of the batch in shares by speed",
+        of_slices=True,
     ),
     Method(
         "fsdp",
@@ -139,6 +142,7 @@ _ALL = (
         "heuristics.fsdp:run",
         "equal slices of the batch and an equal share of the parameters on every accelerator",
         paper="Zhao et al., PyTorch FSDP, VLDB 2023; Rajbhandari et al., ZeRO, SC 2020",
+        of_slices=True,
     ),
     Method(
         "gpipe",
@@ -146,6 +150,7 @@ _ALL = (
         "heuristics.gpipe:run",
         "slices through stages, one an accelerator: all of them forward, then all of them back",
         paper="Huang et al., GPipe, NeurIPS 2019",
+        of_slices=True,
     ),
     Method(
         "one_f_one_b",
@@ -153,6 +158,7 @@ _ALL = (
         "heuristics.one_f_one_b:run",
         "slices through stages, a forward and a backward pass by turns, with few slices in flight",
         paper="Narayanan et al., PipeDream-Flush, ICML 2021",
+        of_slices=True,
     ),
     Method(
         "interleaved",
@@ -160,6 +166,7 @@ _ALL = (
         "heuristics.interleaved:run",
         "the same with two to four short stages on every accelerator",
         paper="Narayanan et al., Megatron-LM, SC 2021",
+        of_slices=True,
     ),
     Method(
         "zero_bubble",
@@ -167,6 +174,7 @@ _ALL = (
         "heuristics.zero_bubble:h1",
         "ZB-H1: as one_f_one_b, and gradients of weights run where it would wait",
         paper=ZERO_BUBBLE,
+        of_slices=True,
     ),
     Method(
         "zero_bubble_h2",
@@ -174,6 +182,7 @@ _ALL = (
         "heuristics.zero_bubble:h2",
         "ZB-H2: the same without any waiting, in twice the activation memory",
         paper=ZERO_BUBBLE,
+        of_slices=True,
     ),
     Method(
         "heft",
