@@ -213,6 +213,17 @@ def test_a_step_of_slices_is_planned_and_explained(situate, tmp_path):
     assert [len(each["slices"]) for each in explained.json["replicas"]] == [1, 1]
 
 
+def test_parameters_that_are_there_once_may_be_left_to_the_predicted_step(situate, tmp_path):
+    pytest.importorskip("torch")
+    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "2", "--replicas", "2")
+    run = situate("plan", *asked, "--once", "auto", "--out", "plan.json", *QUICK)
+    assert run.status == 0
+    assert "of 4 parameters are there once, " in run.err
+    cut = Plan.read(tmp_path / "plan.json").cut
+    assert f"replicas: {len(cut.once)} of 4" in run.err
+    assert "auto" not in cut.once
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
