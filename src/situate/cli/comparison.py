@@ -43,8 +43,8 @@ def compared(
     machine: RealMachine | None,
     skip: bool,
 ) -> list[Run]:
-    """One run a method; with `skip`, a method that does not apply is left out with a note, and one of
-    slices without where there are none.
+    """One run a method; with `skip`, a method that does not apply is left out with a note, and one
+    of slices without where there are none.
 
     Methods that learn come last, so that what is amiss with another is said before they take
     their time. Where slices are to be chosen, `auto` comes first, and the others are tried with
