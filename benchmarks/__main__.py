@@ -17,6 +17,7 @@ BENCHMARKS = (
 )
 
 PAPERS = (
+    "papers.memory_limits",
     "papers.post_table",
     "papers.hierarchical_table",
     "papers.heuristics",

@@ -30,14 +30,21 @@ def candidates() -> dict[str, tuning.Make]:
     for groups in (96, GROUPS):
         name = f"hill_climbing groups {groups} one by one"
         found[name] = partial(climber, groups=groups, blocks=False)
+    found[f"hill_climbing structure {GROUPS}"] = partial(climber, groups=GROUPS, rule="structure")
     return found
 
 
 def climber(
-    problem: situate.Problem, samples: int, seed: int, *, groups: int, blocks: bool = True
+    problem: situate.Problem,
+    samples: int,
+    seed: int,
+    *,
+    groups: int,
+    blocks: bool = True,
+    rule: str = "heavy-edge",
 ) -> HillClimber:
-    """With so many groups."""
-    made = group(problem, "heavy-edge", groups)
+    """With so many groups of a rule."""
+    made = group(problem, rule, groups)
     every = levels(problem, made)
     return HillClimber(made, every if blocks else every[:1], InitialPlacements(made), seed)
 

@@ -78,6 +78,7 @@ def _as_paper(tuned: SoftmaxSettings) -> SoftmaxSettings:
 def _changes(method: str) -> Iterator[dict[str, object]]:
     yield from ({"groups": count, "coarser": ()} for count in (64, GROUPS, 128))
     yield from LEVELS
+    yield {"grouping": "structure"}
     yield {"single_first": False}
     if method != "cross_entropy":
         yield from ({"learning_rate": rate} for rate in (0.1, 0.2, 0.3, 1.0, 3.0))

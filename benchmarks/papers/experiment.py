@@ -93,7 +93,16 @@ class Experiment:
     def _write(self) -> None:
         results = self._results()
         tables = {"rules": results.rules, "runs": results.runs}
-        write(self.options.out, tables, self.targets(results), options=self.options)
+        write(self.options.out, tables, self.targets(results), options=self._measured())
+
+    def _measured(self) -> argparse.Namespace:
+        """The options, with the cases and settings of all that the file holds: some of it may be an
+        earlier invocation's."""
+        learnt = {row["settings"] for row in self._runs.values() if "mean" in row}
+        settings = [name for name in SETTINGS if name in learnt or name in self.options.settings]
+        rows = list(dict.fromkeys((*self._rules, *self.options.rows)))
+        held = {"settings": settings, "rows": rows}
+        return argparse.Namespace(**{**vars(self.options), **held})
 
 
 def _key(row: Row) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
 """The table of the Hierarchical Planner (Mirhoseini et al., ICLR 2018): six cases on K40s.
 
-Op costs are calibrated on the column of one GPU; every other number is a prediction.
+Op costs are calibrated on the column of one GPU, which is no prediction therefore.
 """
 
 from __future__ import annotations

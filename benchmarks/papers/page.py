@@ -14,7 +14,13 @@ from string import Template
 from typing import Any
 
 from benchmarks.lib.record import RESULTS, ROOT
-from benchmarks.papers import page_heuristics, page_hierarchical, page_post, page_timeline
+from benchmarks.papers import (
+    page_heuristics,
+    page_hierarchical,
+    page_memory,
+    page_post,
+    page_timeline,
+)
 from benchmarks.papers.tables import apart
 
 PAGE = ROOT / "docs" / "papers.md"
@@ -25,17 +31,24 @@ Fill = Callable[..., Mapping[str, str]]
 """From the contents of a text's files to what the names in the text stand for."""
 
 SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
+    ("fitted", (), dict),
+    ("memory_limits", ("memory_limits",), page_memory.limits),
     ("post_table", ("post_table",), page_post.table),
     ("post_heuristics", ("heuristics", "post_table"), page_heuristics.post),
     ("post_curves", ("post_table",), page_post.curves),
     ("post_timeline", ("post_timeline",), page_timeline.fill),
-    ("hierarchical_table", ("hierarchical_table",), page_hierarchical.hierarchical),
+    (
+        "hierarchical_table",
+        ("hierarchical_table", "hierarchical_scale"),
+        page_hierarchical.hierarchical,
+    ),
     (
         "hierarchical_heuristics",
         ("heuristics", "hierarchical_table"),
         page_heuristics.hierarchical,
     ),
     ("spotlight_cifar", ("spotlight_cifar",), page_hierarchical.spotlight),
+    ("colocrl", (), page_hierarchical.colocrl),
 )
 """Each section's text, the results that fill it, and what its names stand for; of several
 results the first are its own."""
@@ -67,7 +80,8 @@ def _section(name: str, paths: Sequence[Path], fill: Fill) -> str:
         heading = text.partition("\n")[0]
         return f"{heading}\nNot measured yet: `python -m benchmarks.papers.{missing[0]}`.\n"
     contents = [_content(path) for path in paths]
-    return Template(text).substitute(fill(*contents), made=contents[0]["made"])
+    made = contents[0]["made"] if contents else ""
+    return Template(text).substitute(fill(*contents), made=made)
 
 
 def _content(path: Path) -> Content:
@@ -85,10 +99,10 @@ def _made(content: Content) -> str:
     """Where the numbers come from."""
     commit, dirty, _ = content["commit"].partition("+dirty")
     samples = content["options"].get("samples")
+    seeds = f", {_seeds(content)}" if "seeds" in content["options"] else ""
     return (
         f"`benchmarks/results/{content['benchmark']}.json`: commit {commit[:12]}{dirty}, "
-        f"{content['date'][:10]}, {_seeds(content)}"
-        + (f", {samples:,} samples a run" if samples else "")
+        f"{content['date'][:10]}{seeds}" + (f", {samples:,} samples a run" if samples else "")
     )
 
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.papers import markdown, published
+from benchmarks.papers.checks import below
+from benchmarks.papers.claims import claim
+from benchmarks.papers.claims import colocrl as colocrl_claims
+from benchmarks.papers.claims import hierarchical as claims
+from benchmarks.papers.claims import spotlight as spotlight_claims
+from benchmarks.papers.page_post import is_given
 from benchmarks.papers.published import TITLES, HierarchicalRow
 from benchmarks.papers.tables import Results, Spread
 
@@ -14,18 +21,59 @@ PEAK = 4.29e12
 
 RULES = ("cpu", "single", "expert", "scotch", "mincut")
 SETTINGS = ("tuned", "paper")
-MANY = 0.1
+MANY, OFTEN = 0.1, 0.45
 HEAD = ("", "", "CPU", "one GPU", "expert", "Scotch", "MinCut", "planner", "Post", "auto", "bound")
 
 
-def hierarchical(content: Mapping[str, Any]) -> Mapping[str, str]:
+def hierarchical(content: Mapping[str, Any], scale: Mapping[str, Any]) -> Mapping[str, str]:
     """Names of text/hierarchical_table.md."""
     results = Results(content["tables"]["rules"], content["tables"]["runs"])
     rows = [row for row in published.HIERARCHICAL if _case(row) in results.cases]
     return {
         "calibration": _calibration(results, rows),
         "table": markdown.table(HEAD, _lines(results, rows), 2),
-        "failing": "\n".join(_failing(results, rows)),
+        "failing": "\n".join(failing(results, rows)),
+        "claims": claim.table(found := claims.claims(results, scale)),
+        "met": claim.counted(found),
+        "reductions": _reductions(results, rows),
+        **_planner(results, rows),
+    }
+
+
+def _reductions(results: Results, rows: Sequence[HierarchicalRow]) -> str:
+    """The paper's last column and ours."""
+    lines = [
+        (
+            f"{TITLES[row.network]}, {row.gpus}",
+            markdown.percent(claims.published_reduction(row)),
+            *(markdown.percent(claims.reduction(results, _case(row), s)) for s in SETTINGS),
+        )
+        for row in rows
+    ]
+    return markdown.table(("", "paper", "ours, `tuned`", "ours, `paper`"), lines)
+
+
+def _planner(results: Results, rows: Sequence[HierarchicalRow]) -> Mapping[str, str]:
+    """Figures of the text on the planner."""
+    tuned = {_case(row): results.mean(_case(row), "hierarchical", "tuned") for row in rows}
+    post = [below(results.mean(case, "post", "tuned"), mean) for case, mean in tuned.items()]
+    eight = below(tuned["nmt8/8"], results.better("nmt8/8"))
+    nmt = [row for row in rows if row.network.startswith("nmt")]
+    times = [
+        results.mean(_case(row), "hierarchical", "paper") / results.rule(_case(row), "expert")
+        for row in nmt
+    ]
+    shares = [
+        run["failures"] / run["samples"]
+        for row in nmt
+        for run in results.of(_case(row), "hierarchical", "paper")
+    ]
+    return {
+        "post_ahead": f"{markdown.percent(min(post))} to {markdown.percent(max(post))}",
+        "eight": markdown.percent(eight),
+        "times": f"{min(times):.1f} to {max(times):.1f}",
+        "share": f"{100 * OFTEN:.0f} %",
+        "often": f"{sum(share >= OFTEN for share in shares)} of {len(shares)}",
     }
 
 
@@ -59,7 +107,13 @@ def _lines(results: Results, rows: Sequence[HierarchicalRow]) -> Iterator[Sequen
         yield _ours(results, _case(row), "tuned")
         if found := _in_paper(results, row):
             planner, before, after = markdown.spread(found), len(RULES), len(HEAD) - 3 - len(RULES)
-            yield "", "`paper`", *[markdown.NONE] * before, planner, *[markdown.NONE] * after
+            yield (
+                "",
+                markdown.settings("paper"),
+                *[markdown.NONE] * before,
+                planner,
+                *[markdown.NONE] * after,
+            )
 
 
 def _in_paper(results: Results, row: HierarchicalRow) -> Spread | None:
@@ -67,17 +121,25 @@ def _in_paper(results: Results, row: HierarchicalRow) -> Spread | None:
 
 
 def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
-    rules = [markdown.seconds(results.rule(case, column)) for column in RULES]
+    given = results.rule(case, "single") if _is_given(results, case) else None
+    rules = [markdown.fitted(results.rule(case, column), given) for column in RULES]
     learnt = [
         markdown.spread(results.spread(case, "hierarchical", settings)),
         markdown.spread(results.spread(case, "post", "tuned")),
         markdown.spread(results.spread(case, "auto", "tuned")),
     ]
     bound = markdown.seconds(results.rule(case, "lower_bound"))
-    return "", f"`{settings}`", *rules, *learnt, bound
+    return "", markdown.settings(settings), *rules, *learnt, bound
 
 
-def _failing(results: Results, rows: Sequence[HierarchicalRow]) -> Iterator[str]:
+def _is_given(results: Results, case: str) -> bool:
+    """True if its time on one GPU is the paper's, or it exceeds one GPU as in the paper."""
+    network = case.partition("/")[0]
+    fits = results.rule(case, "single") < math.inf
+    return is_given("k40", network) and fits == bool(published.single_gpu("k40", network))
+
+
+def failing(results: Results, rows: Sequence[HierarchicalRow]) -> Iterator[str]:
     """The planner's rows with seeds of which more than `MANY` of the samples failed."""
     for row in rows:
         for settings in SETTINGS:
@@ -96,7 +158,7 @@ def spotlight(content: Mapping[str, Any]) -> Mapping[str, str]:
     results = Results(content["tables"]["rules"], content["tables"]["runs"])
     head = ("", "settings", "best of the first 60", "best", "mean of the last 60")
     learnt = [
-        (method, f"`{settings}`", *_learnt(results, case, method, settings))
+        (method, markdown.settings(settings), *_learnt(results, case, method, settings))
         for case in results.cases
         for settings in SETTINGS
         for method in ("spotlight", "ppo")
@@ -105,6 +167,7 @@ def spotlight(content: Mapping[str, Any]) -> Mapping[str, str]:
     return {
         "rules": _rules(results),
         "table": markdown.table(head, learnt, 2),
+        "claims": claim.table(spotlight_claims.claims(results)),
         **{f"{settings}_reached": _reached(results, settings) for settings in SETTINGS},
     }
 
@@ -135,3 +198,8 @@ def _rules(results: Results) -> str:
 def _learnt(results: Results, case: str, method: str, settings: str) -> list[str]:
     columns = ("first_best", "best", "last_mean")
     return [markdown.spread(results.spread(case, method, settings, c)) for c in columns]
+
+
+def colocrl() -> Mapping[str, str]:
+    """Names of text/colocrl.md."""
+    return {"claims": claim.table(colocrl_claims.claims())}

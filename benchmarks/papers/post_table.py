@@ -1,6 +1,6 @@
 """Table 1 of Post (Gao et al., NeurIPS 2018): eleven cases on K80s, learners of two settings.
 
-Op costs are calibrated on the single-GPU column; every other number is a prediction. What an
+Op costs are calibrated on the single-GPU column, which is no prediction therefore. What an
 interrupted invocation at the same commit has measured is kept.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from benchmarks.papers import checks, published, rules
 from benchmarks.papers.cases import Case, calibrated
+from benchmarks.papers.claims import post as claims
 from benchmarks.papers.experiment import Experiment, parser
 from benchmarks.papers.runs import Run
 
@@ -22,7 +23,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser(__doc__, "post_table", [f"{r.network}/{r.gpus}" for r in published.POST])
     chosen = options.parse_args(arguments)
     cases = [Case(row.network, row.gpus, "k80") for row in published.POST]
-    experiment = Experiment(chosen, RULES, _runs, checks.targets)
+    experiment = Experiment(chosen, RULES, _runs, claims.targets)
     experiment.measure([calibrated(case) for case in cases if case.name in chosen.rows])
 
 

@@ -48,6 +48,33 @@ def test_ops_of_the_same_first_two_levels_are_one_group():
     assert found.of_op.tolist() == [0, 0, 1, 2, 2, 3, 3]
 
 
+def test_an_op_whose_name_is_the_scope_of_others_is_with_them():
+    """TensorFlow's variables, the reads of which are in a scope of the variable's name."""
+    names = (
+        "conv1/weights", "conv1/weights/read", "conv1/weights/Momentum", "conv1/biases/read",
+        "conv1/biases", "conv1/Conv2D", "conv10/weights/read",
+    )  # fmt: skip
+    found = group(Problem(graph(*names), families.devices(1, 1)), "prefix")
+    assert found.of_op.tolist() == [0, 0, 0, 1, 1, 2, 3]
+
+
+def test_a_name_without_scopes_may_be_the_scope_of_others():
+    names = ("loss", "loss/mul", "cell.add", "cell.add.1", "cell.sub")
+    assert prefixes(graph(*names)) == [
+        ("loss",), ("loss",), ("cell", "add"), ("cell", "add"), ("cell",)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("separator", ["/", "."])
+def test_of_two_names_one_of_which_is_the_scope_of_the_other_the_prefixes_agree(separator):
+    """The shorter name has all its parts, the longer one begins with them."""
+    long = separator.join(("net", "block", "conv", "weights", "read"))
+    parts = long.split(separator)
+    for length in range(1, len(parts)):
+        shorter, longer = prefixes(graph(separator.join(parts[:length]), long, *"abc"))[:2]
+        assert longer[: len(shorter)] == shorter
+
+
 def test_ops_outside_of_any_scope_are_alone():
     found = group(Problem(graph("a", "b", "c"), families.devices(1, 1)), "prefix")
     assert found.of_op.tolist() == [0, 1, 2]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from situate.data.problem import Problem
+from situate.results.result import Knowledge
 from situate.schedule.schedule import Schedule
 from tests.report.handmade import schedule
 
@@ -24,6 +25,8 @@ class Outcome:
     evaluations: int = 1
     seconds: float = 0.25
     measured: float | None = None
+    samples: tuple[float, ...] = ()
+    knows: Knowledge | None = None
 
     @property
     def value(self) -> float:

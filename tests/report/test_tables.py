@@ -117,6 +117,22 @@ def test_a_comparison_goes_by_what_was_measured() -> None:
     assert "5.50 s, 10.0 % more than predicted" in lines[3]
 
 
+def test_a_summary_says_what_a_method_that_learns_was_told() -> None:
+    learnt = outcome(chain(4), [0, 0, 1, 1], samples=(5.0,), knows="measured times only")
+    assert "measured times only" in shown(tables.summary(learnt))
+    assert "knows" not in shown(tables.summary(replace(learnt, samples=())))
+
+
+def test_a_comparison_with_a_method_that_learns_says_what_each_was_told() -> None:
+    problem = chain(4)
+    ruled = outcome(problem, [0, 1, 0, 1], knows="told costs")
+    learnt = outcome(problem, [0] * 4, samples=(4.0,), knows="measured times only")
+    assert "told costs" not in shown(tables.comparison([ruled]))
+    shown_of_both = shown(tables.comparison([ruled, learnt]))
+    assert "told costs" in shown_of_both
+    assert "measured times only" in shown_of_both
+
+
 def test_a_comparison_says_when_one_device_is_best() -> None:
     problem = chain(4)
     results = [outcome(problem, [0, 1, 0, 1]), outcome(problem, [0] * 4, method="single")]

@@ -72,6 +72,7 @@ def _result_figures(result: Result) -> dict[str, Any]:
         "graph": problem.graph.name,
         "cluster": problem.cluster.name,
         "method": result.method,
+        "knows": result.knows,
         "decoder": result.decoder,
         "objective": problem.objective,
         "rules": problem.rules.name,

@@ -145,14 +145,19 @@ Grouping = Annotated[
     str | None,
     typer.Option(
         metavar="RULE",
-        help="Rule by which a learning method groups ops: none, prefix, colocation, heavy-edge or "
-        "metis. Default: the method's own.",
+        help="Rule by which a learning method groups ops: none, prefix, colocation or structure, "
+        "or heavy-edge or metis, which are told costs. Default: the method's own.",
         autocompletion=of(completions.groupings),
     ),
 ]
 GroupCount = Annotated[
     int | None,
-    typer.Option("--groups", min=1, max=10**6, help="Number of groups for heavy-edge or metis."),
+    typer.Option(
+        "--groups",
+        min=1,
+        max=10**6,
+        help="Number of groups for structure, heavy-edge or metis.",
+    ),
 ]
 Noise = Annotated[
     float | None,

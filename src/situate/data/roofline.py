@@ -37,7 +37,7 @@ def op_seconds(graph: Graph, cluster: Cluster, costs: Costs | None = None) -> Fl
     others = [j for j, op in enumerate(graph.ops) if op.seconds is None]
     seconds = np.empty((len(graph.ops), len(cluster.devices)))
     seconds[owned] = _own_seconds([graph.ops[j] for j in owned], cluster.devices)
-    seconds[others] = _estimated([graph.ops[j] for j in others], cluster.devices, costs)
+    seconds[others] = estimated_seconds([graph.ops[j] for j in others], cluster.devices, costs)
     return seconds
 
 
@@ -66,8 +66,15 @@ def _first(table: dict[str, float], keys: Sequence[str]) -> float:
     return next((table[key] for key in keys if key in table), np.inf)
 
 
-def _estimated(ops: Sequence[Op], devices: Sequence[Device], costs: Costs | None) -> Floats:
-    """Measured seconds, else the roofline's. Devices of equal rates and seconds share a column."""
+def estimated_seconds(
+    ops: Sequence[Op], devices: Sequence[Device], costs: Costs | None = None
+) -> Floats:
+    """Measured seconds, else the roofline's, shape (ops, devices); an op's own do not count.
+
+    Raises:
+        SituateError: an op meets a device without the rates it needs.
+    """
+    # Devices of equal rates and seconds share a column.
     work = _work(ops)
     columns: dict[str, Floats] = {}
     result = np.empty((len(ops), len(devices)))

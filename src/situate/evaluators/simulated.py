@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from situate.data.placements import rows
 from situate.data.problem import LONGEST, Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements
+from situate.evaluators.steps import Steps
 from situate.simulation.decoding import naming, priority_of, step_times
 from situate.simulation.simulator import Simulator
 
@@ -24,8 +27,9 @@ class SimulatedMachine:
 
     Args:
         problem: a graph on a cluster; its objective is `time`.
-        noise: standard deviation of the measured time's logarithm; a measured time is the
-            simulated one times exp(noise * z) with z from a normal distribution.
+        noise: standard deviation of the logarithm of a step's measured time, which is the
+            simulated one times exp(noise * z) with z from a normal distribution. A measurement is
+            of one step, or of those of `by`.
         seed: of the noise. Sample number i always gets the same z.
         threads: at most this many; the measurements do not depend on it.
         order: (n,) indices of ops, the most urgent first; None for the graph's.
@@ -52,14 +56,25 @@ class SimulatedMachine:
         self._noise = noise
         self._seed = seed
         self._threads = threads
+        self._steps = Steps(dropped=0, timed=1, window=1)
 
     at_once: int | None = None
     """No limit: it is given all placements that there are."""
 
     @property
     def name(self) -> str:
-        """The simulator, its noise and the noise's seed."""
-        return f"simulator noise={self._noise!r} seed={self._seed if self._noise else None}"
+        """The simulator, its noise, the noise's seed, and the rule of `by`."""
+        if not self._noise:
+            return f"simulator noise={self._noise!r} seed=None"
+        rule = f", {self._steps}" if self._steps.timed > 1 else ""
+        return f"simulator noise={self._noise!r} seed={self._seed}{rule}"
+
+    def by(self, steps: Steps) -> SimulatedMachine:
+        """The same machine, each of whose measurements is of these steps, with noise of their own;
+        none is slower for being the first."""
+        other = copy(self)
+        other._steps = steps
+        return other
 
     @property
     def finalists(self) -> int:
@@ -87,11 +102,13 @@ class SimulatedMachine:
     def _factors(self, first: int, count: int) -> NDArray[np.float64]:
         if not self._noise:
             return np.ones(count)
+        # (count, steps)
         draws = [
             np.random.default_rng(
                 np.random.SeedSequence(self._seed, spawn_key=(NOISE_STREAM, i))
-            ).standard_normal()
+            ).standard_normal(self._steps.timed)
             for i in range(first, first + count)
         ]
         with np.errstate(over="ignore"):
-            return np.asarray(np.clip(np.exp(self._noise * np.array(draws)), 1e-300, 1e300))
+            factors = np.clip(np.exp(self._noise * np.array(draws)), 1e-300, 1e300)
+        return self._steps.seconds(factors)

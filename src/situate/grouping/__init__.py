@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -17,6 +18,7 @@ GROUPINGS = {
     "none": "none",
     "prefix": "prefix",
     "colocation": "colocation",
+    "structure": "structure",
     "heavy-edge": "heavy_edge",
     "metis": "metis",
 }
@@ -25,10 +27,14 @@ GROUPINGS = {
 COUNT = 64
 """Groups that a rule which takes a number makes where none is asked for."""
 
-COUNTED = ("heavy-edge", "metis")
+COUNTED = ("structure", "heavy-edge", "metis")
 """Rules that take a number of groups."""
 
-__all__ = ["COUNT", "COUNTED", "GROUPINGS", "Groups", "group", "make_groups"]
+TOLD_COSTS = ("heavy-edge", "metis")
+"""Rules that are told what ops take. All others are made of names, types, shapes, bytes and edges,
+and of the devices that ops may run on."""
+
+__all__ = ["COUNT", "COUNTED", "GROUPINGS", "TOLD_COSTS", "Groups", "group", "make_groups"]
 
 
 def group(problem: Problem, rule: str = "prefix", count: int | None = None) -> Groups:
@@ -53,8 +59,9 @@ def group(problem: Problem, rule: str = "prefix", count: int | None = None) -> G
     if count is not None and count < 1:
         raise SituateError(f"groups: must be at least 1, got {count}")
     if count is not None and rule not in COUNTED:
-        takes = " and ".join(repr(name) for name in COUNTED)
-        raise SituateError(f"grouping {rule!r} takes no number of groups; {takes} do")
+        takes = ", ".join(repr(name) for name in COUNTED)
+        raise SituateError(f"grouping {rule!r} takes no number of groups; these do: {takes}")
     module = import_module(f"situate.grouping.{GROUPINGS[rule]}")
     labels: Callable[[Problem, int], NDArray[np.int64]] = module.labels
-    return make_groups(problem, labels(problem, min(count or COUNT, problem.units)))
+    made = make_groups(problem, labels(problem, min(count or COUNT, problem.units)))
+    return replace(made, told_costs=rule in TOLD_COSTS)

@@ -18,6 +18,7 @@ from situate.data.problem import Problem
 from situate.grouping.gradients import forward_ops
 from situate.grouping.module_calls import SHARED, Call, calls
 from situate.grouping.union_find import UnionFind
+from situate.grouping.work import op_work
 
 HEAVY_CLASSES = ("convolution", "matmul", "attention")
 """Op classes whose ops stay apart, so that a chain of layers does not become one group."""
@@ -108,10 +109,10 @@ def _only_consumers(
 
 
 def _heavy(problem: Problem) -> NDArray[np.bool_]:
-    """(n,) ops of the heavy classes; where there are none, those of at least average seconds."""
+    """(n,) ops of the heavy classes; where there are none, those of at least average work."""
     heavy = np.array([op_class(op.kind) in HEAVY_CLASSES for op in problem.graph.ops])
     if heavy.any():
         return heavy
-    seconds = problem.seconds.min(axis=1)
-    # Where all ops take equally long all are heavy, whatever rounding does to the mean.
-    return np.asarray(seconds >= seconds.mean() * (1 - 1e-9))
+    work = op_work(problem)
+    # Where all ops are alike all are heavy, whatever rounding does to the mean.
+    return np.asarray(work >= work.mean() * (1 - 1e-9))

@@ -21,10 +21,12 @@ class Groups:
     Attributes:
         of_op: (n,) the group of each op.
         allowed: (g, d) the devices that every op of the group may and can run on, at least one.
+        told_costs: whether they were made with what ops take.
     """
 
     of_op: NDArray[np.int32]
     allowed: NDArray[np.bool_]
+    told_costs: bool = False
 
     def __len__(self) -> int:
         return len(self.allowed)

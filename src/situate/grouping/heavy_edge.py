@@ -25,22 +25,32 @@ FINE_GROUPS_FACTOR = 10
 """Groups of the partition that several are made of, for each group of the largest."""
 
 
-def labels(problem: Problem, count: int) -> NDArray[np.int64]:
+def labels(
+    problem: Problem, count: int, seconds: NDArray[np.float64] | None = None
+) -> NDArray[np.int64]:
     """Labels (units,) of `count` groups: fewer if there are fewer units, more if units that share
-    no device leave no other way."""
+    no device leave no other way.
+
+    Args:
+        seconds: (units,) to balance; None for those on the units' fastest devices.
+    """
     # (1, units) to (units,). A fine partition of `units` groups is the units themselves, so
     # contraction starts from them.
-    return _contracted(problem, (count,), problem.units).reshape(problem.units)
+    return _contracted(problem, (count,), problem.units, seconds).reshape(problem.units)
 
 
-def partitions(problem: Problem, counts: Sequence[int]) -> NDArray[np.int64]:
+def partitions(
+    problem: Problem, counts: Sequence[int], seconds: NDArray[np.float64] | None = None
+) -> NDArray[np.int64]:
     """Labels (c, units) of partitions into so many groups each, all made of one fine partition, so
-    that many take little longer than one."""
-    return _contracted(problem, counts, FINE_GROUPS_FACTOR * max(counts, default=1))
+    that many take little longer than one; `seconds` as in `labels`."""
+    return _contracted(problem, counts, FINE_GROUPS_FACTOR * max(counts, default=1), seconds)
 
 
-def _contracted(problem: Problem, counts: Sequence[int], fine: int) -> NDArray[np.int64]:
-    graph = unit_graph(problem).in_core(problem)
+def _contracted(
+    problem: Problem, counts: Sequence[int], fine: int, seconds: NDArray[np.float64] | None
+) -> NDArray[np.int64]:
+    graph = unit_graph(problem).in_core(problem, seconds)
     return _core.coarsen(
         graph, counts=np.array(counts, np.int64), fine=fine, most=MAX_RELATIVE_SECONDS
     )

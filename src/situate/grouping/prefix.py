@@ -7,7 +7,8 @@ ICML 2018: "Group all the operations that share the same two-level prefix into a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,8 @@ def labels(problem: Problem, count: int) -> NDArray[np.int64]:
 def prefixes(graph: Graph) -> list[Prefix]:
     """The first two levels of every op. Where they are the same for more than half of all ops, as
     in a network within a network, those ops have one level more, and so on."""
-    paths = [levels(op) for op in graph.ops]
+    scopes = {scope for op in graph.ops if not op.module for scope in _scopes(op.name)}
+    paths = [levels(op, scopes) for op in graph.ops]
     result = [path[:LEVELS] for path in paths]
     while True:
         widest, ops = Counter(result).most_common(1)[0]
@@ -41,17 +43,31 @@ def prefixes(graph: Graph) -> list[Prefix]:
             result[j] = paths[j][: len(widest) + 1]
 
 
-def levels(op: Op) -> Prefix:
+def levels(op: Op, scopes: Collection[str] = ()) -> Prefix:
     """The modules or name scopes around an op, the outermost first.
 
-    They come from its module path or, without one, from its name, whose last part is the op's own.
+    They come from its module path or, without one, from its name, whose last part is the op's own
+    unless the name is a scope of others: `conv1/weights` is one of `conv1/weights/read`, and in it.
     A number belongs to the level before it: the tenth block of `h` is the level `h.9`, as it would
     be the scope `h9` in TensorFlow.
+
+    Args:
+        scopes: names that are scopes of other ops' names.
     """
     if op.module:
         return tuple(_joined(op.module.split(".")))
-    separator = "/" if "/" in op.name else "."
-    return tuple(_joined(op.name.split(separator)[:-1]))
+    parts = op.name.split(_separator(op.name))
+    return tuple(_joined(parts if op.name in scopes else parts[:-1]))
+
+
+def _separator(name: str) -> str:
+    return "/" if "/" in name else "."
+
+
+def _scopes(name: str) -> Iterator[str]:
+    """All scopes around a name, from the outermost on."""
+    separator = _separator(name)
+    return accumulate(name.split(separator)[:-1], f"{{}}{separator}{{}}".format)
 
 
 def _joined(parts: Iterable[str]) -> list[str]:

@@ -15,7 +15,7 @@ class Membership:
     Units join groups, so the ops of a colocation group stay together. A unit that one device alone
     can run is in no group and always there; the others are the u *free* units. A group may go to
     the devices that the most of its members can run on: all of its members' common devices where
-    there are any. A member that cannot follow goes to its own fastest device.
+    there are any. A member that cannot follow goes to the first device that it can run on.
 
     Args:
         problem: of n ops on d devices.
@@ -29,7 +29,8 @@ class Membership:
         self._unit = problem.unit
         self._allowed = problem.allowed
         self._count = count
-        self._fastest = _fastest(problem)
+        # (units,) argmax takes the first of equals.
+        self._first: Index = problem.allowed.argmax(axis=1)
         self.free: Index = np.flatnonzero(problem.allowed.sum(axis=1) > 1)
         # Pairs (free unit, device that it cannot run on), few in most problems; counting them is
         # cheaper than reducing an array (u, d) for every sample.
@@ -59,12 +60,7 @@ class Membership:
 
     def place(self, groups: Index, devices: Index) -> NDArray[np.int32]:
         """(n,) the placement when groups (u,) go to devices (g,)."""
-        wanted = self._fastest.copy()
+        wanted = self._first.copy()
         wanted[self.free] = devices[groups]
         can = self._allowed[np.arange(len(wanted)), wanted]
-        return np.where(can, wanted, self._fastest)[self._unit].astype(np.int32)
-
-
-def _fastest(problem: Problem) -> Index:
-    """(units,) the device that runs the unit in the least time, the first of equals."""
-    return np.asarray(np.where(problem.allowed, problem.unit_seconds, np.inf).argmin(axis=1))
+        return np.where(can, wanted, self._first)[self._unit].astype(np.int32)

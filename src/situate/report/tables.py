@@ -94,6 +94,7 @@ def figures(result: Result) -> list[tuple[str, str]]:
         *[("memory counted", ONE_STEP)] * (problem.objective == "throughput"),
         ("devices used", f"{len(result.devices_used)} of {problem.d}"),
         ("method", f"{result.method}, decoder {result.decoder}"),
+        *[("knows", result.knows or "")] * (len(result.samples) > 0),
         ("rules", problem.rules.name),
         ("search", f"{plural(result.evaluations, 'evaluation')} in {result.seconds:.2f} s"),
     ]
@@ -185,16 +186,18 @@ def comparison(results: Sequence[Result]) -> RenderableType:
     problem = ranked[0].problem
     columns = f"method|{OBJECTIVES[problem.objective]}|gap|peak memory|devices|fits|search"
     run = any(result.measured is not None for result in ranked)
-    made = table("", columns + "|measured" * run, (1, 2, 3, 4, 6))
+    learnt = any(len(result.samples) for result in ranked)
+    made = table("", columns + "|measured" * run + "|knows" * learnt, (1, 2, 3, 4, 6))
     for result in ranked:
-        _method_row(made, result, best=result is ranked[0] and result.feasible)
+        extra = [_measured_text(result)] * run + [result.knows or ""] * learnt
+        _method_row(made, result, extra, best=result is ranked[0] and result.feasible)
     heading = Text(printable(f"{problem.graph.name} on {problem.cluster.name}"), "bold")
     bounds = [dict(_bound(result))["lower bound"] for result in ranked if result.feasible]
     lines = [Text(f"lower bound {bound}", "dim") for bound in bounds[:1]]
     return Group(heading, made, *lines, Text(_verdict(ranked)))
 
 
-def _method_row(made: Table, result: Result, best: bool) -> None:
+def _method_row(made: Table, result: Result, extra: Sequence[str], best: bool) -> None:
     problem = result.problem
     fits = "yes" if result.feasible else over_text(problem, result.schedule)
     made.add_row(
@@ -205,7 +208,7 @@ def _method_row(made: Table, result: Result, best: bool) -> None:
         str(len(result.devices_used)),
         Text(printable(fits), "" if result.feasible else "red"),
         f"{result.seconds:.2f} s",
-        *[_measured_text(result)] * (result.measured is not None),
+        *extra,
         style="bold green" if best else "",
     )
 

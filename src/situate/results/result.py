@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -17,6 +18,11 @@ from situate.results.plan import Plan, PlannedTransfer, tensor_names
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName
 from situate.simulation.transfer_order import TransferOrder
+
+Knowledge = Literal["measured times only", "told costs"]
+"""A method's knowledge of the machine: how long the steps of its placements took and which devices
+ops may run on, or what ops and transfers take besides, if only in its groups or first placements.
+"""
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,7 @@ class Result:
         measured: seconds of a step of this plan on the machine; None where none was run.
         bounded_by: the name of the lower bound, as docs/bounds.md has it; None where there is none.
         asynchrony: of several controllers; None where there were none.
+        knows: what the method was told of the machine; None where that is not known.
     """
 
     problem: Problem
@@ -117,6 +124,7 @@ class Result:
     measured: float | None = None
     bounded_by: str | None = None
     asynchrony: Asynchrony | None = None
+    knows: Knowledge | None = None
 
     @property
     def gap(self) -> float:

@@ -101,6 +101,8 @@ def solve(
         problem, _bounded_until(begin, time_limit), _split_until(begin, time_limit)
     )
     search.lower_bound, search.bounded_by = bound.value, bound.name
+    if not learns:
+        search.knows = "told costs"
     try:
         run(search)
     except KeyboardInterrupt:

@@ -38,5 +38,6 @@ def result_of(search: Search, method: str) -> Result:
         samples=samples,
         transfers=best.transfers,
         asynchrony=search.asynchrony,
+        knows=search.knows,
         measured=search.measured_best if search.learning.evaluator is not None else None,
     )

@@ -37,8 +37,8 @@ class Method:
         paper: authors, venue and year of the paper that it follows; empty where there is none.
         extra: what it needs besides situate, and how to install that; empty for nothing.
         told_costs: whether it reads from the problem what ops and transfers take. One that does not
-            is told the measured times of whole steps alone; the groups that it places by default
-            are made with the seconds of ops all the same.
+            is told the measured times of whole steps alone; whether its groups were made with the
+            seconds of ops all the same, `Result.knows` says.
         has_settings: whether it takes `Learning.settings` though it does not learn.
         asynchronous: whether several controllers may learn its policy, see `Learning.controllers`.
         has_weights: whether it takes `Learning.weights`.

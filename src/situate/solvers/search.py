@@ -18,7 +18,7 @@ from situate.data.placements import Restrictions
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.host.machine import usable_cpus
-from situate.results.result import Asynchrony, Progress, WorkerProgress
+from situate.results.result import Asynchrony, Knowledge, Progress, WorkerProgress
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import (
     DecoderName,
@@ -85,6 +85,7 @@ class Search:
         measurements: batch by batch, what a method that learns was told.
         measured_best: seconds that the best decision took where it was measured; else None.
         asynchrony: of a method that learns by several controllers; else None.
+        knows: what the method is told of the machine; None where that is not known.
         workers: gives the progress of the workers that measure, if there are any.
         reserve: the share of the budget that `reserving` keeps.
         second_order: the order of `trying`; None outside.
@@ -123,6 +124,7 @@ class Search:
         self.measurements: list[Measurements] = []
         self.measured_best: float | None = None
         self.asynchrony: Asynchrony | None = None
+        self.knows: Knowledge | None = None
         self.workers: Callable[[], WorkerProgress | None] = lambda: None
         self._on_progress = on_progress
         self._took: deque[float] = deque(maxlen=OFFERS_REMEMBERED)

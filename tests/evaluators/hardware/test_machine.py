@@ -21,6 +21,7 @@ from situate.errors import SituateError  # noqa: E402
 from situate.evaluators.hardware import workers  # noqa: E402
 from situate.evaluators.hardware.machine import RealMachine  # noqa: E402
 from situate.evaluators.measurements import OUTCOMES  # noqa: E402
+from situate.evaluators.steps import Steps  # noqa: E402
 from situate.runtime.processes.worker_pool import Worker, WorkerPool  # noqa: E402
 from situate.runtime.subject import Subject, find_subject  # noqa: E402
 from situate.study import Study  # noqa: E402
@@ -125,6 +126,18 @@ def test_processes_serve_until_they_are_not_wanted(
     with machine(gentle, fresh=True) as fresh:
         fresh.measure(both, 0)
     assert started == ["cpu:0"] * 3
+
+
+def test_by_a_rule_of_steps_so_many_are_timed_after_those_that_are_dropped(
+    gentle: Subject,
+) -> None:
+    one = np.zeros((1, len(gentle.program.graph.ops)), np.int32)
+    with machine(gentle) as measuring:
+        counted = measuring.by(Steps(dropped=2, timed=7, window=3))
+        assert counted.measure(one, 0).ok.all()
+        assert measuring.log[-1].steps == 7
+    assert "least mean of 3 in a row of 7 steps after 2" in counted.name
+    assert "3 to 10 steps" in measuring.name
 
 
 def test_a_measurement_leaves_the_numbers_of_the_model(files: Path) -> None:

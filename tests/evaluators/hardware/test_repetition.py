@@ -41,6 +41,12 @@ def test_no_step_is_begun_that_would_not_end_in_time() -> None:
     assert not enough([1.0], 1.1)
 
 
+def test_as_many_steps_are_run_as_were_asked_for_however_exact_they_are() -> None:
+    assert not enough([1.0] * 9, math.inf, timed=10)
+    assert enough([1.0] * 10, math.inf, timed=10)
+    assert enough([1.0], 0.9, timed=10)
+
+
 def test_the_standard_error_is_that_of_the_mean_over_the_mean() -> None:
     assert standard_error([1.0, 2.0, 3.0]) == pytest.approx(1 / math.sqrt(3) / 2)
     assert math.isnan(standard_error([1.0]))

@@ -73,6 +73,28 @@ class Broken(SimulatedMachine):
         return super().measure(placements, first)
 
 
+@pytest.mark.parametrize(
+    ("method", "settings", "rule"),
+    [
+        ("post", "paper", "mean of 10 steps after 1"),
+        ("cross_entropy", "paper", "mean of 10 steps after 1"),
+        ("post", "tuned", None),
+        ("hill_climbing", "paper", None),
+    ],
+)
+@pytest.mark.parametrize("given", [False, True], ids=["of the search", "given"])
+def test_in_paper_settings_a_measurement_is_of_the_steps_of_the_paper(
+    tmp_path: Path, method: str, settings: Settings, rule: str | None, given: bool
+) -> None:
+    problem = Problem(fork(6), devices(1, 1))
+    noisy = SimulatedMachine(problem, 0.1, 0)
+    how = Learning(settings, study=tmp_path / "study", noise=0.0 if given else 0.1)
+    learning = replace(how, evaluator=noisy if given else None)
+    solve(problem, method, evaluations=12, learning=learning)
+    said = Study.read(tmp_path / "study").header["evaluator"]
+    assert said == f"{noisy.name}, {rule}" if rule else said == noisy.name
+
+
 def test_a_study_does_not_change_the_result(whole: Path, tmp_path: Path) -> None:
     assert outcome(search(tmp_path / "study")) == outcome(search(None))
     assert _same(tmp_path / "study", whole)

@@ -10,7 +10,7 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.grouping import group, make_groups
-from situate.solvers.learned.levels import levels, levels_of
+from situate.solvers.learned.levels import levels, levels_of, op_weights
 from tests.solvers.families import chain, devices
 
 PROBLEMS = {
@@ -55,7 +55,8 @@ def test_few_groups_have_one_scale():
 def test_a_group_is_in_the_block_that_has_most_of_its_seconds():
     problem = Problem(chain(6, seconds=[1.0, 9.0] * 3), devices(1, 1))
     pairs = make_groups(problem, np.arange(6) // 2)
-    alone, shifted = levels_of(problem, pairs, [np.array([0, 1, 1, 1, 2, 1])])
+    weights = op_weights(problem, told_costs=True)
+    alone, shifted = levels_of(problem, pairs, [np.array([0, 1, 1, 1, 2, 1])], weights)
     assert [block.tolist() for block in alone] == [[0], [1], [2]]
     assert [block.tolist() for block in shifted] == [[0, 1, 2]]
 
@@ -66,5 +67,6 @@ def test_an_ops_seconds_are_those_on_the_device_that_is_fastest_for_it():
     ops = tuple(Op(f"op{j}", seconds=each) for j, each in enumerate(seconds))
     problem = Problem(Graph("g", ops), devices(1, 2))
     groups = make_groups(problem, np.array([0, 0, 0, 1]))
-    _, blocks = levels_of(problem, groups, [np.array([0, 1, 1, 1])])
+    weights = op_weights(problem, told_costs=True)
+    _, blocks = levels_of(problem, groups, [np.array([0, 1, 1, 1])], weights)
     assert [block.tolist() for block in blocks] == [[0], [1]]

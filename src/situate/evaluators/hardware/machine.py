@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from situate.evaluators.hardware.repetition import (
 )
 from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
+from situate.evaluators.steps import Steps
 from situate.host.machine import cpu_name
 from situate.runtime.hardware import check_here, real_devices
 from situate.runtime.measure import arguments, finite_loss
@@ -48,7 +50,8 @@ class Measurement:
     """The measurement of one placement.
 
     Attributes:
-        seconds: median time of a step; infinite where it failed.
+        seconds: of a step, the median of several or what the rule of `by` makes of them; infinite
+            where it failed.
         outcome: one of `OUTCOMES`.
         error: standard error of the mean, as a fraction of it; NaN of fewer than two steps.
         steps: how many were timed.
@@ -96,6 +99,7 @@ class RealMachine:
         self._workers = HardwareWorkers(limit, _modules(problem.graph.name))
         self._simulator = Simulator(problem)
         self._order = np.array(problem.graph.order, np.int32)
+        self._rule: Steps | None = None
         self._state = [(tensor, tensor.detach().clone()) for tensor in _tensors(subject.model)]
         self.log: list[Measurement] = []
 
@@ -112,10 +116,18 @@ class RealMachine:
 
         threads = torch.get_num_threads()
         devices = ", ".join(f"{d.name} = {d.torch} x {d.threads or threads}" for d in self._devices)
+        steps = self._rule or f"{FEWEST_STEPS} to {MOST_STEPS} steps, error {TARGET_ERROR}"
         return (
-            f"hardware {cpu_name()}; torch {torch.__version__}; {devices}; "
-            f"{FEWEST_STEPS} to {MOST_STEPS} steps, error {TARGET_ERROR}, limit {self._limit!r}"
+            f"hardware {cpu_name()}; torch {torch.__version__}; {devices}; {steps}, "
+            f"limit {self._limit!r}"
         )
+
+    def by(self, steps: Steps) -> RealMachine:
+        """The same machine with the same processes and log, each of whose measurements is of these
+        steps; of fewer where they would not end within half the limit."""
+        other = copy(self)
+        other._rule = steps
+        return other
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`; a device runs its ops in the order in which the graph lists them."""
@@ -131,7 +143,7 @@ class RealMachine:
     def run(self, schedule: Schedule) -> Measurement:
         """Measure a schedule; also that of another method than those that learn."""
         try:
-            seconds = self._steps(schedule)
+            seconds = self._times(schedule)
         except StepFailed as failure:
             outcome = next(known for known in OUTCOMES if known == failure.outcome)
             measured = Measurement(np.inf, outcome, failure=str(failure))
@@ -140,7 +152,7 @@ class RealMachine:
             raise
         else:
             measured = Measurement(
-                statistics.median(seconds), "ok", standard_error(seconds), len(seconds)
+                self._of_steps(seconds), "ok", standard_error(seconds), len(seconds)
             )
         if self._fresh or measured.outcome != "ok":
             self._workers.close()
@@ -157,18 +169,25 @@ class RealMachine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _steps(self, schedule: Schedule) -> list[float]:
-        """Seconds of each step after the first.
+    def _of_steps(self, seconds: list[float]) -> float:
+        if self._rule is None:
+            return statistics.median(seconds)
+        return float(self._rule.seconds(np.array([seconds]))[0])
+
+    def _times(self, schedule: Schedule) -> list[float]:
+        """Seconds of each step after those that are dropped.
 
         Raises:
             StepFailed: one did not end, or its loss is not finite.
         """
+        dropped, timed = (self._rule.dropped, self._rule.timed) if self._rule else (1, None)
         with self._placed(schedule) as step:
-            self._seconds(step, 1)
+            for number in range(dropped):
+                self._seconds(step, number + 1)
             until = time.perf_counter() + self._limit / 2
             seconds: list[float] = []
-            while not enough(seconds, until - time.perf_counter()):
-                seconds.append(self._seconds(step, len(seconds) + 2))
+            while not enough(seconds, until - time.perf_counter(), timed):
+                seconds.append(self._seconds(step, dropped + len(seconds) + 1))
         self._workers.finish()
         return seconds
 

@@ -1,4 +1,4 @@
-"""Repetition of a step until its mean is known well enough."""
+"""Repetition of a step until its mean is known well enough, or as often as was asked for."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ TARGET_ERROR = 0.03
 """Standard error, as a fraction of the mean, that is small enough to stop at."""
 
 
-def enough(seconds: Sequence[float], left: float) -> bool:
+def enough(seconds: Sequence[float], left: float, timed: int | None = None) -> bool:
     """True if no more steps are needed after those that took so long.
 
     Args:
         left: seconds that there are for more. One step is run however few they are.
+        timed: how many are wanted; None for as many as make the mean known well enough.
     """
     if not seconds:
         return False
+    if timed is not None:
+        return len(seconds) >= timed or max(seconds) > left
     exact = len(seconds) >= FEWEST_STEPS and standard_error(seconds) <= TARGET_ERROR
     long = len(seconds) >= MOST_STEPS and sum(seconds) >= SHORT_SECONDS
     return exact or long or max(seconds) > left

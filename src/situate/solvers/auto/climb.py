@@ -14,7 +14,7 @@ from situate.simulation.decoding import order_of
 from situate.solvers.auto.one_part_per_device import offer_one_part_per_device
 from situate.solvers.auto.rank import by_rank
 from situate.solvers.learned.initial_placements import InitialPlacements
-from situate.solvers.learned.levels import coarser, levels_of
+from situate.solvers.learned.levels import coarser, levels_of, op_weights
 from situate.solvers.local_search.hill_climbing import GROUPS, HillClimber
 from situate.solvers.search import Found, Search
 
@@ -79,7 +79,7 @@ def _ascents(
     """Two that begin with a plan."""
     problem, order = search.problem, best_order(search, found)
     groups = make_groups(problem, partitions[0])
-    levels = levels_of(problem, groups, partitions[1:])
+    levels = levels_of(problem, groups, partitions[1:], op_weights(problem, told_costs=True))
     # (n,) seconds of each op where the plan runs it: a group begins where most of its seconds are.
     seconds = problem.seconds[np.arange(problem.n), found.placement]
     begun = InitialPlacements(groups, lambda: groups.majority(found.placement, seconds))

@@ -15,6 +15,7 @@ from situate.errors import SituateError
 from situate.evaluators.checks import checked
 from situate.evaluators.consecutive import consecutive
 from situate.evaluators.measurements import Evaluator, Measurements, MeasuresEach
+from situate.results.result import Knowledge
 from situate.solvers.learned.learner import Learner, State
 
 
@@ -25,6 +26,7 @@ class Asking:
         method: its name.
         learner: is asked.
         name: the learner's own, with its settings; None without one.
+        knows: whether it is told costs, as far as it says so.
 
     Raises:
         SituateError: it lacks a part of `Learner`, or its name is not a string.
@@ -37,6 +39,7 @@ class Asking:
         if not isinstance(name, str | None):
             raise SituateError(f"{self._who}: its learner's name must be a string, got {name!r}")
         self.method, self.learner, self.name = method, learner, name
+        self.knows = _knowledge(getattr(learner, "told_costs", None))
         self._n = problem.n
         self._restrictions = Restrictions(problem)
 
@@ -87,6 +90,12 @@ class Asking:
         if not arrays or not all(map(_is_array, state.values())):
             raise SituateError(f"{self._who}: state: must map names to arrays of numbers")
         return state
+
+
+def _knowledge(told_costs: bool | None) -> Knowledge | None:
+    if told_costs is None:
+        return None
+    return "told costs" if told_costs else "measured times only"
 
 
 def _is_array(given: object) -> bool:

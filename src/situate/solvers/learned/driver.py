@@ -15,9 +15,11 @@ from situate.data.arrays import Placement
 from situate.errors import SituateError
 from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
 from situate.evaluators.simulated import SimulatedMachine
+from situate.evaluators.steps import CountsSteps
 from situate.evaluators.workers.places import Place
 from situate.solvers.learned.checks import Asking, check_evaluator, measure
 from situate.solvers.learned.learner import Learner, Learning, MakeLearner, State
+from situate.solvers.learned.paper_steps import PAPER_STEPS
 from situate.solvers.registry import METHODS
 from situate.solvers.search import Search
 from situate.study.file import StudyFile
@@ -66,7 +68,7 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
             f"method {method!r} learns from step times: it cannot plan for {problem.objective}"
         )
     samples = search.evaluation_limit or SAMPLES
-    with _machine(search) as machine:
+    with _machine(search, method) as machine:
         _learn_from(search, machine, method, make, samples)
 
 
@@ -79,6 +81,7 @@ def _learn_from(
         learning = replace(learning, start=lambda: _start(search, study))
     learner = _made(search, method, make, learning, samples)
     asking = Asking(method, problem, learner)
+    search.knows = asking.knows
     header = _header(search, asking, machine, samples)
     with StudyFile.open(learning.study, header) as opened:
         study = opened
@@ -113,15 +116,18 @@ def _made(
 
 
 @contextmanager
-def _machine(search: Search) -> Iterator[Evaluator]:
+def _machine(search: Search, method: str) -> Iterator[Evaluator]:
     """The evaluator, with as many workers as there are to be."""
     given, workers = search.learning.evaluator, search.learning.workers
     machine = _simulated(search, search.threads) if given is None else given
     check_evaluator(machine)
+    machine = _as_papers_measure(search, method, machine)
     if workers is None:
         yield machine
         return
-    copied, here = (_simulated(search, threads=1), machine) if given is None else (given, None)
+    copied, here = machine, None
+    if given is None:
+        copied, here = _as_papers_measure(search, method, _simulated(search, threads=1)), machine
     with Place.parse(workers).machine(copied, here) as shared:
         search.workers = shared.progress
         yield shared
@@ -131,6 +137,12 @@ def _machine(search: Search) -> Iterator[Evaluator]:
 
 def _simulated(search: Search, threads: int) -> SimulatedMachine:
     return SimulatedMachine(search.problem, search.learning.noise, search.seed, threads)
+
+
+def _as_papers_measure(search: Search, method: str, machine: Evaluator) -> Evaluator:
+    """In `paper` settings the machine that takes the steps of the method's paper, if it can."""
+    steps = PAPER_STEPS.get(method) if search.learning.settings == "paper" else None
+    return machine.by(steps) if steps and isinstance(machine, CountsSteps) else machine
 
 
 def _start(search: Search, study: StudyFile | NoStudy) -> Placement:

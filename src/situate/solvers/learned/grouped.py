@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from situate.data.problem import Problem
 from situate.grouping import COUNTED, Groups, group, make_groups
 from situate.solvers.learned.learner import Learning
-from situate.solvers.learned.levels import block_of
+from situate.solvers.learned.levels import block_of, op_weights
 
 
 def grouped(problem: Problem, learning: Learning, rule: str, count: int | None) -> Groups:
@@ -24,15 +25,16 @@ def coarser_groups(
     problem: Problem, groups: Groups, rule: str, counts: Sequence[int]
 ) -> list[Groups]:
     """About so many groups each, rising: unions of the next ones, and the last ones of `groups`. A
-    group is in the union that holds most of its seconds where the rule makes so many groups."""
-    seconds = problem.seconds.min(axis=1)
+    group is in the union that holds most of its weight where the rule makes so many groups."""
+    weights = op_weights(problem, groups.told_costs)
     # (units,) an op of each unit: any, for all of them are in one group.
     op_of_unit = np.unique(problem.unit, return_index=True)[1]
     levels: list[Groups] = []
     # Finest first: each level is made of unions of the level that it refines into.
     for count in reversed(counts):
         few = group(problem, rule, count).of_op.astype(np.int64)
-        union = block_of(groups, few, seconds)
-        groups = make_groups(problem, union[groups.of_op[op_of_unit]])
+        union = block_of(groups, few, weights)
+        told = groups.told_costs
+        groups = replace(make_groups(problem, union[groups.of_op[op_of_unit]]), told_costs=told)
         levels.insert(0, groups)
     return levels

@@ -27,8 +27,13 @@ class InitialPlacements:
         self._groups = groups
         self._start = start
 
+    @property
+    def planned(self) -> bool:
+        """True if a plan is the first of them."""
+        return self._start is not None
+
     def __len__(self) -> int:
-        return int(self._start is not None) + len(self._groups.allowed[0])
+        return int(self.planned) + len(self._groups.allowed[0])
 
     def put(self, drawn: NDArray[np.int32]) -> None:
         """Put them into the first of some draws (k, g); where a group may not go it stays where it

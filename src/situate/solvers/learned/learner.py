@@ -39,7 +39,8 @@ class Learner(Protocol):
     `state` need not hold a generator's insides.
 
     A learner may have an attribute `name`: a string with all its settings that change what it asks
-    for. A study keeps it, and is refused to a learner of another name.
+    for. A study keeps it, and is refused to a learner of another name. It may have an attribute
+    `told_costs`: whether what ops take went into its groups or its first placements.
     """
 
     @property

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.grouping import Groups, heavy_edge
 from situate.grouping.labels import members
+from situate.grouping.work import op_work, unit_work
 
 COARSEST_BLOCKS = 12
 """Blocks of the coarsest level; every other has twice as many as the one before."""
@@ -19,8 +21,18 @@ Level = list[NDArray[np.int64]]
 
 
 def levels(problem: Problem, groups: Groups) -> list[Level]:
-    """The groups one by one, then those of contraction of heavy edges that are coarser."""
-    return levels_of(problem, groups, heavy_edge.partitions(problem, coarser(len(groups))))
+    """The groups one by one, then those of contraction of heavy edges that are coarser: by the
+    seconds of ops where the groups were made with them, else by their work."""
+    told = groups.told_costs
+    partitions = heavy_edge.partitions(
+        problem, coarser(len(groups)), None if told else unit_work(problem)
+    )
+    return levels_of(problem, groups, partitions, op_weights(problem, told))
+
+
+def op_weights(problem: Problem, told_costs: bool) -> Floats:
+    """(n,) seconds of ops on their fastest devices, or where costs are not told their work."""
+    return np.asarray(problem.seconds.min(axis=1)) if told_costs else op_work(problem)
 
 
 def coarser(count: int) -> list[int]:
@@ -32,24 +44,21 @@ def coarser(count: int) -> list[int]:
 
 
 def levels_of(
-    problem: Problem, groups: Groups, partitions: Iterable[NDArray[np.int64]]
+    problem: Problem, groups: Groups, partitions: Iterable[NDArray[np.int64]], weights: Floats
 ) -> list[Level]:
     """The groups one by one, then the partitions, labels (units,) each: a group is in the block
-    that has most of its seconds."""
-    seconds = problem.seconds.min(axis=1)
-    coarser = [block_of(groups, label[problem.unit], seconds) for label in partitions]
+    that has most of its weights (n,)."""
+    coarser = [block_of(groups, label[problem.unit], weights) for label in partitions]
     return [members(label) for label in (np.arange(len(groups)), *coarser)]
 
 
-def block_of(
-    groups: Groups, label: NDArray[np.int64], seconds: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    """(g,) the label (n,) that most of a group's seconds (n,) have."""
+def block_of(groups: Groups, label: NDArray[np.int64], weights: Floats) -> NDArray[np.int64]:
+    """(g,) the label (n,) that most of a group's weights (n,) have."""
     labels = int(label.max()) + 1
     # Each pair of a group and a label as one number; (pairs,) and of every op (n,) its pair.
     pairs, pair = np.unique(groups.of_op * labels + label, return_inverse=True)
     group, of_pair = np.divmod(pairs, labels)
-    # (pairs,) by group, then by seconds: the last pair of a group has most of its seconds.
-    rising = np.lexsort((np.bincount(pair, seconds), group))
+    # (pairs,) by group, then by weight: the last pair of a group has most of it.
+    rising = np.lexsort((np.bincount(pair, weights), group))
     last = np.append(np.diff(group[rising]) > 0, True)
     return np.asarray(of_pair[rising[last]], np.int64)

@@ -20,7 +20,6 @@ from situate.solvers.learned.checkpoint import restored
 from situate.solvers.learned.grouped import grouped
 from situate.solvers.learned.learner import Learning, State
 from situate.solvers.learned.penalty import failure_seconds
-from situate.solvers.learned.repeats import least_averages
 
 
 class Update(Protocol):
@@ -89,7 +88,6 @@ class SequenceLearner:
         ascent: on the policy's parameters.
         update: what becomes of the policy after every batch.
         placements: in a batch.
-        repeats: how often each of them is measured, one after the other.
         failure: seconds that a failing placement counts as, and that no placement exceeds.
         seed: of the samples drawn.
     """
@@ -104,14 +102,12 @@ class SequenceLearner:
         placements: int,
         failure: float,
         seed: int,
-        repeats: int = 1,
     ) -> None:
         self.groups = groups
         self.policy = policy
         self._ascent = ascent
         self._update = update
-        self._repeats = repeats
-        self._batch = placements * repeats
+        self._batch = placements
         self._failure = failure
         self._seed = seed
         self._n = 0
@@ -122,28 +118,28 @@ class SequenceLearner:
         return self._ascent
 
     @property
+    def told_costs(self) -> bool:
+        """True if its groups were made with what ops take."""
+        return self.groups.told_costs
+
+    @property
     def batch(self) -> int:
-        """Placements times repeats."""
+        """Placements between two updates."""
         return self._batch
 
     def ask(self, k: int) -> NDArray[np.int32]:
-        """Placements (k, n) drawn from the policy, each `repeats` times."""
+        """Placements (k, n) drawn from the policy."""
         with arithmetic():
-            drawn = self.policy.sample(-(-k // self._repeats), generator(self._seed, 1, self._n))
-        # (placements, g) -> (k, g): each placement in a row as often as it is measured.
-        devices = drawn.numpy().astype(np.int32).repeat(self._repeats, axis=0)[:k]
-        return self.groups.expand(devices)
+            drawn = self.policy.sample(k, generator(self._seed, 1, self._n))
+        return self.groups.expand(drawn.numpy().astype(np.int32))
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
         """Update the policy."""
         self._n += len(measurements)
         times = np.minimum(measurements.times(self._failure), self._failure)
-        times = least_averages(times, self._repeats)
-        # (k,) -> (placements,): one time and one outcome for the repeats of a placement.
-        ok = np.logical_and.reduceat(measurements.ok, np.arange(0, len(placements), self._repeats))
-        devices = self.groups.devices(placements[:: self._repeats]).astype(np.int64)
+        devices = torch.from_numpy(self.groups.devices(placements).astype(np.int64))
         with arithmetic():
-            self._update.update(self.policy, self._ascent, torch.from_numpy(devices), times, ok)
+            self._update.update(self.policy, self._ascent, devices, times, measurements.ok)
 
     def state(self) -> State:
         """The parameters, what the ascent and the update keep, and the number of samples."""
@@ -166,7 +162,6 @@ def sequence_learner(
     seed: int,
     *,
     ascent: Literal["plain", "adam"],
-    repeats: int = 1,
 ) -> SequenceLearner:
     """The learner of a problem, whose method is its update; a grouping asked for goes before that
     of the settings."""
@@ -178,7 +173,6 @@ def sequence_learner(
         Ascent(policy, ascent, settings.learning_rate, settings.clip),
         update,
         placements=settings.K,
-        repeats=repeats,
         failure=failure_seconds(problem),
         seed=seed,
     )

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
-from situate.grouping import Groups
+from situate.grouping import COUNTED, Groups
 from situate.policies.softmax import (
     Array,
     Softmax,
@@ -185,6 +185,12 @@ class SoftmaxLearner:
         self._times = np.empty(0)
 
     @property
+    def told_costs(self) -> bool:
+        """True if its groups were made with what ops take, or a plan is measured first."""
+        planned = self.settings.single_first and self._first.planned
+        return planned or any(groups.told_costs for groups, _ in self._levels)
+
+    @property
     def batch(self) -> int:
         """As many as are missing to the next multiple of K, or of N where that is nearer."""
         periods = [self.settings.K] if self.settings.gradient else []
@@ -313,13 +319,12 @@ def make(
 def _coarser(
     problem: Problem, learning: Learning, settings: SoftmaxSettings, groups: Groups
 ) -> Levels:
-    """The levels of the settings, if neither other groups were asked for nor a plan is there to
-    begin with, of which few groups would leave little."""
-    if learning.groups or learning.grouping or learning.start:
+    """The levels of the settings, unless a number of groups or a rule that takes none was asked
+    for, or a plan is there to begin with, of which few groups would leave little."""
+    rule = learning.grouping or settings.grouping
+    if learning.groups or learning.start or rule not in COUNTED:
         return ()
-    levels = coarser_groups(
-        problem, groups, settings.grouping, [count for count, _ in settings.coarser]
-    )
+    levels = coarser_groups(problem, groups, rule, [count for count, _ in settings.coarser])
     return [(fewer, share) for fewer, (_, share) in zip(levels, settings.coarser, strict=True)]
 
 

@@ -62,6 +62,11 @@ class HillClimber:
         self._seconds, self._measured, self._noisy = np.inf, 0, True
 
     @property
+    def told_costs(self) -> bool:
+        """True if its groups were made with what ops take, or a plan is measured first."""
+        return self.groups.told_costs or self._first.planned
+
+    @property
     def batch(self) -> int:
         """All that is measured first, then `BATCH`."""
         return BATCH if self._n else len(self._first) + len(self._levels)

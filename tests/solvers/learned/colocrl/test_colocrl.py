@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from situate.solvers.learned import colocrl
-from situate.solvers.learned.learner import Learning
 from tests.solvers.learning import (
-    LAYERED,
     beats_its_first_sixty,
     groups_as_asked,
     says_what_to_install,
@@ -26,14 +24,3 @@ def test_without_pytorch_it_says_what_to_install(monkeypatch):
 def test_a_grouping_asked_for_goes_before_that_of_the_settings():
     pytest.importorskip("torch")
     assert groups_as_asked(colocrl)
-
-
-def test_on_a_noisy_machine_the_papers_worker_repeats_a_placement():
-    pytest.importorskip("torch")
-    noisy = colocrl.learner(LAYERED, Learning("paper", "none", noise=0.1), 240, 0)
-    quiet = colocrl.learner(LAYERED, Learning("paper", "none"), 240, 0)
-    assert (noisy.batch, quiet.batch) == (80, 8)
-    placements = noisy.ask(25)
-    assert (placements[:10] == placements[0]).all()
-    assert (placements[10:20] == placements[10]).all()
-    assert not (placements[0] == placements[10]).all()

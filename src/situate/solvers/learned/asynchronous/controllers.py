@@ -41,6 +41,11 @@ class Controller(Learner, Protocol):
         """The ascent of its policy."""
         ...
 
+    @property
+    def told_costs(self) -> bool:
+        """True if its groups were made with what ops take."""
+        ...
+
 
 @dataclass
 class _Measuring:
@@ -70,6 +75,11 @@ class Controllers:
         self._measuring: dict[int, _Measuring] = {}
         self._asked = 0
         self.seconds = 0.0
+
+    @property
+    def told_costs(self) -> bool:
+        """That of a controller, all being alike."""
+        return self._controllers[0].told_costs
 
     @property
     def batch(self) -> int:

@@ -20,7 +20,6 @@ class ColocSettings:
             are colocation groups.
         K: placements between two updates, one for each worker of a controller; the paper's have 4
             to 8.
-        repeats: measurements of a placement where measurements are noisy; 10 in the paper.
         learning_rate: of Adam; ours.
         clip: largest norm of a gradient; None for no limit; ours.
         decay: of the moving average that is the baseline; ours.
@@ -34,7 +33,6 @@ class ColocSettings:
     grouping: str = "colocation"
     groups: int | None = None
     K: int = 8
-    repeats: int = 10
     learning_rate: float = 1e-3
     clip: float | None = 1.0
     decay: float = 0.9
@@ -49,7 +47,6 @@ TUNED = ColocSettings(
     grouping="heavy-edge",
     groups=96,
     K=12,
-    repeats=1,
     learning_rate=3e-3,
     normalise=True,
     entropy=3.0,

@@ -102,5 +102,4 @@ def colocrl_learner(
         Reinforce(settings),
         seed,
         ascent="adam",
-        repeats=settings.repeats if learning.noise else 1,
     )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
-from situate.grouping import COUNTED, Groups, group
+from situate.grouping import COUNTED, TOLD_COSTS, Groups, group
 from situate.policies.arithmetic import arithmetic
 from situate.policies.gradient_ascent import Ascent
 from situate.policies.group_embedding import SampledGroups
@@ -44,7 +44,7 @@ class HierarchicalLearner:
 
     Args:
         hierarchy: the policy.
-        settings: how it learns.
+        settings: how it learns, and the rule whose groups the grouper begins with.
         failure: seconds that a failing placement counts as, and that no placement exceeds.
         seed: of the samples drawn.
     """
@@ -66,6 +66,11 @@ class HierarchicalLearner:
     def ascent(self) -> Ascent:
         """The ascent of both networks."""
         return self._ascent
+
+    @property
+    def told_costs(self) -> bool:
+        """True if the grouper begins with groups that were made with what ops take."""
+        return self._settings.grouping in TOLD_COSTS
 
     @property
     def batch(self) -> int:

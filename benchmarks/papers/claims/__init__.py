@@ -1,0 +1,1 @@
+"""The papers' sentences, what would confirm each, and what was found: one module a paper."""

@@ -1,0 +1,146 @@
+"""Claims of the Hierarchical Planner (Mirhoseini et al., SysML and ICLR 2018) and its poster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from benchmarks.papers import markdown, published
+from benchmarks.papers.checks import below
+from benchmarks.papers.claims import claim
+from benchmarks.papers.claims.claim import Claim
+from benchmarks.papers.published import HierarchicalRow
+from benchmarks.papers.tables import Results
+
+PRIOR = ("cpu", "single", "expert", "scotch", "mincut")
+"""Placements of which the best is what the paper reduces."""
+
+SAME = 0.02
+"""Fraction within which a time is that of one GPU; Post's error of step times, for want of one."""
+
+PLAN = "situate plan {} --cluster k40-2 --method hierarchical --settings paper --samples 4000"
+
+
+def claims(results: Results, scale: Mapping[str, Any]) -> list[Claim]:
+    """Those that the runs in `paper` settings bear on, and what was not run."""
+    rows = {
+        f"{row.network}/{row.gpus}": row
+        for row in published.HIERARCHICAL
+        if f"{row.network}/{row.gpus}" in results.cases
+    }
+    return [*_reductions(results, rows), *_baselines(results, rows), *_scale(scale), *_not_run()]
+
+
+def reduction(results: Results, case: str, settings: str) -> float:
+    """The fraction by which the planner's mean is below the best prior placement's."""
+    prior = min(results.rule(case, column) for column in PRIOR)
+    return below(results.mean(case, "hierarchical", settings), prior)
+
+
+def published_reduction(row: HierarchicalRow) -> float:
+    """The same of the paper's figures."""
+    prior = (row.cpu, row.single, row.expert, row.scotch, row.mincut)
+    return below(row.hierarchical, min(value for value in prior if value is not None))
+
+
+def _reductions(results: Results, rows: Mapping[str, HierarchicalRow]) -> Iterator[Claim]:
+    found = {case: reduction(results, case, "paper") for case in rows}
+    yield claim.between(
+        "best prior results are outperformed by 60.6 % for NMT (2-layer) and 53.7 % for NMT "
+        "(4-layer)",
+        "the planner, `paper`, below the best other placement by as much",
+        {case: found[case] for case in ("nmt2/2", "nmt4/4")},
+        0.537,
+        0.606,
+    )
+    for case, least, sentence, confirmed in (
+        (
+            "inception_v3/2",
+            0.163,
+            "for Inception-V3 a 16.3 % reduction over placing the model on a single GPU",
+            "the planner, `paper`, at least 16.3 % below the best other placement",
+        ),
+        (
+            "nmt8/8",
+            -0.049,
+            "for NMT (8-layer) a placement that is 4.9 % slower than that of human experts",
+            "the planner, `paper`, at most 4.9 % above the best other placement",
+        ),
+    ):
+        value = found[case]
+        text = f"{markdown.percent(abs(value))} {'below' if value >= 0 else 'above'}"
+        yield Claim(sentence, confirmed, text, claim.verdict(value >= least))
+    single = results.rule("rnnlm/2", "single")
+    seeds = [run["best"] or math.inf for run in results.of("rnnlm/2", "hierarchical", "paper")]
+    near = sum(abs(best / single - 1) <= SAME for best in seeds)
+    yield Claim(
+        "for ResNet and RNNLM the model learns that it is more efficient to use a single GPU",
+        f"every seed on RNNLM within {100 * SAME:.0f} % of one GPU, `paper`; ResNet exceeds one "
+        "GPU here",
+        f"{near} of {len(seeds)} seeds",
+        claim.verdict(near == len(seeds)),
+    )
+
+
+def _baselines(results: Results, rows: Mapping[str, HierarchicalRow]) -> Iterator[Claim]:
+    planner = {case: results.mean(case, "hierarchical", "paper") for case in rows}
+    yield claim.on_all(
+        "outperforms TensorFlow's default placements, the Scotch algorithm's and human experts'",
+        "the planner, `paper`, below one GPU, Scotch and the expert, or as low",
+        {
+            case: planner[case]
+            <= min(results.rule(case, column) for column in ("single", "scotch", "expert"))
+            for case in rows
+        },
+    )
+    known = [case for case in rows if math.isfinite(results.rule(case, "expert"))]
+    worse = {
+        case: min(results.rule(case, column) for column in ("scotch", "mincut"))
+        / results.rule(case, "expert")
+        - 1
+        for case in known
+    }
+    ends = f"{markdown.percent(min(worse.values()))} to {markdown.percent(max(worse.values()))}"
+    yield claim.on_all(
+        "Scotch and MinCut were significantly worse than human expert baselines",
+        "both above the expert, wherever that fits",
+        {case: value > 0 for case, value in worse.items()},
+        f"the better of the two {ends} above",
+    )
+
+
+def _scale(scale: Mapping[str, Any]) -> Iterator[Claim]:
+    (run,) = (row for row in scale["tables"]["searches"] if row["settings"] == "paper")
+    yield Claim(
+        "scales to computational graphs containing over 80,000 operations",
+        "1,000 updates of `paper` settings on such a graph end below the best of the first 60 "
+        "samples",
+        f"{run['updates']:,} updates in {run['cpu_minutes']:.1f} minutes of CPU; best "
+        f"{run['best']:.1f} s, of the first 60 {run['best_of_first_60']:.1f} s",
+        claim.verdict(run["best"] < run["best_of_first_60"]),
+    )
+
+
+def _not_run() -> Iterator[Claim]:
+    yield claim.not_measured(
+        "1,000 iterations take at most three hours for the largest benchmark",
+        "as much by the virtual clock of 4 controllers of 4 workers, NMT with 8 layers, `paper`",
+        "python -m benchmarks.learning.asynchronous",
+    )
+    yield claim.not_measured(
+        "for NMT it learns to balance computation across devices",
+        "each GPU's seconds of computation alike, `paper`",
+        PLAN.format("nmt2"),
+    )
+    yield claim.not_measured(
+        "for Inception-V3 it learns to mitigate the time spent on inter-device memory copy",
+        "fewer bytes between devices than the first placements send, `paper`",
+        PLAN.format("inception_v3"),
+    )
+    yield claim.not_measured(
+        "places each step of an unrolled LSTM layer across multiple GPUs, whereas ColocRL "
+        "colocates all operations in a step",
+        "ops of one call of a cell on several GPUs, `paper`",
+        PLAN.format("rnnlm"),
+    )

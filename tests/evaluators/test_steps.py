@@ -1,0 +1,62 @@
+"""One measurement of several steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate.evaluators.simulated import SimulatedMachine
+from situate.evaluators.steps import CountsSteps, Steps
+from situate.solvers.learned.paper_steps import COLOCRL, POST
+from tests.evaluators.test_simulated import machine
+
+
+def test_the_mean_of_all_is_the_only_one_where_the_window_is_all() -> None:
+    times = np.random.default_rng(0).random((3, 10))
+    np.testing.assert_allclose(POST.seconds(times), times.mean(axis=1))
+
+
+def test_the_least_mean_in_a_row_leaves_out_a_slow_beginning() -> None:
+    slow_then_fast = [9.0] * 5 + [1.0] * 5
+    steady = [2.0] * 10
+    found = COLOCRL.seconds(np.array([slow_then_fast, steady]))
+    np.testing.assert_allclose(found, [1.0, 2.0])
+
+
+def test_means_are_of_steps_in_a_row() -> None:
+    rule = Steps(timed=4, window=2)
+    np.testing.assert_allclose(rule.seconds(np.array([[1.0, 9.0, 1.0, 3.0]])), [2.0])
+
+
+def test_of_fewer_steps_than_the_window_it_is_their_mean() -> None:
+    np.testing.assert_allclose(POST.seconds(np.array([[1.0, 3.0]])), [2.0])
+
+
+def test_a_rule_says_what_it_measures() -> None:
+    assert str(POST) == "mean of 10 steps after 1"
+    assert str(COLOCRL) == "least mean of 5 in a row of 10 steps after 5"
+
+
+def spread(measuring: SimulatedMachine) -> float:
+    found = measuring.measure(np.zeros((400, 4), np.int32), 0)
+    return float(np.log(found.seconds / 4).std())
+
+
+def test_the_mean_of_ten_noisy_steps_scatters_less_by_the_root_of_ten() -> None:
+    noisy = machine(0.1)
+    assert isinstance(noisy, CountsSteps)
+    assert spread(noisy.by(POST)) == pytest.approx(0.1 / 10**0.5, rel=0.15)
+    assert spread(noisy) == pytest.approx(0.1, rel=0.15)
+
+
+def test_without_noise_the_rule_changes_nothing() -> None:
+    quiet = machine(0.0)
+    placements = np.zeros((2, 4), np.int32)
+    assert quiet.by(POST).measure(placements, 0).seconds.tolist() == [4.0, 4.0]
+    assert quiet.by(POST).name == quiet.name
+
+
+def test_a_noisy_machine_is_called_by_its_rule_and_stays_what_it_was() -> None:
+    noisy = machine(0.1)
+    assert noisy.by(POST).name == f"{noisy.name}, mean of 10 steps after 1"
+    assert noisy.name == machine(0.1).name

@@ -1,0 +1,88 @@
+"""Two kinds of methods: those of measured times only propose the same whatever ops take, until
+something was measured; the others are told costs, and say so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate import zoo
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem
+from situate.solvers import LEARNERS, METHODS, solve
+from situate.solvers.learned.learner import Learning
+from tests.grouping.test_structure import told_otherwise
+
+PROBLEM = Problem(zoo.load("cifar_cnn"), Cluster.preset("k80-4"))
+OTHER = told_otherwise(PROBLEM)
+PAPER = Learning(settings="paper")
+STRUCTURE = Learning(grouping="structure")
+NEED_TORCH = ("spotlight", "colocrl", "hierarchical")
+
+
+def first_proposals(problem: Problem, method: str, learning: Learning) -> np.ndarray:
+    learner = METHODS[method].learner()(problem, learning, 240, 0)
+    return learner.ask(learner.batch)
+
+
+@pytest.fixture(params=LEARNERS)
+def method(request):
+    if request.param in NEED_TORCH:
+        pytest.importorskip("torch")
+    return request.param
+
+
+def test_with_groups_of_structure_the_first_proposals_are_the_same_whatever_ops_take(method):
+    first, other = (first_proposals(each, method, STRUCTURE) for each in (PROBLEM, OTHER))
+    np.testing.assert_array_equal(first, other)
+
+
+@pytest.mark.parametrize("of_a_paper", [name for name in LEARNERS if METHODS[name].paper])
+def test_in_the_papers_settings_they_are_the_same_too(of_a_paper):
+    if of_a_paper in NEED_TORCH:
+        pytest.importorskip("torch")
+    first, other = (first_proposals(each, of_a_paper, PAPER) for each in (PROBLEM, OTHER))
+    np.testing.assert_array_equal(first, other)
+
+
+def test_with_groups_that_are_told_costs_they_are_others():
+    first, other = (first_proposals(each, "post", Learning(groups=16)) for each in (PROBLEM, OTHER))
+    assert (first != other).any()
+
+
+@pytest.mark.parametrize(
+    ("learning", "knows"),
+    [
+        (Learning(), "told costs"),
+        (Learning(grouping="metis"), "told costs"),
+        (STRUCTURE, "measured times only"),
+        (PAPER, "measured times only"),
+    ],
+)
+def test_a_learners_result_says_what_it_was_told(learning, knows):
+    if learning.grouping == "metis":
+        pytest.importorskip("pymetis")
+    assert solve(PROBLEM, "post", evaluations=12, learning=learning).knows == knows
+
+
+@pytest.mark.parametrize("learning", [Learning(), STRUCTURE], ids=["tuned", "structure"])
+def test_every_learner_says_what_it_was_told(method, learning):
+    learner = METHODS[method].learner()(PROBLEM, learning, 240, 0)
+    assert learner.told_costs == (learning.grouping is None)
+
+
+def test_a_plan_to_begin_with_tells_costs():
+    start = Learning(grouping="structure", start=lambda: np.zeros(PROBLEM.n, np.int32))
+    assert METHODS["post"].learner()(PROBLEM, start, 240, 0).told_costs
+    assert METHODS["hill_climbing"].learner()(PROBLEM, start, 240, 0).told_costs
+
+
+def test_a_method_that_does_not_learn_is_told_costs():
+    assert solve(PROBLEM, "heft").knows == "told costs"
+
+
+def test_a_rule_that_takes_a_number_has_the_levels_of_the_settings():
+    learner = METHODS["post"].learner()(PROBLEM, STRUCTURE, 240, 0)
+    assert len(learner.groups) == 16
+    asked = METHODS["post"].learner()(PROBLEM, Learning(grouping="structure", groups=20), 240, 0)
+    assert len(asked.groups) == 20
