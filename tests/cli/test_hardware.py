@@ -36,7 +36,7 @@ def test_a_plan_that_was_learnt_on_hardware_says_what_it_takes(situate, cpus):
     assert 0 < run.json["measured"] < 1
     assert run.json["samples"]["count"] == 12
     assert Study.read("s.study").header["evaluator"].startswith("hardware ")
-    assert " times on this machine: " in run.err
+    assert " steps each, standard error " in run.err
 
 
 def test_where_nothing_ran_in_time_the_status_says_so(situate, cpus):

@@ -67,11 +67,6 @@ class LearningOptions:
             )
         if self.workers is not None:
             Place.parse(self.workers)
-        if self.on_hardware and self.workers is not None:
-            raise SituateError(
-                "--workers: several on this machine would measure one another: leave it out with "
-                "--evaluator hardware"
-            )
         if self.timeout is not None and not self.on_hardware:
             raise SituateError(
                 "--timeout: applies with --evaluator hardware only: leave it out, or give that too"
@@ -88,6 +83,11 @@ class LearningOptions:
     def on_hardware(self) -> bool:
         """True if placements are run on this machine."""
         return self.evaluator == "hardware"
+
+    @property
+    def repetition(self) -> Settings:
+        """The settings by which a machine repeats steps."""
+        return cast(Settings, self.settings or "tuned")
 
     def _check_unused(self, methods: Sequence[str]) -> None:
         who = f"method {methods[0]!r} does not learn"
@@ -120,7 +120,7 @@ class LearningOptions:
             noise=self.noise or 0.0,
             study=study,
             evaluator=machine,
-            workers=self.workers,
+            workers=None if self.on_hardware else self.workers,  # a machine brings its own
             controllers=self.controllers,
         )
 

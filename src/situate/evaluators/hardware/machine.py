@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,16 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import zoo
+from situate.data.arrays import Placement
 from situate.data.placements import rows
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.evaluators.hardware.repetition import (
-    FEWEST_STEPS,
-    MOST_STEPS,
-    TARGET_ERROR,
-    enough,
-    standard_error,
-)
+from situate.evaluators.hardware.repetition import REPETITIONS, Settings, standard_error
 from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
 from situate.host.machine import cpu_name
@@ -48,7 +42,7 @@ class Measurement:
     """The measurement of one placement.
 
     Attributes:
-        seconds: median time of a step; infinite where it failed.
+        seconds: median time of a step, or the mean; infinite where it failed.
         outcome: one of `OUTCOMES`.
         error: standard error of the mean, as a fraction of it; NaN of fewer than two steps.
         steps: how many were timed.
@@ -75,6 +69,7 @@ class RealMachine:
         limit: seconds after which a placement has timed out, counted from when its devices are
             ready.
         fresh: start new processes for every placement; None for all devices but CPUs.
+        settings: `paper`, the mean of ten steps, or `tuned`, the median of as many as it takes.
 
     Attributes:
         problem: what its placements are of.
@@ -85,9 +80,15 @@ class RealMachine:
     """
 
     def __init__(
-        self, problem: Problem, subject: Subject, limit: float = LIMIT, fresh: bool | None = None
+        self,
+        problem: Problem,
+        subject: Subject,
+        limit: float = LIMIT,
+        fresh: bool | None = None,
+        settings: Settings = "tuned",
     ) -> None:
         _check(problem, subject)
+        self._repetition = REPETITIONS[settings]
         self.problem, self._subject, self._limit = problem, subject, limit
         self._devices = real_devices(problem.cluster)
         check_here(self._devices, problem.cluster)
@@ -114,7 +115,7 @@ class RealMachine:
         devices = ", ".join(f"{d.name} = {d.torch} x {d.threads or threads}" for d in self._devices)
         return (
             f"hardware {cpu_name()}; torch {torch.__version__}; {devices}; "
-            f"{FEWEST_STEPS} to {MOST_STEPS} steps, error {TARGET_ERROR}, limit {self._limit!r}"
+            f"{self._repetition.text}, limit {self._limit!r}"
         )
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
@@ -130,8 +131,12 @@ class RealMachine:
 
     def run(self, schedule: Schedule) -> Measurement:
         """Measure a schedule; also that of another method than those that learn."""
+        return self.run_in(schedule.placement, order_of(self.problem, schedule).tolist())
+
+    def run_in(self, placement: Placement, order: list[int]) -> Measurement:
+        """Measure a placement (n,) whose devices run their ops in this order."""
         try:
-            seconds = self._steps(schedule)
+            seconds = self._steps(placement, order)
         except StepFailed as failure:
             outcome = next(known for known in OUTCOMES if known == failure.outcome)
             measured = Measurement(np.inf, outcome, failure=str(failure))
@@ -140,7 +145,7 @@ class RealMachine:
             raise
         else:
             measured = Measurement(
-                statistics.median(seconds), "ok", standard_error(seconds), len(seconds)
+                self._repetition.time(seconds), "ok", standard_error(seconds), len(seconds)
             )
         if self._fresh or measured.outcome != "ok":
             self._workers.close()
@@ -157,27 +162,26 @@ class RealMachine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _steps(self, schedule: Schedule) -> list[float]:
+    def _steps(self, placement: Placement, order: list[int]) -> list[float]:
         """Seconds of each step after the first.
 
         Raises:
             StepFailed: one did not end, or its loss is not finite.
         """
-        with self._placed(schedule) as step:
+        with self._placed(placement, order) as step:
             self._seconds(step, 1)
             until = time.perf_counter() + self._limit / 2
             seconds: list[float] = []
-            while not enough(seconds, until - time.perf_counter()):
+            while not self._repetition.enough(seconds, until - time.perf_counter()):
                 seconds.append(self._seconds(step, len(seconds) + 2))
         self._workers.finish()
         return seconds
 
-    def _placed(self, schedule: Schedule) -> PlacedStep:
+    def _placed(self, placement: Placement, order: list[int]) -> PlacedStep:
         program, model = self._subject.program, self._subject.model
         for tensor, value in self._state:
             tensor.detach().copy_(value)
-        order = order_of(self.problem, schedule).tolist()
-        placed = place(program, schedule.placement, order, self.problem.d)
+        placed = place(program, placement, order, self.problem.d)
         return PlacedStep(
             placed, model, self._optimizer(), self._devices, start=self._workers.start
         )
