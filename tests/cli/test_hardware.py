@@ -76,3 +76,10 @@ def test_of_steps_that_were_run_once_no_error_is_known(capsys, recwarn):
     _say([Measurement(1.0, error=0.02, steps=3), Measurement(29.0, steps=1)])
     assert "2 steps each, standard error 2.0 % (medians)" in capsys.readouterr().err
     assert not recwarn.list
+
+
+def test_more_workers_than_this_machine_has_room_for_are_refused(situate, cpus):
+    pytest.importorskip("torch")
+    run = situate("plan", MODEL, "--cluster", cpus, *HARDWARE, "--workers", "4000")
+    assert (run.status, run.out) == (2, "")
+    assert "--workers: 4000 would need 8000 cores, 2 for the devices of each" in run.err

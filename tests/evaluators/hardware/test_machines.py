@@ -29,10 +29,9 @@ ROOT = Path(__file__).parents[3]
 MODEL = "tests.evaluators.harmed_once:build:inference"
 LIMIT = 6.0
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="cores are owned on Linux"),
-    pytest.mark.skipif(len(usable_cores()) < 2, reason="two workers need two cores"),
-]
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or len(usable_cores()) < 2, reason="two workers own two cores of Linux"
+)
 
 
 def cluster(threads: int | None = 1) -> Cluster:
@@ -61,6 +60,7 @@ def machines(problem: Problem) -> Iterator[RealMachines]:
     with RealMachines(problem, MODEL, 2, limit=LIMIT) as made:
         while len(made.met) < 2:
             run(made, 2)
+            assert not made.counts.left_out
         yield made
 
 

@@ -1,4 +1,4 @@
-"""What one owns nobody else gets, until its process ends."""
+"""A core or GPU has one owner, until its process ends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def test_a_core_is_owned_once_and_free_when_its_owner_is_gone() -> None:
     ) as process:
         assert process.stdout is not None
         taken = int(process.stdout.readline())
-        with pytest.raises(Unfit, match=rf"found no {usable_cpus()} cores and 0 GPUs on '.*' that no other"):
+        with pytest.raises(
+            Unfit, match=rf"found no {usable_cpus()} cores and 0 GPUs on '.*' that no other"
+        ):
             Owned(usable_cpus(), 0)
         process.kill()
     mine = Owned(usable_cpus(), 0)

@@ -9,6 +9,7 @@ import pytest
 from situate.evaluators.hardware.repetition import (
     FEWEST_STEPS,
     MOST_STEPS,
+    REPETITIONS,
     TARGET_ERROR,
     enough,
     standard_error,
@@ -45,3 +46,11 @@ def test_the_standard_error_is_that_of_the_mean_over_the_mean() -> None:
     assert standard_error([1.0, 2.0, 3.0]) == pytest.approx(1 / math.sqrt(3) / 2)
     assert math.isnan(standard_error([1.0]))
     assert standard_error([1.0] * FEWEST_STEPS) <= TARGET_ERROR
+
+
+def test_the_paper_takes_the_mean_of_ten_steps_whatever_they_say() -> None:
+    paper = REPETITIONS["paper"]
+    steps = [1.0] * 9 + [11.0]
+    assert not paper.enough(steps[:9], math.inf)
+    assert paper.enough(steps, 0.0)
+    assert (paper.time(steps), REPETITIONS["tuned"].time(steps)) == (2.0, 1.0)

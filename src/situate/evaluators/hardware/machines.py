@@ -83,7 +83,6 @@ class RealMachines:
         self.problem = problem
         self.log: list[Measurement] = []
         self.met: list[Origin] = []
-        self._references = References()
         chosen = reference_placement(problem) if reference is None else reference
         each = MachinePerWorker(
             problem, model, optimizer, limit, settings, chosen, torch.__version__
@@ -137,7 +136,7 @@ class RealMachines:
         order = order_of(self.problem, schedule).astype(np.int32)
         one = np.stack([schedule.placement, order])[None]
         [(_, measured)] = self.measure_each(one, np.array([0]))
-        [seconds] = self._references.compared(measured).seconds.tolist()
+        [seconds] = References(self.met).compared(measured).seconds.tolist()
         return replace(self.log[-1], seconds=seconds)
 
     def close(self) -> None:
@@ -172,7 +171,7 @@ def _check_room(place: Place, cores: int, gpus: int) -> None:
 
 
 def _lost(reason: str) -> Measurements:
-    """What counts as measured of a placement that ends every worker that runs it."""
+    """The measurement of a placement that ends every worker that runs it."""
     crash = Measurement(np.inf, "crash", failure=reason)
     outcome = np.array([OUTCOMES.index(crash.outcome)], np.uint8)
     return Measurements(np.array([np.inf]), outcome, (), (crash,))

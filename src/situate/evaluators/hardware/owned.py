@@ -36,12 +36,10 @@ class Owned:
 
     Raises:
         Unfit: fewer are free.
-        SituateError: this system keeps no process on a core.
+        SituateError: as `usable_cores`.
     """
 
     def __init__(self, cores: int, gpus: int) -> None:
-        if not hasattr(os, "sched_setaffinity"):
-            raise SituateError("workers: only Linux keeps what a worker runs on cores of its own")
         self._claims: list[socket.socket] = []
         self._usable = {"core": [str(core) for core in usable_cores()], "GPU": visible(gpus)}
         for left in reversed(range(TRIES)):
@@ -89,7 +87,13 @@ class Owned:
 
 def usable_cores() -> list[int]:
     """The cores of this process, hardware threads of one beside each other, so that workers share
-    as few as possible; no more than a container lets run at once."""
+    as few as possible; no more than a container lets run at once.
+
+    Raises:
+        SituateError: this system keeps no process on a core.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        raise SituateError("--workers: only Linux keeps what a worker runs on cores of its own")
     cores = sorted(os.sched_getaffinity(0), key=lambda core: (_first_sibling(core), core))
     return cores[: usable_cpus()]
 

@@ -35,7 +35,7 @@ def enough(seconds: Sequence[float], left: float) -> bool:
     return exact or long or max(seconds) > left
 
 
-def all_ten(seconds: Sequence[float], left: float) -> bool:
+def _all_ten(seconds: Sequence[float], left: float) -> bool:
     """True after ten steps, however long they take."""
     return len(seconds) >= STEPS - 1
 
@@ -63,7 +63,7 @@ class Repetition:
 
 
 REPETITIONS: dict[Settings, Repetition] = {
-    "paper": Repetition(f"mean of {STEPS - 1} steps", all_ten, statistics.fmean),
+    "paper": Repetition(f"mean of {STEPS - 1} steps", _all_ten, statistics.fmean),
     "tuned": Repetition(
         f"{FEWEST_STEPS} to {MOST_STEPS} steps, error {TARGET_ERROR}", enough, statistics.median
     ),
