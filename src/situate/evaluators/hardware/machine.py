@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,6 +155,12 @@ class RealMachine:
     def close(self) -> None:
         """End the processes; the next placement starts others."""
         self._workers.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise SituateError(
+            "workers: a RealMachine measures on devices of this process: give "
+            "RealMachines(problem, model, workers) as the evaluator, without workers beside it"
+        )
 
     def __enter__(self) -> RealMachine:
         return self

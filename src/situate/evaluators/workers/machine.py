@@ -147,6 +147,8 @@ def _packed(evaluator: Evaluator) -> bytes:
     """
     try:
         return pickle.dumps(evaluator)
+    except SituateError:
+        raise
     except Exception as error:
         raise SituateError(
             f"evaluator {type(evaluator).__name__!r} cannot be copied to workers ({error}): define "
