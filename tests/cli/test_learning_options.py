@@ -83,10 +83,6 @@ def test_a_time_limit_holds_unless_samples_are_what_is_compared():
             {"evaluator": "hardware", "noise": 0.1},
             "--noise: applies to simulated measure",
         ),
-        (
-            {"evaluator": "hardware", "workers": "2"},
-            "--workers: several on this machine would measure one another",
-        ),
         ({"workers": "two"}, "workers: must be a number from 1 to 4,096, ray, ray:NUMBER or"),
         ({"timeout": 5.0}, "--timeout: applies with --evaluator hardware only"),
     ],

@@ -11,6 +11,7 @@ from situate.cli.inputs import check_name
 from situate.cli.search import Budget
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
+from situate.evaluators.steps import Steps
 from situate.evaluators.workers.places import Place
 from situate.grouping import GROUPINGS
 from situate.solvers import LEARNERS, WITH_SETTINGS, WITH_WEIGHTS
@@ -67,11 +68,6 @@ class LearningOptions:
             )
         if self.workers is not None:
             Place.parse(self.workers)
-        if self.on_hardware and self.workers is not None:
-            raise SituateError(
-                "--workers: several on this machine would measure one another: leave it out with "
-                "--evaluator hardware"
-            )
         if self.timeout is not None and not self.on_hardware:
             raise SituateError(
                 "--timeout: applies with --evaluator hardware only: leave it out, or give that too"
@@ -88,6 +84,11 @@ class LearningOptions:
     def on_hardware(self) -> bool:
         """True if placements are run on this machine."""
         return self.evaluator == "hardware"
+
+    @property
+    def steps(self) -> Steps | None:
+        """The steps that a measurement by workers on hardware is of."""
+        return Steps() if self.settings == "paper" else None
 
     def _check_unused(self, methods: Sequence[str]) -> None:
         who = f"method {methods[0]!r} does not learn"
@@ -120,7 +121,7 @@ class LearningOptions:
             noise=self.noise or 0.0,
             study=study,
             evaluator=machine,
-            workers=self.workers,
+            workers=None if self.on_hardware else self.workers,  # a machine brings its own
             controllers=self.controllers,
         )
 

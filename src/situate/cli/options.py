@@ -170,7 +170,7 @@ Evaluator = Annotated[
     str | None,
     typer.Option(
         help="Evaluator of a learning method's placements: simulator, or hardware, which runs them "
-        "on this machine. Default: simulator.",
+        "on this machine, or on those of --workers. Default: simulator.",
         autocompletion=of(lambda: ("simulator", "hardware")),
     ),
 ]

@@ -43,27 +43,6 @@ class WorkerProgress:
 
 
 @dataclass(frozen=True)
-class Progress:
-    """The progress of a search.
-
-    Attributes:
-        seconds: wall time so far.
-        evaluations: decisions looked at.
-        value: of the best plan so far, see `Result`; infinite before the first.
-        feasible: whether that plan exceeds no device's capacity; False before the first.
-        lower_bound: no plan that fits has a smaller value.
-        workers: of a method that learns, once they measure; else None.
-    """
-
-    seconds: float
-    evaluations: int
-    value: float
-    feasible: bool
-    lower_bound: float
-    workers: WorkerProgress | None = None
-
-
-@dataclass(frozen=True)
 class Asynchrony:
     """The course of several controllers of one policy, see `situate.Learning.controllers`.
 
@@ -74,6 +53,60 @@ class Asynchrony:
 
     seconds: float
     staleness: dict[int, int]
+
+    @property
+    def updates(self) -> int:
+        """Gradients that were applied."""
+        return sum(self.staleness.values())
+
+    @property
+    def mean_staleness(self) -> float:
+        """Updates since the policy that a gradient is of, on average; 0 before the first."""
+        return sum(late * count for late, count in self.staleness.items()) / max(1, self.updates)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a search.
+
+    Attributes:
+        seconds: wall time so far.
+        evaluations: decisions looked at.
+        value: of the best plan so far, see `Result`; infinite before the first.
+        feasible: whether that plan exceeds no device's capacity; False before the first.
+        lower_bound: no plan that fits has a smaller value.
+        workers: of a method that learns, once they measure; else None.
+        asynchrony: of several controllers so far; else None.
+    """
+
+    seconds: float
+    evaluations: int
+    value: float
+    feasible: bool
+    lower_bound: float
+    workers: WorkerProgress | None = None
+    asynchrony: Asynchrony | None = None
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Figures of workers and controllers, for tools that draw them over time; none without."""
+        found = {}
+        if self.workers is not None:
+            found = {
+                "workers/count": float(self.workers.count),
+                "workers/busy": float(self.workers.busy),
+                "workers/failures": float(self.workers.failures),
+                "workers/samples_per_second": self.samples_per_second,
+            }
+        if self.asynchrony is not None:
+            found["controllers/staleness"] = self.asynchrony.mean_staleness
+        return found
+
+    @property
+    def samples_per_second(self) -> float:
+        """Samples a second that workers measured; 0 without any."""
+        measured = self.workers.measured if self.workers else 0
+        return measured / self.seconds if self.seconds else 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,16 @@ from situate.evaluators.workers.dispatch import (
     START_SECONDS,
     Dispatch,
 )
-from situate.evaluators.workers.messages import Answer, Failure, Hello, Message, Ready, Task
+from situate.evaluators.workers.messages import (
+    Answer,
+    Failure,
+    Hello,
+    Message,
+    Ready,
+    Task,
+    Unready,
+)
+from situate.evaluators.workers.terms import Terms
 from situate.results.result import WorkerProgress
 
 Says = Callable[[int, Task], Message | None]
@@ -45,6 +55,8 @@ class Scripted:
     def __init__(self, says: Says = lambda worker, task: answer(task)) -> None:
         self.says = says
         self.hello: Hello | None = Hello("here")
+        self.ready: Callable[[int], Ready | Unready] = lambda worker: Ready(f"place {worker}")
+        self.shown: Mapping[str, float] = {}
         self.now = 0.0
         self.started: list[int] = []
         self.stopped: list[int] = []
@@ -63,7 +75,7 @@ class Scripted:
         self.say(worker, self.hello)
 
     def equip(self, worker: int) -> None:
-        self.say(worker, Ready())
+        self.say(worker, self.ready(worker))
 
     def give(self, worker: int, task: Task) -> None:
         self.given.append((worker, int(task.numbers[0])))
@@ -75,6 +87,9 @@ class Scripted:
         if not due:
             self.now += seconds or 1.0
         return [(worker, message) for _, worker, message in due]
+
+    def show(self, figures: Mapping[str, float]) -> None:
+        self.shown = figures
 
     def stop(self, worker: int) -> None:
         self.stopped.append(worker)
@@ -92,11 +107,11 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Make:
     """Makes workers that follow a script, and who gives them their tasks."""
 
     def make(
-        count: int, says: Says = lambda worker, task: answer(task), limit: float | None = None
+        count: int, says: Says = lambda worker, task: answer(task), **terms: Any
     ) -> tuple[Scripted, Dispatch]:
         workers = Scripted(says)
         monkeypatch.setattr(dispatch, "time", SimpleNamespace(monotonic=workers.monotonic))
-        return workers, Dispatch(workers, count, limit)
+        return workers, Dispatch(workers, count, Terms(**terms))
 
     return make
 
@@ -181,7 +196,9 @@ def test_a_worker_of_another_version_is_refused(made: Make) -> None:
 
 def test_a_hung_worker_is_ended(made: Make) -> None:
     workers, giving = made(
-        2, lambda worker, task: None if (worker, task.numbers[0]) == (0, 0) else answer(task), 2.0
+        2,
+        lambda worker, task: None if (worker, task.numbers[0]) == (0, 0) else answer(task),
+        limit=2.0,
     )
     assert numbers(giving.measure(tasks(5))) == list(range(5))
     assert numbers(giving.measure(tasks(5))) == list(range(5))
@@ -305,3 +322,56 @@ def test_a_task_at_which_workers_fail_ends_the_search(made: Make) -> None:
         SituateError, match=r"^sample 3: 3 workers failed at it, the last one fell$"
     ):
         numbers(giving.measure(tasks(6)))
+
+
+def test_a_task_is_done_elsewhere_where_there_is_another(made: Make) -> None:
+    workers, giving = made(3)
+    one = Task(np.zeros((1, 2), np.int32), np.array([0]), avoid="place 0")
+    for _ in range(2):
+        assert numbers(giving.measure([one])) == [0]
+    workers.says = lambda worker, task: Failure("fell") if worker == 1 else answer(task)
+    assert numbers(giving.measure([one])) == [0]
+    assert workers.given == [(1, 0), (1, 0), (1, 0), (2, 0)]
+
+
+def test_a_task_that_nobody_else_can_do_is_done_all_the_same(made: Make) -> None:
+    _, giving = made(1)
+    one = Task(np.zeros((1, 2), np.int32), np.array([0]), avoid="place 0")
+    assert numbers(giving.measure([one])) == [0]
+
+
+def test_a_worker_that_is_not_fit_is_started_again_and_left_out_in_the_end(made: Make) -> None:
+    workers, giving = made(2)
+    workers.ready = lambda worker: Ready() if worker else Unready("has no core")
+    with pytest.warns(UserWarning, match="worker 0 is left out .* the last: it has no core"):
+        assert numbers(giving.measure(tasks(4))) == list(range(4))
+    assert workers.stopped == [0, 0, 0]
+
+
+def test_a_worker_may_take_as_long_to_start_as_it_is_allowed(made: Make) -> None:
+    workers, giving = made(1, start_limit=7.0)
+    workers.hello = None
+    with pytest.raises(SituateError, match="did not start within 7 s"):
+        numbers(giving.measure(tasks(1)))
+    assert workers.now < START_SECONDS
+
+
+def test_a_task_at_which_workers_fail_counts_as_lost_where_that_is_a_result(made: Make) -> None:
+    def says(worker: int, task: Task) -> Message:
+        return Failure("fell") if task.numbers[0] == 3 else answer(task)
+
+    reasons: list[str] = []
+
+    def lost(reason: str) -> Measurements:
+        reasons.append(reason)
+        return Measurements(np.array([4.0]), np.array([2], np.uint8))
+
+    _, giving = made(4, says, lost=lost)
+    assert numbers(giving.measure(tasks(6))) == list(range(6))
+    assert reasons == ["3 workers failed at it, the last one fell"]
+
+
+def test_figures_are_shown_on_the_workers_board(made: Make) -> None:
+    workers, giving = made(1)
+    giving.show({"best_seconds": 2.0})
+    assert workers.shown == {"best_seconds": 2.0}

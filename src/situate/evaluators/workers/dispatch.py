@@ -6,7 +6,7 @@ import statistics
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from situate.errors import SituateError
@@ -19,7 +19,9 @@ from situate.evaluators.workers.messages import (
     Message,
     Ready,
     Task,
+    Unready,
 )
+from situate.evaluators.workers.terms import USUAL, Terms
 from situate.evaluators.workers.workers import Workers
 from situate.results.result import WorkerProgress
 from situate.version import VERSION
@@ -87,21 +89,24 @@ class Dispatch:
     Args:
         workers: where they run.
         count: how many.
-        limit: seconds that a sample may take; None for `HUNG` times as long as others take.
+        terms: on which; without limits these are `START_SECONDS`, and for a sample `HUNG` times as
+            long as others take.
 
     Attributes:
         counts: what happened so far.
     """
 
-    def __init__(self, workers: Workers, count: int, limit: float | None = None) -> None:
+    def __init__(self, workers: Workers, count: int, terms: Terms = USUAL) -> None:
         self.counts = Counts()
-        self._workers, self._limit = workers, limit
+        self._workers, self._terms = workers, terms
         self._begun = False
         self._unheard: deque[tuple[int, Message]] = deque()
         self._heard_at = 0.0
         self._starting: dict[int, float] = {}
         self._idle: set[int] = set()
         self._given: dict[int, _Given] = {}
+        self._places: dict[int, str] = {}
+        self._lost: deque[tuple[_Given, Measurements]] = deque()
         self._failures_in_a_row = [0] * count
         self._seconds: deque[float] = deque(maxlen=TIMES_REMEMBERED)
         self._usual = float("inf")
@@ -117,6 +122,10 @@ class Dispatch:
             sum(counts.measured.values()),
             sum(counts.failures.values()),
         )
+
+    def show(self, figures: Mapping[str, float]) -> None:
+        """See `Workers.show`."""
+        self._workers.show(figures)
 
     def measure(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Measurements]]:
         """Yields the number of each task, with what was measured, as the answers come. What is not
@@ -138,6 +147,10 @@ class Dispatch:
                     if answered is not None and answered[0].batch is batch:
                         yield answered[0].number, answered[1]
                 self._end_late_ones()
+                while self._lost:
+                    given, measured = self._lost.popleft()
+                    if given.batch is batch:
+                        yield given.number, measured
         finally:
             batch.unanswered.clear()
 
@@ -163,30 +176,40 @@ class Dispatch:
 
     def _give(self, batch: _Batch) -> None:
         for worker in sorted(self._idle):
-            number = self._next(batch)
+            number = self._next(batch, worker)
             if number is None:
-                return
+                continue
             self._idle.remove(worker)
             self._given[worker] = _Given(batch, number, time.monotonic())
             self._workers.give(worker, batch.tasks[number])
 
-    def _next(self, batch: _Batch) -> int | None:
+    def _next(self, batch: _Batch, worker: int) -> int | None:
         """A task for an idle worker, if there is one."""
-        while batch.waiting:
-            number = batch.waiting.popleft()
-            # One that a worker failed at may meanwhile be answered by another, which had it too.
-            if number in batch.unanswered:
+        # One that a worker failed at may meanwhile be answered by another, which had it too.
+        while batch.waiting and batch.waiting[0] not in batch.unanswered:
+            batch.waiting.popleft()
+        for position, number in enumerate(batch.waiting):
+            if number in batch.unanswered and self._may_take(worker, batch.tasks[number]):
+                del batch.waiting[position]
                 return number
-        return self._slow_task(batch)
+        return self._slow_task(batch, worker)
 
-    def _slow_task(self, batch: _Batch) -> int | None:
-        """A task that takes one worker long, and which no other was given."""
+    def _may_take(self, worker: int, task: Task) -> bool:
+        """True unless the task is to be done elsewhere, and somebody is there or may yet be."""
+        if not task.avoid or self._places.get(worker) != task.avoid:
+            return True
+        others = set(range(len(self._failures_in_a_row))) - self.counts.left_out.keys()
+        return all(self._places.get(other) == task.avoid for other in others)
+
+    def _slow_task(self, batch: _Batch, worker: int) -> int | None:
+        """A task that takes another worker long, and which nobody else was given."""
         running = [given for given in self._given.values() if given.batch is batch and given.wanted]
         numbers = [given.number for given in running]
         for given in running:
             taken = self._heard_at - given.since
             late = taken > self._late(given.task, SLOW, SLOW_SECONDS)
-            if late and numbers.count(given.number) == 1:
+            once = numbers.count(given.number) == 1
+            if late and once and self._may_take(worker, given.task):
                 self.counts.again += 1
                 return given.number
         return None
@@ -202,7 +225,10 @@ class Dispatch:
                 self._greet(worker, said)
             case Ready():
                 self._starting.pop(worker)
+                self._places[worker] = said.place
                 self._idle.add(worker)
+            case Unready():
+                self._end(worker, said.reason)
             case Failure():
                 self._fail(worker, said.reason)
             case Answer():
@@ -219,7 +245,7 @@ class Dispatch:
 
     def _take(self, worker: int, answer: Answer) -> tuple[_Given, Measurements] | None:
         given = self._given.pop(worker, None)
-        if given is None:  # it cannot unpack its evaluator
+        if given is None:  # it cannot unpack its evaluator, or not open it
             assert answer.error is not None
             raise answer.error
         self._idle.add(worker)
@@ -237,17 +263,18 @@ class Dispatch:
         return given, answer.measured
 
     def _end_late_ones(self) -> None:
+        start_limit = self._terms.start_limit or START_SECONDS
         for worker, since in list(self._starting.items()):
-            if self._heard_at - since > START_SECONDS:
+            if self._heard_at - since > start_limit:
                 self._end(
                     worker,
-                    f"did not start within {START_SECONDS:g} s: its machine is busy, or the "
+                    f"did not start within {start_limit:g} s: its machine is busy, or the "
                     "cluster has fewer free CPUs than there are workers",
                 )
         for worker, given in list(self._given.items()):
             limit = self._late(given.task, HUNG, HUNG_SECONDS)
-            if self._limit is not None:
-                limit = self._limit * len(given.task)
+            if self._terms.limit is not None:
+                limit = self._terms.limit * len(given.task)
             if self._heard_at - given.since > limit:
                 self._end(worker, f"did not answer within {limit:.3g} s")
 
@@ -278,9 +305,12 @@ class Dispatch:
     def _fail_task(self, given: _Given, reason: str) -> None:
         failures = given.batch.failures
         failures[given.number] += 1
-        if failures[given.number] == TASK_FAILURES:
-            raise SituateError(
-                f"{given.task.name}: {TASK_FAILURES} workers failed at it, the last one {reason}"
-            )
-        self.counts.again += 1
-        given.batch.waiting.appendleft(given.number)
+        if failures[given.number] < TASK_FAILURES:
+            self.counts.again += 1
+            given.batch.waiting.appendleft(given.number)
+            return
+        said = f"{TASK_FAILURES} workers failed at it, the last one {reason}"
+        if self._terms.lost is None:
+            raise SituateError(f"{given.task.name}: {said}")
+        given.batch.unanswered.remove(given.number)
+        self._lost.append((given, self._terms.lost(said)))

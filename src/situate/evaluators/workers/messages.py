@@ -26,7 +26,20 @@ class Hello:
 
 @dataclass(frozen=True)
 class Ready:
-    """A worker has its evaluator."""
+    """A worker has its evaluator.
+
+    Attributes:
+        place: its machine and devices, where it matters who measures.
+    """
+
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Unready:
+    """A worker that cannot measure now, with the reason in one line."""
+
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -34,12 +47,14 @@ class Task:
     """Samples to measure.
 
     Attributes:
-        placements: (k, n).
+        placements: (k, n), or whatever else the evaluator takes k of.
         numbers: (k,) of the samples, ascending by one.
+        avoid: a place; a worker that is elsewhere measures them if there is one.
     """
 
     placements: NDArray[np.int32]
     numbers: NDArray[np.int64]
+    avoid: str = ""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -66,7 +81,7 @@ class Failure:
     reason: str
 
 
-Message = Hello | Ready | Answer | Failure
+Message = Hello | Ready | Unready | Answer | Failure
 """A message of a worker, or what is heard of one that is gone."""
 
 

@@ -7,6 +7,7 @@ import pickle
 import selectors
 import signal
 import subprocess
+from collections.abc import Mapping
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
@@ -94,6 +95,9 @@ class ProcessWorkers:
         if status < 0:
             return f"was ended by {signal.Signals(-status).name}"
         return f"ended with exit status {status}"
+
+    def show(self, figures: Mapping[str, float]) -> None:
+        """Nowhere: there is no board."""
 
     def stop(self, worker: int) -> None:
         """See `Workers`."""

@@ -5,13 +5,21 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from situate.errors import MissingExtra, SituateError
-from situate.evaluators.workers.messages import Answer, Failure, Hello, Message, Ready, Task
+from situate.evaluators.workers.messages import (
+    Answer,
+    Failure,
+    Hello,
+    Message,
+    Ready,
+    Task,
+    Unready,
+)
 from situate.evaluators.workers.worker import MeasuringWorker, hello
 
 LOOPBACK = "127.0.0.1"
@@ -24,18 +32,22 @@ KNOCK_SECONDS = 5.0
 
 
 class RayWorkers:
-    """Workers of one CPU each, wherever Ray has one; known by what they are to say next.
+    """Workers wherever Ray has what each needs; known by what they are to say next.
 
     Ray starts none of them again: who gives them their tasks does, so that it knows what was lost.
 
     Args:
         ray: the module, connected to a cluster.
         packed: the evaluator of each, see `MeasuringWorker`.
+        cpus, gpus: that each has for itself.
     """
 
-    def __init__(self, ray: Any, packed: bytes) -> None:
+    def __init__(self, ray: Any, packed: bytes, cpus: int = 1, gpus: int = 0) -> None:
         self._ray = ray
-        self._actor = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
+        needs = {"num_cpus": cpus, "num_gpus": gpus}
+        self._actor = ray.remote(**needs, max_restarts=0, max_task_retries=0)(_Actor)
+        self._board = ray.remote(num_cpus=0)(_Board)
+        self._shown: Any = None
         self._packed = ray.put(packed)
         self._actors: dict[int, Any] = {}
         self._awaited: dict[Any, int] = {}
@@ -91,10 +103,20 @@ class RayWorkers:
             return Failure(f"was lost ({_first_line(error)})")
         return answer
 
+    def show(self, figures: Mapping[str, float]) -> None:
+        """On Ray's dashboard, as gauges whose names begin with `situate_`."""
+        with self._connected():
+            if self._shown is None:
+                self._shown = self._board.remote()
+            self._shown.show.remote(dict(figures))
+
     def stop(self, worker: int) -> None:
         """See `Workers`."""
         actor = self._actors.pop(worker)
         self._awaited = {said: of for said, of in self._awaited.items() if of != worker}
+        self._kill(actor)
+
+    def _kill(self, actor: Any) -> None:
         with suppress(self._ray.exceptions.RayError, SituateError), self._connected():
             self._ray.kill(actor)
 
@@ -102,6 +124,9 @@ class RayWorkers:
         """See `Workers`."""
         for worker in list(self._actors):
             self.stop(worker)
+        if self._shown is not None:
+            self._kill(self._shown)
+            self._shown = None
 
 
 class _Actor:
@@ -113,11 +138,27 @@ class _Actor:
     def hello(self) -> Hello:
         return hello()
 
-    def equip(self, packed: bytes) -> Ready | Answer:
+    def equip(self, packed: bytes) -> Ready | Unready | Answer:
         return self._worker.unpack(packed)
 
     def measure(self, task: Task) -> Answer:
         return self._worker.measure(task)
+
+
+class _Board:
+    """Gauges of Ray's own metrics, in a process of the cluster: those of a client go nowhere."""
+
+    def __init__(self) -> None:
+        self._gauges: dict[str, Any] = {}
+
+    def show(self, figures: dict[str, float]) -> None:
+        from ray.util.metrics import Gauge
+
+        for name, value in figures.items():
+            if name not in self._gauges:
+                title = "situate_" + name.replace("/", "_")
+                self._gauges[name] = Gauge(title, f"{name} of a search by situate")
+            self._gauges[name].set(value)
 
 
 @contextmanager
@@ -184,15 +225,27 @@ def _knock(address: str) -> None:
     socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
 
 
-def cpus(ray: Any) -> int:
-    """CPUs of all machines of a cluster.
+def room(ray: Any, cpus: int = 1, gpus: int = 0) -> int:
+    """Workers that so many CPUs and GPUs each allow on the machines of a cluster.
 
     Raises:
         SituateError: none.
     """
-    found = int(ray.cluster_resources().get("CPU", 0))
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    found = sum(
+        min(
+            int(node.get(name, 0)) // needed
+            for name, needed in (("CPU", cpus), ("GPU", gpus))
+            if needed
+        )
+        for node in nodes
+    )
     if not found:
-        raise SituateError("workers: the Ray cluster has no CPUs: start a node that has some")
+        what = f"the {cpus} CPUs and {gpus} GPUs" if cpus > 1 or gpus else "a CPU"
+        raise SituateError(
+            f"workers: no machine of the Ray cluster has {what} that a worker needs: start a node "
+            "that has"
+        )
     return found
 
 

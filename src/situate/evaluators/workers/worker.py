@@ -12,19 +12,20 @@ from multiprocessing.connection import Connection
 from situate.errors import SituateError
 from situate.evaluators.checks import checked
 from situate.evaluators.measurements import Evaluator
-from situate.evaluators.workers.messages import Answer, Hello, Ready, Task
+from situate.evaluators.workers.messages import Answer, Hello, Ready, Task, Unready
+from situate.evaluators.workers.terms import Opens, Unfit
 
 
 class MeasuringWorker:
     """The measuring part of a worker, wherever it runs."""
 
-    def unpack(self, packed: bytes) -> Ready | Answer:
-        """Take the evaluator to measure with, which comes from the manager."""
+    def unpack(self, packed: bytes) -> Ready | Unready | Answer:
+        """Take the evaluator to measure with, which comes from the manager, and open it."""
         try:
             self._evaluator: Evaluator = pickle.loads(packed)  # noqa: S301
         except Exception as error:
             return Answer(None, _not_unpacked(error))
-        return Ready()
+        return _opened(self._evaluator) if isinstance(self._evaluator, Opens) else Ready()
 
     def measure(self, task: Task) -> Answer:
         """Measure the samples of a task; what the evaluator raises is part of the answer."""
@@ -53,6 +54,15 @@ def main(connection: int) -> None:
         manager.send(worker.unpack(manager.recv_bytes()))
         while True:
             manager.send(worker.measure(manager.recv()))
+
+
+def _opened(evaluator: Opens) -> Ready | Unready | Answer:
+    try:
+        return Ready(evaluator.open())
+    except Unfit as error:
+        return Unready(str(error))
+    except Exception as error:
+        return Answer(None, _portable(error))
 
 
 def _not_unpacked(error: Exception) -> SituateError:

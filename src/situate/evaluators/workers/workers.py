@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from situate.evaluators.workers.messages import Message, Task
@@ -25,6 +26,10 @@ class Workers(Protocol):
     def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
         """The messages of workers within so many seconds, at least one if any is to say anything; a
         worker that is gone fails. None for as long as it takes."""
+        ...
+
+    def show(self, figures: Mapping[str, float]) -> None:
+        """Show figures of the search where workers have a board for them."""
         ...
 
     def stop(self, worker: int) -> None:

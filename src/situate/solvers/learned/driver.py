@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from situate.data.arrays import Placement
 from situate.errors import SituateError
-from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
+from situate.evaluators.checks import checked
+from situate.evaluators.measurements import (
+    OUTCOMES,
+    Evaluator,
+    HasWorkers,
+    Measurements,
+    MeasuresElsewhere,
+    Origin,
+)
+from situate.evaluators.references import References
 from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.steps import CountsSteps
 from situate.evaluators.workers.places import Place
@@ -85,11 +94,9 @@ def _learn_from(
     header = _header(search, asking, machine, samples)
     with StudyFile.open(learning.study, header) as opened:
         study = opened
-        try:
-            _Run(search, asking, machine, study, learning.start is not None).until(samples)
-        finally:  # Ctrl-C keeps what there is
-            if learning.controllers is not None:
-                search.asynchrony = cast("Controllers", learner).asynchrony()
+        if learning.controllers is not None:
+            search.asynchrony = cast("Controllers", learner).asynchrony
+        _Run(search, asking, machine, study, learning.start is not None).until(samples)
     _warn_of_failures(search, method)
 
 
@@ -123,6 +130,8 @@ def _machine(search: Search, method: str) -> Iterator[Evaluator]:
     check_evaluator(machine)
     machine = _as_papers_measure(search, method, machine)
     if workers is None:
+        if isinstance(machine, HasWorkers):
+            search.workers = machine.progress
         yield machine
         return
     copied, here = machine, None
@@ -175,6 +184,8 @@ class _Run:
         self.planned = planned
         self.best = np.inf
         self.done = 0
+        self.measured_again = 0
+        self.references = References(study.workers)
         self.reported_at = 0.0
         self.times: dict[bytes, list[float]] = {}
 
@@ -201,7 +212,7 @@ class _Run:
         self.done, state = self.study.checkpoint()
         for first, placements, measurements in self.study.batches(self.done):
             self.asking.check(placements, f"{self.search.learning.study}: sample", first)
-            self._count(first, placements, measurements)
+            self._count(first, placements, self._confirmed(placements, measurements))
         if state is not None:
             self._restore(state)
         return self.done
@@ -217,7 +228,7 @@ class _Run:
     def _step(self, k: int) -> None:
         begin = self.search.seconds
         placements = self.asking.ask(self.done, k)
-        measurements = self._measure(self.done, placements)
+        measurements = self._confirmed(placements, self._measure(self.done, placements))
         self._count(self.done, placements, measurements)
         self.learner.tell(placements, measurements)
         self.done += k
@@ -230,13 +241,45 @@ class _Run:
         held, known = self.study.known(first, placements, of)
         seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
         seconds[held], outcome[held] = known.seconds, known.outcome
+        origins = dict(zip(held.tolist(), known.origins, strict=False))
         left = np.setdiff1d(np.arange(len(placements)), held)
         begin = first + (self.done if of == "finals" else 0)
-        for rows, new in measure(self.machine, placements, left, begin):
+        for rows, found in measure(self.machine, placements, left, begin):
+            new = self.references.compared(found)
             self.study.record(first + rows, placements[rows], new, first, of)
             seconds[rows], outcome[rows] = new.seconds, new.outcome
+            origins |= dict(zip(rows.tolist(), new.origins, strict=False))
             self._report_workers()
-        return Measurements(seconds, outcome)
+        by = tuple(map(origins.get, range(len(placements)))) if origins else ()
+        return Measurements(seconds, outcome, by)
+
+    def _confirmed(self, placements: Placement, measured: Measurements) -> Measurements:
+        """Measurements in which those that would be the best so far are what another worker
+        measured since: they were chosen for being small."""
+        if not isinstance(self.machine, MeasuresElsewhere):
+            return measured
+        seconds, outcome, best = measured.times(np.inf), measured.outcome.copy(), self.best
+        origins = measured.origins or (None,) * len(measured)
+        for row in np.argsort(seconds, kind="stable").tolist():
+            if not seconds[row] < best:
+                break
+            again = self._elsewhere(self.machine, placements[row], origins[row])
+            seconds[row], outcome[row] = again.times(np.inf)[0], again.outcome[0]
+            best = min(best, seconds[row])
+        return replace(measured, seconds=seconds, outcome=outcome)
+
+    def _elsewhere(
+        self, machine: MeasuresElsewhere, placement: Placement, origin: Origin | None
+    ) -> Measurements:
+        number, one = self.measured_again, placement[None]
+        self.measured_again += 1
+        held, known = self.study.known(number, one, "again")
+        if len(held):
+            return known
+        found = checked(machine, machine.measure_elsewhere(placement, number, origin), 1)
+        new = self.references.compared(found)
+        self.study.record(np.array([number]), one, new, number, "again")
+        return new
 
     def _report_workers(self) -> None:
         """Tell of the workers now and then while they measure a batch, which may take long."""
@@ -244,6 +287,13 @@ class _Run:
         if late and self.search.workers() is not None:
             self.reported_at = self.search.seconds
             self.search.report()
+            self._show_figures()
+
+    def _show_figures(self) -> None:
+        """Show on the workers' own board, if they have one, how the search does."""
+        if isinstance(self.machine, HasWorkers):
+            best = {"best_seconds": self.best} if np.isfinite(self.best) else {}
+            self.machine.show({**best, **self.search.progress().figures})
 
     def _count(self, first: int, placements: Placement, measurements: Measurements) -> None:
         self.search.measured(measurements)
