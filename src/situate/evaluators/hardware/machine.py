@@ -73,7 +73,8 @@ class RealMachine:
         limit: seconds after which a placement has timed out, counted from when its devices are
             ready.
         fresh: start new processes for every placement; None for all devices but CPUs.
-        steps: that a measurement is of; None for the median of as many as make it known well enough.
+        steps: that a measurement is of; None for the median of as many as make it known well
+            enough.
 
     Attributes:
         problem: what its placements are of.
