@@ -8,9 +8,10 @@ import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
+from typing import Any
 
 from situate.errors import SituateError
-from situate.evaluators.measurements import Measurements
 from situate.evaluators.workers.messages import (
     Answer,
     Counts,
@@ -18,7 +19,7 @@ from situate.evaluators.workers.messages import (
     Hello,
     Message,
     Ready,
-    Task,
+    Work,
 )
 from situate.evaluators.workers.workers import Workers
 from situate.results.result import WorkerProgress
@@ -46,12 +47,16 @@ TIMES_REMEMBERED = 101
 TICK_SECONDS = 0.1
 """Seconds between two looks at who is late."""
 
+SHORT_SECONDS = 1.0
+"""Usual seconds of a task below which a worker is given the next one before it has answered: what
+it would else wait for this process is a part of so little that counts."""
+
 
 @dataclass
 class _Batch:
-    """Tasks that are measured together."""
+    """Tasks that are done together."""
 
-    tasks: Sequence[Task]
+    tasks: Sequence[Work]
     waiting: deque[int] = field(init=False)
     failures: list[int] = field(init=False)
     unanswered: set[int] = field(init=False)
@@ -62,16 +67,16 @@ class _Batch:
         self.failures = [0] * len(self.tasks)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Given:
-    """A task that a worker was given at some time."""
+    """A task that a worker was given, and when it began; infinite while one before it runs."""
 
     batch: _Batch
     number: int
     since: float
 
     @property
-    def task(self) -> Task:
+    def task(self) -> Work:
         return self.batch.tasks[self.number]
 
     @property
@@ -88,23 +93,27 @@ class Dispatch:
         workers: where they run.
         count: how many.
         limit: seconds that a sample may take; None for `HUNG` times as long as others take.
+        alike: tasks take about as long as one another; where they do not, none is too slow.
 
     Attributes:
         counts: what happened so far.
     """
 
-    def __init__(self, workers: Workers, count: int, limit: float | None = None) -> None:
+    def __init__(
+        self, workers: Workers, count: int, limit: float | None = None, alike: bool = True
+    ) -> None:
         self.counts = Counts()
-        self._workers, self._limit = workers, limit
+        self._workers, self._limit, self._alike = workers, limit, alike
         self._begun = False
         self._unheard: deque[tuple[int, Message]] = deque()
-        self._heard_at = 0.0
+        self._heard_at = self._looked_at = 0.0
         self._starting: dict[int, float] = {}
         self._idle: set[int] = set()
-        self._given: dict[int, _Given] = {}
+        self._single: set[int] = set()
+        self._given: dict[int, deque[_Given]] = {}
         self._failures_in_a_row = [0] * count
         self._seconds: deque[float] = deque(maxlen=TIMES_REMEMBERED)
-        self._usual = float("inf")
+        self._usual = inf
 
     def progress(self) -> WorkerProgress | None:
         """The workers right now; None before they have a first task."""
@@ -118,13 +127,13 @@ class Dispatch:
             sum(counts.failures.values()),
         )
 
-    def measure(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Measurements]]:
-        """Yields the number of each task, with what was measured, as the answers come. What is not
-        waited for to its end is forgotten.
+    def answers(self, tasks: Sequence[Work]) -> Iterator[tuple[int, Any]]:
+        """Yields the number of each task, with its value, as the answers come. What is not waited
+        for to its end is forgotten.
 
         Raises:
             SituateError: no worker is left, several failed at one task, or one has another version.
-            Exception: the one that the evaluator raised.
+            Exception: the one that was raised at a task.
         """
         if tasks:
             self._begin()
@@ -162,41 +171,70 @@ class Dispatch:
         self._starting[worker] = time.monotonic()
 
     def _give(self, batch: _Batch) -> None:
+        """Give every idle worker a task, and where these are short those that have one a second."""
         for worker in sorted(self._idle):
             number = self._next(batch)
             if number is None:
+                number = self._slow_task(batch)
+            if number is None:
                 return
             self._idle.remove(worker)
-            self._given[worker] = _Given(batch, number, time.monotonic())
-            self._workers.give(worker, batch.tasks[number])
+            self._give_one(worker, _Given(batch, number, time.monotonic()))
+        if self._usual < SHORT_SECONDS:
+            self._give_second(batch)
+
+    def _give_second(self, batch: _Batch) -> None:
+        """Nobody is left waiting in the end: the last tasks go to whoever is idle first."""
+        for worker in sorted(self._single):
+            if len(batch.waiting) <= len(self._failures_in_a_row):
+                return
+            number = self._next(batch)
+            if number is not None:
+                self._give_one(worker, _Given(batch, number, inf))
+
+    def _give_one(self, worker: int, given: _Given) -> None:
+        queue = self._given.setdefault(worker, deque())
+        queue.append(given)
+        self._count_given(worker)
+        self._workers.give(worker, given.task)
+
+    def _count_given(self, worker: int) -> None:
+        """Keep `_single`, the workers that have one task."""
+        (self._single.add if len(self._given[worker]) == 1 else self._single.discard)(worker)
 
     def _next(self, batch: _Batch) -> int | None:
-        """A task for an idle worker, if there is one."""
+        """A task that nobody has, if there is one."""
         while batch.waiting:
             number = batch.waiting.popleft()
             # One that a worker failed at may meanwhile be answered by another, which had it too.
             if number in batch.unanswered:
                 return number
-        return self._slow_task(batch)
-
-    def _slow_task(self, batch: _Batch) -> int | None:
-        """A task that takes one worker long, and which no other was given."""
-        running = [given for given in self._given.values() if given.batch is batch and given.wanted]
-        numbers = [given.number for given in running]
-        for given in running:
-            taken = self._heard_at - given.since
-            late = taken > self._late(given.task, SLOW, SLOW_SECONDS)
-            if late and numbers.count(given.number) == 1:
-                self.counts.again += 1
-                return given.number
         return None
 
-    def _late(self, task: Task, factor: float, least: float) -> float:
+    def _slow_task(self, batch: _Batch) -> int | None:
+        """A task of a worker that takes long for the one it began, and which no other was given."""
+        late = [queue for queue in self._given.values() if self._is_late(queue[0])]
+        if not late:
+            return None
+        given = [each for queue in self._given.values() for each in queue if each.batch is batch]
+        numbers = [each.number for each in given]
+        for each in (each for queue in late for each in queue):
+            if each.batch is batch and each.wanted and numbers.count(each.number) == 1:
+                self.counts.again += 1
+                return each.number
+        return None
+
+    def _is_late(self, given: _Given) -> bool:
+        """True where another may do it too."""
+        taken = self._heard_at - given.since
+        return taken > self._late(given.task, SLOW, SLOW_SECONDS)
+
+    def _late(self, task: Work, factor: float, least: float) -> float:
         """Seconds after which it is late with a task; infinite until others were answered."""
         return max(least, factor * self._usual * len(task))
 
-    def _hear(self, worker: int, said: Message) -> tuple[_Given, Measurements] | None:
-        """Take what a worker says; its task, with what was measured, where that is new."""
+    def _hear(self, worker: int, said: Message) -> tuple[_Given, Any] | None:
+        """Take what a worker says; its task, with its value, where that is new."""
         match said:
             case Hello():
                 self._greet(worker, said)
@@ -217,26 +255,40 @@ class Dispatch:
             )
         self._workers.equip(worker)
 
-    def _take(self, worker: int, answer: Answer) -> tuple[_Given, Measurements] | None:
-        given = self._given.pop(worker, None)
-        if given is None:  # it cannot unpack its evaluator
+    def _take(self, worker: int, answer: Answer) -> tuple[_Given, Any] | None:
+        if worker not in self._given:  # it cannot unpack what it was given
             assert answer.error is not None
             raise answer.error
-        self._idle.add(worker)
+        given = self._ended(worker)
         self._failures_in_a_row[worker] = 0
         if not given.wanted:
             return None
-        if answer.measured is None:
-            assert answer.error is not None
+        if answer.error is not None:
             raise answer.error
-        self._seconds.append((self._heard_at - given.since) / len(given.task))
-        self._usual = statistics.median(self._seconds)
+        if self._alike:
+            self._seconds.append((self._heard_at - given.since) / len(given.task))
+            self._usual = statistics.median(self._seconds)
         given.batch.unanswered.remove(given.number)
         measured = self.counts.measured
         measured[worker] = measured.get(worker, 0) + len(given.task)
-        return given, answer.measured
+        return given, answer.value
+
+    def _ended(self, worker: int) -> _Given:
+        """The task that a worker ended; it began its next one, or is idle."""
+        queue = self._given[worker]
+        given = queue.popleft()
+        self._count_given(worker)
+        if queue:
+            queue[0].since = self._heard_at
+        else:
+            del self._given[worker]
+            self._idle.add(worker)
+        return given
 
     def _end_late_ones(self) -> None:
+        if self._heard_at - self._looked_at < TICK_SECONDS:
+            return
+        self._looked_at = self._heard_at
         for worker, since in list(self._starting.items()):
             if self._heard_at - since > START_SECONDS:
                 self._end(
@@ -244,11 +296,11 @@ class Dispatch:
                     f"did not start within {START_SECONDS:g} s: its machine is busy, or the "
                     "cluster has fewer free CPUs than there are workers",
                 )
-        for worker, given in list(self._given.items()):
-            limit = self._late(given.task, HUNG, HUNG_SECONDS)
+        for worker, queue in list(self._given.items()):
+            limit = self._late(queue[0].task, HUNG, HUNG_SECONDS)
             if self._limit is not None:
-                limit = self._limit * len(given.task)
-            if self._heard_at - given.since > limit:
+                limit = self._limit * len(queue[0].task)
+            if self._heard_at - queue[0].since > limit:
                 self._end(worker, f"did not answer within {limit:.3g} s")
 
     def _end(self, worker: int, reason: str) -> None:
@@ -259,10 +311,15 @@ class Dispatch:
         """Start a worker that failed again, unless it does so all the time; others take over."""
         self._starting.pop(worker, None)
         self._idle.discard(worker)
+        self._single.discard(worker)
         self.counts.failures[worker] = self.counts.failures.get(worker, 0) + 1
-        given = self._given.pop(worker, None)
-        if given is not None and given.wanted:
-            self._fail_task(given, reason)
+        queue = self._given.pop(worker, deque())
+        while queue:
+            given = queue.pop()
+            if given.wanted and queue:  # it did not begin, and is no failure
+                given.batch.waiting.appendleft(given.number)
+            elif given.wanted:
+                self._fail_task(given, reason)
         self._failures_in_a_row[worker] += 1
         if self._failures_in_a_row[worker] < WORKER_FAILURES:
             self._start(worker)

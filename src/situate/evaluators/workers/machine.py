@@ -120,7 +120,7 @@ class WorkerMachine:
         size = max(1, -(-len(numbers) // (TASKS_EACH * self._count)))
         pieces = list(consecutive(numbers, min(size, self._evaluator.at_once or size)))
         tasks = [Task(placements[rows], numbers[rows]) for rows in pieces]
-        for number, measured in self._dispatch.measure(tasks):
+        for number, measured in self._dispatch.answers(tasks):
             yield pieces[number], measured
 
     def close(self) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
 from situate.host.machine import usable_cpus
 
 if TYPE_CHECKING:
+    from situate.evaluators.workers.jobs import Jobs
     from situate.evaluators.workers.machine import WorkerMachine
+    from situate.evaluators.workers.workers import Workers
 
 MOST_WORKERS = 4096
 """More than anybody has."""
@@ -70,15 +72,44 @@ class Place:
         """
         from situate.evaluators.workers.machine import WorkerMachine
 
+        with (
+            self._workers() as (count, start),
+            WorkerMachine(evaluator, count, here=here, start=start) as machine,
+        ):
+            yield machine
+
+    @contextmanager
+    def jobs(
+        self,
+        function: Callable[..., Any],
+        *,
+        shared: tuple[Any, ...] = (),
+        limit: float | None = None,
+    ) -> Iterator[Jobs]:
+        """Calls of a function that are made there; in the end its workers are ended. See `Jobs`.
+
+        Raises:
+            MissingExtra: Ray is not installed.
+            SituateError: no cluster at the address, or one without CPUs; see `Jobs`.
+        """
+        from situate.evaluators.workers.jobs import Jobs
+
+        with (
+            self._workers() as (count, start),
+            Jobs(function, count, shared=shared, limit=limit, start=start) as jobs,
+        ):
+            yield jobs
+
+    @contextmanager
+    def _workers(self) -> Iterator[tuple[int, Callable[[bytes], Workers]]]:
+        """Their number, and what makes them of what they work with."""
         if not self.ray:
+            from situate.evaluators.workers.processes import ProcessWorkers
+
             assert self.count is not None
-            with WorkerMachine(evaluator, self.count, here=here) as machine:
-                yield machine
+            yield self.count, ProcessWorkers
             return
         from situate.evaluators.workers.ray_workers import RayWorkers, connected, cpus
 
         with connected(self.address, self.count) as ray:
-            workers = self.count or cpus(ray)
-            start = partial(RayWorkers, ray)
-            with WorkerMachine(evaluator, workers, here=here, start=start) as machine:
-                yield machine
+            yield self.count or cpus(ray), partial(RayWorkers, ray)

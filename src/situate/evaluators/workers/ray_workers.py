@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from situate.errors import MissingExtra, SituateError
-from situate.evaluators.workers.messages import Answer, Failure, Hello, Message, Ready, Task
-from situate.evaluators.workers.worker import MeasuringWorker, hello
+from situate.evaluators.workers.messages import Answer, Failure, Hello, Message, Ready, Work
+from situate.evaluators.workers.worker import Worker, hello
 
 LOOPBACK = "127.0.0.1"
 
@@ -30,7 +30,7 @@ class RayWorkers:
 
     Args:
         ray: the module, connected to a cluster.
-        packed: the evaluator of each, see `MeasuringWorker`.
+        packed: what each works with, see `Worker`.
     """
 
     def __init__(self, ray: Any, packed: bytes) -> None:
@@ -51,10 +51,10 @@ class RayWorkers:
         with self._connected():
             self._awaited[self._actors[worker].equip.remote(self._packed)] = worker
 
-    def give(self, worker: int, task: Task) -> None:
+    def give(self, worker: int, task: Work) -> None:
         """See `Workers`."""
         with self._connected():
-            self._awaited[self._actors[worker].measure.remote(task)] = worker
+            self._awaited[self._actors[worker].do.remote(task)] = worker
 
     def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
         """See `Workers`."""
@@ -108,7 +108,7 @@ class _Actor:
     """A worker in Ray's process."""
 
     def __init__(self) -> None:
-        self._worker = MeasuringWorker()
+        self._worker = Worker()
 
     def hello(self) -> Hello:
         return hello()
@@ -116,8 +116,8 @@ class _Actor:
     def equip(self, packed: bytes) -> Ready | Answer:
         return self._worker.unpack(packed)
 
-    def measure(self, task: Task) -> Answer:
-        return self._worker.measure(task)
+    def do(self, task: Work) -> Answer:
+        return self._worker.do(task)
 
 
 @contextmanager
