@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import reprlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -66,15 +66,17 @@ class Function:
 class Jobs:
     """Calls a function by workers; a context manager that ends them.
 
-    Each call is made once, again by another worker if the one that made it failed, and depends on
-    its arguments alone: so neither the number of workers nor where they are changes what comes out.
+    Each call counts once, is made again by another worker if the one that made it failed, and
+    depends on its arguments alone: so neither the number of workers nor where they are changes what
+    comes out.
 
     Args:
         function: of a module, with arguments that can be pickled.
         workers: how many; started when there is something to do.
         shared: its first arguments, the same in all calls.
         limit: seconds that a call may take; None for as long as it takes.
-        start: makes the workers.
+        start: makes the workers; None for processes of this machine, or for this process itself
+            where one is to do all.
 
     Raises:
         SituateError: fewer than one worker, a function that workers cannot import, shared arguments
@@ -88,19 +90,20 @@ class Jobs:
         *,
         shared: tuple[Any, ...] = (),
         limit: float | None = None,
-        start: Callable[[bytes], Workers] = ProcessWorkers,
+        start: Callable[[bytes], Workers] | None = None,
     ) -> None:
         if workers < 1:
             raise SituateError(f"workers: must be at least 1, got {workers}")
-        self.workers = workers
         self._function = Function.of(function, shared)
-        packed = pickle.dumps(self._function)
-        self._dispatch = Dispatch(start(packed), workers, limit, alike=False)
+        self._dispatch: Dispatch | None = None
+        if start is not None or workers > 1:
+            made = (start or ProcessWorkers)(pickle.dumps(self._function))
+            self._dispatch = Dispatch(made, workers, limit, alike=False)
 
     @property
     def counts(self) -> Counts:
-        """A count of what happened to the workers so far."""
-        return self._dispatch.counts
+        """A count of what happened to the workers so far; nothing where there are none."""
+        return Counts() if self._dispatch is None else self._dispatch.counts
 
     def each(self, calls: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
         """Yields the number of each call, by its arguments, with its value, as they end.
@@ -109,9 +112,11 @@ class Jobs:
             SituateError: see `Dispatch.answers`.
             Exception: the one that a call raised.
         """
+        if self._dispatch is None:
+            return ((number, self._function(*call)) for number, call in enumerate(calls))
         return self._dispatch.answers([self._function.job(call) for call in calls])
 
-    def map(self, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    def map(self, calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Yields the values in the order of the calls; see `each`."""
         early: dict[int, Any] = {}
         wanted = 0
@@ -123,7 +128,8 @@ class Jobs:
 
     def close(self) -> None:
         """End the workers."""
-        self._dispatch.close()
+        if self._dispatch is not None:
+            self._dispatch.close()
 
     def __enter__(self) -> Jobs:
         return self

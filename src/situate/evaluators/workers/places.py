@@ -71,10 +71,11 @@ class Place:
             SituateError: no cluster at the address, or one without CPUs; see `WorkerMachine`.
         """
         from situate.evaluators.workers.machine import WorkerMachine
+        from situate.evaluators.workers.processes import ProcessWorkers
 
         with (
             self._workers() as (count, start),
-            WorkerMachine(evaluator, count, here=here, start=start) as machine,
+            WorkerMachine(evaluator, count, here=here, start=start or ProcessWorkers) as machine,
         ):
             yield machine
 
@@ -86,7 +87,8 @@ class Place:
         shared: tuple[Any, ...] = (),
         limit: float | None = None,
     ) -> Iterator[Jobs]:
-        """Calls of a function that are made there; in the end its workers are ended. See `Jobs`.
+        """Calls of a function that are made there, by one process of this machine in this one; in
+        the end the workers are ended. See `Jobs`.
 
         Raises:
             MissingExtra: Ray is not installed.
@@ -101,13 +103,11 @@ class Place:
             yield jobs
 
     @contextmanager
-    def _workers(self) -> Iterator[tuple[int, Callable[[bytes], Workers]]]:
-        """Their number, and what makes them of what they work with."""
+    def _workers(self) -> Iterator[tuple[int, Callable[[bytes], Workers] | None]]:
+        """Their number, and what makes them of what they work with; None for processes."""
         if not self.ray:
-            from situate.evaluators.workers.processes import ProcessWorkers
-
             assert self.count is not None
-            yield self.count, ProcessWorkers
+            yield self.count, None
             return
         from situate.evaluators.workers.ray_workers import RayWorkers, connected, cpus
 
