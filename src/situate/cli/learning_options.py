@@ -13,13 +13,18 @@ from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
 from situate.evaluators.workers.places import Place
 from situate.grouping import GROUPINGS
-from situate.solvers import LEARNERS, WITH_SETTINGS, WITH_WEIGHTS
+from situate.solvers import LEARNERS, WITH_SETTINGS, WITH_WEIGHTS, WITH_WORKERS
 from situate.solvers.learned.driver import SAMPLES
 from situate.solvers.learned.learner import Learning, Settings
 
 EVALUATORS = ("simulator", "hardware")
 
-_TAKERS = {"samples": ("random",), "settings": WITH_SETTINGS, "weights": WITH_WEIGHTS}
+_TAKERS = {
+    "samples": ("random",),
+    "settings": WITH_SETTINGS,
+    "weights": WITH_WEIGHTS,
+    "workers": WITH_WORKERS,
+}
 """By option, the methods that take it though they do not learn from measurements."""
 
 
@@ -125,10 +130,13 @@ class LearningOptions:
         )
 
     def of_search(self, method: str) -> Learning:
-        """The settings and weights of a method that does not learn, if it takes any."""
+        """The settings, weights and workers of a method that does not learn, if it takes any."""
         settings = self.settings if method in WITH_SETTINGS else None
         weights = self.weights if method in WITH_WEIGHTS else None
-        return Learning(settings=cast(Settings, settings or "tuned"), weights=weights)
+        workers = self.workers if method in WITH_WORKERS else None
+        return Learning(
+            settings=cast(Settings, settings or "tuned"), weights=weights, workers=workers
+        )
 
     def study_of(self, method: str) -> Path | None:
         """The file of one of several methods, in the folder `study`, which is made."""

@@ -173,9 +173,9 @@ Workers = Annotated[
     str | None,
     typer.Option(
         metavar="N|ray|ray:N|ray://HOST:PORT",
-        help="Workers that measure a learning method's placements side by side: so many processes "
-        "of this machine, or a Ray cluster's. The result does not depend on them. Default: this "
-        "process alone.",
+        help="Workers that measure a learning method's placements side by side, or that search for "
+        "auto: so many processes of this machine, or a Ray cluster's. The result does not depend "
+        "on them, but on how far auto gets in a time limit. Default: this process alone.",
     ),
 ]
 ControllerCount = Annotated[

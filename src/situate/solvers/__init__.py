@@ -16,11 +16,26 @@ from situate.results.result import Progress, Result
 from situate.solvers.custom import custom_name
 from situate.solvers.learned.learner import Learning, MakeLearner
 from situate.solvers.outcome import result_of
-from situate.solvers.registry import LEARNERS, METHODS, WITH_SETTINGS, WITH_WEIGHTS, Method
+from situate.solvers.registry import (
+    LEARNERS,
+    METHODS,
+    WITH_SETTINGS,
+    WITH_WEIGHTS,
+    WITH_WORKERS,
+    Method,
+)
 from situate.solvers.search import Search
 from situate.validation import check
 
-__all__ = ["LEARNERS", "METHODS", "WITH_SETTINGS", "WITH_WEIGHTS", "Method", "solve"]
+__all__ = [
+    "LEARNERS",
+    "METHODS",
+    "WITH_SETTINGS",
+    "WITH_WEIGHTS",
+    "WITH_WORKERS",
+    "Method",
+    "solve",
+]
 
 DEFAULT_SECONDS = 10.0
 """The time limit of a search that is given no budget."""
@@ -65,8 +80,8 @@ def solve(
         seed: of all the search's randomness, at least 0.
         threads: at most this many; None for all CPUs.
         on_progress: called now and then, in the calling thread.
-        learning: how a method that learns goes about it; of another method at most its settings and
-            weights. None for `Learning()`.
+        learning: how a method that learns goes about it; of another method at most its settings,
+            weights and workers. None for `Learning()`.
 
     Raises:
         SituateError: an unknown method, a budget below zero or not whole, `learning` for a method
@@ -112,7 +127,8 @@ def solve(
 def _taken(name: str, learning: Learning) -> Learning:
     """The part of it that a method takes that does not learn from measurements."""
     taken = Learning(learning.settings) if name in WITH_SETTINGS else Learning()
-    return replace(taken, weights=learning.weights) if name in WITH_WEIGHTS else taken
+    taken = replace(taken, weights=learning.weights) if name in WITH_WEIGHTS else taken
+    return replace(taken, workers=learning.workers) if name in WITH_WORKERS else taken
 
 
 def _bounded_until(begin: float, time_limit: float | None) -> float:

@@ -127,6 +127,22 @@ class Dispatch:
             sum(counts.failures.values()),
         )
 
+    def ready(self, seconds: float) -> int:
+        """Start the workers, and wait for so many seconds at most until all are ready; the number
+        that are.
+
+        Raises:
+            SituateError: see `answers`.
+        """
+        self._begin()
+        until = time.monotonic() + seconds
+        while self._starting and time.monotonic() < until:
+            self._listen()
+            while self._unheard:
+                self._hear(*self._unheard.popleft())
+            self._end_late_ones()
+        return len(self._idle)
+
     def answers(self, tasks: Sequence[Work]) -> Iterator[tuple[int, Any]]:
         """Yields the number of each task, with its value, as the answers come. What is not waited
         for to its end is forgotten.

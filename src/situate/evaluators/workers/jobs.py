@@ -105,6 +105,10 @@ class Jobs:
         """A count of what happened to the workers so far; nothing where there are none."""
         return Counts() if self._dispatch is None else self._dispatch.counts
 
+    def ready(self, seconds: float) -> int:
+        """See `Dispatch.ready`."""
+        return 1 if self._dispatch is None else self._dispatch.ready(seconds)
+
     def each(self, calls: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
         """Yields the number of each call, by its arguments, with its value, as they end.
 

@@ -82,7 +82,7 @@ class Learning:
         evaluator: what measures; None for the simulator.
         workers: processes that measure side by side, each with a copy of the evaluator: how many on
             this machine, or a Ray cluster, `ray`, `ray:N` or `ray://HOST:PORT`; None for this
-            process alone. What is measured does not depend on them.
+            process alone. What is measured does not depend on them. Those of `auto` search.
         controllers: how many learn the policy asynchronously, in the order of a virtual clock, of
             `colocrl` and `hierarchical`; None for one that waits for all that it asked for.
         clock: the virtual clock of their workers; None for as many workers a controller as it asks
