@@ -39,7 +39,8 @@ class Function:
         Raises:
             SituateError: workers could not import it.
         """
-        name, module = function.__qualname__, function.__module__
+        name = getattr(function, "__qualname__", type(function).__name__)
+        module = function.__module__
         if module == "__main__":
             spec = sys.modules[module].__spec__
             module = "" if spec is None else spec.name
