@@ -19,6 +19,8 @@ from situate.solvers.learned.learner import Learning, Settings
 
 EVALUATORS = ("simulator", "hardware")
 
+CLOCKS = ("virtual", "wall")
+
 _TAKERS = {
     "samples": ("random",),
     "settings": WITH_SETTINGS,
@@ -45,6 +47,8 @@ class LearningOptions:
     controllers: int | None = None
     timeout: float | None = None
     weights: str | None = None
+    clock: str | None = None
+    stalest: int | None = None
 
     def check(self, methods: Sequence[str], objective: str) -> None:
         """Raise for unknown names, and for options that none of the methods takes."""
@@ -72,6 +76,12 @@ class LearningOptions:
             )
         if self.workers is not None:
             Place.parse(self.workers)
+        if self.clock is not None:
+            check_name(self.clock, CLOCKS, "clock")
+            if self.controllers is None:
+                raise SituateError(
+                    "--clock: is that of several controllers: give --controllers too"
+                )
         if self.on_hardware and self.workers is not None:
             raise SituateError(
                 "--workers: several on this machine would measure one another: leave it out with "
@@ -127,6 +137,8 @@ class LearningOptions:
             evaluator=machine,
             workers=self.workers,
             controllers=self.controllers,
+            clock="wall" if self.clock == "wall" else None,
+            stalest=self.stalest,
         )
 
     def of_search(self, method: str) -> Learning:

@@ -184,8 +184,25 @@ ControllerCount = Annotated[
         "--controllers",
         min=1,
         max=1024,
-        help="Controllers that learn one policy asynchronously, in the order of a virtual clock; "
-        "of colocrl and hierarchical. Default: one, which waits for all that it asked for.",
+        help="Controllers that learn one policy asynchronously, of colocrl and hierarchical. "
+        "Default: one, which waits for all that it asked for.",
+    ),
+]
+Clock = Annotated[
+    str | None,
+    typer.Option(
+        help="Clock of --controllers: virtual, by which workers take the seconds that they "
+        "measure, or wall, by which gradients are applied as --workers end. Default: virtual.",
+        autocompletion=of(lambda: ("virtual", "wall")),
+    ),
+]
+Stalest = Annotated[
+    int | None,
+    typer.Option(
+        "--stalest",
+        min=0,
+        help="Most updates with which a gradient of --controllers is late and still applied. "
+        "Default: any.",
     ),
 ]
 Timeout = Annotated[

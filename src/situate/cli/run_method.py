@@ -100,12 +100,13 @@ def _say_of_failures(result: Result) -> None:
 def _say_of_controllers(result: Result) -> None:
     if result.asynchrony is None:
         return
-    staleness = result.asynchrony.staleness
-    updates = sum(staleness.values())
-    mean = sum(late * count for late, count in staleness.items()) / max(1, updates)
+    course = result.asynchrony
+    gradients = sum(course.staleness.values())
+    mean = sum(late * count for late, count in course.staleness.items()) / max(1, gradients)
+    left = f", of which {course.dropped} were too old" if course.dropped else ""
     note(
-        f"{result.method}: {plural(updates, 'update')}, each of a policy {mean:.1f} updates old on "
-        f"average, in {time_text(result.asynchrony.seconds)} of the virtual clock"
+        f"{result.method}: {plural(gradients, 'update')}, each of a policy {mean:.1f} updates old "
+        f"on average{left}, in {time_text(course.seconds)} of the {course.clock} clock"
     )
 
 

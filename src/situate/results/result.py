@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -62,12 +63,23 @@ class Asynchrony:
     """The course of several controllers of one policy, see `situate.Learning.controllers`.
 
     Attributes:
-        seconds: of the virtual clock, until all was measured.
+        seconds: of the clock, until all was measured.
         staleness: how many gradients were of a policy that so many updates had changed since.
+        clock: which one.
+        stalest: gradients that were staler were not applied; None for all that were made.
     """
 
     seconds: float
     staleness: dict[int, int]
+    clock: Literal["virtual", "wall"] = "virtual"
+    stalest: int | None = None
+
+    @property
+    def dropped(self) -> int:
+        """Gradients that were too stale."""
+        if self.stalest is None:
+            return 0
+        return sum(count for late, count in self.staleness.items() if late > self.stalest)
 
 
 @dataclass(frozen=True, eq=False)

@@ -147,6 +147,27 @@ def test_workers_start_with_the_first_task(made: Make) -> None:
     assert giving.progress() == WorkerProgress(count=3, busy=0, measured=14, failures=0)
 
 
+def test_tasks_may_be_added_while_there_are_some(made: Make) -> None:
+    _, giving = made(2)
+    growing = tasks(3)
+    answered = []
+    for number, _ in giving.answers(growing):
+        answered.append(number)
+        if len(growing) < 9:
+            growing.append(tasks(9)[len(growing)])
+    assert sorted(answered) == list(range(9))
+
+
+def test_workers_are_ready_before_there_is_a_task(made: Make) -> None:
+    workers, giving = made(2)
+    assert giving.ready(5.0) == 2
+    assert workers.started == [0, 1]
+    workers, giving = made(2)
+    workers.hello = None
+    assert giving.ready(5.0) == 0
+    assert 5.0 <= workers.now < START_SECONDS
+
+
 def test_no_task_needs_no_worker_to_answer(made: Make) -> None:
     _, giving = made(2)
     assert numbers(giving.answers([])) == []

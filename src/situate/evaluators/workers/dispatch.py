@@ -57,14 +57,16 @@ class _Batch:
     """Tasks that are done together."""
 
     tasks: Sequence[Work]
-    waiting: deque[int] = field(init=False)
-    failures: list[int] = field(init=False)
-    unanswered: set[int] = field(init=False)
+    waiting: deque[int] = field(default_factory=deque)
+    failures: list[int] = field(default_factory=list)
+    unanswered: set[int] = field(default_factory=set)
 
-    def __post_init__(self) -> None:
-        numbers = range(len(self.tasks))
-        self.waiting, self.unanswered = deque(numbers), set(numbers)
-        self.failures = [0] * len(self.tasks)
+    def grow(self) -> None:
+        """Take the tasks that are new."""
+        new = range(len(self.failures), len(self.tasks))
+        self.waiting.extend(new)
+        self.unanswered.update(new)
+        self.failures += [0] * len(new)
 
 
 @dataclass
@@ -144,8 +146,8 @@ class Dispatch:
         return len(self._idle)
 
     def answers(self, tasks: Sequence[Work]) -> Iterator[tuple[int, Any]]:
-        """Yields the number of each task, with its value, as the answers come. What is not waited
-        for to its end is forgotten.
+        """Yields the number of each task, with its value, as the answers come. Tasks may be added
+        while there are some. What is not waited for to its end is forgotten.
 
         Raises:
             SituateError: no worker is left, several failed at one task, or one has another version.
@@ -155,6 +157,7 @@ class Dispatch:
             self._begin()
         batch = _Batch(tasks)
         try:
+            batch.grow()
             while batch.unanswered:
                 self._give(batch)
                 self._listen()
@@ -163,6 +166,7 @@ class Dispatch:
                     if answered is not None and answered[0].batch is batch:
                         yield answered[0].number, answered[1]
                 self._end_late_ones()
+                batch.grow()
         finally:
             batch.unanswered.clear()
 

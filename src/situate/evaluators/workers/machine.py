@@ -123,6 +123,12 @@ class WorkerMachine:
         for number, measured in self._dispatch.answers(tasks):
             yield pieces[number], measured
 
+    def measure_growing(self, tasks: list[Task]) -> Iterator[tuple[Task, Measurements]]:
+        """Measure tasks, among them those that are added to the list meanwhile; yields each with
+        what was measured, as the answers come, until there is none left."""
+        for number, measured in self._dispatch.answers(tasks):
+            yield tasks[number], measured
+
     def close(self) -> None:
         """End the workers."""
         self._dispatch.close()

@@ -83,11 +83,22 @@ def _learn_from(
     with StudyFile.open(learning.study, header) as opened:
         study = opened
         try:
-            _Run(search, asking, machine, study, learning.start is not None).until(samples)
+            _run_of(learning)(search, asking, machine, study, learning.start is not None).until(
+                samples
+            )
         finally:  # Ctrl-C keeps what there is
             if learning.controllers is not None:
                 search.asynchrony = cast("Controllers", learner).asynchrony()
     _warn_of_failures(search, method)
+
+
+def _run_of(learning: Learning) -> type[Run]:
+    """A run that waits for each batch, or one of controllers that do not wait for one another."""
+    if learning.clock != "wall":
+        return Run
+    from situate.solvers.learned.asynchronous.wall_run import WallRun
+
+    return WallRun
 
 
 def _made(
@@ -146,7 +157,7 @@ def _start(search: Search, study: StudyFile | NoStudy) -> Placement:
     return planning.best.placement
 
 
-class _Run:
+class Run:
     """One learner against one machine."""
 
     def __init__(
@@ -168,14 +179,20 @@ class _Run:
 
     def until(self, samples: int) -> None:
         resumed = self._resume()
-        while self.done < samples and not (self.done and self._finished()):
-            self._step(min(self.asking.batch(), samples - self.done))
+        self._learn(samples)
         if self.done > resumed:
-            self.study.keep(self.done, self.asking.state, now=True)
+            self._keep(now=True)
         if self.times:
             # What is measured last is kept of a complete study alone: a longer one has others.
             self.study = self.study if self.done == samples else NoStudy()
             self._settle()
+
+    def _learn(self, samples: int) -> None:
+        while self.done < samples and not (self.done and self._finished()):
+            self._step(min(self.asking.batch(), samples - self.done))
+
+    def _keep(self, now: bool = False) -> None:
+        self.study.keep(self.done, self.asking.state, now)
 
     def _finished(self) -> bool:
         """True where the budget is spent or the bound met, which says nothing of another machine
@@ -209,7 +226,7 @@ class _Run:
         self._count(self.done, placements, measurements)
         self.learner.tell(placements, measurements)
         self.done += k
-        self.study.keep(self.done, self.asking.state)
+        self._keep()
         self.search.took(self.search.seconds - begin)
 
     def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
@@ -327,7 +344,8 @@ def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) ->
 
 def _controllers(learning: Learning) -> str:
     """Their number and their clock, in words."""
-    return f"{learning.controllers}, {learning.clock or 'clock of their own'}"
+    stale = "" if learning.stalest is None else f", at most {learning.stalest} updates stale"
+    return f"{learning.controllers}, {learning.clock or 'clock of their own'}{stale}"
 
 
 def _warn_of_failures(search: Search, method: str) -> None:
