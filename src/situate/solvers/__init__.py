@@ -92,7 +92,7 @@ def solve(
     check(problem, Problem, "problem")
     check(learning, Learning | None, "learning")
     check(on_progress, Callable | None, "on_progress")
-    name, run = _named(method)
+    name, run = _named(method, learning or Learning())
     _check_budget(time_limit, evaluations, seed, threads)
     learns = name in LEARNERS or name not in METHODS
     if not learns and learning is not None and learning != _taken(name, learning):
@@ -148,21 +148,24 @@ def _seconds(time_limit: float | None) -> float:
     return math.inf if time_limit is None else time_limit
 
 
-def _named(method: str | MakeLearner) -> tuple[str, Callable[[Search], None]]:
+def _named(method: str | MakeLearner, learning: Learning) -> tuple[str, Callable[[Search], None]]:
     """The name of a method, and the function that runs it."""
     if not isinstance(method, str):
         name = custom_name(method, METHODS)
-        return name, _learned(name, method)
+        return name, _learned(name, method, learning)
     if method not in METHODS:
         raise SituateError(f"unknown method {method!r}{nearest(method, METHODS)}")
     if method in LEARNERS:
-        return method, _learned(method, METHODS[method].learner())
+        return method, _learned(method, METHODS[method].learner(), learning)
     return method, METHODS[method].run
 
 
-def _learned(name: str, make: MakeLearner) -> Callable[[Search], None]:
+def _learned(name: str, make: MakeLearner, learning: Learning) -> Callable[[Search], None]:
     # Studies, and with them SQLite, are for those who learn alone.
-    from situate.solvers.learned.driver import learn
+    if learning.clock == "wall":
+        from situate.solvers.learned.asynchronous.wall_run import learn_by_wall_clock as learn
+    else:
+        from situate.solvers.learned.driver import learn
 
     return partial(learn, method=name, make=make)
 

@@ -53,8 +53,11 @@ REMEDIES = {
 """Advice where no placement ran, by outcome."""
 
 
-def learn(search: Search, method: str, make: MakeLearner) -> None:
+def learn(search: Search, method: str, make: MakeLearner, run: type[Run] | None = None) -> None:
     """Ask, measure, keep, tell, until the budget ends; the best placement measured is the plan.
+
+    Args:
+        run: makes the run of another driver loop than `Run`.
 
     Raises:
         SituateError: an objective other than `time`; a study of another problem or method; answers
@@ -67,11 +70,16 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
         )
     samples = search.evaluation_limit or SAMPLES
     with _machine(search) as machine:
-        _learn_from(search, machine, method, make, samples)
+        _learn_from(search, machine, method, make, samples, run or Run)
 
 
 def _learn_from(
-    search: Search, machine: Evaluator, method: str, make: MakeLearner, samples: int
+    search: Search,
+    machine: Evaluator,
+    method: str,
+    make: MakeLearner,
+    samples: int,
+    run: type[Run],
 ) -> None:
     problem, learning = search.problem, search.learning
     study: StudyFile | NoStudy = NoStudy()
@@ -83,22 +91,11 @@ def _learn_from(
     with StudyFile.open(learning.study, header) as opened:
         study = opened
         try:
-            _run_of(learning)(search, asking, machine, study, learning.start is not None).until(
-                samples
-            )
+            run(search, asking, machine, study, learning.start is not None).until(samples)
         finally:  # Ctrl-C keeps what there is
             if learning.controllers is not None:
                 search.asynchrony = cast("Controllers", learner).asynchrony()
     _warn_of_failures(search, method)
-
-
-def _run_of(learning: Learning) -> type[Run]:
-    """A run that waits for each batch, or one of controllers that do not wait for one another."""
-    if learning.clock != "wall":
-        return Run
-    from situate.solvers.learned.asynchronous.wall_run import WallRun
-
-    return WallRun
 
 
 def _made(
@@ -118,7 +115,7 @@ def _made(
             f"controllers: {learning.controllers} are more than the {samples} samples that they "
             "share: ask for fewer, or for more samples"
         )
-    from situate.solvers.learned.asynchronous.controllers import make_controllers
+    from situate.solvers.learned.asynchronous.by_clock import make_controllers
 
     return make_controllers(make, search.problem, learning, samples, search.seed)
 

@@ -12,19 +12,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.policies.gradient_ascent import Ascent
 from situate.results.result import Asynchrony
-from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock
 from situate.solvers.learned.checkpoint import restored
-from situate.solvers.learned.learner import Learner, Learning, MakeLearner, State
+from situate.solvers.learned.learner import Learner, State
 
 SHARED = ("parameters", "mean", "square", "steps")
 """The part of a controller's state that is the server's."""
@@ -121,20 +119,3 @@ class Controllers(ABC):
             parameters = torch.tensor(own["pulled"])
             controller.ascent.hold(parameters, int(np.array(own["pulled at"])[0]))
             self._await_again(number, own)
-
-
-def make_controllers(
-    make: MakeLearner, problem: Problem, learning: Learning, samples: int, seed: int
-) -> Controllers:
-    """As many controllers as `learning` says, of the learner that `make` makes."""
-    from situate.solvers.learned.asynchronous.virtual_controllers import VirtualControllers
-    from situate.solvers.learned.asynchronous.wall_controllers import WallControllers
-
-    assert learning.controllers is not None
-    seeds = np.random.SeedSequence(seed).generate_state(learning.controllers - 1)
-    learners = [make(problem, learning, samples, each) for each in (seed, *map(int, seeds))]
-    made = cast(list[Controller], learners)
-    if learning.clock == "wall":
-        return WallControllers(made, learning.stalest)
-    clock = learning.clock or VirtualClock(workers=made[0].batch)
-    return VirtualControllers(made, clock, learning.stalest)

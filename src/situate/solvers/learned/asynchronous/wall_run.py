@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from situate.evaluators.measurements import Measurements
 from situate.evaluators.workers.machine import WorkerMachine
 from situate.evaluators.workers.messages import Task
 from situate.solvers.learned.asynchronous.wall_controllers import WallControllers
-from situate.solvers.learned.driver import Run
+from situate.solvers.learned.driver import Run, learn
 
 
 @dataclass
@@ -119,3 +120,7 @@ class WallRun(Run):
                 self._count(first, placements, measurements)
                 self.done += len(placements)
         return self.done
+
+
+learn_by_wall_clock = partial(learn, run=WallRun)
+"""See `learn`."""
