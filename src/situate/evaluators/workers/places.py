@@ -87,8 +87,8 @@ class Place:
         shared: tuple[Any, ...] = (),
         limit: float | None = None,
     ) -> Iterator[Jobs]:
-        """Calls of a function that are made there, by one process of this machine in this one; in
-        the end the workers are ended. See `Jobs`.
+        """Calls of a function that are made there, or in this process where there is to be one of
+        this machine; in the end the workers are ended. See `Jobs`.
 
         Raises:
             MissingExtra: Ray is not installed.

@@ -57,7 +57,7 @@ def learn(search: Search, method: str, make: MakeLearner, run: type[Run] | None 
     """Ask, measure, keep, tell, until the budget ends; the best placement measured is the plan.
 
     Args:
-        run: makes the run of another driver loop than `Run`.
+        run: the class of the run; None for `Run`.
 
     Raises:
         SituateError: an objective other than `time`; a study of another problem or method; answers
