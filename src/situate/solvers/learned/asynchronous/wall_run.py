@@ -35,7 +35,7 @@ class _Batch:
         return self.first <= number < self.first + len(self.placements)
 
 
-class WallRun(Run):
+class _WallRun(Run):
     """Controllers against workers, which answer in any order."""
 
     def _learn(self, samples: int) -> None:
@@ -122,5 +122,5 @@ class WallRun(Run):
         return self.done
 
 
-learn_by_wall_clock = partial(learn, run=WallRun)
+learn_by_wall_clock = partial(learn, run=_WallRun)
 """See `learn`."""

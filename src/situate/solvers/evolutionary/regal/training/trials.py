@@ -72,7 +72,7 @@ class WorkerTrials:
 
     Args:
         sets: all instances that there are to be.
-        jobs: of `trial`, with these sets in common.
+        jobs: of `_trial`, with these sets in common.
     """
 
     def __init__(self, sets: Sequence[Instances], jobs: Jobs) -> None:
@@ -121,7 +121,7 @@ class WorkerTrials:
         self._hears.shutdown(cancel_futures=True)
 
 
-def trial(
+def _trial(
     sets: Sequence[Instances],
     which: int,
     number: int,
@@ -155,7 +155,7 @@ def trials(
         finally:
             here.close()
         return
-    with Place.parse(workers).jobs(trial, shared=(list(sets),)) as jobs:
+    with Place.parse(workers).jobs(_trial, shared=(list(sets),)) as jobs:
         there = WorkerTrials(sets, jobs)
         try:
             yield there
