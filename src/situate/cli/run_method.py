@@ -100,11 +100,12 @@ def _say_of_failures(result: Result) -> None:
 def _say_of_controllers(result: Result) -> None:
     if result.asynchrony is None:
         return
-    made = result.asynchrony
+    course = result.asynchrony
+    left = f", of which {course.dropped} were too old" if course.dropped else ""
     note(
-        f"{result.method}: {plural(made.updates, 'update')}, each of a policy "
-        f"{made.mean_staleness:.1f} updates old on average, in {time_text(made.seconds)} of the "
-        "virtual clock"
+        f"{result.method}: {plural(course.updates, 'update')}, each of a policy "
+        f"{course.mean_staleness:.1f} updates old on average{left}, in "
+        f"{time_text(course.seconds)} of the {course.clock} clock"
     )
 
 

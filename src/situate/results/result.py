@@ -47,16 +47,27 @@ class Asynchrony:
     """The course of several controllers of one policy, see `situate.Learning.controllers`.
 
     Attributes:
-        seconds: of the virtual clock, until all was measured.
+        seconds: of the clock, until all was measured.
         staleness: how many gradients were of a policy that so many updates had changed since.
+        clock: which one.
+        stalest: gradients that were staler were not applied; None for all that were made.
     """
 
     seconds: float
     staleness: dict[int, int]
+    clock: Literal["virtual", "wall"] = "virtual"
+    stalest: int | None = None
+
+    @property
+    def dropped(self) -> int:
+        """Gradients that were too stale."""
+        if self.stalest is None:
+            return 0
+        return sum(count for late, count in self.staleness.items() if late > self.stalest)
 
     @property
     def updates(self) -> int:
-        """Gradients that were applied."""
+        """Gradients that were made, those that were dropped among them."""
         return sum(self.staleness.values())
 
     @property

@@ -42,6 +42,7 @@ class Method:
         has_settings: whether it takes `Learning.settings` though it does not learn.
         asynchronous: whether several controllers may learn its policy, see `Learning.controllers`.
         has_weights: whether it takes `Learning.weights`.
+        has_workers: whether it takes `Learning.workers` though it does not learn.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Method:
     has_settings: bool = False
     asynchronous: bool = False
     has_weights: bool = False
+    has_workers: bool = False
 
     @property
     def learns(self) -> bool:
@@ -187,6 +189,7 @@ _ALL = (
         "portfolio",
         "auto:run",
         "the best plan of simple rules, improved by local search until the budget ends",
+        has_workers=True,
     ),
     Method(
         "brkga",
@@ -335,6 +338,9 @@ WITH_SETTINGS = tuple(method.name for method in _ALL if method.learns or method.
 
 WITH_WEIGHTS = tuple(method.name for method in _ALL if method.has_weights)
 """Names of the methods that take trained weights."""
+
+WITH_WORKERS = tuple(method.name for method in _ALL if method.learns or method.has_workers)
+"""Names of the methods that take workers."""
 
 LEARNERS = tuple(method.name for method in _ALL if method.learns)
 """Names of the methods that learn from measured step times."""

@@ -81,7 +81,7 @@ def test_a_slow_sample_is_given_to_another_worker(
 ) -> None:
     monkeypatch.setattr(dispatch, "SLOW_SECONDS", 0.1)
     machine = _all(HangsAt(tmp_path, number=5))
-    assert machine.counts.again == 1
+    assert machine.counts.again in (1, 2)  # with what the slow one was to measure next
     assert not machine.counts.failures
 
 

@@ -8,6 +8,7 @@ import typer
 
 from situate.cli import completions
 from situate.cli.options import (
+    Clock,
     Cluster,
     ControllerCount,
     Costs,
@@ -32,6 +33,7 @@ from situate.cli.options import (
     SliceDim,
     SliceLoss,
     Slices,
+    Stalest,
     TensorBoard,
     Threads,
     TimeLimit,
@@ -68,6 +70,8 @@ def compare(
     evaluator: Evaluator = None,
     workers: Workers = None,
     controllers: ControllerCount = None,
+    clock: Clock = None,
+    stalest: Stalest = None,
     timeout: Timeout = None,
     study: Annotated[
         str | None,
@@ -127,6 +131,8 @@ def compare(
         controllers,
         timeout,
         weights,
+        clock,
+        stalest,
     )
     options.check(chosen, objective)
     check_outputs([model, cluster, costs, weights], [out, picture, schedule, curves])

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from situate.cli.options import (
+    Clock,
     Cluster,
     ControllerCount,
     Costs,
@@ -33,6 +34,7 @@ from situate.cli.options import (
     SliceDim,
     SliceLoss,
     Slices,
+    Stalest,
     TensorBoard,
     Threads,
     TimeLimit,
@@ -62,6 +64,8 @@ def plan(
     evaluator: Evaluator = None,
     workers: Workers = None,
     controllers: ControllerCount = None,
+    clock: Clock = None,
+    stalest: Stalest = None,
     timeout: Timeout = None,
     study: Annotated[
         str | None,
@@ -121,6 +125,8 @@ def plan(
         controllers,
         timeout,
         weights,
+        clock,
+        stalest,
     )
     options.check([method], objective)
     check_outputs([model, cluster, costs, weights], [out, picture, schedule, curves, study])

@@ -125,8 +125,14 @@ class WorkerMachine:
         size = max(1, -(-len(numbers) // (TASKS_EACH * self._count)))
         pieces = list(consecutive(numbers, min(size, self._evaluator.at_once or size)))
         tasks = [Task(placements[rows], numbers[rows], avoid) for rows in pieces]
-        for number, measured in self._dispatch.measure(tasks):
+        for number, measured in self._dispatch.answers(tasks):
             yield pieces[number], measured
+
+    def measure_growing(self, tasks: list[Task]) -> Iterator[tuple[Task, Measurements]]:
+        """Measure tasks, among them those that are added to the list meanwhile; yields each with
+        what was measured, as the answers come, until there is none left."""
+        for number, measured in self._dispatch.answers(tasks):
+            yield tasks[number], measured
 
     def close(self) -> None:
         """End the workers."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.evaluators.measurements import Measurements
 from situate.version import VERSION
 
 
@@ -67,10 +67,31 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Measurements of a task, or the error that the evaluator raised."""
+class Job:
+    """A call of the function that workers were given.
 
-    measured: Measurements | None
+    Attributes:
+        arguments: of the call.
+        name: for people.
+    """
+
+    arguments: tuple[Any, ...]
+    name: str
+
+    def __len__(self) -> int:
+        return 1
+
+
+Work = Task | Job
+"""A task of a worker."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The value of a task, which is its measurements or that of a call, or the error that was
+    raised."""
+
+    value: Any
     error: BaseException | None = None
 
 
@@ -90,7 +111,7 @@ class Counts:
     """A count of what happened to the workers of a search.
 
     Attributes:
-        measured: samples that each worker measured.
+        measured: samples that each worker measured, or jobs that it did.
         failures: how often each failed.
         again: tasks that were given to another worker because theirs was slow or failed.
         left_out: workers that failed too often, with the last reason.

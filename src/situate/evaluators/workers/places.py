@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
@@ -15,7 +15,9 @@ from situate.evaluators.workers.terms import USUAL, Terms
 from situate.host.machine import usable_cpus
 
 if TYPE_CHECKING:
+    from situate.evaluators.workers.jobs import Jobs
     from situate.evaluators.workers.machine import WorkerMachine
+    from situate.evaluators.workers.workers import Workers
 
 MOST_WORKERS = 4096
 """More than anybody has."""
@@ -72,17 +74,46 @@ class Place:
                 `WorkerMachine`.
         """
         from situate.evaluators.workers.machine import WorkerMachine
+        from situate.evaluators.workers.processes import ProcessWorkers
 
+        with self._workers(terms) as (count, start):
+            made = start or ProcessWorkers
+            with WorkerMachine(evaluator, count, here=here, terms=terms, start=made) as machine:
+                yield machine
+
+    @contextmanager
+    def jobs(
+        self,
+        function: Callable[..., Any],
+        *,
+        shared: tuple[Any, ...] = (),
+        limit: float | None = None,
+    ) -> Iterator[Jobs]:
+        """Calls of a function that are made there, or in this process where there is to be one of
+        this machine; in the end the workers are ended. See `Jobs`.
+
+        Raises:
+            MissingExtra: Ray is not installed.
+            SituateError: no cluster at the address, or one without room for a worker; see `Jobs`.
+        """
+        from situate.evaluators.workers.jobs import Jobs
+
+        with (
+            self._workers(USUAL) as (count, start),
+            Jobs(function, count, shared=shared, limit=limit, start=start) as jobs,
+        ):
+            yield jobs
+
+    @contextmanager
+    def _workers(self, terms: Terms) -> Iterator[tuple[int, Callable[[bytes], Workers] | None]]:
+        """Their number, and what makes them of what they work with; None for processes."""
         if not self.ray:
             assert self.count is not None
-            with WorkerMachine(evaluator, self.count, here=here, terms=terms) as machine:
-                yield machine
+            yield self.count, None
             return
         from situate.evaluators.workers.ray_workers import RayWorkers, connected, room
 
         cpus = self.count * terms.cpus if self.count else usable_cpus()
         with connected(self.address, cpus) as ray:
             workers = self.count or room(ray, terms.cpus, terms.gpus)
-            start = partial(RayWorkers, ray, cpus=terms.cpus, gpus=terms.gpus)
-            with WorkerMachine(evaluator, workers, here=here, terms=terms, start=start) as machine:
-                yield machine
+            yield workers, partial(RayWorkers, ray, cpus=terms.cpus, gpus=terms.gpus)

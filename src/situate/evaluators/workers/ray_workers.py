@@ -17,10 +17,10 @@ from situate.evaluators.workers.messages import (
     Hello,
     Message,
     Ready,
-    Task,
     Unready,
+    Work,
 )
-from situate.evaluators.workers.worker import MeasuringWorker, hello
+from situate.evaluators.workers.worker import Worker, hello
 
 LOOPBACK = "127.0.0.1"
 
@@ -38,7 +38,7 @@ class RayWorkers:
 
     Args:
         ray: the module, connected to a cluster.
-        packed: the evaluator of each, see `MeasuringWorker`.
+        packed: what each works with, see `Worker`.
         cpus, gpus: that each has for itself.
     """
 
@@ -63,10 +63,10 @@ class RayWorkers:
         with self._connected():
             self._awaited[self._actors[worker].equip.remote(self._packed)] = worker
 
-    def give(self, worker: int, task: Task) -> None:
+    def give(self, worker: int, task: Work) -> None:
         """See `Workers`."""
         with self._connected():
-            self._awaited[self._actors[worker].measure.remote(task)] = worker
+            self._awaited[self._actors[worker].do.remote(task)] = worker
 
     def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
         """See `Workers`."""
@@ -133,7 +133,7 @@ class _Actor:
     """A worker in Ray's process."""
 
     def __init__(self) -> None:
-        self._worker = MeasuringWorker()
+        self._worker = Worker()
 
     def hello(self) -> Hello:
         return hello()
@@ -141,8 +141,8 @@ class _Actor:
     def equip(self, packed: bytes) -> Ready | Unready | Answer:
         return self._worker.unpack(packed)
 
-    def measure(self, task: Task) -> Answer:
-        return self._worker.measure(task)
+    def do(self, task: Work) -> Answer:
+        return self._worker.do(task)
 
 
 class _Board:

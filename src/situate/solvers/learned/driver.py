@@ -64,8 +64,11 @@ REMEDIES = {
 """Advice where no placement ran, by outcome."""
 
 
-def learn(search: Search, method: str, make: MakeLearner) -> None:
+def learn(search: Search, method: str, make: MakeLearner, run: type[Run] | None = None) -> None:
     """Ask, measure, keep, tell, until the budget ends; the best placement measured is the plan.
+
+    Args:
+        run: the class of the run; None for `Run`.
 
     Raises:
         SituateError: an objective other than `time`; a study of another problem or method; answers
@@ -78,11 +81,16 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
         )
     samples = search.evaluation_limit or SAMPLES
     with _machine(search, method) as machine:
-        _learn_from(search, machine, method, make, samples)
+        _learn_from(search, machine, method, make, samples, run or Run)
 
 
 def _learn_from(
-    search: Search, machine: Evaluator, method: str, make: MakeLearner, samples: int
+    search: Search,
+    machine: Evaluator,
+    method: str,
+    make: MakeLearner,
+    samples: int,
+    run: type[Run],
 ) -> None:
     problem, learning = search.problem, search.learning
     study: StudyFile | NoStudy = NoStudy()
@@ -96,7 +104,7 @@ def _learn_from(
         study = opened
         if learning.controllers is not None:
             search.asynchrony = cast("Controllers", learner).asynchrony
-        _Run(search, asking, machine, study, learning.start is not None).until(samples)
+        run(search, asking, machine, study, learning.start is not None).until(samples)
     _warn_of_failures(search, method)
 
 
@@ -117,7 +125,7 @@ def _made(
             f"controllers: {learning.controllers} are more than the {samples} samples that they "
             "share: ask for fewer, or for more samples"
         )
-    from situate.solvers.learned.asynchronous.controllers import make_controllers
+    from situate.solvers.learned.asynchronous.by_clock import make_controllers
 
     return make_controllers(make, search.problem, learning, samples, search.seed)
 
@@ -167,7 +175,7 @@ def _start(search: Search, study: StudyFile | NoStudy) -> Placement:
     return planning.best.placement
 
 
-class _Run:
+class Run:
     """One learner against one machine."""
 
     def __init__(
@@ -191,14 +199,20 @@ class _Run:
 
     def until(self, samples: int) -> None:
         resumed = self._resume()
-        while self.done < samples and not (self.done and self._finished()):
-            self._step(min(self.asking.batch(), samples - self.done))
+        self._learn(samples)
         if self.done > resumed:
-            self.study.keep(self.done, self.asking.state, now=True)
+            self._keep(now=True)
         if self.times:
             # What is measured last is kept of a complete study alone: a longer one has others.
             self.study = self.study if self.done == samples else NoStudy()
             self._settle()
+
+    def _learn(self, samples: int) -> None:
+        while self.done < samples and not (self.done and self._finished()):
+            self._step(min(self.asking.batch(), samples - self.done))
+
+    def _keep(self, now: bool = False) -> None:
+        self.study.keep(self.done, self.asking.state, now)
 
     def _finished(self) -> bool:
         """True where the budget is spent or the bound met, which says nothing of another machine
@@ -232,7 +246,7 @@ class _Run:
         self._count(self.done, placements, measurements)
         self.learner.tell(placements, measurements)
         self.done += k
-        self.study.keep(self.done, self.asking.state)
+        self._keep()
         self.search.took(self.search.seconds - begin)
 
     def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
@@ -389,7 +403,8 @@ def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) ->
 
 def _controllers(learning: Learning) -> str:
     """Their number and their clock, in words."""
-    return f"{learning.controllers}, {learning.clock or 'clock of their own'}"
+    stale = "" if learning.stalest is None else f", at most {learning.stalest} updates stale"
+    return f"{learning.controllers}, {learning.clock or 'clock of their own'}{stale}"
 
 
 def _warn_of_failures(search: Search, method: str) -> None:
