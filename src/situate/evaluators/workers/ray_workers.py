@@ -208,7 +208,7 @@ def _connect(ray: Any, address: str | None, count: int | None) -> None:
             ray.init(address, **quiet)
         else:
             ray.init(num_cpus=count, include_dashboard=False, _node_ip_address=LOOPBACK, **quiet)
-    except (OSError, RuntimeError, ValueError, OverflowError) as error:  # the last of ports
+    except Exception as error:  # Ray raises nothing more special where its start takes too long
         raise SituateError(
             f"workers: no Ray cluster answers at {address or LOOPBACK} ({_first_line(error)}): "
             f"start it, and put the token that it wants into {TOKEN}; or give a number of "
