@@ -165,9 +165,10 @@ def _named(method: str | MakeLearner, learning: Learning) -> tuple[str, Callable
 def _learned(name: str, make: MakeLearner, learning: Learning) -> Callable[[Search], None]:
     # Studies, and with them SQLite, are for those who learn alone.
     if learning.clock == "wall":
-        from situate.solvers.learned.asynchronous.wall_run import learn_by_wall_clock as learn
-    else:
-        from situate.solvers.learned.driver import learn
+        from situate.solvers.learned.asynchronous.wall_run import learn_by_wall_clock
+
+        return partial(learn_by_wall_clock, method=name, make=make)
+    from situate.solvers.learned.driver import learn
 
     return partial(learn, method=name, make=make)
 

@@ -75,9 +75,12 @@ class RayWorkers:
             ready, _ = self._ray.wait(awaited, num_returns=1, timeout=seconds)
             if ready:  # and all others that are
                 ready, _ = self._ray.wait(awaited, num_returns=len(awaited), timeout=0)
-            return [
-                (self._awaited[each], self._said(each, self._awaited.pop(each))) for each in ready
-            ]
+            said = []
+            for each in ready:
+                worker = self._awaited.pop(each, None)
+                if worker is not None:  # else it was lost with the task before it
+                    said.append((worker, self._said(each, worker)))
+            return said
 
     @contextmanager
     def _connected(self) -> Iterator[None]:

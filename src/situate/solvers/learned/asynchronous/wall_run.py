@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import cast
 
 import numpy as np
@@ -14,6 +13,8 @@ from situate.evaluators.workers.machine import WorkerMachine
 from situate.evaluators.workers.messages import Task
 from situate.solvers.learned.asynchronous.wall_controllers import WallControllers
 from situate.solvers.learned.driver import Run, learn
+from situate.solvers.learned.learner import MakeLearner
+from situate.solvers.search import Search
 
 
 @dataclass
@@ -122,5 +123,6 @@ class _WallRun(Run):
         return self.done
 
 
-learn_by_wall_clock = partial(learn, run=_WallRun)
-"""See `learn`."""
+def learn_by_wall_clock(search: Search, method: str, make: MakeLearner) -> None:
+    """See `learn`."""
+    learn(search, method, make, _WallRun)
