@@ -18,7 +18,7 @@ from situate.slicing.shares import Shares
 from situate.solvers import LEARNERS, METHODS
 
 if TYPE_CHECKING:
-    from situate.evaluators.hardware.machine import RealMachine
+    from situate.cli.hardware import Hardware
 
 
 def chosen_of(methods: str | None) -> list[str]:
@@ -40,7 +40,7 @@ def compared(
     methods: list[str],
     budget: Budget,
     options: LearningOptions,
-    machine: RealMachine | None,
+    machine: Hardware | None,
     skip: bool,
 ) -> list[Run]:
     """One run a method; with `skip`, a method that does not apply is left out with a note, and one
@@ -77,7 +77,7 @@ def _add(
     method: str,
     budget: Budget,
     options: LearningOptions,
-    machine: RealMachine | None,
+    machine: Hardware | None,
     skip: bool,
 ) -> None:
     """The run of a method, if it applies and found a plan before Ctrl-C."""

@@ -43,6 +43,7 @@ class Method:
         asynchronous: whether several controllers may learn its policy, see `Learning.controllers`.
         has_weights: whether it takes `Learning.weights`.
         of_slices: whether it plans steps of slices alone.
+        has_workers: whether it takes `Learning.workers` though it does not learn.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Method:
     asynchronous: bool = False
     has_weights: bool = False
     of_slices: bool = False
+    has_workers: bool = False
 
     @property
     def learns(self) -> bool:
@@ -232,6 +234,7 @@ _ALL = (
         "portfolio",
         "auto:run",
         "the best plan of simple rules, improved by local search until the budget ends",
+        has_workers=True,
     ),
     Method(
         "brkga",
@@ -380,6 +383,9 @@ WITH_SETTINGS = tuple(method.name for method in _ALL if method.learns or method.
 
 WITH_WEIGHTS = tuple(method.name for method in _ALL if method.has_weights)
 """Names of the methods that take trained weights."""
+
+WITH_WORKERS = tuple(method.name for method in _ALL if method.learns or method.has_workers)
+"""Names of the methods that take workers."""
 
 LEARNERS = tuple(method.name for method in _ALL if method.learns)
 """Names of the methods that learn from measured step times."""
