@@ -94,7 +94,7 @@ def kinds(actions: Ints, proposed: Proposed) -> dict[str, Ints]:
 def entropy(choices: Ints) -> float:
     """Of the frequencies of choices, in nats."""
     shares = np.unique(choices, return_counts=True)[1] / len(choices)
-    return float(-(shares * np.log(shares)).sum())
+    return abs(float((shares * np.log(shares)).sum()))
 
 
 def classes(actions: Ints, proposed: Proposed) -> Ints:
