@@ -1,5 +1,5 @@
-"""What a trained policy chooses: the entropy of its choices on each graph (REGAL, Fig. 4a), and how
-often it chooses what for ops of which weight (Fig. 11).
+"""Choices of a trained policy: their entropy on each graph (REGAL, Fig. 4a), and how often it
+chooses what for ops of which weight (Fig. 11).
 
 A choice is one of all categories of an op's affinities together, 16 with two levels and two
 devices, or of the mean and variance of its priority, or of its transfers'; the entropy is of the
@@ -92,7 +92,7 @@ def kinds(actions: Ints, proposed: Proposed) -> dict[str, Ints]:
 
 
 def entropy(choices: Ints) -> float:
-    """Of the frequencies of choices, in nats."""
+    """The entropy of the frequencies of choices, in nats."""
     shares = np.unique(choices, return_counts=True)[1] / len(choices)
     return abs(float((shares * np.log(shares)).sum()))
 
