@@ -10,7 +10,7 @@ from tests.solvers.slice_pipelines.uniform import drawn, uniform
 
 
 def test_the_passes_are_those_of_the_paper():
-    """Figure 2 of PipeDream-Flush's, with two devices and four slices, counted from 0."""
+    """Two devices and four slices, counted from 0."""
     assert drawn(passes(2, 4, 0)) == "F0 F1 B0 F2 B1 F3 B2 B3"
     assert drawn(passes(2, 4, 1)) == "F0 B0 F1 B1 F2 B2 F3 B3"
 

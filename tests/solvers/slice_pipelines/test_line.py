@@ -1,4 +1,4 @@
-"""What is at each place of a line."""
+"""Seconds and bytes at each place of a line."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ NONE = np.zeros(0, np.int64)
 
 
 def line(seconds, kept=None, crossing=None) -> Line:
-    """Of places that take so many seconds, on any of two devices the second of which is as fast."""
+    """A line whose places take so many seconds on any of eight devices."""
     length = len(seconds)
     of_devices = np.repeat(np.array(seconds, float)[:, None], 8, axis=1)
     kept = np.zeros(length) if kept is None else np.array(kept, float)
@@ -69,3 +69,13 @@ def test_a_faster_device_gets_a_longer_stage():
 
 def test_there_may_be_more_stages_than_places():
     assert len(cut(line([1, 1]), weights(line([1, 1]), 4), 0.0)) == 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_borders_rise_and_keep_to_memory_wherever_that_is_possible(seed):
+    rng = np.random.default_rng(seed)
+    of = line(rng.uniform(0, 1, 30), rng.uniform(0, 1, 30), rng.uniform(0, 1, 31))
+    room = float(rng.uniform(of.kept.sum() / 4, of.kept.sum() / 2))
+    borders = cut(of, weights(of, 5, room), 0.1)
+    assert (np.diff([0, *borders, 30]) >= 0).all()
+    assert max(part.sum() for part in np.split(of.kept, borders)) <= room * (1 + 1e-12)

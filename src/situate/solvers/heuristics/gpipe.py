@@ -8,7 +8,7 @@ from situate.solvers.slice_pipelines.passes import Pass, PassOrder
 
 
 def run(search: Search) -> None:
-    """Y. Huang et al., *GPipe*, NeurIPS 2019, Section 2.3.
+    """Y. Huang et al., *GPipe*, NeurIPS 2019, Section 2.2.
 
     Raises:
         SituateError: the step takes its batch whole.

@@ -50,10 +50,8 @@ def line_of(problem: Problem) -> Line:
     Raises:
         SituateError: it takes its batch whole.
     """
-    slice_of_units(problem)
-    ops = problem.graph.ops
-    slices = np.array([NOWHERE if op.slice is None else op.slice for op in ops])
-    backward = (slices >= 0) & np.array([op.phase == "backward" for op in ops])
+    slices = slice_of_units(problem)[problem.unit]
+    backward = (slices >= 0) & np.array([op.phase == "backward" for op in problem.graph.ops])
     place = places(problem, slices, backward)
     of_unit, length = _of_units(problem, place), int(place.max()) + 1
     seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)

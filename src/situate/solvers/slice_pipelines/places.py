@@ -47,17 +47,18 @@ class _Places:
             self._read[reader].append(producer)
             self._readers[producer].append(reader)
         self.found = np.full(problem.n, NOWHERE)
-        first = slices == slices[slices >= 0].min()
-        self._forward = first & ~backward
+        self._first = slices == slices[slices >= 0].min()
+        self._forward = self._first & ~backward
+        self._like = _likes(self._ops, slices, problem.graph.program_order)
         along = problem.depth_first[self._forward[problem.depth_first]]
         self.found[along] = np.arange(len(along))
         self._last = len(along) - 1
         self._place_shared()
-        self._place_backward([op for op in self._order if first[op] and backward[op]])
-        self._place_alike(problem.graph.program_order)
+        self._place_backward([op for op in self._order if self._first[op] and backward[op]])
+        self._place_alike()
 
     def _place_shared(self) -> None:
-        """What waits for no slice goes where it is first read, directly or through others such."""
+        """Give what waits for no slice the place where it is first read."""
         waits = self._slices >= 0
         for op in self._order:
             waits[op] |= any(waits[other] for other in self._read[op])
@@ -105,35 +106,33 @@ class _Places:
         found.pop("", None)
         return found
 
-    def _place_alike(self, program: Ops) -> None:
-        """Ops of other slices go where the op of the first slice is that is to its module what they
-        are to theirs; one without such an op beside what it waits for."""
-        seen: Counter[tuple[int, _Like]] = Counter()
-        known: dict[tuple[_Like, int], int] = {}
-        for op in program:
-            part = int(self._slices[op])
-            if part == NOWHERE:
-                continue
-            like = _like(self._ops[op])
-            number = seen[part, like]
-            seen[part, like] += 1
-            if self.found[op] >= 0:
-                known[like, number] = int(self.found[op])
-            else:
-                self.found[op] = known.get((like, number), NOWHERE)
+    def _place_alike(self) -> None:
+        """Ops of other slices go where those like them in the first slice are, but not before what
+        they wait for on the way in, nor behind it on the way back."""
+        known = {self._like[op]: int(self.found[op]) for op in self._order if self._first[op]}
         for op in self._order:
-            if self._slices[op] >= 0 and self.found[op] < 0:
-                self.found[op] = self._beside(op)
-
-    def _beside(self, op: int) -> int:
-        before = [int(self.found[each]) for each in self._read[op] if self._slices[each] >= 0]
-        if self._backward[op]:
-            return min(before, default=self._last)
-        return max(before, default=0)
-
-
-_Like = tuple[str, str, str]
+            if self._slices[op] >= 0 and not self._first[op]:
+                back = self._backward[op]
+                place = known.get(self._like[op], self._last if back else 0)
+                before = [
+                    int(self.found[each])
+                    for each in self._read[op]
+                    if self._slices[each] >= 0 and self._backward[each] == back
+                ]
+                self.found[op] = (min if back else max)([place, *before])
 
 
-def _like(op: Op) -> _Like:
-    return op.module, op.kind, op.phase
+_Like = tuple[str, str, str, int]
+
+
+def _likes(ops: Sequence[Op], slices: Ints, program: Ops) -> dict[int, _Like]:
+    """By op of a slice its module, kind and phase, and its number among the slice's ops of these:
+    the same for ops of all slices that are alike."""
+    seen: Counter[tuple[int, str, str, str]] = Counter()
+    found: dict[int, _Like] = {}
+    for op in program:
+        if slices[op] >= 0:
+            like = ops[op].module, ops[op].kind, ops[op].phase
+            found[op] = (*like, seen[slices[op], *like])
+            seen[slices[op], *like] += 1
+    return found

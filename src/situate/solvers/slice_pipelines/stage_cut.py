@@ -18,8 +18,8 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What stages weigh: running sums (stages, length + 1) along the line, in seconds on the device
-    of a stage and in bytes there, and the room (stages,) for these."""
+    """Running sums (stages, length + 1) along a line, in seconds on the device of each stage and in
+    bytes there, and the room (stages,) for these."""
 
     seconds: Floats
     bytes: Floats
@@ -27,13 +27,13 @@ class Weights:
 
     @property
     def stages(self) -> int:
-        """How many there are."""
+        """Number of stages."""
         return len(self.room)
 
     @property
     def length(self) -> int:
         """Places of the line."""
-        return self.seconds.shape[1] - 1
+        return int(self.seconds.shape[1]) - 1
 
     def longest(self, stage: int, begin: int, limit: float) -> int:
         """The last end of a stage that begins at a place, within so many seconds and its room."""
@@ -76,7 +76,9 @@ def cut(line: Line, weights: Weights, slack: float) -> Ints:
     borders, begin = [], 0
     starts = _earliest_starts(weights, limit)
     for stage in range(weights.stages - 1):
-        first, last = max(begin, starts[stage + 1]), weights.longest(stage, begin, limit)
+        last = weights.longest(stage, begin, limit)
+        # Sums of bytes from the line's end may be rounded otherwise than from its beginning.
+        first = min(max(begin, starts[stage + 1]), last)
         seconds = weights.seconds[stage]
         even = seconds[begin] + (seconds[-1] - seconds[begin]) / (weights.stages - stage)
         window = np.arange(first, last + 1)
