@@ -119,6 +119,7 @@ def _row(name: str, case: Case, options: argparse.Namespace) -> Row:
 
 def _with_choice(problem: situate.Problem) -> Slices:
     """The slices of a step of replicas, with the parameters that are better there once."""
+    assert problem.graph.slices is not None
     return msgspec.structs.replace(problem.graph.slices, once=parameters_once(problem))
 
 
