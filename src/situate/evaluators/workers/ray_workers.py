@@ -27,6 +27,9 @@ LOOPBACK = "127.0.0.1"
 TOKEN, TOKEN_VARIABLES = Path("~/.ray/auth_token"), ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 """The file in which Ray keeps its token, and variables that name another."""
 
+PRIORITY = ("RAY_worker_niceness", "0")
+"""The variable by which Ray's workers run like other processes, and not after all of them."""
+
 KNOCK_SECONDS = 5.0
 """Seconds within which a cluster must take a connection."""
 
@@ -210,7 +213,10 @@ def _connect(ray: Any, address: str | None, count: int | None) -> None:
             _knock(address)
             ray.init(address, **quiet)
         else:
-            ray.init(num_cpus=count, include_dashboard=False, _node_ip_address=LOOPBACK, **quiet)
+            # "local": another cluster that runs on this machine is not this command's.
+            os.environ.setdefault(*PRIORITY)
+            quiet |= {"include_dashboard": False, "_node_ip_address": LOOPBACK}
+            ray.init("local", num_cpus=count, **quiet)
     except Exception as error:  # Ray raises nothing more special where its start takes too long
         raise SituateError(
             f"workers: no Ray cluster answers at {address or LOOPBACK} ({_first_line(error)}): "
