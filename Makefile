@@ -40,7 +40,7 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.torch | $(VENV)/.core
 demo: $(VENV)/.demo
 	@mkdir -p demo
 	$(BIN)/situate compare inception_v3 --cluster k80-4 --slices auto --time-limit 20 \
-		--methods single,topological,heft,data_parallel,fsdp,auto \
+		--methods single,heft,data_parallel,fsdp,one_f_one_b,auto \
 		--out demo/plan.json --picture demo/timeline.svg
 	@echo "The plan is demo/plan.json; look at demo/timeline.svg"
 
