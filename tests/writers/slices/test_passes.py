@@ -16,7 +16,7 @@ def passes(key: Any, devices: Sequence[int] = SPLIT, halves: bool = True) -> dic
     problem = on(staged(2))
     plan = planned(problem, devices, key)
     stage = stage_of_ops(problem.graph, slice_stages(problem, plan))
-    found = passes_of_ops(problem.graph, stage, plan if halves else None)
+    found = passes_of_ops(problem, stage, plan if halves else None)
     names = (op.name for op in problem.graph.ops)
     return {name: str(each) for name, each in zip(names, found, strict=True)}
 

@@ -20,7 +20,7 @@ def said(placed=SPLIT, key=None, moments=None) -> list[str]:
     plan = planned(problem, placed, key)
     stages = slice_stages(problem, plan)
     stage = stage_of_ops(problem.graph, stages)
-    of_op = passes_of_ops(problem.graph, stage, plan)
+    of_op = passes_of_ops(problem, stage, plan)
     waiting = followers(problem.graph, of_op, len(stages), 2)
     order = in_order(waiting, middles(plan, of_op) if moments is None else moments)
     with warnings.catch_warnings(record=True) as lines:
@@ -46,7 +46,7 @@ def test_stages_that_cannot_run_where_they_are_have_no_schedule():
     plan = planned(problem)
     stages = slice_stages(problem, plan)
     stage = stage_of_ops(problem.graph, stages)
-    of_op = passes_of_ops(problem.graph, stage, plan)
+    of_op = passes_of_ops(problem, stage, plan)
     problem.seconds[:, 1] = float("inf")
     with pytest.warns(UserWarning, match="the pipeline has no schedule"):
         warn_of_figures(

@@ -9,9 +9,9 @@ import numpy as np
 from situate.data.arrays import Ints, Order
 from situate.data.problem import Problem
 from situate.data.topology import places
+from situate.data.weight_gradients import weight_gradients
 from situate.solvers.slice_pipelines.line import Line
 from situate.solvers.slice_pipelines.passes import Kind
-from situate.solvers.slice_pipelines.weight_gradients import weight_gradients
 
 
 class OpOrders:

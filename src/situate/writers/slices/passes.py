@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from situate.data.graph import Graph
-from situate.report.model_parts import model_parts
+from situate.data.problem import Problem
+from situate.data.weight_gradients import weight_gradients
 from situate.schedule.schedule import Schedule
 from situate.writers.dependence import runs_forward
-from situate.writers.slices.stage_of_ops import ONCE, neighbours
 
 LATE = 0.5
 """Share of the seconds of W that has to run after all of I for the two to be passes apart."""
@@ -20,8 +19,8 @@ class Pass(NamedTuple):
     """A pass of one slice through one stage; its text is that of torch's schedules, such as `0F1`.
 
     The kind is F, a forward pass, B, a backward pass, or one of the two halves of a backward pass:
-    I, what leads to gradients of other parts, and W, what leads to those of weights alone (Qi et
-    al., *Zero Bubble Pipeline Parallelism*, ICLR 2024).
+    W, the gradients of weights alone, and I, all else (Qi et al., *Zero Bubble Pipeline
+    Parallelism*, ICLR 2024), see `weight_gradients`.
     """
 
     stage: int
@@ -33,7 +32,7 @@ class Pass(NamedTuple):
 
 
 def passes_of_ops(
-    graph: Graph, stage: Sequence[int], schedule: Schedule | None
+    problem: Problem, stage: Sequence[int], schedule: Schedule | None
 ) -> list[Pass | None]:
     """(n,) the pass that each op is part of; None of those that run once a step.
 
@@ -42,7 +41,7 @@ def passes_of_ops(
         schedule: whose backward passes are in two halves where it runs most of W after I; None for
             whole ones.
     """
-    halves = _halves(graph, stage)
+    halves = _halves(problem, stage)
     apart = set() if schedule is None else _apart(schedule, halves)
     return [half and _whole(half, apart) for half in halves]
 
@@ -53,19 +52,14 @@ def _whole(half: Pass, apart: set[tuple[int, int]]) -> Pass:
     return half if keep else half._replace(kind="B")
 
 
-def _halves(graph: Graph, stage: Sequence[int]) -> list[Pass | None]:
+def _halves(problem: Problem, stage: Sequence[int]) -> list[Pass | None]:
     """(n,) the passes where every backward pass is in two halves."""
-    part, (_, made) = model_parts(graph).of_op, neighbours(graph)
-    backward = [s != ONCE and not runs_forward(op) for s, op in zip(stage, graph.ops, strict=True)]
-    leads = [False] * len(graph.ops)
-    for j in reversed(graph.order):
-        readers = (k for k in made[j] if backward[k])
-        leads[j] = any(leads[k] or part[k] != part[j] for k in readers)
+    weights = weight_gradients(problem)
     return [
         None
         if op.slice is None
-        else Pass(stage[j], "F" if not backward[j] else "I" if leads[j] else "W", op.slice)
-        for j, op in enumerate(graph.ops)
+        else Pass(stage[j], "F" if runs_forward(op) else "W" if weights[j] else "I", op.slice)
+        for j, op in enumerate(problem.graph.ops)
     ]
 
 

@@ -110,7 +110,7 @@ def planned_rows(problem: Problem, schedule: Schedule, pipeline: SlicePipeline) 
     Raises:
         NotAPipeline: slices wait for one another.
     """
-    of_op = passes_of_ops(problem.graph, pipeline.stage_of_op, schedule)
+    of_op = passes_of_ops(problem, pipeline.stage_of_op, schedule)
     waiting = followers(problem.graph, of_op, len(pipeline.stages), pipeline.slices)
     order = in_order(waiting, middles(schedule, of_op))
     warn_of_figures(problem, schedule, pipeline.stages, pipeline.stage_of_op, of_op, order)
@@ -138,7 +138,7 @@ def warn_of_one_f_one_b(problem: Problem, schedule: Schedule, pipeline: SlicePip
     Raises:
         NotAPipeline: slices wait for one another.
     """
-    of_op = passes_of_ops(problem.graph, pipeline.stage_of_op, None)
+    of_op = passes_of_ops(problem, pipeline.stage_of_op, None)
     waiting = followers(problem.graph, of_op, len(pipeline.stages), pipeline.slices)
     rows = one_f_one_b(len(pipeline.devices), pipeline.slices, pipeline.chunks)
     order = merged(waiting, rows)

@@ -6,7 +6,7 @@ from situate.bench.families.pipelines import pipeline
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.data.slices import Slices
-from situate.solvers.slice_pipelines.weight_gradients import weight_gradients
+from situate.data.weight_gradients import weight_gradients
 from tests.solvers.families import devices
 from tests.solvers.slices import sliced
 
