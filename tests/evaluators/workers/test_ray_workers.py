@@ -105,6 +105,17 @@ def test_a_worker_for_which_no_cpu_is_free_is_named(
             second.measure(PLACEMENTS, 0)
 
 
+def test_figures_become_gauges(nodes: Nodes) -> None:
+    board = ray_workers._Board()
+    for busy in (1.0, 2.0):
+        board.show({"workers/busy": busy, "best_seconds": 1.5})
+    names = {gauge.info["name"] for gauge in board._gauges.values()}
+    assert names == {"situate_workers_busy", "situate_best_seconds"}
+    with nodes.workers(SimulatedMachine(PROBLEM)) as machine:
+        machine.show({"best_seconds": 1.5})
+        machine.measure(PLACEMENTS, 0)
+
+
 def test_a_process_that_is_connected_already_is_refused(nodes: Nodes) -> None:
     with (
         pytest.raises(SituateError, match=r"connected to a Ray cluster already: call ray\.shut"),
