@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from situate.data.graph import Graph
@@ -20,6 +20,7 @@ def find_model(
     fresh: bool = False,
     signed: bool = False,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
 ) -> Graph:
     """The graph that `text` names.
 
@@ -35,6 +36,7 @@ def find_model(
         signed: with the signatures that measured costs are looked up by, also where a graph
             without them comes with situate.
         slices: of the batch of a captured training step, as `situate.capture` takes them.
+        recompute: modules of it that run their forward pass again, as `situate.capture` takes them.
 
     Raises:
         ReadError: the file cannot be read.
@@ -45,16 +47,23 @@ def find_model(
     check(dims, dict | None, "dims")
     check_model(text)
     if is_file(text):
-        return _read(text, optimizer, dims, slices)
+        return _read(text, optimizer, dims, slices, recompute)
     from situate import zoo
 
     if dims:
         raise SituateError(f"{text}: --dim is for ONNX files")
     if text.partition(":")[0] in zoo.names():
-        return zoo.load(text, optimizer=optimizer, fresh=fresh, signed=signed, slices=slices)
+        return zoo.load(
+            text,
+            optimizer=optimizer,
+            fresh=fresh,
+            signed=signed,
+            slices=slices,
+            recompute=recompute,
+        )
     from situate.torch_capture import capture_function
 
-    return capture_function(text, optimizer=optimizer, slices=slices)
+    return capture_function(text, optimizer=optimizer, slices=slices, recompute=recompute)
 
 
 def check_model(text: str) -> None:
@@ -87,6 +96,7 @@ def _read(
     optimizer: str | None,
     dims: Mapping[str, int] | None,
     slices: Slices | None,
+    recompute: Sequence[str],
 ) -> Graph:
     from situate.readers import read
 
@@ -96,6 +106,11 @@ def _read(
         raise SituateError(
             f"{path}: a file holds a step of one size, and slices need it at theirs: give a "
             "network of the zoo, or package.module:function that builds the model"
+        )
+    if recompute:
+        raise SituateError(
+            f"{path}: a file holds the step as it was captured, and recompute makes another of its "
+            "model: give a network of the zoo, or package.module:function that builds the model"
         )
     try:
         return read(path, dims=dims)

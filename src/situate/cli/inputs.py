@@ -13,6 +13,7 @@ from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.costs import Costs
 from situate.data.graph import Graph
 from situate.data.problem import OBJECTIVES, Objective, Problem, find_rules
+from situate.data.recompute import parse_blocks
 from situate.data.slices import Slices, parse
 from situate.errors import PlanError, SituateError, nearest
 from situate.model import check_model, find_model, is_file
@@ -27,15 +28,16 @@ def read_model(
     fresh: bool = False,
     signed: bool = False,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
 ) -> Graph:
-    """The graph, after its reader's warnings; `dim` as typed, such as `batch=8`, `fresh`, `signed`
-    and `slices` as `find_model` takes them.
+    """The graph, after its reader's warnings; `dim` as typed, such as `batch=8`, `fresh`,
+    `signed`, `slices` and `recompute` as `find_model` takes them.
 
     What a user's function prints goes to stderr: stdout is for the answer.
     """
     dims = _dims(dim or ())
     with working(f"reading {model}"), redirect_stdout(sys.stderr):
-        graph = find_model(model, optimizer, dims, fresh, signed, slices)
+        graph = find_model(model, optimizer, dims, fresh, signed, slices, recompute)
     for warning in graph.warnings:
         note(f"warning: {warning}")
     return graph
@@ -67,6 +69,11 @@ def slices_of(slices: str | None, dims: Sequence[str] | None, loss: str | None) 
     return None
 
 
+def recompute_of(blocks: str | None) -> tuple[str, ...]:
+    """The names of blocks that the option --recompute gives."""
+    return () if blocks is None else parse_blocks(blocks)
+
+
 def read_problem(
     model: str,
     cluster: str | None,
@@ -77,6 +84,7 @@ def read_problem(
     dim: Sequence[str] | None = None,
     costs: str | None = None,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
 ) -> Problem:
     """The problem; what is cheap to check is checked before the model is read."""
     goal = find_objective(objective)
@@ -87,7 +95,14 @@ def read_problem(
     check_model(model)
     if chosen is None and not is_file(model):
         raise _no_machine(model, f"{_presets()} or a TOML file")
-    graph = read_model(model, optimizer, dim, signed=measured is not None, slices=slices)
+    graph = read_model(
+        model,
+        optimizer,
+        dim,
+        signed=measured is not None,
+        slices=slices,
+        recompute=recompute,
+    )
     chosen = chosen or _own_machine(graph)
     problem = Problem(graph, chosen, goal, find_rules(rules or graph.rules), measured)
     if graph.rules != (rules or "situate"):
@@ -149,11 +164,13 @@ def read_planned(
 
     Without `cluster` it is the preset, or the identical devices, that the plan names, else the
     machine of the model's own file; without `optimizer` the plan's own, unless the model is a file,
-    which holds its update. So it is with the plan's slices.
+    which holds its update. So it is with the plan's slices and what it
+    recomputes.
     """
     read = Plan.read(plan)
     rule = None if is_file(model) else read.update_rule
     slices = None if is_file(model) else read.cut
+    recompute = () if is_file(model) else read.again
     read.check_costs(None if costs is None else Costs.read(costs))
     named = cluster or read.named_cluster
     if named is None and read.cluster != OWN_MACHINE:
@@ -167,6 +184,7 @@ def read_planned(
         dim=dim,
         costs=costs,
         slices=slices,
+        recompute=recompute,
     )
     return problem, read.schedule(problem)
 

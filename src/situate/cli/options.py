@@ -224,7 +224,16 @@ Slices = Annotated[
         "ratio A:B:...; forward and backward pass then run once a slice, updates once.",
     ),
 ]
-SliceDim = Annotated[
+SliceRecompute = Annotated[
+    str | None,
+    typer.Option(
+        metavar="BLOCK,...",
+        help="Modules of a captured training step, by path such as layers.*, that run their "
+        "forward pass again before their backward pass, so that memory need not hold what they "
+        "made; all: the modules that save most.",
+    ),
+]
+Dim = Annotated[
     list[str] | None,
     typer.Option(
         metavar="INPUT=AXIS",

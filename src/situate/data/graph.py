@@ -67,6 +67,8 @@ class Op(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     slice: int | None = None
     """Number, from 0, of the slice of the batch that the op works on; None where it runs once a
     step."""
+    recompute: bool = False
+    """True for an op that runs an op of the forward pass again, before the backward pass."""
 
 
 class Tensor(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -111,6 +113,8 @@ class Graph:
             empty where the step updates none, None where the format does not say.
         warnings: what to know about the file, a line each.
         slices: the samples of each slice of the batch; None where the step takes it whole.
+        recompute: paths of the modules that run their forward pass again before their backward
+            pass.
 
     Raises:
         GraphError: names the op or tensor at fault and what is wrong with it.
@@ -127,6 +131,7 @@ class Graph:
     warnings: tuple[str, ...] = field(default=(), compare=False)
     optimizer: str | None = None
     slices: Slices | None = None
+    recompute: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_types(self)

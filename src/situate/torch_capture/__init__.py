@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from situate.data.graph import Graph
+from situate.data.recompute import checked_blocks
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import MissingExtra, SituateError
@@ -16,6 +17,7 @@ from situate.torch_capture import capture_cache
 from situate.torch_capture.build import Build, Built, built
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
+from situate.torch_capture.recompute import recomputed
 from situate.torch_capture.refusals.errors import explained, quiet
 from situate.torch_capture.slices import sliced
 from situate.torch_capture.tracing import Trace, joint
@@ -41,6 +43,7 @@ def capture(
     optimizer: str = "sgd",
     name: str = "model",
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
 ) -> Graph:
     """The graph of one step of a PyTorch model.
 
@@ -58,28 +61,46 @@ def capture(
             `adamw:clip=1.0` shortens gradients to a norm of 1 before, all together.
         name: what to call the graph.
         slices: of the batch, for a step that takes it slice by slice, see docs/slices.md.
+        recompute: modules that run their forward pass again before their backward pass, by path,
+            such as `layers.*`, or `all`; see docs/recompute.md.
 
     Raises:
         MissingExtra: PyTorch is not installed.
         SituateError: an unknown optimizer; `build` fails or returns something else; the step
-            depends on values; or its batch cannot be cut so.
+            depends on values; its batch cannot be cut so; or a module is not there, or has nothing
+            to run again.
     """
     update_rule(optimizer)
     check_installed()
     with quiet(), explained(name, "capturing the step"):
-        traced, _ = step_of(built(build, name), training, name, slices)
+        traced, _ = step_of(built(build, name), training, name, slices, recompute)
         return checked(to_graph(traced, name, optimizer), training, traced)
 
 
 def step_of(
-    what: Built, training: bool, name: str, slices: Slices | None
+    what: Built,
+    training: bool,
+    name: str,
+    slices: Slices | None,
+    recompute: Sequence[str] = (),
 ) -> tuple[Trace, Separate]:
     """The trace of a step, of slices where there are any, and what makes the tensors that it is
     given of inputs.
 
     Raises:
-        SituateError: the step depends on values, or its batch cannot be cut so.
+        SituateError: the step depends on values, its batch cannot be cut so, or its modules cannot
+            run again.
     """
+    blocks = checked_blocks(recompute)
+    if blocks and not training:
+        raise SituateError("recompute is of a step that trains: leave it out for inference")
+    traced, separate = _step_of(what, training, name, slices)
+    return recomputed(traced, blocks) if blocks else traced, separate
+
+
+def _step_of(
+    what: Built, training: bool, name: str, slices: Slices | None
+) -> tuple[Trace, Separate]:
     if slices is None:
         return joint(what, training, name), what.separate
     if not training:
@@ -94,6 +115,7 @@ def capture_function(
     optimizer: str | None = None,
     cache: bool = True,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
 ) -> Graph:
     """The graph of what `package.module:function` builds; `:inference` behind it leaves backward
     and update out. Modules of the current directory are found.
@@ -103,7 +125,7 @@ def capture_function(
         optimizer: as in `capture`; `sgd` where it is None.
         cache: take the graph from disk if nothing it was captured from has changed: the function's
             module and every other of the current directory that it loads.
-        slices: as in `capture`.
+        slices, recompute: as in `capture`.
 
     Raises:
         MissingExtra: PyTorch is not installed.
@@ -116,13 +138,20 @@ def capture_function(
     update_rule(optimizer)
     check_installed()
     with current_directory():
-        if cache and (graph := capture_cache.find(text, optimizer, slices)):
+        if cache and (graph := capture_cache.find(text, optimizer, slices, recompute)):
             return graph
         loading = capture_cache.Loading()
         function, module = find_function(text.removesuffix(INFERENCE))
-        graph = capture(function, training=training, optimizer=optimizer, name=text, slices=slices)
+        graph = capture(
+            function,
+            training=training,
+            optimizer=optimizer,
+            name=text,
+            slices=slices,
+            recompute=recompute,
+        )
         if cache:
-            loading.keep(text, optimizer, module, graph, slices)
+            loading.keep(text, optimizer, module, graph, slices, recompute)
         return graph
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -53,6 +53,11 @@ def cached(key: Key, capture: Callable[[], Graph]) -> Graph:
 def sliced(slices: Slices | None) -> dict[str, str]:
     """The part of a key that names the slices of a step's batch, where there are any."""
     return {} if slices is None else {"slices": msgspec.json.encode(slices).decode()}
+
+
+def repeated(recompute: Sequence[str]) -> dict[str, str]:
+    """The part of a key that names the modules that run again, where there are any."""
+    return {"recompute": ",".join(recompute)} if recompute else {}
 
 
 def find(key: Key) -> Graph | None:

@@ -15,6 +15,12 @@ SLICE = "slice"
 INPUT = "input"
 """Notes of an input of a slice its number among the inputs of the whole step."""
 
+AGAIN = "again"
+"""Notes of a node that runs an op of the forward pass again that op's node."""
+
+AFTER = "after"
+"""Notes of a node the node that must have ended before, though it reads nothing of it."""
+
 NAME = "name"
 """Notes of a node that was added to a step what its op is to be called."""
 
@@ -55,9 +61,11 @@ def wanted(module_path: str, kind_name: str) -> str:
 
 
 def in_slice(node: fx.Node, text: str) -> str:
-    """The name behind that of the slice that a node is of, as in `slice0/fc/addmm`."""
+    """The name behind that of the slice that a node is of, as in `slice0/fc/addmm`, and behind
+    `recompute` where it runs an op again."""
     slice_number = node.meta.get(SLICE)
-    return text if slice_number is None else f"slice{slice_number}/{text}"
+    found = text if slice_number is None else f"slice{slice_number}/{text}"
+    return f"recompute/{found}" if AGAIN in node.meta else found
 
 
 def path_of(text: str) -> str:

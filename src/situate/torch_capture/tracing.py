@@ -74,6 +74,7 @@ class Trace:
         taken: the inputs whose values the step counts on.
         slices: of its batch; None where it takes that whole.
         notes: what to know of the slices, a line each.
+        recompute: paths of the modules that run their forward pass again before their backward.
     """
 
     graph: fx.Graph
@@ -85,6 +86,7 @@ class Trace:
     taken: tuple[Taken, ...] = ()
     slices: Slices | None = None
     notes: tuple[str, ...] = ()
+    recompute: tuple[str, ...] = ()
 
 
 def joint(what: Built, training: bool, name: str) -> Trace:

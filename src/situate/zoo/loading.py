@@ -6,6 +6,7 @@ A graph from the package needs nothing of the capture, which is imported for the
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from situate.data.graph import Graph
@@ -25,6 +26,7 @@ def load(
     fresh: bool = False,
     signed: bool = False,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
 ) -> Graph:
     """The graph of a network, such as `resnet50` (a training step) or `resnet50:inference`.
 
@@ -35,6 +37,7 @@ def load(
         signed: with signatures, which graphs that come with situate lack: from the cache, else
             captured.
         slices: of the batch, as `situate.capture` takes them.
+        recompute: modules that run their forward pass again, as `situate.capture` takes them.
 
     Raises:
         MissingExtra: the graph does not come with situate and PyTorch, or transformers where the
@@ -47,15 +50,16 @@ def load(
         if not training:
             raise SituateError(f"{name}: inference has no update: leave the optimizer out")
     path = packaged(name)
-    if not (fresh or signed or slices) and path.is_file() and optimizer in (None, found.optimizer):
+    as_packaged = not (fresh or signed or slices or recompute)
+    if as_packaged and path.is_file() and optimizer in (None, found.optimizer):
         return situate_json.read(contents(path), name)
     from situate.torch_capture import check_installed
 
     check_installed(*found.packages)
     update = optimizer or found.optimizer
     if fresh:
-        return captured(name, found, training, update, slices)
-    return _cached(name, found, training, update, slices)
+        return captured(name, found, training, update, slices, recompute)
+    return _cached(name, found, training, update, slices, recompute)
 
 
 def packaged(name: str) -> Path:
@@ -64,19 +68,28 @@ def packaged(name: str) -> Path:
 
 
 def _cached(
-    name: str, found: Network, training: bool, optimizer: str, slices: Slices | None
+    name: str,
+    found: Network,
+    training: bool,
+    optimizer: str,
+    slices: Slices | None,
+    recompute: Sequence[str],
 ) -> Graph:
     from situate.torch_capture.cache import cached
 
-    key = network_key(name, found, optimizer, slices)
-    return cached(key, lambda: captured(name, found, training, optimizer, slices))
+    key = network_key(name, found, optimizer, slices, recompute)
+    return cached(key, lambda: captured(name, found, training, optimizer, slices, recompute))
 
 
 def network_key(
-    name: str, found: Network, optimizer: str, slices: Slices | None = None
+    name: str,
+    found: Network,
+    optimizer: str,
+    slices: Slices | None = None,
+    recompute: Sequence[str] = (),
 ) -> dict[str, str]:
     """The key of a network's graph in the cache."""
-    from situate.torch_capture.cache import sliced
+    from situate.torch_capture.cache import repeated, sliced
     from situate.torch_capture.function import versions
 
     return {
@@ -85,16 +98,29 @@ def network_key(
         "packages": versions("torch", *found.packages),
         "sources": _sources(),
         **sliced(slices),
+        **repeated(recompute),
     }
 
 
 def captured(
-    name: str, found: Network, training: bool, optimizer: str, slices: Slices | None = None
+    name: str,
+    found: Network,
+    training: bool,
+    optimizer: str,
+    slices: Slices | None = None,
+    recompute: Sequence[str] = (),
 ) -> Graph:
     """The graph, captured anew."""
     from situate.torch_capture import capture
 
-    return capture(found.build, training=training, optimizer=optimizer, name=name, slices=slices)
+    return capture(
+        found.build,
+        training=training,
+        optimizer=optimizer,
+        name=name,
+        slices=slices,
+        recompute=recompute,
+    )
 
 
 def _sources() -> str:

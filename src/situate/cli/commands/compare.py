@@ -24,6 +24,7 @@ from situate.cli.options import (
     Optimizer,
     Out,
     Picture,
+    Recompute,
     Rules,
     Samples,
     ScheduleFile,
@@ -82,6 +83,7 @@ def compare(
     slices: Slices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    recompute: Recompute = None,
     out: Out = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
@@ -100,7 +102,7 @@ def compare(
     from situate.cli.comparison import best_of, chosen_of, compared
     from situate.cli.curves import draw_curves
     from situate.cli.hardware import machine_for, measured
-    from situate.cli.inputs import read_problem, slices_of
+    from situate.cli.inputs import read_problem, recompute_of, slices_of
     from situate.cli.learning_options import LearningOptions
     from situate.cli.outputs import (
         check_folder,
@@ -143,6 +145,7 @@ def compare(
         dim=dim,
         costs=costs,
         slices=slices_of(slices, slice_dim, slice_loss),
+        recompute=recompute_of(recompute),
     )
     budget = Budget(time_limit, evaluations, seed, threads)
     with machine_for(options, problem, model, optimizer) as machine:

@@ -17,6 +17,7 @@ from situate.cli.options import (
     Objective,
     Optimizer,
     Picture,
+    Recompute,
     Rules,
     ScheduleFile,
     Seed,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 SEARCHED = (
     *("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads"),
-    *("slices", "slice_dim", "slice_loss"),
+    *("slices", "slice_dim", "slice_loss", "recompute"),
 )
 """Options of the search for a plan, and of the step that is planned."""
 
@@ -59,6 +60,7 @@ def explain(
     slices: Slices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    recompute: Recompute = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
     as_json: Json = False,
@@ -77,6 +79,7 @@ def explain(
         model_and_plan,
         read_planned,
         read_problem,
+        recompute_of,
         slices_of,
     )
     from situate.cli.outputs import check_outputs, check_picture, draw_picture, write_schedule
@@ -102,6 +105,7 @@ def explain(
             dim=dim,
             costs=costs,
             slices=slices_of(slices, slice_dim, slice_loss),
+            recompute=recompute_of(recompute),
         )
         budget = Budget(time_limit, evaluations, seed, threads)
         with interruptible() as interrupt:

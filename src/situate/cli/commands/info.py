@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from situate.cli.options import Dim, Json, Model, Optimizer, SliceDim, SliceLoss, Slices
+from situate.cli.options import Dim, Json, Model, Optimizer, Recompute, SliceDim, SliceLoss, Slices
 
 if TYPE_CHECKING:
     from situate.data.graph import Graph
@@ -19,14 +19,16 @@ def info(
     slices: Slices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    recompute: Recompute = None,
     as_json: Json = False,
 ) -> None:
     """Show what is in a model: ops, tensors, sizes, groups, and the rules it is scored by."""
     from situate.cli.answer import print_json, print_table
-    from situate.cli.inputs import read_model, slices_of
+    from situate.cli.inputs import read_model, recompute_of, slices_of
     from situate.report import tables
 
-    graph = read_model(model, optimizer, dim, slices=slices_of(slices, slice_dim, slice_loss))
+    cut, again = slices_of(slices, slice_dim, slice_loss), recompute_of(recompute)
+    graph = read_model(model, optimizer, dim, slices=cut, recompute=again)
     if as_json:
         print_json(_graph_figures(graph))
     else:
@@ -47,6 +49,7 @@ def _graph_figures(graph: Graph) -> dict[str, Any]:
         "rules": graph.rules,
         "optimizer": graph.optimizer,
         "slices": graph.slices,
+        "recompute": graph.recompute,
         "ops": len(ops),
         "tensors": len(tensors),
         "edges": sum(len(t.consumers) for t in tensors),

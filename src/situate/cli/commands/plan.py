@@ -25,6 +25,7 @@ from situate.cli.options import (
     Optimizer,
     Out,
     Picture,
+    Recompute,
     Rules,
     Samples,
     ScheduleFile,
@@ -75,6 +76,7 @@ def plan(
     slices: Slices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    recompute: Recompute = None,
     out: Out = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
@@ -93,7 +95,7 @@ def plan(
     from situate.cli.answer import result_status, show_forecast, show_result
     from situate.cli.curves import draw_curves
     from situate.cli.hardware import machine_for, measured
-    from situate.cli.inputs import check_method, read_problem, slices_of
+    from situate.cli.inputs import check_method, read_problem, recompute_of, slices_of
     from situate.cli.learning_options import LearningOptions
     from situate.cli.outputs import (
         check_outputs,
@@ -136,6 +138,7 @@ def plan(
         dim=dim,
         costs=costs,
         slices=slices_of(slices, slice_dim, slice_loss),
+        recompute=recompute_of(recompute),
     )
     budget = options.budget(method, [method], Budget(time_limit, evaluations, seed, threads))
     kept = Path(study) if study else None

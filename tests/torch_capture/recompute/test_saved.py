@@ -1,0 +1,41 @@
+"""What a forward pass keeps for its backward pass."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.data.slices import Slices  # noqa: E402
+from situate.torch_capture import step_of  # noqa: E402
+from situate.torch_capture.build import built  # noqa: E402
+from situate.torch_capture.recompute.saved import Saved, enclosing, is_part  # noqa: E402
+from tests.torch_capture.recompute.models import blocks  # noqa: E402
+
+
+def saved(slices=None):
+    trace, _ = step_of(built(blocks, "blocks"), True, "blocks", slices)
+    return Saved(trace)
+
+
+def test_a_block_keeps_what_only_it_reads():
+    held = saved().held
+    # Of 8 samples by 12 features: the layer's result, the norm's, that of GELU with dropout, and
+    # the mask; and of 12 features the norm's mean and deviation.
+    assert held["layers.0"] == 3 * 8 * 12 * 4 + 8 * 12 + 2 * 12 * 4
+    assert held["layers.0.norm"] == 2 * 12 * 4
+    assert held["layers"] == 3 * held["layers.0"] + 2 * 8 * 6 * 4
+    assert "stem" not in held
+
+
+def test_slices_keep_their_own():
+    whole, halves = saved().held, saved(Slices((1, 1))).held
+    assert halves["layers.0"] == whole["layers.0"] + 2 * 12 * 4
+
+
+def test_paths_enclose_paths():
+    assert [*enclosing("a.b.c")] == ["a", "a.b", "a.b.c"]
+    assert [*enclosing("")] == []
+    assert is_part("a.b", "a")
+    assert is_part("a", "a")
+    assert not is_part("ab", "a")
