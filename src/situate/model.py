@@ -6,11 +6,15 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from situate.data.graph import Graph
 from situate.data.slices import Slices
 from situate.errors import ReadError, SituateError, nearest
 from situate.validation import check
+
+if TYPE_CHECKING:
+    from situate.torch_capture.traced_step import TracedStep
 
 
 def find_model(
@@ -66,6 +70,32 @@ def find_model(
     return capture_function(text, optimizer=optimizer, slices=slices, recompute=recompute)
 
 
+def trace_model(
+    text: str, optimizer: str | None = None, slices: Slices | None = None
+) -> TracedStep:
+    """The training step that `text` names, traced for graphs with one module or another that runs
+    again; arguments are those of `find_model`.
+
+    Raises:
+        SituateError: it is a file, or inference; otherwise as `find_model`.
+    """
+    check_model(text)
+    if is_file(text):
+        raise _captured_once(text)
+    if text.endswith(":inference"):
+        raise SituateError("recompute is of a step that trains: leave it out for inference")
+    from situate.torch_capture.function import current_directory, find_function
+    from situate.torch_capture.traced_step import trace_step
+    from situate.zoo.networks import NETWORKS
+
+    if text in NETWORKS:
+        found = NETWORKS[text]
+        return trace_step(found.build, optimizer or found.optimizer, text, slices, found.packages)
+    with current_directory():
+        function, _ = find_function(text)
+        return trace_step(function, optimizer or "sgd", text, slices)
+
+
 def check_model(text: str) -> None:
     """
     Raises:
@@ -108,16 +138,20 @@ def _read(
             "network of the zoo, or package.module:function that builds the model"
         )
     if recompute:
-        raise SituateError(
-            f"{path}: a file holds the step as it was captured, and recompute makes another of its "
-            "model: give a network of the zoo, or package.module:function that builds the model"
-        )
+        raise _captured_once(path)
     try:
         return read(path, dims=dims)
     except ReadError:
         if not path.endswith(".py"):
             raise
         raise ReadError(f"{path}: is Python source: {_of_module(path[:-3])}") from None
+
+
+def _captured_once(path: str) -> SituateError:
+    return SituateError(
+        f"{path}: a file holds a step as it was captured, and recompute makes another of its "
+        "model: give a network of the zoo, or package.module:function that builds the model"
+    )
 
 
 def _of_module(path: str) -> str:

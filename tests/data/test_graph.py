@@ -216,3 +216,10 @@ def test_an_op_is_of_a_slice_that_there_is():
     with pytest.raises(GraphError, match="op 'a': slice: must be below the number of slices, 0"):
         Graph("g", (Op("a", slice=0),))
     assert Graph("g", (Op("a", slice=1),), slices=Slices((1, 1))).ops[0].slice == 1
+
+
+def test_an_op_that_runs_again_is_of_a_module_that_does():
+    again = Op("a", module="layers.1.norm", recompute=True)
+    with pytest.raises(GraphError, match=r"op 'a': recompute: its module 'layers.1.norm' lies in"):
+        Graph("g", (again,), recompute=("layers.10",))
+    assert Graph("g", (again,), recompute=("layers.1",)).recompute == ("layers.1",)

@@ -13,7 +13,7 @@ from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.costs import Costs
 from situate.data.graph import Graph
 from situate.data.problem import OBJECTIVES, Objective, Problem, find_rules
-from situate.data.recompute import parse_blocks
+from situate.data.recompute import AUTO, parse_modules
 from situate.data.slices import Slices, parse
 from situate.errors import PlanError, SituateError, nearest
 from situate.model import check_model, find_model, is_file
@@ -69,9 +69,9 @@ def slices_of(slices: str | None, dims: Sequence[str] | None, loss: str | None) 
     return None
 
 
-def recompute_of(blocks: str | None) -> tuple[str, ...]:
-    """The names of blocks that the option --recompute gives."""
-    return () if blocks is None else parse_blocks(blocks)
+def recompute_of(modules: str | None) -> tuple[str, ...]:
+    """The names of modules that the option --recompute gives."""
+    return () if modules is None else parse_modules(modules)
 
 
 def read_problem(
@@ -95,18 +95,20 @@ def read_problem(
     check_model(model)
     if chosen is None and not is_file(model):
         raise _no_machine(model, f"{_presets()} or a TOML file")
-    graph = read_model(
-        model,
-        optimizer,
-        dim,
-        signed=measured is not None,
-        slices=slices,
-        recompute=recompute,
-    )
-    chosen = chosen or _own_machine(graph)
-    problem = Problem(graph, chosen, goal, find_rules(rules or graph.rules), measured)
-    if graph.rules != (rules or "situate"):
-        _say_rules(graph, rules)
+
+    def problem_of(graph: Graph) -> Problem:
+        machine = chosen or _own_machine(graph)
+        return Problem(graph, machine, goal, find_rules(rules or graph.rules), measured)
+
+    if recompute == (AUTO,) and not (dim or is_file(model)):
+        from situate.cli.recompute import chosen_problem
+
+        problem = chosen_problem(model, optimizer, slices, problem_of)
+    else:
+        signed = measured is not None
+        problem = problem_of(read_model(model, optimizer, dim, False, signed, slices, recompute))
+    if problem.graph.rules != (rules or "situate"):
+        _say_rules(problem.graph, rules)
     return problem
 
 

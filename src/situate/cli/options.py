@@ -224,16 +224,7 @@ Slices = Annotated[
         "ratio A:B:...; forward and backward pass then run once a slice, updates once.",
     ),
 ]
-SliceRecompute = Annotated[
-    str | None,
-    typer.Option(
-        metavar="BLOCK,...",
-        help="Modules of a captured training step, by path such as layers.*, that run their "
-        "forward pass again before their backward pass, so that memory need not hold what they "
-        "made; all: the modules that save most.",
-    ),
-]
-Dim = Annotated[
+SliceDim = Annotated[
     list[str] | None,
     typer.Option(
         metavar="INPUT=AXIS",
@@ -246,6 +237,15 @@ SliceLoss = Annotated[
     typer.Option(
         metavar="mean|sum",
         help="The loss is a mean, or a sum, over samples. Default: found out from the step.",
+    ),
+]
+Recompute = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE,...",
+        help="Modules of a captured training step, by path such as layers.*, that run their "
+        "forward pass again before their backward pass, so that memory need not hold what they "
+        "made; all: the modules that save most; auto: as many of these as memory asks for.",
     ),
 ]
 Dim = Annotated[

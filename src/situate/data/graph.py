@@ -137,6 +137,7 @@ class Graph:
         _check_types(self)
         _check_ops(self.ops)
         _check_slices(self)
+        _check_recompute(self)
         _check_tensors(self.tensors, len(self.ops), self.ops)
         _check_control(self.control, self.ops)
         _check_totals(self.ops, self.tensors)
@@ -230,6 +231,15 @@ def _check_slices(graph: Graph) -> None:
             raise GraphError(
                 f"op {op.name!r}: slice: must be below the number of slices, {count}, got "
                 f"{op.slice}"
+            )
+
+
+def _check_recompute(graph: Graph) -> None:
+    for op in graph.ops:
+        if op.recompute and not any(f"{op.module}.".startswith(f"{m}.") for m in graph.recompute):
+            raise GraphError(
+                f"op {op.name!r}: recompute: its module {op.module!r} lies in none of those that "
+                f"run again: {', '.join(graph.recompute) or 'there are none'}"
             )
 
 

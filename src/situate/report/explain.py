@@ -12,6 +12,7 @@ from situate.report.bottleneck import Busy, busiest
 from situate.report.computing_time import check_times, covered
 from situate.report.critical import CriticalPath, critical_path
 from situate.report.one_device import SingleDevice, objective_value, single_device
+from situate.report.recompute_use import RecomputeUse, recompute_uses
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
 from situate.report.slice_use import SliceUse, slice_uses
 from situate.report.tables import never_text
@@ -124,6 +125,8 @@ class Explanation:
     """Devices and channels that limit steady operation, if the objective is `throughput`."""
     slices: tuple[SliceUse, ...]
     """The slices of the batch; none where the step takes it whole."""
+    recompute: tuple[RecomputeUse, ...]
+    """The modules that run their forward pass again."""
 
 
 def explain(problem: Problem, schedule: Schedule) -> Explanation:
@@ -150,6 +153,7 @@ def explain(problem: Problem, schedule: Schedule) -> Explanation:
         single=single_device(problem, schedule),
         busiest=busiest(problem, schedule) if problem.objective == "throughput" else (),
         slices=slice_uses(problem, schedule),
+        recompute=recompute_uses(problem, schedule),
     )
 
 

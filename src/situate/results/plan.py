@@ -232,7 +232,7 @@ class Plan(
         if {*self.again} != {*graph.recompute}:
             ours, theirs = (", ".join(b) or "nothing" for b in (self.again, graph.recompute))
             raise PlanError(
-                f"the plan recomputes {ours}, and the graph {theirs}: give the blocks of the plan "
+                f"the plan recomputes {ours}, and the graph {theirs}: give the modules of the plan "
                 "(--recompute, recompute=) or plan again"
             )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from situate.data.graph import Graph
-from situate.data.recompute import checked_blocks
+from situate.data.recompute import checked_modules
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import MissingExtra, SituateError
@@ -91,11 +91,11 @@ def step_of(
         SituateError: the step depends on values, its batch cannot be cut so, or its modules cannot
             run again.
     """
-    blocks = checked_blocks(recompute)
-    if blocks and not training:
+    modules = checked_modules(recompute)
+    if modules and not training:
         raise SituateError("recompute is of a step that trains: leave it out for inference")
     traced, separate = _step_of(what, training, name, slices)
-    return recomputed(traced, blocks) if blocks else traced, separate
+    return recomputed(traced, modules) if modules else traced, separate
 
 
 def _step_of(

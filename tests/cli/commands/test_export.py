@@ -134,3 +134,12 @@ def test_a_plan_of_slices_is_drawn_and_not_handed_over(situate):
     assert (run.status, run.err.count("\n")) == (2, 1)
     assert "the plan is of slices 2, and accelerate takes no op of a slice" in run.err
     assert situate("export", "plan.json", "--to", "dot", "--out", "out").status == 0
+
+
+def test_a_plan_that_runs_modules_again_is_not_handed_over(situate):
+    pytest.importorskip("torch")
+    options = ("tests.torch_capture.recompute.models:blocks", "--recompute", "layers.0")
+    situate("plan", *options, "--cluster", "k80-2", "--method", "single", "--out", "plan.json")
+    run = situate("export", "plan.json", "--to", "accelerate", "--out", "out")
+    assert (run.status, run.err.count("\n")) == (2, 1)
+    assert "the plan runs layers.0 again before its backward pass, and accelerate" in run.err

@@ -13,6 +13,7 @@ from situate.data.slices import Slices  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from tests.torch_capture.recompute.models import blocks  # noqa: E402
 
+
 def readers(graph, op):
     """Names of the ops that read what an op makes, and of those that wait for it."""
     read = {c for t in graph.tensors if graph.ops[t.producer].name == op for c in t.consumers}

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from situate.data.slices import Slices  # noqa: E402
 from situate.torch_capture import step_of  # noqa: E402
 from situate.torch_capture.build import built  # noqa: E402
-from situate.torch_capture.recompute.saved import Saved, enclosing, is_part  # noqa: E402
+from situate.torch_capture.recompute.saved import Saved, enclosing  # noqa: E402
 from tests.torch_capture.recompute.models import blocks  # noqa: E402
 
 
@@ -36,6 +36,3 @@ def test_slices_keep_their_own():
 def test_paths_enclose_paths():
     assert [*enclosing("a.b.c")] == ["a", "a.b", "a.b.c"]
     assert [*enclosing("")] == []
-    assert is_part("a.b", "a")
-    assert is_part("a", "a")
-    assert not is_part("ab", "a")

@@ -68,6 +68,12 @@ def export(
             f"the plan is of slices {problem.graph.slices}, and {to} takes no op of a slice: "
             f"export it to {' or '.join(DRAWINGS)}, or plan the whole batch"
         )
+    if problem.graph.recompute and to not in DRAWINGS:
+        raise PlanError(
+            f"the plan runs {problem.graph.recompute[0]} again before its backward pass, and {to} "
+            f"takes no op that does: export it to {' or '.join(DRAWINGS)}, or plan without "
+            "--recompute"
+        )
     source = {"model": model} if to == "onnxruntime" else {}
     try:
         importlib.import_module(f"situate.writers.{to}").write(problem, schedule, out, **source)

@@ -57,11 +57,11 @@ class _Step:
         """Write the ops of a part once more."""
         self._repeated |= part.values
         for node in part.ops:
-            waits = not any(value in part.values for value in map(self._of, node.all_input_nodes))
+            begins = part.values.isdisjoint(map(self._of, node.all_input_nodes))
             copied = self._copied(node, self._read)
             statistics_only_here(copied)
             copied.meta[AGAIN] = self._first[node]
-            if waits:
+            if begins:
                 copied.meta[AFTER] = self._first[part.after]
 
     def _of(self, node: fx.Node) -> Storage:

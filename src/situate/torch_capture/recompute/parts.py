@@ -1,14 +1,14 @@
-"""What is computed again: of each block, and of each slice in it, the ops, and when they may
-start."""
+"""The ops that run again: of each module in each slice, and what they wait for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from situate.torch_capture.flow import Storage
-from situate.torch_capture.recompute.saved import Saved, is_backward, is_part, slice_of
+from situate.torch_capture.recompute.saved import Saved, enclosing, is_backward, slice_of
 
 if TYPE_CHECKING:
     from torch import fx
@@ -16,55 +16,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """The ops of a block in one slice that are computed again.
+    """The ops of a module in one slice that run again.
 
     Attributes:
-        block: path of the module.
         ops: in the order of the forward pass.
         values: of theirs, those that they and the backward pass read as they are made again.
-        after: the op that makes the gradient of what the block gave; they wait for it.
+        after: the op that makes the gradient of what the module gave; they wait for it.
         before: the first node of the backward pass that needs them.
     """
 
-    block: str
     ops: tuple[fx.Node, ...]
     values: frozenset[Storage]
     after: fx.Node
     before: fx.Node
 
 
-def parts(saved: Saved, blocks: Sequence[str]) -> list[Part]:
-    """The parts of all blocks that have something to compute again."""
+def parts(saved: Saved, modules: Sequence[str]) -> list[Part]:
+    """The parts of all modules, in each slice that has something to run again."""
+    stays: dict[tuple[str, int | None], set[Storage]] = {}
+    for value, inner in saved.within.items():
+        for module in {*enclosing(inner)}.intersection(modules):
+            stays.setdefault((module, slice_of(value[0])), set()).add(value)
     gradients = _gradients(saved)
-    found = (
-        _part(saved, block, number, gradients)
-        for block in blocks
-        for number in dict.fromkeys(map(slice_of, saved.forward))
-    )
+    found = (_part(saved, values, gradients) for values in stays.values())
     return [part for part in found if part is not None]
 
 
-def _part(
-    saved: Saved, block: str, number: int | None, gradients: frozenset[fx.Node]
-) -> Part | None:
-    here = frozenset(
-        node
-        for node in saved.forward
-        if slice_of(node) == number and is_part(saved.module[node], block)
-    )
-    stays = frozenset(v for v in saved.within if v[0] in here and saved.stays(v, block))
+def _part(saved: Saved, stays: set[Storage], gradients: frozenset[fx.Node]) -> Part | None:
+    """The part of a module of whose values these are read by no op of the forward pass outside."""
     ops = _makers(saved, stays)
     if not ops:
         return None
-    values = frozenset(v for v in stays if v[0] in ops)
-    readers = _dependent(saved, values)
-    after = _entering(saved, readers, gradients) or _last(saved, number, readers[0])
-    ordered = tuple(node for node in saved.forward if node in ops)
-    return Part(block, ordered, values, after, readers[0])
+    values = frozenset(value for value in stays if value[0] in ops)
+    before = next(_dependent(saved, values))
+    after = _entering(saved, values, gradients) or _last(saved, before, slice_of(ops[0]))
+    return Part(ops, values, after, before)
 
 
-def _makers(saved: Saved, stays: frozenset[Storage]) -> frozenset[fx.Node]:
-    """The ops that make the values that are needed again, of those that stay in a block, from what
+def _makers(saved: Saved, stays: set[Storage]) -> tuple[fx.Node, ...]:
+    """The ops that make the values that are needed again, of those that stay in a module, from what
     comes into it and what it hands out, which is there in any case."""
     found: set[fx.Node] = set()
     pending = [value[0] for value in stays if saved.is_kept(value)]
@@ -73,18 +63,21 @@ def _makers(saved: Saved, stays: frozenset[Storage]) -> frozenset[fx.Node]:
         if node not in found:
             found.add(node)
             pending += [value[0] for value in saved.flow.reads[node] if value in stays]
-    return frozenset(found)
+    return tuple(sorted(found, key=saved.number.__getitem__))
 
 
-def _dependent(saved: Saved, values: frozenset[Storage]) -> list[fx.Node]:
+def _dependent(saved: Saved, values: frozenset[Storage]) -> Iterator[fx.Node]:
     """The nodes of the backward pass that need values, in order."""
-    found: dict[fx.Node, None] = {}
-    for node in saved.number:
-        if is_backward(node) and any(
-            source in found or saved.storage[source] in values for source in node.all_input_nodes
-        ):
-            found[node] = None
-    return list(found)
+    nodes = list(saved.number)
+    shown = {node for value in values for node in saved.shown[value]}
+    pending = sorted({saved.number[n] for node in shown for n in node.users if is_backward(n)})
+    seen = {*pending}
+    while pending:
+        node = nodes[heappop(pending)]
+        yield node
+        for number in {saved.number[user] for user in node.users if is_backward(user)} - seen:
+            seen.add(number)
+            heappush(pending, number)
 
 
 def _gradients(saved: Saved) -> frozenset[fx.Node]:
@@ -105,19 +98,21 @@ def _gradients(saved: Saved) -> frozenset[fx.Node]:
 
 
 def _entering(
-    saved: Saved, readers: Sequence[fx.Node], gradients: frozenset[fx.Node]
+    saved: Saved, values: frozenset[Storage], gradients: frozenset[fx.Node]
 ) -> fx.Node | None:
-    """The op that makes the first gradient that comes to nodes from outside of them."""
-    first = saved.number[readers[0]]
-    for node in readers:
-        for source in node.all_input_nodes:
+    """The op that makes the first gradient that comes from elsewhere to what needs values."""
+    first = None
+    for node in _dependent(saved, values):
+        first = saved.number[node] if first is None else first
+        # Views are not among the ops; what reads them is.
+        for source in node.all_input_nodes if node in saved.flow.reads else ():
             maker = saved.storage[source][0]
             if source in gradients and saved.number[maker] < first:
                 return maker
     return None
 
 
-def _last(saved: Saved, number: int | None, before: fx.Node) -> fx.Node:
+def _last(saved: Saved, before: fx.Node, number: int | None) -> fx.Node:
     """The last op of the forward pass of a slice."""
     place = saved.number
     ops = (n for n in saved.forward if slice_of(n) == number and place[n] < place[before])

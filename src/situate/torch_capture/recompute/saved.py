@@ -50,16 +50,21 @@ class Saved:
         """By value of the forward pass that anything reads, the innermost module that has its op
         and all ops of the forward pass that read it; empty where there is none, or the step returns
         the value."""
-        kept = {*self.flow.results, *self.flow.mutations.values()}
+        given = (value for values in self.flow.gradients.values() for value in values)
+        kept = {*self.flow.results, *self.flow.mutations.values(), *given}
         return {
             value: "" if value in kept else self._common(value)
             for value in self.flow.readers
             if value[0] in self.module
         }
 
-    def stays(self, value: Storage, block: str) -> bool:
-        """True for a value that no op of the forward pass outside of a block makes or reads."""
-        return is_part(self.within.get(value, ""), block)
+    @cached_property
+    def shown(self) -> dict[Storage, list[fx.Node]]:
+        """By value, the nodes that stand for it or for a view of it."""
+        found: dict[Storage, list[fx.Node]] = {}
+        for node, value in self.storage.items():
+            found.setdefault(value, []).append(node)
+        return found
 
     def is_kept(self, value: Storage) -> bool:
         """True if the backward pass reads a value."""
@@ -93,11 +98,6 @@ class Saved:
 def is_backward(node: fx.Node) -> bool:
     """True for a node of the backward pass."""
     return bool(node.meta.get("partitioner_tag") == "is_backward")
-
-
-def is_part(path: str, block: str) -> bool:
-    """True if a module is the block or lies in it."""
-    return path == block or path.startswith(f"{block}.")
 
 
 def enclosing(path: str) -> Iterator[str]:

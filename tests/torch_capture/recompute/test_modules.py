@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 import situate  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
-from situate.torch_capture.recompute.blocks import best_cut  # noqa: E402
+from situate.torch_capture.recompute.modules import best_cut  # noqa: E402
 from tests.torch_capture.recompute.models import blocks  # noqa: E402
 
 

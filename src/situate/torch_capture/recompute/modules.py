@@ -1,4 +1,4 @@
-"""The blocks of a model that run again, by name."""
+"""The modules of a model that run again, by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from situate.errors import SituateError, nearest
 from situate.torch_capture.recompute.saved import Saved, enclosing
 
 LEAST = 0.01
-"""Share of the largest block's bytes that others must hold to be among `ALL`."""
+"""Share of the largest module's bytes that others must hold to be among `ALL`."""
 
 
 def chosen(saved: Saved, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def _named(saved: Saved, known: Sequence[str], pattern: str) -> list[str]:
 
 
 def best_cut(paths: Sequence[str], held: Mapping[str, int]) -> list[str]:
-    """The blocks, none in another, by which a step needs least memory: what each of them keeps is
+    """The modules, none in another, by which a step needs least memory: what each of them keeps is
     freed, but what one of them keeps is there while its backward pass runs.
 
     Args:
