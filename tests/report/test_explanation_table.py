@@ -110,4 +110,4 @@ def test_modules_that_run_again_are_listed_and_added_up() -> None:
     lines = [line.split() for line in text.splitlines()]
     assert ["l0", "1", "1.00", "s", "100", "B"] in lines
     assert ["4", "more"] in lines
-    assert ["all", "20", "210", "s", "2.00", "kB"] in lines
+    assert ["all", "20", "210", "s", "1.95", "KiB"] in lines

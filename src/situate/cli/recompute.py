@@ -1,4 +1,4 @@
-"""Blocks that run again where a cluster's memory is short, as `--recompute auto` asks for."""
+"""Modules that run again where a cluster's memory is short, as `--recompute auto` asks for."""
 
 from __future__ import annotations
 
