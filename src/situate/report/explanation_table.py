@@ -152,7 +152,7 @@ def _recompute(explained: Explanation) -> Table | None:
     modules = explained.recompute
     if not modules:
         return None
-    made = table("run again before their backward pass", "module|ops|computes|not kept", (1, 2, 3))
+    made = table("modules that run again", "module|ops|computes|not kept", (1, 2, 3))
     for each in modules[:SLICES]:
         made.add_row(
             printable(each.module),
