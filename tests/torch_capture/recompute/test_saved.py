@@ -1,4 +1,4 @@
-"""What a forward pass keeps for its backward pass."""
+"""The values that a forward pass keeps for its backward pass."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a step's forward pass keeps for its backward pass, and the module that all of it stays
-in."""
+"""The values that a step's forward pass keeps for its backward pass, and the modules that they
+stay in."""
 
 from __future__ import annotations
 
