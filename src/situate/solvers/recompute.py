@@ -23,11 +23,11 @@ ProblemOf = Callable[[Sequence[str]], Problem]
 
 
 def with_recompute(problem_of: ProblemOf, threads: int | None = None) -> Problem:
-    """The problem of a step in which no module runs again where that is no gain, else the best of
-    those in which one, two, four, ... or all of `ALL` do: those first that free most bytes for the
-    time that they take again.
+    """The problem of a step in which as many of the modules of `ALL` run again as memory asks for:
+    those first that free most bytes for the time that they take again.
 
-    A short search by `auto` plans each. A plan that fits is better than one that does not; of two
+    Of none, one, two, four, ... and all of them a short search by `auto` finds the best number, and
+    bisection whether fewer are as good. A plan that fits is better than one that does not; of two
     that do, the one with the better objective. The result depends on the problem alone.
 
     Args:
@@ -38,15 +38,23 @@ def with_recompute(problem_of: ProblemOf, threads: int | None = None) -> Problem
     Raises:
         SituateError: the step has nothing to run again.
     """
-    best = _planned(problem_of(()), threads)
-    if not _is_short(best, threads):
-        return best.problem
+    whole = _planned(problem_of(()), threads)
+    if not _is_short(whole, threads):
+        return whole.problem
     order = by_gain(problem_of((ALL,)))
+    found = {0: whole}
     for count in _counts(len(order)):
-        found = _planned(problem_of(order[:count]), threads)
-        if _rank(found) < _rank(best):
-            best = found
-    return best.problem
+        found[count] = _planned(problem_of(order[:count]), threads)
+    best = min(found, key=lambda count: (_rank(found[count]), count))
+    below = max((count for count in found if count < best), default=best)
+    while best - below > 1:
+        middle = (below + best) // 2
+        found[middle] = _planned(problem_of(order[:middle]), threads)
+        if _rank(found[middle]) <= _rank(found[best]):
+            best = middle
+        else:
+            below = middle
+    return found[best].problem
 
 
 def by_gain(problem: Problem) -> list[str]:
