@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -12,6 +13,8 @@ from torch import nn  # noqa: E402
 
 from situate.data.slices import Slices  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
+from situate.runtime.programs.footprint import footprint  # noqa: E402
+from situate.runtime.programs.placed import place  # noqa: E402
 from situate.runtime.programs.program import Program, capture_program  # noqa: E402
 from situate.runtime.step import StartDevices  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
@@ -54,3 +57,17 @@ def test_three_steps_are_equal_to_the_last_bit(
     step = functools.partial(step_of, found, devices=devices, start=start, seed=devices)
     same = compare(model, inputs, loss, sgd, step, threads=1, slices=found.graph.slices)
     assert same.within(0.0)
+
+
+def held(*recompute: str) -> int:
+    """Bytes of the program on one device, in the program's order."""
+    model, (x, y), loss = blocks()
+    batch = x.repeat(32, 1), y.repeat(32)
+    found = capture_program(model, batch, loss, recompute=recompute)
+    n = len(found.graph.ops)
+    (most,) = footprint(place(found, np.zeros(n, np.int32), range(n), 1), np.zeros(n, np.int64))
+    return most
+
+
+def test_a_device_holds_less() -> None:
+    assert held("layers.*") < 0.8 * held()
