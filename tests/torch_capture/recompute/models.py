@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from situate.data.graph import Graph
+from situate.data.slices import Slices
+from situate.torch_capture.traced_step import TracedStep, trace_step
 
 
 class Residual(nn.Module):
@@ -47,3 +52,14 @@ def blocks() -> Any:
     """Model, inputs and loss."""
     torch.manual_seed(0)
     return Blocks(), (torch.randn(8, 6), torch.randint(3, (8,))), loss
+
+
+@cache
+def step(cut: bool = False) -> TracedStep:
+    """The step, of its whole batch or of two slices."""
+    return trace_step(blocks, "sgd", "blocks", Slices((1, 1)) if cut else None)
+
+
+def graph(*modules: str, cut: bool = False) -> Graph:
+    """The graph of the step in which modules run again."""
+    return step(cut).graph(modules)

@@ -6,14 +6,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import situate  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.torch_capture.recompute.modules import best_cut  # noqa: E402
-from tests.torch_capture.recompute.models import blocks  # noqa: E402
+from tests.torch_capture.recompute.models import graph  # noqa: E402
 
 
 def chosen(*names):
-    return situate.capture(blocks, recompute=names).recompute
+    return graph(*names).recompute
 
 
 def test_a_star_stands_for_any_text_and_the_outermost_counts():

@@ -6,20 +6,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.data.slices import Slices  # noqa: E402
-from situate.torch_capture import step_of  # noqa: E402
-from situate.torch_capture.build import built  # noqa: E402
 from situate.torch_capture.recompute.saved import Saved, enclosing  # noqa: E402
-from tests.torch_capture.recompute.models import blocks  # noqa: E402
-
-
-def saved(slices=None):
-    trace, _ = step_of(built(blocks, "blocks"), True, "blocks", slices)
-    return Saved(trace)
+from tests.torch_capture.recompute.models import step  # noqa: E402
 
 
 def test_a_block_keeps_what_only_it_reads():
-    held = saved().held
+    held = Saved(step().trace).held
     # Of 8 samples by 12 features: the layer's result, the norm's, that of GELU with dropout, and
     # the mask; and of 12 features the norm's mean and deviation.
     assert held["layers.0"] == 3 * 8 * 12 * 4 + 8 * 12 + 2 * 12 * 4
@@ -29,7 +21,7 @@ def test_a_block_keeps_what_only_it_reads():
 
 
 def test_slices_keep_their_own():
-    whole, halves = saved().held, saved(Slices((1, 1))).held
+    whole, halves = (Saved(step(cut).trace).held for cut in (False, True))
     assert halves["layers.0"] == whole["layers.0"] + 2 * 12 * 4
 
 
