@@ -40,7 +40,7 @@ def machine_for(
     from situate.runtime.subject import find_subject
 
     with working(f"building {model}"):
-        subject = find_subject(model, optimizer, problem.graph.slices)
+        subject = find_subject(model, optimizer, problem.graph.slices, problem.graph.recompute)
     with RealMachine(problem, subject, options.timeout or LIMIT) as machine:
         yield machine
         _say(machine.log)

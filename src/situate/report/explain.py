@@ -13,6 +13,7 @@ from situate.report.computing_time import check_times, covered
 from situate.report.critical import CriticalPath, critical_path
 from situate.report.one_device import SingleDevice, objective_value, single_device
 from situate.report.parallelism import parallelism_text
+from situate.report.recompute_use import RecomputeUse, recompute_uses
 from situate.report.replica_use import ReplicaUse, replica_uses
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
 from situate.report.slice_use import SliceUse, slice_uses
@@ -133,6 +134,8 @@ class Explanation:
     """The name of what a plan of slices is, such as data parallel; empty where it has none."""
     stages: tuple[StageUse, ...]
     """The devices that work on slices."""
+    recompute: tuple[RecomputeUse, ...]
+    """The modules that run their forward pass again."""
 
 
 def explain(problem: Problem, schedule: Schedule) -> Explanation:
@@ -162,6 +165,7 @@ def explain(problem: Problem, schedule: Schedule) -> Explanation:
         replicas=replica_uses(problem, schedule),
         parallelism=parallelism_text(problem, schedule),
         stages=stage_uses(problem, schedule),
+        recompute=recompute_uses(problem, schedule),
     )
 
 

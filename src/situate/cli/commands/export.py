@@ -78,6 +78,12 @@ def export(
         raise SituateError(f"give the plan too: situate export {model} PLAN --to {to} --out {out}")
     check_outputs([model, plan, cluster, costs], [out])
     problem, schedule = read_planned(model, plan, cluster, optimizer, dim, costs)
+    if problem.graph.recompute and to not in DRAWINGS:
+        raise PlanError(
+            f"the plan runs {problem.graph.recompute[0]} again before its backward pass, and {to} "
+            f"takes no op that does: export it to {' or '.join(DRAWINGS)}, or plan without "
+            "--recompute"
+        )
     files = [out, *_beside(problem.graph.slices, to, out)]
     check_outputs([model, plan, cluster, costs], files)
     source = {"model": model} if to == "onnxruntime" else {}

@@ -27,6 +27,7 @@ from situate.cli.options import (
     Optimizer,
     Out,
     Picture,
+    Recompute,
     Replicas,
     Rules,
     Samples,
@@ -79,6 +80,7 @@ def plan(
     slice_loss: SliceLoss = None,
     replicas: Replicas = None,
     once: Once = None,
+    recompute: Recompute = None,
     out: Out = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
@@ -146,6 +148,7 @@ def plan(
         optimizer=optimizer,
         dim=dim,
         costs=costs,
+        recompute=recompute,
     )
     budget = options.budget(method, [method], Budget(time_limit, evaluations, seed, threads))
     kept = Path(study) if study else None
