@@ -97,7 +97,14 @@ def test_a_choice_prefers_the_device_of_the_greater_mean() -> None:
     proposed = SETTINGS["paper_synthetic", "time"].proposed
     chosen = np.array([[1, 0, 0, 1, 15, 0], [0, 0, 1, 1, 0, 0], [1, 0, 1, 0, 8, 0]])
     assert actions.classes(chosen, proposed).tolist() == [[0, 1], [1, 0], [2, 1]]
-    assert len(set(actions.placements(chosen, proposed).tolist())) == 3
+    assert len(set(actions.kinds(chosen, proposed)["placement"].tolist())) == 3
+
+
+def test_a_policy_without_placement_prefers_no_device() -> None:
+    proposed = SETTINGS["tuned", "time"].proposed
+    chosen = np.array([[15, 0, 3, 0], [0, 0, 3, 1]])
+    assert actions.classes(chosen, proposed).tolist() == [[2, 1], [2, 0]]
+    assert actions.kinds(chosen, proposed)["transfers"].tolist() == [3, 19]
 
 
 def test_choices_of_all_ops_are_counted_once(

@@ -32,25 +32,22 @@ def made(folder: Path, *arguments: str) -> dict[str, bytes]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few evaluations of few ops, of which about half of the graphs are kept."""
-    monkeypatch.setattr(synthetic, "NODES", (10, 14))
-    monkeypatch.setattr(synthetic, "SHORT", 20)
-    monkeypatch.setattr(synthetic, "LONG", 200)
-    monkeypatch.setattr(synthetic, "GAIN", 0.1)
+    monkeypatch.setattr(synthetic, "WANTED", synthetic.Wanted((10, 14), 20, 200, 0.1))
     monkeypatch.setattr(synthetic, "CHUNK", 4)
 
 
-def test_files_hang_on_the_seed_and_not_on_the_number_of_processes(tmp_path: Path) -> None:
-    one = made(tmp_path / "one", "--processes", "1")
-    assert one == made(tmp_path / "two", "--processes", "2")
+def test_files_hang_on_the_seed_and_not_on_the_number_of_workers(tmp_path: Path) -> None:
+    one = made(tmp_path / "one", "--workers", "1")
+    assert one == made(tmp_path / "two", "--workers", "2")
     assert [Path(name).parent.name for name in one] == ["test", *["train"] * 3, "valid"]
-    assert one != made(tmp_path / "other", "--processes", "1", "--seed", "1")
+    assert one != made(tmp_path / "other", "--workers", "1", "--seed", "1")
     assert len(set(one.values())) == 5
 
 
 def test_what_is_interrupted_goes_on_to_the_same_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = made(tmp_path / "whole", "--processes", "1")
+    whole = made(tmp_path / "whole", "--workers", "1")
     written: list[Any] = []
     write = synthetic.write_bytes
 
@@ -63,21 +60,22 @@ def test_what_is_interrupted_goes_on_to_the_same_files(
     with monkeypatch.context() as patched:
         patched.setattr(synthetic, "write_bytes", fails_at_the_third)
         with pytest.raises(KeyboardInterrupt):
-            made(tmp_path / "left", "--processes", "1")
-    assert made(tmp_path / "left", "--processes", "1") == whole
+            made(tmp_path / "left", "--workers", "1")
+    assert made(tmp_path / "left", "--workers", "1") == whole
 
 
 def test_a_folder_of_another_seed_is_refused(tmp_path: Path) -> None:
-    made(tmp_path, "--processes", "1")
+    made(tmp_path, "--workers", "1")
     with pytest.raises(SystemExit, match=r"train\.json: is of .*: give another folder"):
-        made(tmp_path, "--processes", "1", "--seed", "1")
+        made(tmp_path, "--workers", "1", "--seed", "1")
 
 
 def test_only_graphs_on_which_a_longer_search_pays_are_kept(tmp_path: Path) -> None:
-    made(tmp_path, "--processes", "1")
+    made(tmp_path, "--workers", "1")
     progress = json.loads((tmp_path / "train.json").read_text())
     kept = [
-        synthetic.candidate("train", 0, "inputs and outputs", i) for i in range(progress["tried"])
+        synthetic.candidate(0, "inputs and outputs", synthetic.WANTED, "train", number)
+        for number in range(progress["tried"])
     ]
     assert sum(file is not None for file in kept) == progress["kept"] == 3
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.lib.record import RESULTS, Row, Target, show, write
+from benchmarks.lib.workers import add_workers
 from benchmarks.papers import rules
 from benchmarks.papers.cases import Case
-from benchmarks.papers.runs import Run, in_processes, kept
+from benchmarks.papers.runs import Run, by_workers, kept
 from benchmarks.papers.tables import Results
 from situate.solvers.learned.driver import SAMPLES
 
@@ -42,7 +43,7 @@ def parser(
     made.add_argument("--seeds", type=int, default=5, help="0, 1, ...; default: 5")
     made.add_argument("--samples", type=int, default=samples, help=f"a run; default: {samples}")
     made.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
-    made.add_argument("--workers", type=int, default=2, help="processes; default: 2")
+    add_workers(made, 2, "runs")
     made.add_argument("--out", type=Path, default=RESULTS / f"{name}.json", metavar="FILE")
     return made
 
@@ -83,7 +84,7 @@ class Experiment:
         self._rules |= {row["case"]: row for row in kept(self.options.out, "rules")}
 
     def _run(self, runs: Sequence[Run]) -> None:
-        for row in in_processes(runs, self.options.workers):
+        for row in by_workers(runs, self.options):
             self._runs[_key(row)] = row
             self._write()
 

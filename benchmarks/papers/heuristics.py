@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.workers import add_workers
 from benchmarks.papers import baselines, published, rules
 from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.hierarchical_table import SAMPLES as PLANNER_SAMPLES
-from benchmarks.papers.runs import Run, in_processes, kept
+from benchmarks.papers.runs import Run, by_workers, kept
 from situate.data.problem import Problem
 from situate.solvers import solve
 from situate.solvers.learned.driver import SAMPLES
@@ -45,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
     show("list scheduling, seconds", list(lists.values()))
     runs: dict[Key, Row] = {_key(row): row for row in kept(options.out, "runs")}
     missing = [run for run in _runs(cases, options.seeds) if _key(baselines.key(run)) not in runs]
-    for done in in_processes(missing, options.workers, baselines.row):
+    for done in by_workers(missing, options, baselines.row):
         runs[_key(done)] = done
         tables = {"rules": _sorted(lists), "runs": _sorted(runs)}
         write(options.out, tables, options=options)
@@ -59,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--rows", nargs="+", choices=names, default=names, metavar="ROW")
     made.add_argument("--seeds", type=int, default=5, help="0, 1, ...; default: 5")
-    made.add_argument("--workers", type=int, default=2, help="processes; default: 2")
+    add_workers(made, 2, "runs")
     made.add_argument("--out", type=Path, default=RESULTS / "heuristics.json", metavar="FILE")
     return made
 

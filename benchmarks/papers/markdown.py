@@ -6,8 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 
 from benchmarks.papers.tables import Spread
+from situate.results.result import Knowledge
 
 NONE = "–"
+
+KNOWS: dict[str, Knowledge] = {"tuned": "told costs", "paper": "measured times only"}
+"""By settings, the kind of all learners of the papers in them, by their default groups."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
@@ -28,6 +32,11 @@ def seconds(value: float | None) -> str:
     if math.isinf(value):
         return "OOM"
     return f"{value:.3f}" if value >= 0.1 else f"{value:.4f}"
+
+
+def settings(name: str) -> str:
+    """A learner's settings, and what it is told of the machine in them."""
+    return f"`{name}`, {KNOWS[name]}"
 
 
 def fitted(value: float, given: float | None) -> str:

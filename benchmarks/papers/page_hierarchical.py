@@ -107,7 +107,13 @@ def _lines(results: Results, rows: Sequence[HierarchicalRow]) -> Iterator[Sequen
         yield _ours(results, _case(row), "tuned")
         if found := _in_paper(results, row):
             planner, before, after = markdown.spread(found), len(RULES), len(HEAD) - 3 - len(RULES)
-            yield "", "`paper`", *[markdown.NONE] * before, planner, *[markdown.NONE] * after
+            yield (
+                "",
+                markdown.settings("paper"),
+                *[markdown.NONE] * before,
+                planner,
+                *[markdown.NONE] * after,
+            )
 
 
 def _in_paper(results: Results, row: HierarchicalRow) -> Spread | None:
@@ -123,7 +129,7 @@ def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
         markdown.spread(results.spread(case, "auto", "tuned")),
     ]
     bound = markdown.seconds(results.rule(case, "lower_bound"))
-    return "", f"`{settings}`", *rules, *learnt, bound
+    return "", markdown.settings(settings), *rules, *learnt, bound
 
 
 def _is_given(results: Results, case: str) -> bool:
@@ -152,7 +158,7 @@ def spotlight(content: Mapping[str, Any]) -> Mapping[str, str]:
     results = Results(content["tables"]["rules"], content["tables"]["runs"])
     head = ("", "settings", "best of the first 60", "best", "mean of the last 60")
     learnt = [
-        (method, f"`{settings}`", *_learnt(results, case, method, settings))
+        (method, markdown.settings(settings), *_learnt(results, case, method, settings))
         for case in results.cases
         for settings in SETTINGS
         for method in ("spotlight", "ppo")

@@ -89,7 +89,7 @@ def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
     ]
     learnt = [markdown.spread(results.spread(case, m, settings)) for m in (*METHODS, "auto")]
     bound = markdown.seconds(results.rule(case, "lower_bound"))
-    return "", f"`{settings}`", *rules, *learnt, bound
+    return "", markdown.settings(settings), *rules, *learnt, bound
 
 
 def is_given(machine: str, network: str) -> bool:

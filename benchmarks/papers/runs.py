@@ -1,13 +1,11 @@
-"""Runs of methods on cases, several processes at once, and what is kept of each."""
+"""Runs of methods on cases, by several workers at once, and what is kept of each."""
 
 from __future__ import annotations
 
+import argparse
 import json
-import multiprocessing
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.lib.record import Row, commit
+from benchmarks.lib.workers import jobs
 from benchmarks.papers.cases import Case
 from situate.results.result import Result
 from situate.solvers import LEARNERS, solve
@@ -94,22 +93,14 @@ def _rounded(values: Sequence[float] | NDArray[np.float64]) -> list[float | None
     return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values]
 
 
-def in_processes(
-    runs: Sequence[Run], workers: int, measure: Callable[[Run], Row] = row
+def by_workers(
+    runs: Sequence[Run], options: argparse.Namespace, measure: Callable[[Run], Row] = row
 ) -> Iterator[Row]:
-    """Measure them, the rows as they come; one process computes with one thread."""
-    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
-        futures = [pool.submit(measure, run) for run in runs]
-        try:
-            for number, future in enumerate(as_completed(futures), start=1):
-                done = future.result()
-                print(f"{number} of {len(runs)}: {_progress(done)}", flush=True)
-                yield done
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    """Measure them where `--workers` says, the rows as they come; one computes with one thread."""
+    with jobs(options, measure) as measured:
+        for number, (_, done) in enumerate(measured.each((run,) for run in runs), start=1):
+            print(f"{number} of {len(runs)}: {_progress(done)}", flush=True)
+            yield done
 
 
 def _progress(done: Row) -> str:

@@ -1,10 +1,10 @@
-"""What a trained policy chooses: the entropy of its choices on each graph (REGAL, Fig. 4a), and how
-often it chooses what for ops of which weight (Fig. 11).
+"""Choices of a trained policy: their entropy on each graph (REGAL, Fig. 4a), and how often it
+chooses what for ops of which weight (Fig. 11).
 
-A choice of placement is one of all categories of an op's affinities together, 16 with two levels
-and two devices; its entropy is of the frequencies over the ops of a graph. An op prefers the device
-whose affinity has the greater mean. Its weight is the bytes of its inputs and outputs, as a share
-of the graph's largest.
+A choice is one of all categories of an op's affinities together, 16 with two levels and two
+devices, or of the mean and variance of its priority, or of its transfers'; the entropy is of the
+frequencies over the ops of a graph. An op prefers the device whose affinity has the greater mean.
+Its weight is the bytes of its inputs and outputs, as a share of the graph's largest.
 """
 
 from __future__ import annotations
@@ -51,12 +51,16 @@ def main(arguments: list[str] | None = None) -> None:
     for path in paths:
         problem = Problem(read(path), Cluster.identical(DEVICES), about.objective, "regal")
         actions = asked(options.weights, problem, options.seed)
-        entropies.append(entropy(placements(actions, about.settings.proposed)))
+        parts = kinds(actions, about.settings.proposed)
+        entropies.append({kind: entropy(choices) for kind, choices in parts.items()})
         chosen.append(classes(actions, about.settings.proposed))
         of_ops = op_bytes(problem)[:, :2].sum(axis=1)
         weights.append(of_ops / max(1.0, float(of_ops.max())))
     tables = {
-        "entropy, nats": [_entropies(np.array(entropies), about.objective)],
+        "entropy, nats": [
+            _entropies(kind, np.array([each[kind] for each in entropies]), about.objective)
+            for kind in entropies[0]
+        ],
         "choices": list(_choices(np.concatenate(chosen), np.concatenate(weights))),
     }
     record(f"regal_actions_{options.name}", tables, options=options)
@@ -71,33 +75,49 @@ def asked(path: Path, problem: Problem, seed: int) -> Ints:
     return proposer.actions(read_of, seed)
 
 
-def placements(actions: Ints, proposed: Proposed) -> Ints:
-    """(n,) the number of each op's choice of placement."""
-    columns = actions[:, : 2 * DEVICES]
-    return np.asarray(columns @ proposed.placement ** np.arange(2 * DEVICES), np.int64)
+def kinds(actions: Ints, proposed: Proposed) -> dict[str, Ints]:
+    """(n,) the numbers of the choices of ops, by what is chosen."""
+    widths = {
+        "placement": (proposed.placement, 2 * DEVICES),
+        "scheduling": (proposed.scheduling, 2),
+        "transfers": (proposed.transfers, 2),
+    }
+    found, begin = {}, 0
+    for kind, (levels, width) in widths.items():
+        if levels:
+            columns = actions[:, begin : begin + width]
+            found[kind] = np.asarray(columns @ levels ** np.arange(width), np.int64)
+            begin += width
+    return found
 
 
 def entropy(choices: Ints) -> float:
-    """Of the frequencies of choices, in nats."""
+    """The entropy of the frequencies of choices, in nats."""
     shares = np.unique(choices, return_counts=True)[1] / len(choices)
-    return float(-(shares * np.log(shares)).sum())
+    return abs(float((shares * np.log(shares)).sum()))
 
 
 def classes(actions: Ints, proposed: Proposed) -> Ints:
     """(n, 2) the place of each op's choice in `PREFERENCES` and in `PRIORITIES`."""
-    first, second, priority = actions[:, 0], actions[:, 2], actions[:, 2 * DEVICES]
-    preference = np.where(first == second, 2, (second > first).astype(np.int64))
-    return np.column_stack([preference, 2 * priority >= proposed.scheduling])
+    prefers = np.full(len(actions), len(PREFERENCES) - 1)
+    begin = 0
+    if proposed.placement:
+        first, second, begin = actions[:, 0], actions[:, 2], 2 * DEVICES
+        prefers = np.where(first == second, prefers, second > first)
+    high = 2 * actions[:, begin] >= proposed.scheduling if proposed.scheduling else prefers < 0
+    return np.column_stack([prefers, high])
 
 
-def _entropies(of_graphs: NDArray[np.float64], objective: Objective) -> Row:
+def _entropies(kind: str, of_graphs: NDArray[np.float64], objective: Objective) -> Row:
+    published = 1.71 if (kind, objective) == ("placement", "time") else None
     return {
+        "choices": kind,
         "objective": objective,
         "graphs": len(of_graphs),
         "mean": float(of_graphs.mean()),
         "least": float(of_graphs.min()),
         "most": float(of_graphs.max()),
-        "paper_mean": 1.71 if objective == "time" else None,
+        "paper_mean": published,
     }
 
 

@@ -18,7 +18,7 @@ from situate.readers import read
 from situate.solvers.evolutionary.regal import weights
 
 DEVICES = 2
-"""Of the paper's experiments."""
+"""Devices of the paper's experiments."""
 
 REFERENCE, EAGER = "brkga", "brkga, eager"
 """Labels of BRKGA with the common budget, by decoder; all are compared with the first."""

@@ -2,7 +2,7 @@
 
 Writes folders `train`, `valid` and `test` of CostGraphDef files, and goes on where it stopped. A
 graph is kept if 10,000 evaluations of BRKGA bring at least 18 % over 1,000. The files depend on the
-seed alone, however many processes make them and whenever they are interrupted.
+seed alone, whatever `--workers` make them and whenever they are interrupted.
 """
 
 from __future__ import annotations
@@ -10,30 +10,43 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import get_args
 
+from benchmarks.lib.workers import add_workers, jobs
 from benchmarks.regal.costgraph_file import costgraph
 from situate.bench.families.regal import MODELS, Counted, synthetic
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph
 from situate.data.problem import Problem
+from situate.evaluators.workers.jobs import Jobs
 from situate.files.atomic import write_bytes
 from situate.host.machine import usable_cpus
 from situate.simulation.simulator import Simulator
 from situate.solvers.evolutionary.brkga import evolution
 from situate.solvers.evolutionary.settings import BRKGA
 
-NODES = (50, 200)
-SHORT, LONG = 1000, 10_000
-"""Evaluations of the two searches."""
 
-GAIN = 0.18
-"""Least part of the value after `SHORT` by which that after `LONG` is better."""
+@dataclass(frozen=True)
+class Wanted:
+    """The graphs that are kept.
+
+    Attributes:
+        nodes: the least and the greatest number.
+        short, long: evaluations of the two searches.
+        gain: least part of the value after the short one by which that after the long one is
+            better.
+    """
+
+    nodes: tuple[int, int] = (50, 200)
+    short: int = 1000
+    long: int = 10_000
+    gain: float = 0.18
+
+
+WANTED = Wanted()
 
 PARTS = {"train": 10_000, "valid": 1000, "test": 1000}
 
@@ -44,9 +57,9 @@ CHUNK = 64
 def main(arguments: list[str] | None = None) -> None:
     """Make all parts."""
     options = _options(arguments)
-    with ProcessPoolExecutor(options.processes) as pool:
+    with jobs(options, candidate, options.seed, options.counted, WANTED) as candidates:
         for part in PARTS:
-            _make(pool, part, getattr(options, part), options)
+            _make(candidates, part, getattr(options, part), options)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -63,19 +76,19 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--counted", choices=counted, default=counted[0], help="tensors of an op's cost"
     )
-    parser.add_argument("--processes", type=int, default=usable_cpus(), help="default: all cores")
+    add_workers(parser, usable_cpus(), "candidates")
     return parser.parse_args(arguments)
 
 
-def _make(pool: ProcessPoolExecutor, part: str, count: int, options: argparse.Namespace) -> None:
+def _make(candidates: Jobs, part: str, count: int, options: argparse.Namespace) -> None:
     """The first `count` graphs of a part that are worth a search."""
     folder = options.folder / part
     folder.mkdir(parents=True, exist_ok=True)
     progress = _Progress(folder.with_suffix(".json"), options)
-    make = partial(candidate, part, options.seed, options.counted)
     while progress.kept < count:
         numbers = range(progress.tried, progress.tried + CHUNK)
-        for number, file in zip(numbers, pool.map(make, numbers), strict=True):
+        made = candidates.map([(part, number) for number in numbers])
+        for number, file in zip(numbers, made, strict=False):
             if progress.kept == count:
                 break
             if file is not None:
@@ -107,20 +120,20 @@ class _Progress:
         write_bytes(self._path, json.dumps(self._of | counts).encode())
 
 
-def candidate(part: str, seed: int, counted: Counted, number: int) -> bytes | None:
+def candidate(seed: int, counted: Counted, wanted: Wanted, part: str, number: int) -> bytes | None:
     """The file of a candidate, if it is kept."""
     draw = random.Random(f"{part} {seed} {number}")
-    model, nodes = draw.choice(list(MODELS)), draw.randint(*NODES)
+    model, nodes = draw.choice(list(MODELS)), draw.randint(*wanted.nodes)
     graph = synthetic(model, nodes, draw.getrandbits(32), counted=counted)
-    return costgraph(graph) if gain(graph, number) >= GAIN else None
+    return costgraph(graph) if gain(graph, number, wanted) >= wanted.gain else None
 
 
-def gain(graph: Graph, seed: int) -> float:
+def gain(graph: Graph, seed: int, wanted: Wanted) -> float:
     """The part of the value after few evaluations by which that after many is better."""
     problem = Problem(replace(graph, unit="s"), Cluster.identical(2), rules="regal")
     population = evolution(Simulator(problem), BRKGA["paper"], goal="time", seed=seed)
     values = []
-    for evaluations in (SHORT, LONG):
+    for evaluations in (wanted.short, wanted.long):
         population.run(evaluations - population.evaluations, inf, 1)
         values.append(population.best()[1])
     return 1 - values[1] / values[0]

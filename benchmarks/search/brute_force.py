@@ -11,11 +11,10 @@ import argparse
 import math
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 
 import situate
 from benchmarks.lib.record import Row, Target, record
+from benchmarks.lib.workers import add_workers, jobs
 from tests.oracle.problems import small_problem
 from tests.solvers.exhaustive import optimum
 
@@ -33,26 +32,26 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--first", type=int, default=0, help="seed of the first problem")
     parser.add_argument("--time-limit", type=float, default=1.0, help="seconds of `auto` for each")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--processes", type=int, default=1, help="problems at once, a thread each")
+    add_workers(parser, 1, "problems")
     options = parser.parse_args(arguments)
     seeds = range(options.first, options.first + options.problems)
-    with ProcessPoolExecutor(options.processes) as pool:
-        rows = list(pool.map(partial(_row, options=options), seeds, chunksize=10))
+    with jobs(options, row, options.time_limit, options.seed) as solved:
+        rows = list(solved.map((seed,) for seed in seeds))
     tables = {"by kind": list(_by_kind(rows)), "missed": [row for row in rows if row["missed"]]}
     record("brute_force", tables, _targets(rows), options=options)
 
 
-def _row(seed: int, options: argparse.Namespace) -> Row:
+def row(time_limit: float, seed: int, number: int) -> Row:
     """One problem; values are None where nothing fits, or in the plan that was found."""
-    problem = small_problem(seed)
+    problem = small_problem(number)
     best = optimum(problem)
     begin = time.perf_counter()
-    found = situate.solve(problem, time_limit=options.time_limit, seed=options.seed, threads=1)
+    found = situate.solve(problem, time_limit=time_limit, seed=seed, threads=1)
     seconds = time.perf_counter() - begin
     found.schedule.verify(problem, allow_overflow=not found.feasible)
     value = found.value if found.feasible else math.inf
     return {
-        "problem": seed,
+        "problem": number,
         "objective": problem.objective,
         "rules": problem.rules.name,
         "ops": problem.n,

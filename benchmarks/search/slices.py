@@ -7,9 +7,12 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import msgspec
+
 import situate
 from benchmarks.lib.record import Row, Target, record
 from situate.data.slices import Slices, parse
+from situate.solvers.replica_choice import parameters_once
 
 BY_HAND = (
     "data_parallel",
@@ -99,6 +102,7 @@ def _row(name: str, case: Case, options: argparse.Namespace) -> Row:
     by_hand = {method: situate.solve(sliced, method).makespan for method in BY_HAND}
     found, before = situate.solve(sliced, **limits), situate.solve(whole, **limits)
     copied = situate.solve(replicated, **limits)
+    chosen = _problem(name, case, _with_choice(replicated))
     return {
         "step": name,
         "cluster": case.cluster,
@@ -114,9 +118,17 @@ def _row(name: str, case: Case, options: argparse.Namespace) -> Row:
         "data_parallel_replicas": situate.solve(replicated, "data_parallel").makespan,
         "auto_replicas": copied.makespan,
         "lower_bound_replicas": copied.lower_bound,
+        "parameters_once": len(chosen.graph.slices.once),
+        "auto_once": situate.solve(chosen, **limits).makespan,
         "goal": case.goal,
         "whole_over_auto": before.makespan / found.makespan,
     }
+
+
+def _with_choice(problem: situate.Problem) -> Slices:
+    """The slices of a step of replicas, with the parameters that are better there once."""
+    assert problem.graph.slices is not None
+    return msgspec.structs.replace(problem.graph.slices, once=parameters_once(problem))
 
 
 def _problem(name: str, case: Case, slices: Slices | None) -> situate.Problem:

@@ -11,7 +11,9 @@ one seed is a lucky one.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from itertools import product
 from math import inf
 from typing import Any, get_args
@@ -21,10 +23,12 @@ from numpy.typing import NDArray
 
 from benchmarks.lib.graphs import branching
 from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.workers import add_workers, jobs
 from situate.bench.families.regal import synthetic
 from situate.bench.families.unequal import layered
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
+from situate.evaluators.workers.jobs import Jobs
 from situate.host.machine import usable_cpus
 from situate.simulation.simulator import Decoder, Simulator
 from situate.solvers.evolutionary.brkga import evolution
@@ -68,28 +72,35 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--evaluations", type=int, default=2500, help="a search; default: 2500")
     parser.add_argument("--seeds", type=int, default=5, help="of finalists; default: 5")
+    add_workers(parser, usable_cpus(), "searches")
     options = parser.parse_args(arguments)
+    with jobs(options, value, options.evaluations) as searches:
+        tables = _tables(searches, options.seeds)
+    write(RESULTS / "tune_brkga.json", tables, options=options)
+    for title in tables:
+        if title.endswith("finalists"):
+            show(title, tables[title])
+
+
+def _tables(searches: Jobs, seeds: int) -> dict[str, list[Row]]:
+    """All settings, then the finalists, by decoder."""
     tables = dict[str, list[Row]]()
     for decoder in get_args(Decoder):
         default = replace(BRKGA["paper"], decoder=decoder)
         every = [replace(settings, decoder=decoder) for settings in grid()]
-        scores = _above(_values(every, [0], options.evaluations)).mean(axis=1)
+        scores = _above(_values(searches, every, [0])).mean(axis=1)
         tables[f"{decoder} decoder, all settings"] = [
             _row(s, x) for s, x in zip(every, scores, strict=True)
         ]
         first = np.argsort(scores, kind="stable")[:FINALISTS]
         finalists = [default, *(every[i] for i in first)]
-        seeds = list(range(1, options.seeds + 1))
-        above = _above(_values(finalists, seeds, options.evaluations))
+        above = _above(_values(searches, finalists, range(1, seeds + 1)))
         tables[f"{decoder} decoder, finalists"] = [
             _row(finalists[i], above[i].mean())
             | {f"{name}, %": float(share) for name, share in zip(PROBLEMS, above[i], strict=True)}
             for i in np.argsort(above.mean(axis=1), kind="stable")
         ]
-    write(RESULTS / "tune_brkga.json", tables, options=options)
-    for title in tables:
-        if title.endswith("finalists"):
-            show(title, tables[title])
+    return tables
 
 
 def grid() -> list[BrkgaSettings]:
@@ -101,22 +112,28 @@ def grid() -> list[BrkgaSettings]:
 
 
 def _values(
-    settings: list[BrkgaSettings], seeds: list[int], evaluations: int
+    searches: Jobs, settings: list[BrkgaSettings], seeds: Sequence[int]
 ) -> NDArray[np.float64]:
     """Mean values over seeds (settings, problems)."""
     columns = []
-    for name, make in PROBLEMS.items():
-        simulator = Simulator(make())
-        print(f"{name}, {simulator.problem.n} ops: {len(settings)} settings", flush=True)
-        values = [[_value(simulator, s, seed, evaluations) for seed in seeds] for s in settings]
-        columns.append(np.mean(values, axis=1))
+    for name in PROBLEMS:
+        print(f"{name}: {len(settings)} settings", flush=True)
+        calls = [(name, each, seed) for each in settings for seed in seeds]
+        found = np.array(list(searches.map(calls)))
+        columns.append(found.reshape(len(settings), len(seeds)).mean(axis=1))
     return np.column_stack(columns)
 
 
-def _value(simulator: Simulator, settings: BrkgaSettings, seed: int, evaluations: int) -> float:
-    population = evolution(simulator, settings, goal="time", seed=seed)
-    population.run(evaluations, inf, usable_cpus())
+def value(evaluations: int, problem: str, settings: BrkgaSettings, seed: int) -> float:
+    """The value of a search on one thread."""
+    population = evolution(_simulator(problem), settings, goal="time", seed=seed)
+    population.run(evaluations, inf, 1)
     return population.best()[1]
+
+
+@cache
+def _simulator(problem: str) -> Simulator:
+    return Simulator(PROBLEMS[problem]())
 
 
 def _above(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from situate.results.result import Progress, Result
     from situate.runtime.compile import compile
     from situate.schedule.schedule import Schedule
-    from situate.slicing import solve_slices
     from situate.solvers import METHODS, solve
     from situate.solvers.evaluate import evaluate
     from situate.solvers.learned.learner import Learner, Learning
@@ -87,7 +86,6 @@ __all__ = [
     "find_model",
     "read",
     "solve",
-    "solve_slices",
     "zoo",
 ]
 
@@ -123,7 +121,6 @@ _HOME = {
     "find_model": "model",
     "read": "readers",
     "solve": "solvers",
-    "solve_slices": "slicing",
 }
 
 

@@ -36,7 +36,7 @@ def test_a_plan_that_was_learnt_on_hardware_says_what_it_takes(situate, cpus):
     assert 0 < run.json["measured"] < 1
     assert run.json["samples"]["count"] == 12
     assert Study.read("s.study").header["evaluator"].startswith("hardware ")
-    assert " times on this machine: " in run.err
+    assert " steps each, standard error " in run.err
 
 
 def test_where_nothing_ran_in_time_the_status_says_so(situate, cpus):
@@ -76,3 +76,10 @@ def test_of_steps_that_were_run_once_no_error_is_known(capsys, recwarn):
     _say([Measurement(1.0, error=0.02, steps=3), Measurement(29.0, steps=1)])
     assert "2 steps each, standard error 2.0 % (medians)" in capsys.readouterr().err
     assert not recwarn.list
+
+
+def test_more_workers_than_this_machine_has_room_for_are_refused(situate, cpus):
+    pytest.importorskip("torch")
+    run = situate("plan", MODEL, "--cluster", cpus, *HARDWARE, "--workers", "4000")
+    assert (run.status, run.out) == (2, "")
+    assert "--workers: 4000 would need 8000 cores, 2 for the devices of each" in run.err

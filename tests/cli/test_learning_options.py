@@ -83,12 +83,10 @@ def test_a_time_limit_holds_unless_samples_are_what_is_compared():
             {"evaluator": "hardware", "noise": 0.1},
             "--noise: applies to simulated measure",
         ),
-        (
-            {"evaluator": "hardware", "workers": "2"},
-            "--workers: several on this machine would measure one another",
-        ),
         ({"workers": "two"}, "workers: must be a number from 1 to 4,096, ray, ray:NUMBER or"),
         ({"timeout": 5.0}, "--timeout: applies with --evaluator hardware only"),
+        ({"clock": "wal", "controllers": 2}, "unknown clock 'wal'.*'wall'"),
+        ({"clock": "virtual"}, "--clock: is that of several controllers: give --controllers"),
     ],
 )
 def test_the_options_of_an_evaluator_are_its_own(options, words):
@@ -133,6 +131,22 @@ def test_a_search_with_settings_takes_them_and_nothing_else():
         LearningOptions(noise=0.1).check(["brkga"], "time")
     with pytest.raises(SituateError, match="--settings: method 'heft' does not learn"):
         options.check(["heft"], "time")
+
+
+def test_workers_are_for_auto_too():
+    options = LearningOptions(workers="2")
+    options.check(["auto"], "memory")
+    assert options.of_search("auto") == Learning(workers="2")
+    assert options.of_search("brkga") == Learning()
+    with pytest.raises(SituateError, match="--workers: method 'heft' does not learn"):
+        options.check(["heft"], "time")
+
+
+def test_controllers_have_a_clock_and_a_bound():
+    options = LearningOptions(controllers=3, workers="2", clock="wall", stalest=1)
+    learning = options.learning()
+    assert (learning.controllers, learning.clock, learning.stalest) == (3, "wall", 1)
+    assert LearningOptions(controllers=3, clock="virtual").learning().clock is None
 
 
 def test_weights_are_for_methods_that_bring_a_network():

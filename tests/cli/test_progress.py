@@ -11,7 +11,7 @@ from situate.cli.progress import SPARKLINE_WIDTH, SearchProgress, sparkline
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
-from situate.results.result import Progress, WorkerProgress
+from situate.results.result import Asynchrony, Progress, WorkerProgress
 from tests.cli.conftest import diamond
 
 PROBLEM = Problem(diamond(), Cluster.identical(2))
@@ -41,6 +41,13 @@ def test_before_any_step_ran_there_is_no_mean():
     line = followed.update(progress(2, 9.0, feasible=False))
     assert "best never, mean" in line
     assert "·, 2 failed" in line
+
+
+def test_the_age_of_gradients_is_part_of_the_line():
+    followed = SearchProgress(PROBLEM, "colocrl", 9)
+    line = followed.update(replace(progress(4, 4.0), asynchrony=Asynchrony(9.0, {0: 1, 3: 3})))
+    assert ", gradients 2.2 updates old, 7 s; Ctrl-C" in line
+    assert followed.figures == {"controllers/staleness": 2.25}
 
 
 def test_workers_are_part_of_the_line():

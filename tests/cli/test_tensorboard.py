@@ -19,20 +19,21 @@ FAILED = Measurements(np.array([np.inf]), np.array([1], np.uint8))
 
 def test_every_batch_has_its_mean_the_best_and_its_failures(tmp_path):
     with tensorboard(tmp_path / "post") as found:
-        found.measured(0, MEASURED)
-        found.measured(3, FAILED)
+        found.measured(0, MEASURED, {})
+        found.measured(3, FAILED, {"workers/busy": 2.0})
     assert found.complete
     assert read(tmp_path / "post") == {
         "seconds/batch_mean": [(3, 3.0)],
         "seconds/best": [(3, 2.0), (4, 2.0)],
         "failures/batch_share": [(3, pytest.approx(1 / 3)), (4, 1.0)],
+        "workers/busy": [(4, 2.0)],
     }
 
 
 def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with tensorboard(None) as found:
-        found.measured(0, MEASURED)
+        found.measured(0, MEASURED, {})
     assert found.complete
     assert list(tmp_path.iterdir()) == []
 
@@ -43,8 +44,8 @@ def test_a_disk_that_fills_up_does_not_end_the_search(tmp_path, monkeypatch, cap
 
     monkeypatch.setattr(Scalars, "write", full)
     with tensorboard(tmp_path) as found:
-        found.measured(0, MEASURED)
-        found.measured(3, MEASURED)
+        found.measured(0, MEASURED, {})
+        found.measured(3, MEASURED, {})
     assert not found.complete
     said = (
         "error: cannot write 'tb': No space left on device; TensorBoard gets no more of this search"

@@ -17,6 +17,7 @@ def test_equal_slices_are_one_a_device_then_twice_as_many_up_to_the_batch():
     assert list(growing(8, 2)) == [(4, 4), (2,) * 4, (1,) * 8]
     assert list(growing(7, 3)) == [(3, 2, 2), (2, 1, 1, 1, 1, 1)]
     assert list(growing(4, 1)) == [(2, 2), (1,) * 4]
+    assert len(list(growing(4096, 2))[-1]) == 16
 
 
 def test_fewer_slices_than_devices_are_half_as_many_down_to_two():

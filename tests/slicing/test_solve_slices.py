@@ -7,6 +7,7 @@ import pytest
 import situate
 from situate.data.slices import AutoSlices
 from situate.errors import SituateError
+from situate.slicing import solve_slices
 
 CLUSTER = situate.Cluster.preset("k80-2")
 
@@ -18,7 +19,7 @@ def test_a_model_is_planned_whole_and_in_slices(by_name, monkeypatch, tmp_path):
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     model = "tests.branches:build" if by_name else build
-    choice = situate.solve_slices(model, CLUSTER, evaluations=200)
+    choice = solve_slices(model, CLUSTER, evaluations=200)
     tried = {each.samples: each.result for each in choice.tried}
     assert {(), (8, 8)} <= tried.keys()
     assert choice.result.value == min(result.value for result in tried.values() if result)
@@ -40,7 +41,7 @@ def test_a_step_in_slices_is_that_of_a_capture_of_its_own(monkeypatch, tmp_path)
 
 
 def test_inference_is_planned_whole_and_says_why():
-    choice = situate.solve_slices("resnet50:inference", CLUSTER, "single")
+    choice = solve_slices("resnet50:inference", CLUSTER, "single")
     assert choice.uncut.startswith("resnet50:inference: slices are of a step that trains")
     assert [each.samples for each in choice.tried] == [()]
 
@@ -49,9 +50,9 @@ def test_what_no_input_fits_is_refused():
     pytest.importorskip("torch")
     told = AutoSlices({"mask": 1})
     with pytest.raises(SituateError, match="no input is called 'mask'"):
-        situate.solve_slices("cifar_cnn", CLUSTER, "single", slices=told)
+        solve_slices("cifar_cnn", CLUSTER, "single", slices=told)
 
 
 def test_a_method_that_learns_is_refused():
     with pytest.raises(SituateError, match="'post' learns from measurements of one step"):
-        situate.solve_slices("cifar_cnn", CLUSTER, "post")
+        solve_slices("cifar_cnn", CLUSTER, "post")

@@ -46,11 +46,8 @@ def sliced(
             fields = {"persistent": size, "group": name, "module": layer, "kind": "parameter"}
             add(name, 0.0, size=size, **fields, **at(r))
     for s, (time, r) in enumerate(zip(seconds, reads, strict=True)):
-        a, b, fields = (
-            called(r, "a"),
-            called(r, "b"),
-            {"slice": s if slices else None, "phase": "forward"},
-        )
+        a, b = called(r, "a"), called(r, "b")
+        fields = {"slice": s if slices else None, "phase": "forward"}
         add(f"slice{s}/a", time, a, size=1, module="a", **fields)
         add(f"slice{s}/b", time, b, f"slice{s}/a", size=1, module="b", **fields)
         fields["phase"] = "backward"

@@ -41,14 +41,14 @@ def test_another_programs_database_is_refused(statement: str, tmp_path: Path) ->
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     path = made(tmp_path / "a")
-    edited(path, "PRAGMA user_version = 5")
-    refused("format 5 of a study, and this situate reads format 4", path, ReadError)
+    edited(path, "PRAGMA user_version = 6")
+    refused("format 6 of a study, and this situate reads format 5", path, ReadError)
 
 
 def test_an_earlier_format_is_refused(tmp_path: Path) -> None:
     path = made(tmp_path / "a")
     edited(path, "PRAGMA user_version = 2")
-    refused("format 2 of a study, and this situate reads format 4; use the", path, ReadError)
+    refused("format 2 of a study, and this situate reads format 5; use the", path, ReadError)
 
 
 @pytest.mark.parametrize("column", ["value", "name"])

@@ -49,7 +49,8 @@ def test_a_sample_too_many_is_noticed(tmp_path: Path) -> None:
     path = made(tmp_path / "a")
     edited(
         path,
-        "INSERT INTO samples SELECT 24, 24, seconds, outcome, placement, 0 FROM samples LIMIT 1",
+        "INSERT INTO samples SELECT 24, 24, seconds, outcome, placement, NULL, 0 FROM samples "
+        "LIMIT 1",
     )
     refused("a: sample 24 of the study is damaged", path, ReadError)
 

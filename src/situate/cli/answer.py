@@ -97,9 +97,14 @@ def _result_figures(result: Result) -> dict[str, Any]:
         "evaluations": result.evaluations,
         "seconds": result.seconds,
         "seed": result.seed,
-        "virtual_seconds": result.asynchrony.seconds if result.asynchrony else None,
+        "virtual_seconds": _virtual_seconds(result),
         "samples": learning_figures(result.samples) if result.method in LEARNERS else None,
     }
+
+
+def _virtual_seconds(result: Result) -> float | None:
+    course = result.asynchrony
+    return course.seconds if course is not None and course.clock == "virtual" else None
 
 
 def _overflow(problem: Problem, schedule: Schedule) -> dict[str, int]:

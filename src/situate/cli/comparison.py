@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from situate.cli.inputs import check_method
@@ -12,11 +13,12 @@ from situate.cli.slicing import Step, problem_of, run_step
 from situate.cli.terminal import note
 from situate.errors import SituateError
 from situate.results.result import Result
+from situate.slicing.cuts import Cuts
 from situate.slicing.shares import Shares
 from situate.solvers import LEARNERS, METHODS
 
 if TYPE_CHECKING:
-    from situate.evaluators.hardware.machine import RealMachine
+    from situate.cli.hardware import Hardware
 
 
 def chosen_of(methods: str | None) -> list[str]:
@@ -38,19 +40,23 @@ def compared(
     methods: list[str],
     budget: Budget,
     options: LearningOptions,
-    machine: RealMachine | None,
+    machine: Hardware | None,
     skip: bool,
 ) -> list[Run]:
-    """One run a method; with `skip`, a method that does not apply is left out with a note.
+    """One run a method; with `skip`, a method that does not apply is left out with a note, and one
+    of slices without where there are none.
 
     Methods that learn come last, so that what is amiss with another is said before they take
     their time. Where slices are to be chosen, `auto` comes first, and the others are tried with
     those that it tried. Ctrl-C ends the method that runs and leaves out those after it.
     """
+    cut = isinstance(step, Cuts)
+    if skip and not cut and problem_of(step).graph.slices is None:
+        methods = [method for method in methods if not METHODS[method].of_slices]
     check_learners(problem_of(step), methods, budget, options)
     runs: list[Run] = []
     with interruptible() as interrupt:
-        for method in sorted(methods, key=_turn):
+        for method in sorted(methods, key=partial(_turn, cut)):
             spent = options.budget(method, methods, budget)
             _add(runs, step, method, spent, options, machine, skip)
             if interrupt.came:
@@ -60,9 +66,9 @@ def compared(
     return sorted(runs, key=lambda run: methods.index(run.result.method))
 
 
-def _turn(method: str) -> tuple[bool, bool]:
+def _turn(cut: bool, method: str) -> tuple[bool, bool]:
     """The key that orders methods by when they run."""
-    return method in LEARNERS, method != "auto"
+    return method in LEARNERS, cut and method != "auto"
 
 
 def _add(
@@ -71,7 +77,7 @@ def _add(
     method: str,
     budget: Budget,
     options: LearningOptions,
-    machine: RealMachine | None,
+    machine: Hardware | None,
     skip: bool,
 ) -> None:
     """The run of a method, if it applies and found a plan before Ctrl-C."""

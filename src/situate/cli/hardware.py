@@ -13,11 +13,14 @@ from situate.cli.learning_options import LearningOptions
 from situate.cli.terminal import note, working
 from situate.data.problem import Problem
 from situate.report.text import plural
-from situate.report.units import share_text
+from situate.report.units import share_text, time_text
 from situate.results.result import Result
 
 if TYPE_CHECKING:
     from situate.evaluators.hardware.machine import Measurement, RealMachine
+    from situate.evaluators.hardware.machines import RealMachines
+
+    Hardware = RealMachine | RealMachines
 
 ROUNDS = 3
 """Number of times that compared plans are run, in turn: a disturbance then slows all of them."""
@@ -26,8 +29,9 @@ ROUNDS = 3
 @contextmanager
 def machine_for(
     options: LearningOptions, problem: Problem, model: str, optimizer: str | None
-) -> Iterator[RealMachine | None]:
-    """This machine where it was asked for, with the model ready to run; else None.
+) -> Iterator[Hardware | None]:
+    """This machine, with the model ready to run, or the workers' where hardware was asked for; else
+    None.
 
     Raises:
         MissingExtra: PyTorch is not installed.
@@ -36,6 +40,16 @@ def machine_for(
     if not options.on_hardware:
         yield None
         return
+    make = _here if options.workers is None else _by_workers
+    with make(options, problem, model, optimizer) as machine:
+        yield machine
+        _say(machine.log)
+
+
+@contextmanager
+def _here(
+    options: LearningOptions, problem: Problem, model: str, optimizer: str | None
+) -> Iterator[RealMachine]:
     from situate.evaluators.hardware.machine import LIMIT, RealMachine
     from situate.runtime.subject import find_subject
 
@@ -43,10 +57,28 @@ def machine_for(
         subject = find_subject(model, optimizer, problem.graph.slices, problem.graph.recompute)
     with RealMachine(problem, subject, options.timeout or LIMIT) as machine:
         yield machine
-        _say(machine.log)
 
 
-def measured(results: Sequence[Result], machine: RealMachine | None) -> list[Result]:
+@contextmanager
+def _by_workers(
+    options: LearningOptions, problem: Problem, model: str, optimizer: str | None
+) -> Iterator[RealMachines]:
+    from situate.evaluators.hardware.machine import LIMIT
+    from situate.evaluators.hardware.machines import RealMachines
+
+    assert options.workers is not None
+    limit = options.timeout or LIMIT
+    with RealMachines(
+        problem, model, options.workers, optimizer=optimizer, limit=limit, steps=options.steps
+    ) as machines:
+        yield machines
+        for worker in machines.met:
+            note(f"the reference step took {time_text(worker.reference)} by {worker.place}")
+        if failures := machines.counts.failures_text():
+            note(failures)
+
+
+def measured(results: Sequence[Result], machine: Hardware | None) -> list[Result]:
     """The results, with what their plans take on the machine: the median of `ROUNDS`."""
     if machine is None:
         return list(results)
@@ -67,7 +99,7 @@ def _say(log: Sequence[Measurement]) -> None:
         known = [one.error for one in ran if isfinite(one.error)]
         steps, error = median(one.steps for one in ran), median(known or [inf])
         note(
-            f"measured {plural(len(ran), 'time')} on this machine: {steps:g} steps each, standard "
+            f"measured {plural(len(ran), 'time')}: {steps:g} steps each, standard "
             f"error {share_text(error)} (medians)"
         )
     for outcome, failure in {one.outcome: one.failure for one in reversed(log)}.items():

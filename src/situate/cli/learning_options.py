@@ -11,15 +11,23 @@ from situate.cli.inputs import check_name
 from situate.cli.search import Budget
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
+from situate.evaluators.steps import Steps
 from situate.evaluators.workers.places import Place
 from situate.grouping import GROUPINGS
-from situate.solvers import LEARNERS, WITH_SETTINGS, WITH_WEIGHTS
+from situate.solvers import LEARNERS, WITH_SETTINGS, WITH_WEIGHTS, WITH_WORKERS
 from situate.solvers.learned.driver import SAMPLES
 from situate.solvers.learned.learner import Learning, Settings
 
 EVALUATORS = ("simulator", "hardware")
 
-_TAKERS = {"samples": ("random",), "settings": WITH_SETTINGS, "weights": WITH_WEIGHTS}
+CLOCKS = ("virtual", "wall")
+
+_TAKERS = {
+    "samples": ("random",),
+    "settings": WITH_SETTINGS,
+    "weights": WITH_WEIGHTS,
+    "workers": WITH_WORKERS,
+}
 """By option, the methods that take it though they do not learn from measurements."""
 
 
@@ -40,6 +48,8 @@ class LearningOptions:
     controllers: int | None = None
     timeout: float | None = None
     weights: str | None = None
+    clock: str | None = None
+    stalest: int | None = None
 
     def check(self, methods: Sequence[str], objective: str) -> None:
         """Raise for unknown names, and for options that none of the methods takes."""
@@ -67,11 +77,12 @@ class LearningOptions:
             )
         if self.workers is not None:
             Place.parse(self.workers)
-        if self.on_hardware and self.workers is not None:
-            raise SituateError(
-                "--workers: several on this machine would measure one another: leave it out with "
-                "--evaluator hardware"
-            )
+        if self.clock is not None:
+            check_name(self.clock, CLOCKS, "clock")
+            if self.controllers is None:
+                raise SituateError(
+                    "--clock: is that of several controllers: give --controllers too"
+                )
         if self.timeout is not None and not self.on_hardware:
             raise SituateError(
                 "--timeout: applies with --evaluator hardware only: leave it out, or give that too"
@@ -88,6 +99,11 @@ class LearningOptions:
     def on_hardware(self) -> bool:
         """True if placements are run on this machine."""
         return self.evaluator == "hardware"
+
+    @property
+    def steps(self) -> Steps | None:
+        """The steps that a measurement by workers on hardware is of."""
+        return Steps() if self.settings == "paper" else None
 
     def _check_unused(self, methods: Sequence[str]) -> None:
         who = f"method {methods[0]!r} does not learn"
@@ -120,15 +136,20 @@ class LearningOptions:
             noise=self.noise or 0.0,
             study=study,
             evaluator=machine,
-            workers=self.workers,
+            workers=None if self.on_hardware else self.workers,  # a machine brings its own
             controllers=self.controllers,
+            clock="wall" if self.clock == "wall" else None,
+            stalest=self.stalest,
         )
 
     def of_search(self, method: str) -> Learning:
-        """The settings and weights of a method that does not learn, if it takes any."""
+        """The settings, weights and workers of a method that does not learn, if it takes any."""
         settings = self.settings if method in WITH_SETTINGS else None
         weights = self.weights if method in WITH_WEIGHTS else None
-        return Learning(settings=cast(Settings, settings or "tuned"), weights=weights)
+        workers = self.workers if method in WITH_WORKERS else None
+        return Learning(
+            settings=cast(Settings, settings or "tuned"), weights=weights, workers=workers
+        )
 
     def study_of(self, method: str) -> Path | None:
         """The file of one of several methods, in the folder `study`, which is made."""

@@ -170,7 +170,7 @@ Evaluator = Annotated[
     str | None,
     typer.Option(
         help="Evaluator of a learning method's placements: simulator, or hardware, which runs them "
-        "on this machine. Default: simulator.",
+        "on this machine, or on those of --workers. Default: simulator.",
         autocompletion=of(lambda: ("simulator", "hardware")),
     ),
 ]
@@ -178,9 +178,9 @@ Workers = Annotated[
     str | None,
     typer.Option(
         metavar="N|ray|ray:N|ray://HOST:PORT",
-        help="Workers that measure a learning method's placements side by side: so many processes "
-        "of this machine, or a Ray cluster's. The result does not depend on them. Default: this "
-        "process alone.",
+        help="Workers that measure a learning method's placements side by side, or that search for "
+        "auto: so many processes of this machine, or a Ray cluster's. The result does not depend "
+        "on them, but on how far auto gets in a time limit. Default: this process alone.",
     ),
 ]
 ControllerCount = Annotated[
@@ -189,8 +189,25 @@ ControllerCount = Annotated[
         "--controllers",
         min=1,
         max=1024,
-        help="Controllers that learn one policy asynchronously, in the order of a virtual clock; "
-        "of colocrl and hierarchical. Default: one, which waits for all that it asked for.",
+        help="Controllers that learn one policy asynchronously, of colocrl and hierarchical. "
+        "Default: one, which waits for all that it asked for.",
+    ),
+]
+Clock = Annotated[
+    str | None,
+    typer.Option(
+        help="Clock of --controllers: virtual, by which workers take the seconds that they "
+        "measure, or wall, by which gradients are applied as --workers end. Default: virtual.",
+        autocompletion=of(lambda: ("virtual", "wall")),
+    ),
+]
+Stalest = Annotated[
+    int | None,
+    typer.Option(
+        "--stalest",
+        min=0,
+        help="Most updates with which a gradient of --controllers is late and still applied. "
+        "Default: any.",
     ),
 ]
 Timeout = Annotated[

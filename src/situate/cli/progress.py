@@ -26,6 +26,9 @@ class SearchProgress:
     Args:
         problem, method: what is searched, and how.
         samples: that the search will measure, for a method that learns; else None.
+
+    Attributes:
+        figures: the last of `Progress.figures`.
     """
 
     def __init__(self, problem: Problem, method: str, samples: int | None = None) -> None:
@@ -38,6 +41,7 @@ class SearchProgress:
         self._failed = 0
         self._best = np.inf
         self._looked_at = 0
+        self.figures: dict[str, float] = {}
         self._improvements: list[tuple[int, float]] = []
 
     def measured(self, first: int, measurements: Measurements) -> None:
@@ -52,7 +56,7 @@ class SearchProgress:
 
     def update(self, progress: Progress) -> str:
         """Count an improvement; one line that says how far the search is."""
-        self._looked_at = progress.evaluations
+        self._looked_at, self.figures = progress.evaluations, progress.figures
         best = self._improvements[-1][1] if self._improvements else np.inf
         if progress.feasible and progress.value < best:
             self._improvements.append((progress.evaluations, progress.value))
@@ -80,7 +84,7 @@ class SearchProgress:
         return (
             f"{done:,} of {self.samples:,} samples, best {self._text(self._best)}"
             f"{self._bound(progress)}, mean of the last {WINDOW} {self._text(mean)} "
-            f"{sparkline(self._means)}{failed}{_workers(progress)}"
+            f"{sparkline(self._means)}{failed}{_workers(progress)}{_controllers(progress)}"
         )
 
     def _text(self, value: float) -> str:
@@ -93,9 +97,16 @@ def _workers(progress: Progress) -> str:
     if workers is None:
         return ""
     failures = f" ({plural(workers.failures, 'failure')})" if workers.failures else ""
-    rate = workers.measured / progress.seconds if progress.seconds else 0.0
     busy = f"{workers.busy} of {plural(workers.count, 'worker')} busy"
-    return f", {busy}{failures}, {rate:.3g} samples/s"
+    return f", {busy}{failures}, {progress.samples_per_second:.3g} samples/s"
+
+
+def _controllers(progress: Progress) -> str:
+    """The staleness of several controllers, where there are some."""
+    asynchrony = progress.asynchrony
+    if asynchrony is None:
+        return ""
+    return f", gradients {asynchrony.mean_staleness:.1f} updates old"
 
 
 def sparkline(values: Sequence[float], width: int = SPARKLINE_WIDTH) -> str:

@@ -26,7 +26,7 @@ from situate.solvers.learned.driver import SAMPLES
 from situate.solvers.learned.penalty import failure_seconds
 
 if TYPE_CHECKING:
-    from situate.evaluators.hardware.machine import RealMachine
+    from situate.cli.hardware import Hardware
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ def run(
     budget: Budget,
     options: LearningOptions,
     study: Path | None,
-    machine: RealMachine | None = None,
+    machine: Hardware | None = None,
 ) -> Run:
     """The best plan of a method within `budget`.
 
@@ -68,7 +68,7 @@ def run(
 
         def measured(first: int, measurements: Measurements) -> None:
             progress.measured(first, measurements)
-            scalars.measured(first, measurements)
+            scalars.measured(first, measurements, progress.figures)
 
         learning = replace(options.learning(study, machine), on_measured=measured)
         result = search(problem, method, budget, learning, progress)
@@ -103,12 +103,12 @@ def _say_of_failures(result: Result) -> None:
 def _say_of_controllers(result: Result) -> None:
     if result.asynchrony is None:
         return
-    staleness = result.asynchrony.staleness
-    updates = sum(staleness.values())
-    mean = sum(late * count for late, count in staleness.items()) / max(1, updates)
+    course = result.asynchrony
+    left = f", of which {course.dropped} were too old" if course.dropped else ""
     note(
-        f"{result.method}: {plural(updates, 'update')}, each of a policy {mean:.1f} updates old on "
-        f"average, in {time_text(result.asynchrony.seconds)} of the virtual clock"
+        f"{result.method}: {plural(course.updates, 'update')}, each of a policy "
+        f"{course.mean_staleness:.1f} updates old on average{left}, in "
+        f"{time_text(course.seconds)} of the {course.clock} clock"
     )
 
 

@@ -29,7 +29,7 @@ from situate.slicing.cuts import Cuts
 from situate.slicing.shares import Shares
 
 if TYPE_CHECKING:
-    from situate.evaluators.hardware.machine import RealMachine
+    from situate.cli.hardware import Hardware
 
 Step = Problem | Cuts
 """One problem, or that of the whole batch with those of its slices."""
@@ -125,7 +125,7 @@ def run_step(
     budget: Budget,
     options: LearningOptions,
     study: Path | None = None,
-    machine: RealMachine | None = None,
+    machine: Hardware | None = None,
     among: Sequence[Shares] | None = None,
 ) -> Run:
     """The best plan of a method, as `run` has it; where slices are to be chosen, in those that suit

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from csv import writer
+from dataclasses import asdict
 
 from rich.table import Table
 
@@ -27,6 +28,7 @@ def figures(study: Study) -> dict[str, object]:
         "header": study.header,
         "outcomes": counts,
         "samples": learning_figures(study.measurements.seconds),
+        "workers": [asdict(worker) for worker in study.workers],
     }
 
 
@@ -85,19 +87,22 @@ def curves(studies: Sequence[Study]) -> list[Curve]:
 
 def csv(study: Study) -> str:
     """Every sample as a row of a CSV file: number, batch, seconds (empty where the step did not
-    end), outcome, and the index of the device of each op."""
+    end), outcome, where the worker was (empty where they are not told apart), and the index of the
+    device of each op."""
     text = io.StringIO()
     rows = writer(text, lineterminator="\n")
-    rows.writerow(["number", "batch", "seconds", "outcome", "placement"])
+    rows.writerow(["number", "batch", "seconds", "outcome", "worker", "placement"])
     measured = study.measurements
     columns = zip(
         study.batch.tolist(),
         measured.seconds.tolist(),
         measured.outcome.tolist(),
+        measured.origins or (None,) * len(study),
         study.placements(),
         strict=True,
     )
-    for number, (batch, seconds, outcome, placement) in enumerate(columns):
-        shown = repr(seconds) if outcome == 0 else ""
-        rows.writerow([number, batch, shown, OUTCOMES[outcome], " ".join(map(str, placement))])
+    for number, (batch, seconds, outcome, worker, placement) in enumerate(columns):
+        shown, where = repr(seconds) if outcome == 0 else "", worker.place if worker else ""
+        devices = " ".join(map(str, placement))
+        rows.writerow([number, batch, shown, OUTCOMES[outcome], where, devices])
     return text.getvalue()

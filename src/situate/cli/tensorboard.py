@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,7 +36,10 @@ class TensorBoard:
         self._scalars = scalars
         self._best = np.inf
 
-    def measured(self, first: int, measurements: Measurements) -> None:
+    def measured(
+        self, first: int, measurements: Measurements, figures: Mapping[str, float]
+    ) -> None:
+        """Write a batch, and the latest of `Progress.figures`."""
         if self._scalars is None:
             return
         ran = measurements.seconds[measurements.ok]
@@ -45,6 +48,7 @@ class TensorBoard:
             "seconds/batch_mean": float(ran.mean()) if ran.size else np.nan,
             "seconds/best": self._best,
             "failures/batch_share": 1 - len(ran) / len(measurements),
+            **figures,
         }
         try:
             self._scalars.write(first + len(measurements), values)

@@ -26,7 +26,8 @@ def checked(machine: Evaluator, found: Any, count: int) -> Measurements:
     if len(found) != count:
         raise SituateError(f"{who} measured {len(found)} of {count} placements")
     _check_values(who, found)
-    return Measurements(found.seconds.astype(np.float64), found.outcome.astype(np.uint8))
+    seconds, outcome = found.seconds.astype(np.float64), found.outcome.astype(np.uint8)
+    return Measurements(seconds, outcome, found.origins, found.details)
 
 
 def _check_arrays(who: str, found: Measurements) -> None:

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.results.result import WorkerProgress
+
 Outcome = Literal["ok", "out_of_memory", "crash", "timeout", "nan"]
 OUTCOMES: tuple[Outcome, ...] = ("ok", "out_of_memory", "crash", "timeout", "nan")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The worker that measured something, where workers are told apart by their speed.
+
+    Attributes:
+        place: its machine, and which of its devices are the worker's own.
+        reference: seconds that the reference step took there when the worker started.
+        pace: what its seconds are divided by, to be those of the first worker of the search.
+    """
+
+    place: str
+    reference: float
+    pace: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,10 +37,14 @@ class Measurements:
     Attributes:
         seconds: (k,) time of a step, of several the mean or median; infinite if none ended.
         outcome: (k,) indices into `OUTCOMES`.
+        origins: who measured each of them; empty where workers are not told apart.
+        details: what a machine has to say of each besides; empty of most.
     """
 
     seconds: NDArray[np.float64]
     outcome: NDArray[np.uint8]
+    origins: tuple[Origin | None, ...] = ()
+    details: tuple[Any, ...] = ()
 
     def __len__(self) -> int:
         return len(self.seconds)
@@ -88,4 +109,33 @@ class MeasuresEach(Evaluator, Protocol):
     ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
         """Run placements (k, n), the samples of these numbers (k,) of a study; yields rows of
         `placements` with what was measured of them, each row once, in any order."""
+        ...
+
+
+@runtime_checkable
+class HasWorkers(Evaluator, Protocol):
+    """An evaluator whose workers people can follow."""
+
+    def progress(self) -> WorkerProgress | None:
+        """The workers right now; None before they have something to measure."""
+        ...
+
+    def show(self, figures: Mapping[str, float]) -> None:
+        """Show figures of the search, by name, where workers have a board for them."""
+        ...
+
+
+@runtime_checkable
+class MeasuresElsewhere(Evaluator, Protocol):
+    """An evaluator of several machines: a placement that would be the best so far counts as what
+    another of them measures."""
+
+    def measure_elsewhere(
+        self, placement: NDArray[np.int32], number: int, origin: Origin | None
+    ) -> Measurements:
+        """Run a placement (n,) once more, where there is another by another worker than `origin`.
+
+        Args:
+            number: of this measurement, among those that were made again.
+        """
         ...

@@ -25,25 +25,30 @@ class ParameterServer:
         parameters: (p,) as they are now.
         steps: how many were made.
         staleness: how many gradients were of parameters that so many steps changed since.
+        stalest: gradients that are staler are counted and make no step; None for no limit.
     """
 
     def __init__(self, parameters: Tensor, rule: Rule) -> None:
         self.parameters = parameters
         self.steps = 0
         self.staleness: Counter[int] = Counter()
+        self.stalest: int | None = None
         self._rule = rule
         kept = len(parameters) if rule == "adam" else 0
         self._mean, self._square = torch.zeros(kept), torch.zeros(kept)
 
     def push(self, gradient: Tensor, pulled: int, learning_rate: float) -> None:
-        """One step.
+        """One step, unless the gradient is too stale.
 
         Args:
             gradient: (p,), which is written over.
             pulled: `steps` when its parameters were pulled.
             learning_rate: of the step.
         """
-        self.staleness[self.steps - pulled] += 1
+        late = self.steps - pulled
+        self.staleness[late] += 1
+        if self.stalest is not None and late > self.stalest:
+            return
         self.steps += 1
         if self._rule == "adam":
             self._adam(gradient)

@@ -57,14 +57,9 @@ def _stages(problem: Problem, schedule: Schedule) -> Iterator[StageUse]:
             begin, end = _spans(schedule, mine, part)
             forward = (ops[op] for op in mine if ops[op].phase == "forward")
             modules = [op.module for op in forward if op.module] or [""]
-            yield StageUse(
-                name,
-                len(begin),
-                _most_at_once(begin, end),
-                *(float(seconds[here & (phase == p)].sum()) for p in PHASES),
-                modules[0],
-                modules[-1],
-            )
+            spent = {p: float(seconds[here & (phase == p)].sum()) for p in PHASES}
+            flying = _most_at_once(begin, end)
+            yield StageUse(name, len(begin), flying, **spent, first=modules[0], last=modules[-1])
 
 
 def _spans(schedule: Schedule, ops: Ints, part: Ints) -> tuple[Floats, Floats]:

@@ -43,6 +43,40 @@ class WorkerProgress:
 
 
 @dataclass(frozen=True)
+class Asynchrony:
+    """The course of several controllers of one policy, see `situate.Learning.controllers`.
+
+    Attributes:
+        seconds: of the clock, until all was measured.
+        staleness: how many gradients were of a policy that so many updates had changed since.
+        clock: which one.
+        stalest: gradients that were staler were not applied; None for all that were made.
+    """
+
+    seconds: float
+    staleness: dict[int, int]
+    clock: Literal["virtual", "wall"] = "virtual"
+    stalest: int | None = None
+
+    @property
+    def dropped(self) -> int:
+        """Gradients that were too stale."""
+        if self.stalest is None:
+            return 0
+        return sum(count for late, count in self.staleness.items() if late > self.stalest)
+
+    @property
+    def updates(self) -> int:
+        """Gradients that were made, those that were dropped among them."""
+        return sum(self.staleness.values())
+
+    @property
+    def mean_staleness(self) -> float:
+        """Updates since the policy that a gradient is of, on average; 0 before the first."""
+        return sum(late * count for late, count in self.staleness.items()) / max(1, self.updates)
+
+
+@dataclass(frozen=True)
 class Progress:
     """The progress of a search.
 
@@ -53,6 +87,7 @@ class Progress:
         feasible: whether that plan exceeds no device's capacity; False before the first.
         lower_bound: no plan that fits has a smaller value.
         workers: of a method that learns, once they measure; else None.
+        asynchrony: of several controllers so far; else None.
     """
 
     seconds: float
@@ -61,19 +96,28 @@ class Progress:
     feasible: bool
     lower_bound: float
     workers: WorkerProgress | None = None
+    asynchrony: Asynchrony | None = None
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """Figures of workers and controllers, for tools that draw them over time; none without."""
+        found = {}
+        if self.workers is not None:
+            found = {
+                "workers/count": float(self.workers.count),
+                "workers/busy": float(self.workers.busy),
+                "workers/failures": float(self.workers.failures),
+                "workers/samples_per_second": self.samples_per_second,
+            }
+        if self.asynchrony is not None:
+            found["controllers/staleness"] = self.asynchrony.mean_staleness
+        return found
 
-@dataclass(frozen=True)
-class Asynchrony:
-    """The course of several controllers of one policy, see `situate.Learning.controllers`.
-
-    Attributes:
-        seconds: of the virtual clock, until all was measured.
-        staleness: how many gradients were of a policy that so many updates had changed since.
-    """
-
-    seconds: float
-    staleness: dict[int, int]
+    @property
+    def samples_per_second(self) -> float:
+        """Samples a second that workers measured; 0 without any."""
+        measured = self.workers.measured if self.workers else 0
+        return measured / self.seconds if self.seconds else 0.0
 
 
 @dataclass(frozen=True, eq=False)

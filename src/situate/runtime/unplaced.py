@@ -120,7 +120,7 @@ class Unplaced:
 
 
 class _Replica:
-    """What the slices of a replica leave in a model: gradients and buffers.
+    """Gradients and buffers, as the slices of a replica leave them in a model.
 
     Args:
         alone: there is no other whose buffers must be kept apart.

@@ -17,6 +17,9 @@ Shares = tuple[int, ...]
 
 WHOLE: Shares = ()
 
+EACH = 8
+"""Most equal slices a device: each runs every op anew, and the search has as many ops more."""
+
 A_DEVICE = (1, 2, 4)
 """Slices that each device gets where their sizes follow its speed."""
 
@@ -24,8 +27,8 @@ A_DEVICE = (1, 2, 4)
 def growing(batch: int, devices: int) -> Iterator[Shares]:
     """As many equal slices as there are devices, at least two, then twice and four times as many,
     and so on."""
-    count = max(2, devices)
-    while count <= batch:
+    count, most = max(2, devices), min(batch, EACH * max(2, devices))
+    while count <= most:
         yield _equal(batch, count)
         count *= 2
 

@@ -16,11 +16,26 @@ from situate.results.result import Progress, Result
 from situate.solvers.custom import custom_name
 from situate.solvers.learned.learner import Learning, MakeLearner
 from situate.solvers.outcome import result_of
-from situate.solvers.registry import LEARNERS, METHODS, WITH_SETTINGS, WITH_WEIGHTS, Method
+from situate.solvers.registry import (
+    LEARNERS,
+    METHODS,
+    WITH_SETTINGS,
+    WITH_WEIGHTS,
+    WITH_WORKERS,
+    Method,
+)
 from situate.solvers.search import Search
 from situate.validation import check
 
-__all__ = ["LEARNERS", "METHODS", "WITH_SETTINGS", "WITH_WEIGHTS", "Method", "solve"]
+__all__ = [
+    "LEARNERS",
+    "METHODS",
+    "WITH_SETTINGS",
+    "WITH_WEIGHTS",
+    "WITH_WORKERS",
+    "Method",
+    "solve",
+]
 
 DEFAULT_SECONDS = 10.0
 """The time limit of a search that is given no budget."""
@@ -65,8 +80,8 @@ def solve(
         seed: of all the search's randomness, at least 0.
         threads: at most this many; None for all CPUs.
         on_progress: called now and then, in the calling thread.
-        learning: how a method that learns goes about it; of another method at most its settings and
-            weights. None for `Learning()`.
+        learning: how a method that learns goes about it; of another method at most its settings,
+            weights and workers. None for `Learning()`.
 
     Raises:
         SituateError: an unknown method, a budget below zero or not whole, `learning` for a method
@@ -77,7 +92,7 @@ def solve(
     check(problem, Problem, "problem")
     check(learning, Learning | None, "learning")
     check(on_progress, Callable | None, "on_progress")
-    name, run = _named(method)
+    name, run = _named(method, learning or Learning())
     _check_budget(time_limit, evaluations, seed, threads)
     learns = name in LEARNERS or name not in METHODS
     if not learns and learning is not None and learning != _taken(name, learning):
@@ -115,7 +130,8 @@ def solve(
 def _taken(name: str, learning: Learning) -> Learning:
     """The part of it that a method takes that does not learn from measurements."""
     taken = Learning(learning.settings) if name in WITH_SETTINGS else Learning()
-    return replace(taken, weights=learning.weights) if name in WITH_WEIGHTS else taken
+    taken = replace(taken, weights=learning.weights) if name in WITH_WEIGHTS else taken
+    return replace(taken, workers=learning.workers) if name in WITH_WORKERS else taken
 
 
 def _bounded_until(begin: float, time_limit: float | None) -> float:
@@ -135,20 +151,24 @@ def _seconds(time_limit: float | None) -> float:
     return math.inf if time_limit is None else time_limit
 
 
-def _named(method: str | MakeLearner) -> tuple[str, Callable[[Search], None]]:
+def _named(method: str | MakeLearner, learning: Learning) -> tuple[str, Callable[[Search], None]]:
     """The name of a method, and the function that runs it."""
     if not isinstance(method, str):
         name = custom_name(method, METHODS)
-        return name, _learned(name, method)
+        return name, _learned(name, method, learning)
     if method not in METHODS:
         raise SituateError(f"unknown method {method!r}{nearest(method, METHODS)}")
     if method in LEARNERS:
-        return method, _learned(method, METHODS[method].learner())
+        return method, _learned(method, METHODS[method].learner(), learning)
     return method, METHODS[method].run
 
 
-def _learned(name: str, make: MakeLearner) -> Callable[[Search], None]:
+def _learned(name: str, make: MakeLearner, learning: Learning) -> Callable[[Search], None]:
     # Studies, and with them SQLite, are for those who learn alone.
+    if learning.clock == "wall":
+        from situate.solvers.learned.asynchronous.wall_run import learn_by_wall_clock
+
+        return partial(learn_by_wall_clock, method=name, make=make)
     from situate.solvers.learned.driver import learn
 
     return partial(learn, method=name, make=make)

@@ -37,7 +37,7 @@ def result_of(search: Search, method: str) -> Result:
         history=tuple(search.history),
         samples=samples,
         transfers=best.transfers,
-        asynchrony=search.asynchrony,
+        asynchrony=search.asynchrony(),
         knows=search.knows,
         interrupted=search.interrupted,
         measured=search.measured_best if search.learning.evaluator is not None else None,

@@ -42,6 +42,8 @@ class Method:
         has_settings: whether it takes `Learning.settings` though it does not learn.
         asynchronous: whether several controllers may learn its policy, see `Learning.controllers`.
         has_weights: whether it takes `Learning.weights`.
+        of_slices: whether it plans steps of slices alone.
+        has_workers: whether it takes `Learning.workers` though it does not learn.
     """
 
     name: str
@@ -54,6 +56,8 @@ class Method:
     has_settings: bool = False
     asynchronous: bool = False
     has_weights: bool = False
+    of_slices: bool = False
+    has_workers: bool = False
 
     @property
     def learns(self) -> bool:
@@ -132,6 +136,7 @@ _ALL = (
         "heuristic",
         "heuristics.data_parallel:run",
         "the whole model on every accelerator, on slices of the batch in shares by speed",
+        of_slices=True,
     ),
     Method(
         "fsdp",
@@ -139,6 +144,7 @@ _ALL = (
         "heuristics.fsdp:run",
         "equal slices of the batch and an equal share of the parameters on every accelerator",
         paper="Zhao et al., PyTorch FSDP, VLDB 2023; Rajbhandari et al., ZeRO, SC 2020",
+        of_slices=True,
     ),
     Method(
         "gpipe",
@@ -146,6 +152,7 @@ _ALL = (
         "heuristics.gpipe:run",
         "slices through stages, one an accelerator: all of them forward, then all of them back",
         paper="Huang et al., GPipe, NeurIPS 2019",
+        of_slices=True,
     ),
     Method(
         "one_f_one_b",
@@ -153,6 +160,7 @@ _ALL = (
         "heuristics.one_f_one_b:run",
         "slices through stages, a forward and a backward pass by turns, with few slices in flight",
         paper="Narayanan et al., PipeDream-Flush, ICML 2021",
+        of_slices=True,
     ),
     Method(
         "interleaved",
@@ -160,6 +168,7 @@ _ALL = (
         "heuristics.interleaved:run",
         "the same with two to four short stages on every accelerator",
         paper="Narayanan et al., Megatron-LM, SC 2021",
+        of_slices=True,
     ),
     Method(
         "zero_bubble",
@@ -167,6 +176,7 @@ _ALL = (
         "heuristics.zero_bubble:h1",
         "ZB-H1: as one_f_one_b, and gradients of weights run where it would wait",
         paper=ZERO_BUBBLE,
+        of_slices=True,
     ),
     Method(
         "zero_bubble_h2",
@@ -174,6 +184,7 @@ _ALL = (
         "heuristics.zero_bubble:h2",
         "ZB-H2: the same without any waiting, in twice the activation memory",
         paper=ZERO_BUBBLE,
+        of_slices=True,
     ),
     Method(
         "heft",
@@ -223,6 +234,7 @@ _ALL = (
         "portfolio",
         "auto:run",
         "the best plan of simple rules, improved by local search until the budget ends",
+        has_workers=True,
     ),
     Method(
         "brkga",
@@ -371,6 +383,9 @@ WITH_SETTINGS = tuple(method.name for method in _ALL if method.learns or method.
 
 WITH_WEIGHTS = tuple(method.name for method in _ALL if method.has_weights)
 """Names of the methods that take trained weights."""
+
+WITH_WORKERS = tuple(method.name for method in _ALL if method.learns or method.has_workers)
+"""Names of the methods that take workers."""
 
 LEARNERS = tuple(method.name for method in _ALL if method.learns)
 """Names of the methods that learn from measured step times."""

@@ -84,7 +84,7 @@ class Search:
     Attributes:
         measurements: batch by batch, what a method that learns was told.
         measured_best: seconds that the best decision took where it was measured; else None.
-        asynchrony: of a method that learns by several controllers; else None.
+        asynchrony: says how several controllers do so far; None of others.
         knows: what the method is told of the machine; None where that is not known.
         workers: gives the progress of the workers that measure, if there are any.
         reserve: the share of the budget that `reserving` keeps.
@@ -125,7 +125,7 @@ class Search:
         self.history: list[tuple[float, int, float]] = []
         self.measurements: list[Measurements] = []
         self.measured_best: float | None = None
-        self.asynchrony: Asynchrony | None = None
+        self.asynchrony: Callable[[], Asynchrony | None] = lambda: None
         self.knows: Knowledge | None = None
         self.workers: Callable[[], WorkerProgress | None] = lambda: None
         self._on_progress = on_progress
@@ -327,13 +327,20 @@ class Search:
 
     def report(self) -> None:
         """Tell how far the search is."""
-        if self._on_progress is None:
-            return
+        if self._on_progress is not None:
+            self._on_progress(self.progress())
+
+    def progress(self) -> Progress:
+        """The progress of the search."""
         value, feasible = (self.best.value, self.best.feasible) if self.best else (np.inf, False)
-        self._on_progress(
-            Progress(
-                self.seconds, self.evaluations, value, feasible, self.lower_bound, self.workers()
-            )
+        return Progress(
+            self.seconds,
+            self.evaluations,
+            value,
+            feasible,
+            self.lower_bound,
+            self.workers(),
+            self.asynchrony(),
         )
 
     def _decoded(

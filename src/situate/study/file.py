@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.errors import SituateError
-from situate.evaluators.measurements import Measurements
-from situate.study import checkpoint, samples
+from situate.evaluators.measurements import Measurements, Origin
+from situate.study import checkpoint, samples, workers
 from situate.study.connection import connect, damaged, one_line
 from situate.study.format import check_header, create, is_new, read_header
 from situate.study.no_study import Known, NoStudy
@@ -35,6 +35,9 @@ class StudyFile:
         header: names and values of everything that decides which samples the search asks for and
             what is measured of them; among them the numbers of `ops` and `devices`.
 
+    Attributes:
+        workers: who measured, where workers are told apart, by number.
+
     Raises:
         ReadError: not a study, or a damaged one.
         SituateError: a study of another search; in use; cannot be written.
@@ -44,6 +47,7 @@ class StudyFile:
         self.path = path
         self._packing = Packing.of(header)
         self._logged = False
+        self.workers: list[Origin] = []
         self._connection = connect(path, write=True)
         try:
             with one_line(path):
@@ -69,6 +73,7 @@ class StudyFile:
             else:
                 check_header(read_header(self._connection, self.path), header, self.path)
             found = {of: samples.check(self._connection, self.path, of) for of in samples.TABLES}
+            self.workers = workers.read(self._connection, self.path)
         self._count = {of: count for of, (count, _) in found.items()}
         self._complete = found["samples"][1]
 
@@ -114,7 +119,7 @@ class StudyFile:
                 f"{held[int(np.argmin(same))].number} differs; use that version, or give another "
                 "file"
             )
-        return rows, samples.measurements(held)
+        return rows, samples.measurements(held, self.workers)
 
     def record(
         self,
@@ -135,12 +140,18 @@ class StudyFile:
             SituateError: the file cannot be written.
         """
         packed = self._packing.pack(placements)
+        origins = measurements.origins or (None,) * len(packed)
+        new = [origin for origin in dict.fromkeys(origins) if origin and origin not in self.workers]
+        known = [*self.workers, *new]
+        by = [None if origin is None else known.index(origin) for origin in origins]
         count = self._count[of] + len(packed)
         with self._transaction():
+            if new:
+                workers.write(self._connection, new, len(self.workers))
             samples.write(
-                self._connection, numbers.tolist(), packed, measurements, batch, count, of
+                self._connection, numbers.tolist(), packed, measurements, by, batch, count, of
             )
-        self._count[of] = count
+        self._count[of], self.workers = count, known
 
     def keep(self, done: int, state: Callable[[], checkpoint.State], now: bool = False) -> None:
         """Replace the checkpoint if the last is `CHECKPOINT_SECONDS` old, or `now`.
@@ -180,7 +191,7 @@ class StudyFile:
         for first, group in groupby(self._samples(0, until), key=lambda sample: sample.batch):
             batch = list(group)
             placements = samples.placements(batch, self._packing, self.path)
-            yield first, placements, samples.measurements(batch)
+            yield first, placements, samples.measurements(batch, self.workers)
 
     def first(self) -> NDArray[np.int32] | None:
         """The placement (n,) that was measured first, if there is one.

@@ -9,22 +9,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from situate.errors import ReadError, SituateError
-from situate.study import counts, samples
+from situate.study import counts, samples, workers
 from situate.study.connection import damaged
 
 APPLICATION = 0x53495455
 """SQLite's `application_id`: `SITU`."""
 
-VERSION = 4
+VERSION = 5
 """SQLite's `user_version`: the version of the format."""
 
 TABLES = (
     "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL)",
-    *(
-        f"CREATE TABLE {name} (number INTEGER PRIMARY KEY, batch INTEGER NOT NULL, seconds REAL,"
-        " outcome TEXT NOT NULL, placement BLOB NOT NULL, checksum INTEGER NOT NULL)"
-        for name in samples.TABLES
-    ),
+    *(f"CREATE TABLE {name} ({samples.COLUMNS})" for name in samples.TABLES),
+    workers.TABLE,
     "CREATE TABLE checkpoint (name TEXT PRIMARY KEY, done INTEGER NOT NULL,"
     " array BLOB NOT NULL, checksum INTEGER NOT NULL)",
     counts.TABLE,
@@ -47,7 +44,7 @@ def create(connection: sqlite3.Connection, header: Mapping[str, str]) -> None:
     connection.executemany("INSERT INTO header VALUES (?, ?, ?)", rows)
     for name, count in (
         ("header", len(rows)),
-        *((of, 0) for of in (*samples.TABLES, "checkpoint")),
+        *((of, 0) for of in (*samples.TABLES, "workers", "checkpoint")),
     ):
         counts.write(connection, name, count)
 

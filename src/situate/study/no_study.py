@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.evaluators.measurements import Measurements
+from situate.evaluators.measurements import Measurements, Origin
 from situate.study.checkpoint import State
 from situate.study.samples import Of
 
@@ -17,6 +17,8 @@ Known = tuple[NDArray[np.int64], Measurements]
 
 class NoStudy:
     """The interface of `StudyFile` for a search without one: it keeps nothing."""
+
+    workers: tuple[Origin, ...] = ()
 
     def __enter__(self) -> NoStudy:
         return self

@@ -1,5 +1,5 @@
-"""The tables `samples` and `finals`: what was measured of which placement, every row with a
-checksum."""
+"""The tables `samples`, `again` and `finals`: what was measured of which placement, and by whom;
+every row with a checksum."""
 
 from __future__ import annotations
 
@@ -14,17 +14,23 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.evaluators.measurements import OUTCOMES, Measurements
+from situate.evaluators.measurements import OUTCOMES, Measurements, Origin
 from situate.study import counts
 from situate.study.connection import damaged
 from situate.study.packing import Packing
 
-Of = Literal["samples", "finals"]
-"""The table of a search's samples, or of what it measures again in the end."""
+Of = Literal["samples", "again", "finals"]
+"""The table of a search's samples, of what was measured again before it counted as the best, or of
+what is measured again in the end."""
 
-TABLES: tuple[Of, ...] = ("samples", "finals")
+TABLES: tuple[Of, ...] = ("samples", "again", "finals")
 
-Row = tuple[int, int, float | None, str, bytes, int]
+COLUMNS = (
+    "number INTEGER PRIMARY KEY, batch INTEGER NOT NULL, seconds REAL, outcome TEXT NOT NULL, "
+    "placement BLOB NOT NULL, worker INTEGER, checksum INTEGER NOT NULL"
+)
+
+Row = tuple[int, int, float | None, str, bytes, int | None, int]
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ class Sample:
         seconds: time of a step; infinite where none was completed.
         outcome: index into `OUTCOMES`.
         packed: the placement, see `Packing`.
+        worker: the number of who measured it; None where workers are not told apart.
     """
 
     number: int
@@ -44,6 +51,7 @@ class Sample:
     seconds: float
     outcome: int
     packed: bytes
+    worker: int | None
 
 
 def write(
@@ -51,6 +59,7 @@ def write(
     numbers: Sequence[int],
     packed: Sequence[bytes],
     measured: Measurements,
+    workers: Sequence[int | None],
     batch: int,
     count: int,
     of: Of = "samples",
@@ -58,10 +67,11 @@ def write(
     """Add the samples of these numbers, all of one batch, in the caller's transaction.
 
     Args:
+        workers: who measured each, see `Sample`.
         count: how many samples there are then.
     """
-    rows = _rows(numbers, packed, measured, batch)
-    connection.executemany(f"INSERT INTO {of} VALUES (?, ?, ?, ?, ?, ?)", rows)
+    rows = _rows(numbers, packed, measured, workers, batch)
+    connection.executemany(f"INSERT INTO {of} VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     counts.write(connection, of, count)
 
 
@@ -115,11 +125,13 @@ def _read(
         yield sample
 
 
-def measurements(samples: Sequence[Sample]) -> Measurements:
-    """The measurements of samples."""
+def measurements(samples: Sequence[Sample], workers: Sequence[Origin] = ()) -> Measurements:
+    """The measurements of samples, by workers of which these are known."""
+    origins = [None if sample.worker is None else workers[sample.worker] for sample in samples]
     return Measurements(
         np.array([sample.seconds for sample in samples], np.float64),
         np.array([sample.outcome for sample in samples], np.uint8),
+        tuple(origins) if any(origins) else (),
     )
 
 
@@ -139,28 +151,36 @@ def placements(samples: Sequence[Sample], packing: Packing, path: Path) -> NDArr
 
 
 def _rows(
-    numbers: Sequence[int], packed: Sequence[bytes], measured: Measurements, batch: int
+    numbers: Sequence[int],
+    packed: Sequence[bytes],
+    measured: Measurements,
+    workers: Sequence[int | None],
+    batch: int,
 ) -> Iterator[Row]:
     taken, outcomes = measured.seconds.tolist(), measured.outcome.tolist()
-    for number, placement, seconds, index in zip(numbers, packed, taken, outcomes, strict=True):
+    columns = zip(numbers, packed, taken, outcomes, workers, strict=True)
+    for number, placement, seconds, index, worker in columns:
         outcome = OUTCOMES[index]
-        checksum = _checksum(number, batch, seconds, outcome, placement)
-        yield number, batch, None if seconds == np.inf else seconds, outcome, placement, checksum
+        checksum = _checksum(number, batch, seconds, outcome, placement, worker)
+        finite = None if seconds == np.inf else seconds
+        yield number, batch, finite, outcome, placement, worker, checksum
 
 
 def _sample(row: Row) -> Sample | None:
     """The sample, or None if the row is not as it was written."""
-    number, batch, finite, outcome, packed, checksum = row
+    number, batch, finite, outcome, packed, worker, checksum = row
     seconds = np.inf if finite is None else finite
     try:
-        intact = checksum == _checksum(number, batch, seconds, outcome, packed)
+        intact = checksum == _checksum(number, batch, seconds, outcome, packed, worker)
     except (struct.error, TypeError, AttributeError):
         return None
     if not intact or outcome not in OUTCOMES:
         return None
-    return Sample(number, batch, seconds, OUTCOMES.index(outcome), packed)
+    return Sample(number, batch, seconds, OUTCOMES.index(outcome), packed, worker)
 
 
-def _checksum(number: int, batch: int, seconds: float, outcome: str, packed: bytes) -> int:
-    numbers = struct.pack("<qqd", number, batch, seconds)
+def _checksum(
+    number: int, batch: int, seconds: float, outcome: str, packed: bytes, worker: int | None
+) -> int:
+    numbers = struct.pack("<qqdq", number, batch, seconds, -1 if worker is None else worker)
     return zlib.crc32(packed, zlib.crc32(outcome.encode(), zlib.crc32(numbers)))

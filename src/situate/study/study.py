@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.evaluators.measurements import Measurements
-from situate.study import samples
+from situate.evaluators.measurements import Measurements, Origin
+from situate.study import samples, workers
 from situate.study.connection import connect, damaged, one_line
 from situate.study.format import read_header
 from situate.study.packing import Packing
@@ -25,14 +25,16 @@ class Study:
     Attributes:
         path: of the file.
         header: what the search was: graph, cluster, method, seed, ...
-        measurements: seconds (k,) and outcome (k,) of each sample.
+        measurements: seconds (k,) and outcome (k,) of each sample, and who measured it.
         batch: (k,) number of the first of the samples that were measured together.
+        workers: those that measured, where workers are told apart.
     """
 
     path: Path
     header: dict[str, str]
     measurements: Measurements
     batch: NDArray[np.int64]
+    workers: tuple[Origin, ...]
     _samples: list[samples.Sample] = field(repr=False)
     _packing: Packing = field(repr=False)
 
@@ -49,12 +51,14 @@ class Study:
             header = read_header(connection, path)
             _, complete = samples.check(connection, path)
             held = samples.read(connection, path, end=complete)
+            known = tuple(workers.read(connection, path))
         try:
             packing = Packing.of(header)
         except ValueError:
             raise damaged(path, "the header of the study") from None
         batch = np.array([sample.batch for sample in held], np.int64)
-        return cls(path, header, samples.measurements(held), batch, held, packing)
+        measured = samples.measurements(held, known)
+        return cls(path, header, measured, batch, known, held, packing)
 
     def __len__(self) -> int:
         return len(self._samples)

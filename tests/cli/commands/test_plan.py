@@ -240,6 +240,17 @@ def test_a_method_that_learns_takes_no_slices_that_are_chosen(situate, model, pa
     assert "'post' learns from measurements of one step: give a number of slices" in run.err
 
 
+def test_parameters_that_are_there_once_may_be_left_to_the_predicted_step(situate, tmp_path):
+    pytest.importorskip("torch")
+    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "2", "--replicas", "2")
+    run = situate("plan", *asked, "--once", "auto", "--out", "plan.json", *QUICK)
+    assert run.status == 0
+    assert "of 4 parameters are there once, " in run.err
+    cut = Plan.read(tmp_path / "plan.json").cut
+    assert f"replicas: {len(cut.once)} of 4" in run.err
+    assert "auto" not in cut.once
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -30,12 +30,14 @@ def test_json_has_the_header_and_the_figures(situate, studies):
     (found,) = situate("study", "show", studies[0], "--json").json["studies"]
     assert found["header"]["method"] == "post"
     assert found["samples"]["count"] == sum(found["outcomes"].values()) == 40
+    assert found["workers"] == []
 
 
 def test_every_sample_is_exported(situate, studies):
     rows = list(csv.DictReader(situate("study", "export", studies[0]).out.splitlines()))
     assert [int(row["number"]) for row in rows] == list(range(40))
     assert all((row["seconds"] == "") == (row["outcome"] != "ok") for row in rows)
+    assert {row["worker"] for row in rows} == {""}
     situate("study", "export", studies[0], "--out", "rows.csv")
     assert Path("rows.csv").read_text() == situate("study", "export", studies[0]).out
 

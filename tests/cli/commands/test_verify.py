@@ -46,8 +46,11 @@ def spoilt(monkeypatch):
     monkeypatch.setattr(PlacedStep, "__call__", lambda *given, **how: call(*given, **how) + 0.01)
 
 
-def test_a_step_of_slices_is_equal_to_the_loop_that_accumulates_them(situate, tmp_path, started):
-    planned(tmp_path, method="random", slices=Slices((3, 1)))
+@pytest.mark.parametrize("replicas", [(), (1, 1)])
+def test_a_step_of_slices_is_equal_to_the_loop_that_accumulates_them(
+    situate, tmp_path, started, replicas
+):
+    planned(tmp_path, method="random", slices=Slices((3, 1), replicas=replicas))
     run = situate("verify", "plan.json", *HERE, "--json")
     assert (run.status, run.json["equal"], run.json["changed"]) == (0, True, 5)
 

@@ -22,6 +22,7 @@ from situate.evaluators.hardware import workers  # noqa: E402
 from situate.evaluators.hardware.machine import RealMachine  # noqa: E402
 from situate.evaluators.measurements import OUTCOMES  # noqa: E402
 from situate.evaluators.steps import Steps  # noqa: E402
+from situate.evaluators.workers.machine import WorkerMachine  # noqa: E402
 from situate.runtime.processes.worker_pool import Worker, WorkerPool  # noqa: E402
 from situate.runtime.subject import Subject, find_subject  # noqa: E402
 from situate.study import Study  # noqa: E402
@@ -187,6 +188,11 @@ def test_a_graph_of_another_model_is_refused(gentle: Subject) -> None:
     other = Problem(find_subject("tests.evaluators.hardware_search:build").program.graph, CPUS)
     with pytest.raises(SituateError, match="is not that of the model 'tests"):
         RealMachine(other, gentle)
+
+
+def test_a_machine_of_this_process_is_not_copied_to_workers(gentle: Subject) -> None:
+    with pytest.raises(SituateError, match=r"give RealMachines\(problem, model, workers\) as the"):
+        WorkerMachine(machine(gentle), 2)
 
 
 def test_rules_that_nothing_runs_by_are_refused(gentle: Subject) -> None:

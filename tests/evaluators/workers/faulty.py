@@ -1,4 +1,4 @@
-"""Evaluators that do harm in the process of a worker."""
+"""Evaluators and jobs that do harm in the process of a worker."""
 
 from __future__ import annotations
 
@@ -100,6 +100,14 @@ class AnswersOtherwise(Counting):
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Any:
         return self.answer()
+
+
+def square(offset: int, harm: Counting, number: int) -> int:
+    """A job that takes the longer, the smaller its number is."""
+    Path(harm.folder, f"{number}-{os.getpid()}-{time.monotonic_ns()}").touch()
+    harm.harm(number)
+    time.sleep(0.02 * (8 - number))
+    return offset + number**2
 
 
 def lock() -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +19,16 @@ from situate.evaluators.workers.dispatch import (
     START_SECONDS,
     Dispatch,
 )
-from situate.evaluators.workers.messages import Answer, Failure, Hello, Message, Ready, Task
+from situate.evaluators.workers.messages import (
+    Answer,
+    Failure,
+    Hello,
+    Message,
+    Ready,
+    Task,
+    Unready,
+)
+from situate.evaluators.workers.terms import Terms
 from situate.results.result import WorkerProgress
 
 Says = Callable[[int, Task], Message | None]
@@ -38,17 +49,23 @@ class Scripted:
     nobody speaks.
 
     Attributes:
-        given: who was given which sample, in order.
+        begun: who began which sample, in order.
+        given: the samples that each has not answered, the first of which it began.
+        queued: samples that waited behind another.
         later: messages that come at some time.
     """
 
     def __init__(self, says: Says = lambda worker, task: answer(task)) -> None:
         self.says = says
         self.hello: Hello | None = Hello("here")
+        self.ready: Callable[[int], Ready | Unready] = lambda worker: Ready(f"place {worker}")
+        self.shown: Mapping[str, float] = {}
         self.now = 0.0
         self.started: list[int] = []
         self.stopped: list[int] = []
-        self.given: list[tuple[int, int]] = []
+        self.begun: list[tuple[int, int]] = []
+        self.given: dict[int, deque[Task]] = {}
+        self.queued: list[int] = []
         self.later: list[tuple[float, int, Message]] = []
 
     def monotonic(self) -> float:
@@ -60,13 +77,22 @@ class Scripted:
 
     def start(self, worker: int) -> None:
         self.started.append(worker)
+        self.given[worker] = deque()
         self.say(worker, self.hello)
 
     def equip(self, worker: int) -> None:
-        self.say(worker, Ready())
+        self.say(worker, self.ready(worker))
 
     def give(self, worker: int, task: Task) -> None:
-        self.given.append((worker, int(task.numbers[0])))
+        self.given[worker].append(task)
+        if len(self.given[worker]) == 1:
+            self.begin(worker)
+        else:
+            self.queued.append(int(task.numbers[0]))
+
+    def begin(self, worker: int) -> None:
+        task = self.given[worker][0]
+        self.begun.append((worker, int(task.numbers[0])))
         self.say(worker, self.says(worker, task))
 
     def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
@@ -74,7 +100,15 @@ class Scripted:
         self.later = [each for each in self.later if each[0] > self.now]
         if not due:
             self.now += seconds or 1.0
+        for _, worker, message in due:
+            if isinstance(message, Answer):
+                self.given[worker].popleft()
+                if self.given[worker]:
+                    self.begin(worker)
         return [(worker, message) for _, worker, message in due]
+
+    def show(self, figures: Mapping[str, float]) -> None:
+        self.shown = figures
 
     def stop(self, worker: int) -> None:
         self.stopped.append(worker)
@@ -92,11 +126,14 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Make:
     """Makes workers that follow a script, and who gives them their tasks."""
 
     def make(
-        count: int, says: Says = lambda worker, task: answer(task), limit: float | None = None
+        count: int,
+        says: Says = lambda worker, task: answer(task),
+        alike: bool = True,
+        **terms: Any,
     ) -> tuple[Scripted, Dispatch]:
         workers = Scripted(says)
         monkeypatch.setattr(dispatch, "time", SimpleNamespace(monotonic=workers.monotonic))
-        return workers, Dispatch(workers, count, limit)
+        return workers, Dispatch(workers, count, Terms(**terms), alike)
 
     return make
 
@@ -111,8 +148,8 @@ def numbers(found: Iterator[tuple[int, Measurements]]) -> list[int]:
     return sorted(answered)
 
 
-def times_given(workers: Scripted, number: int) -> int:
-    return [given for _, given in workers.given].count(number)
+def times_begun(workers: Scripted, number: int) -> int:
+    return [given for _, given in workers.begun].count(number)
 
 
 def test_workers_start_with_the_first_task(made: Make) -> None:
@@ -120,23 +157,44 @@ def test_workers_start_with_the_first_task(made: Make) -> None:
     assert not workers.started
     assert giving.progress() is None
     for _ in range(2):
-        assert numbers(giving.measure(tasks(7))) == list(range(7))
+        assert numbers(giving.answers(tasks(7))) == list(range(7))
     assert workers.started == [0, 1, 2]
     assert giving.progress() == WorkerProgress(count=3, busy=0, measured=14, failures=0)
 
 
+def test_tasks_may_be_added_while_there_are_some(made: Make) -> None:
+    _, giving = made(2)
+    growing = tasks(3)
+    answered = []
+    for number, _ in giving.answers(growing):
+        answered.append(number)
+        if len(growing) < 9:
+            growing.append(tasks(9)[len(growing)])
+    assert sorted(answered) == list(range(9))
+
+
+def test_workers_are_ready_before_there_is_a_task(made: Make) -> None:
+    workers, giving = made(2)
+    assert giving.ready(5.0) == 2
+    assert workers.started == [0, 1]
+    workers, giving = made(2)
+    workers.hello = None
+    assert giving.ready(5.0) == 0
+    assert 5.0 <= workers.now < START_SECONDS
+
+
 def test_no_task_needs_no_worker_to_answer(made: Make) -> None:
     _, giving = made(2)
-    assert numbers(giving.measure([])) == []
+    assert numbers(giving.answers([])) == []
 
 
 def test_a_worker_that_fails_is_started_again_and_its_task_given_again(made: Make) -> None:
     def says(worker: int, task: Task) -> Message:
-        first = times_given(workers, int(task.numbers[0])) == 1
+        first = times_begun(workers, int(task.numbers[0])) == 1
         return Failure("fell") if first and task.numbers[0] == 2 else answer(task)
 
     workers, giving = made(2, says)
-    assert numbers(giving.measure(tasks(5))) == list(range(5))
+    assert numbers(giving.answers(tasks(5))) == list(range(5))
     assert len(workers.started) == 3
     assert giving.counts.again == 1
     assert sum(giving.counts.failures.values()) == 1
@@ -154,7 +212,7 @@ def test_a_worker_that_fails_while_it_starts_is_left_out_with_a_warning(made: Ma
 
     workers.start = only_the_second  # type: ignore[method-assign]
     with pytest.warns(UserWarning, match="worker 0 is left out after 3 failures; the last: it has"):
-        assert numbers(giving.measure(tasks(5))) == list(range(5))
+        assert numbers(giving.answers(tasks(5))) == list(range(5))
     assert giving.counts.left_out == {0: "has no library"}
     assert giving.counts.measured == {1: 5}
 
@@ -165,7 +223,7 @@ def test_workers_that_never_start_are_named_with_a_remedy(made: Make) -> None:
     with pytest.raises(
         SituateError, match=r"no worker is left; .* did not start within 120 s: its machine is"
     ):
-        numbers(giving.measure(tasks(1)))
+        numbers(giving.answers(tasks(1)))
     assert workers.now >= 3 * START_SECONDS
     assert workers.stopped == [0, 0, 0]
 
@@ -176,30 +234,32 @@ def test_a_worker_of_another_version_is_refused(made: Make) -> None:
     with pytest.raises(
         SituateError, match=r"^worker 0 on 'there' has situate 0\.0\.7, and this is .*: install"
     ):
-        numbers(giving.measure(tasks(1)))
+        numbers(giving.answers(tasks(1)))
 
 
 def test_a_hung_worker_is_ended(made: Make) -> None:
     workers, giving = made(
-        2, lambda worker, task: None if (worker, task.numbers[0]) == (0, 0) else answer(task), 2.0
+        2,
+        lambda worker, task: None if (worker, task.numbers[0]) == (0, 0) else answer(task),
+        limit=2.0,
     )
-    assert numbers(giving.measure(tasks(5))) == list(range(5))
-    assert numbers(giving.measure(tasks(5))) == list(range(5))
-    assert times_given(workers, 0) == 3
+    assert numbers(giving.answers(tasks(5))) == list(range(5))
+    assert numbers(giving.answers(tasks(5))) == list(range(5))
+    assert times_begun(workers, 0) == 3
 
 
 def test_a_worker_is_hung_after_many_times_the_usual(made: Make) -> None:
     workers, giving = made(1)
-    numbers(giving.measure(tasks(3)))
+    numbers(giving.answers(tasks(3)))
     workers.says = lambda worker, task: None if not workers.stopped else answer(task)
-    assert numbers(giving.measure(tasks(1))) == [0]
+    assert numbers(giving.answers(tasks(1))) == [0]
     assert workers.stopped == [0]
     assert workers.now >= HUNG_SECONDS
 
 
 def test_who_answered_in_time_is_not_late_because_the_caller_was_busy(made: Make) -> None:
     workers, giving = made(3, limit=1.0)
-    for _ in giving.measure(tasks(9)):
+    for _ in giving.answers(tasks(9)):
         workers.now += 50.0
     assert not workers.stopped
     assert not giving.counts.failures
@@ -208,41 +268,109 @@ def test_who_answered_in_time_is_not_late_because_the_caller_was_busy(made: Make
 
 def test_a_slow_task_is_given_to_another_and_counts_once(made: Make) -> None:
     def says(worker: int, task: Task) -> Message | None:
-        if task.numbers[0] == 4 and times_given(workers, 4) == 1:
+        if task.numbers[0] == 4 and times_begun(workers, 4) == 1:
             workers.say(worker, answer(task), after=2 * SLOW_SECONDS)
             return None
         return answer(task)
 
     workers, giving = made(2, says)
-    assert numbers(giving.measure(tasks(5))) == list(range(5))
+    assert numbers(giving.answers(tasks(5))) == list(range(5))
     assert giving.counts.again == 1
     workers.now += 2 * SLOW_SECONDS  # the second answer comes while others are measured
-    assert numbers(giving.measure(tasks(5))) == list(range(5))
+    assert numbers(giving.answers(tasks(5))) == list(range(5))
     assert sum(giving.counts.measured.values()) == 10
     assert not giving.counts.failures
 
 
+def _busy(workers: Scripted, seconds: float) -> Says:
+    """Every task takes so long."""
+
+    def says(worker: int, task: Task) -> None:
+        workers.say(worker, answer(task), after=seconds)
+
+    return says
+
+
+def test_short_tasks_wait_at_the_worker_but_for_the_last(made: Make) -> None:
+    workers, giving = made(2)
+    numbers(giving.answers(tasks(2)))
+    workers.says = _busy(workers, 0.5)
+    assert numbers(giving.answers(tasks(8))) == list(range(8))
+    assert workers.queued == [2, 3, 4, 5]
+    assert not giving.counts.again
+
+
+def test_long_tasks_do_not_wait_at_the_worker(made: Make) -> None:
+    workers, giving = made(2)
+    workers.says = _busy(workers, 5.0)
+    assert numbers(giving.answers(tasks(20))) == list(range(20))
+    assert not workers.queued
+
+
+def test_time_counts_from_when_a_task_began(made: Make) -> None:
+    workers, giving = made(2, limit=1.0)
+    numbers(giving.answers(tasks(2)))
+    workers.says = _busy(workers, 0.7)
+    assert numbers(giving.answers(tasks(12))) == list(range(12))
+    assert not giving.counts.failures
+
+
+def test_what_waited_at_a_worker_that_failed_is_no_failure(made: Make) -> None:
+    """The worker fails at every sample but one, at which nobody but it would be counted."""
+    workers, giving = made(2)
+    numbers(giving.answers(tasks(2)))
+
+    def says(worker: int, task: Task) -> Message:
+        first = times_begun(workers, int(task.numbers[0])) == 1
+        return Failure("fell") if worker == 1 and first and task.numbers[0] < 4 else answer(task)
+
+    workers.begun.clear()
+    workers.says = says
+    assert numbers(giving.answers(tasks(12))) == list(range(12))
+    failed = sum(giving.counts.failures.values())
+    assert failed
+    assert len(workers.begun) == 12 + failed
+
+
+def test_what_waits_behind_a_slow_task_is_done_by_another(made: Make) -> None:
+    workers, giving = made(2)
+    numbers(giving.answers(tasks(2)))
+    workers.says = lambda worker, task: None if worker == 1 else answer(task)
+    assert numbers(giving.answers(tasks(12))) == list(range(12))
+    assert giving.counts.again == 2
+    assert workers.now < HUNG_SECONDS
+
+
+def test_tasks_that_differ_are_neither_slow_nor_hung(made: Make) -> None:
+    workers, giving = made(2, alike=False)
+    assert numbers(giving.answers(tasks(5))) == list(range(5))
+    workers.says = _busy(workers, 100 * HUNG_SECONDS)
+    assert numbers(giving.answers(tasks(5))) == list(range(5))
+    assert not giving.counts.again
+    assert not workers.stopped
+
+
 def test_an_error_of_who_was_too_slow_is_no_longer_of_interest(made: Make) -> None:
     def says(worker: int, task: Task) -> Message | None:
-        if task.numbers[0] == 4 and times_given(workers, 4) == 1:
+        if task.numbers[0] == 4 and times_begun(workers, 4) == 1:
             workers.say(worker, Answer(None, ValueError("late")), after=2 * SLOW_SECONDS)
             return None
         return answer(task)
 
     workers, giving = made(2, says)
-    assert numbers(giving.measure(tasks(5))) == list(range(5))
+    assert numbers(giving.answers(tasks(5))) == list(range(5))
     workers.now += 2 * SLOW_SECONDS
-    assert numbers(giving.measure(tasks(4))) == list(range(4))
+    assert numbers(giving.answers(tasks(4))) == list(range(4))
 
 
 def test_what_one_failed_at_and_another_answered_is_not_given_a_third_time(made: Make) -> None:
     workers, giving = made(3)
-    numbers(giving.measure(tasks(3)))
+    numbers(giving.answers(tasks(3)))
 
     def says(worker: int, task: Task) -> Message | None:
         if task.numbers[0] == 0:  # two have it; then one fails, and the other answers
-            if times_given(workers, 0) == 2:
-                first, second = (who for who, number in workers.given if number == 0)
+            if times_begun(workers, 0) == 2:
+                first, second = (who for who, number in workers.begun if number == 0)
                 workers.say(first, Failure("fell"))
                 workers.say(second, answer(task))
             return None
@@ -250,9 +378,9 @@ def test_what_one_failed_at_and_another_answered_is_not_given_a_third_time(made:
         return None
 
     workers.says = says
-    workers.given.clear()
-    assert numbers(giving.measure(tasks(8))) == list(range(8))
-    assert times_given(workers, 0) == 2
+    workers.begun.clear()
+    assert numbers(giving.answers(tasks(8))) == list(range(8))
+    assert times_begun(workers, 0) == 2
 
 
 def test_the_error_of_an_evaluator_is_raised_after_what_was_measured_before(made: Make) -> None:
@@ -260,40 +388,40 @@ def test_the_error_of_an_evaluator_is_raised_after_what_was_measured_before(made
         return Answer(None, ValueError("no")) if task.numbers[0] == 1 else answer(task)
 
     workers, giving = made(2, says)
-    each = giving.measure(tasks(4))
+    each = giving.answers(tasks(4))
     assert next(each)[0] == 0
     with pytest.raises(ValueError, match=r"^no$"):
         next(each)
     workers.says = lambda worker, task: answer(task)
-    assert numbers(giving.measure(tasks(4))) == list(range(4))
+    assert numbers(giving.answers(tasks(4))) == list(range(4))
 
 
 def test_a_batch_that_is_not_waited_for_is_forgotten(made: Make) -> None:
     """Its answers and failures come while the next is measured."""
     workers, giving = made(4)
-    each = giving.measure(tasks(12))
+    each = giving.answers(tasks(12))
     workers.says = lambda worker, task: answer(task) if task.numbers[0] == 0 else None
     assert next(each)[0] == 0
     each.close()  # type: ignore[attr-defined]
     assert giving.progress() == WorkerProgress(count=4, busy=3, measured=1, failures=0)
     abandoned: Sequence[Message] = (Failure("fell"), answer(tasks(3)[2]), Answer(None, OSError()))
-    for (worker, _), message in zip(workers.given[1:4], abandoned, strict=True):
+    for (worker, _), message in zip(workers.begun[1:4], abandoned, strict=True):
         workers.say(worker, message)
     workers.says = lambda worker, task: answer(task)
-    assert numbers(giving.measure(tasks(12))) == list(range(12))
+    assert numbers(giving.answers(tasks(12))) == list(range(12))
     assert giving.counts.again == 0
 
 
 def test_who_answered_a_batch_that_is_forgotten_is_free_again(made: Make) -> None:
     """All answer at once, and only one is heard."""
     workers, giving = made(4)
-    each = giving.measure(tasks(4))
+    each = giving.answers(tasks(4))
     next(each)
     each.close()  # type: ignore[attr-defined]
-    assert numbers(giving.measure(tasks(4))) == list(range(4))
-    workers.given.clear()
-    assert numbers(giving.measure(tasks(4))) == list(range(4))
-    assert sorted(worker for worker, _ in workers.given) == [0, 1, 2, 3]
+    assert numbers(giving.answers(tasks(4))) == list(range(4))
+    workers.begun.clear()
+    assert numbers(giving.answers(tasks(4))) == list(range(4))
+    assert sorted(worker for worker, _ in workers.begun) == [0, 1, 2, 3]
 
 
 def test_a_task_at_which_workers_fail_ends_the_search(made: Make) -> None:
@@ -304,4 +432,57 @@ def test_a_task_at_which_workers_fail_ends_the_search(made: Make) -> None:
     with pytest.raises(
         SituateError, match=r"^sample 3: 3 workers failed at it, the last one fell$"
     ):
-        numbers(giving.measure(tasks(6)))
+        numbers(giving.answers(tasks(6)))
+
+
+def test_a_task_is_done_elsewhere_where_there_is_another(made: Make) -> None:
+    workers, giving = made(3)
+    one = Task(np.zeros((1, 2), np.int32), np.array([0]), avoid="place 0")
+    for _ in range(2):
+        assert numbers(giving.answers([one])) == [0]
+    workers.says = lambda worker, task: Failure("fell") if worker == 1 else answer(task)
+    assert numbers(giving.answers([one])) == [0]
+    assert workers.begun == [(1, 0), (1, 0), (1, 0), (2, 0)]
+
+
+def test_a_task_that_nobody_else_can_do_is_done_all_the_same(made: Make) -> None:
+    _, giving = made(1)
+    one = Task(np.zeros((1, 2), np.int32), np.array([0]), avoid="place 0")
+    assert numbers(giving.answers([one])) == [0]
+
+
+def test_a_worker_that_is_not_fit_is_started_again_and_left_out_in_the_end(made: Make) -> None:
+    workers, giving = made(2)
+    workers.ready = lambda worker: Ready() if worker else Unready("has no core")
+    with pytest.warns(UserWarning, match="worker 0 is left out .* the last: it has no core"):
+        assert numbers(giving.answers(tasks(4))) == list(range(4))
+    assert workers.stopped == [0, 0, 0]
+
+
+def test_a_worker_may_take_as_long_to_start_as_it_is_allowed(made: Make) -> None:
+    workers, giving = made(1, start_limit=7.0)
+    workers.hello = None
+    with pytest.raises(SituateError, match="did not start within 7 s"):
+        numbers(giving.answers(tasks(1)))
+    assert workers.now < START_SECONDS
+
+
+def test_a_task_at_which_workers_fail_counts_as_lost_where_that_is_a_result(made: Make) -> None:
+    def says(worker: int, task: Task) -> Message:
+        return Failure("fell") if task.numbers[0] == 3 else answer(task)
+
+    reasons: list[str] = []
+
+    def lost(reason: str) -> Measurements:
+        reasons.append(reason)
+        return Measurements(np.array([4.0]), np.array([2], np.uint8))
+
+    _, giving = made(4, says, lost=lost)
+    assert numbers(giving.answers(tasks(6))) == list(range(6))
+    assert reasons == ["3 workers failed at it, the last one fell"]
+
+
+def test_figures_are_shown_on_the_workers_board(made: Make) -> None:
+    workers, giving = made(1)
+    giving.show({"best_seconds": 2.0})
+    assert workers.shown == {"best_seconds": 2.0}

@@ -14,6 +14,7 @@ from situate.evaluators.measurements import Evaluator, MeasuresEach
 from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.workers import dispatch
 from situate.evaluators.workers.machine import WorkerMachine
+from situate.evaluators.workers.terms import Terms
 from tests.evaluators.workers.faulty import Counting, HangsAt, KilledAt, RaisesAt
 from tests.solvers.killed import PROBLEM
 
@@ -32,7 +33,7 @@ def measured_as_by_one(machine: Evaluator) -> None:
 
 def _all(evaluator: Evaluator, workers: int = 2, limit: float | None = None) -> WorkerMachine:
     """The machine, after it measured all placements as one process does."""
-    with WorkerMachine(evaluator, workers, limit=limit) as machine:
+    with WorkerMachine(evaluator, workers, terms=Terms(limit=limit)) as machine:
         measured_as_by_one(machine)
     return machine
 
@@ -80,7 +81,7 @@ def test_a_slow_sample_is_given_to_another_worker(
 ) -> None:
     monkeypatch.setattr(dispatch, "SLOW_SECONDS", 0.1)
     machine = _all(HangsAt(tmp_path, number=5))
-    assert machine.counts.again == 1
+    assert machine.counts.again in (1, 2)  # with what the slow one was to measure next
     assert not machine.counts.failures
 
 

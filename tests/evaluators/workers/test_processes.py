@@ -85,6 +85,17 @@ class Large(Counting):
         self.ballast = np.zeros(10**6)
 
 
+def test_a_large_task_does_not_wait_for_a_worker_that_is_busy(tmp_path: Path) -> None:
+    """More than the connection holds, behind another and before a small one."""
+    large = Task(np.zeros((1, 10**6), np.int32), np.array([1]))
+    with _workers(Counting(tmp_path, 0.05)) as workers:
+        _ready(workers)
+        for task in (TASK, large, Task(TASK.placements, np.array([2]))):
+            workers.give(0, task)
+        answers = [_next(workers) for _ in range(3)]
+    assert [answer.value.seconds.tolist() for answer in answers] == [[1.0], [2.0], [3.0]]  # type: ignore[union-attr]
+
+
 def test_too_many_workers_for_this_machine_are_refused(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     with _workers(Counting(tmp_path)) as workers:

@@ -20,7 +20,8 @@ from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.workers import dispatch, ray_workers
 from situate.evaluators.workers.machine import WorkerMachine
 from situate.evaluators.workers.places import Place
-from situate.evaluators.workers.ray_workers import RayWorkers, cpus
+from situate.evaluators.workers.ray_workers import RayWorkers, room
+from situate.evaluators.workers.terms import Terms
 from tests.evaluators.workers.faulty import Counting, HangsAt, KilledAt, RaisesAt
 from tests.evaluators.workers.test_machine import PLACEMENTS, UNSENDABLE, measured_as_by_one
 from tests.solvers.killed import PROBLEM, outcome, search
@@ -42,7 +43,8 @@ class Nodes:
 
     def workers(self, evaluator: Evaluator, limit: float | None = None) -> WorkerMachine:
         """Two workers, one a node."""
-        return WorkerMachine(evaluator, 2, limit=limit, start=partial(RayWorkers, self.ray))
+        start = partial(RayWorkers, self.ray)
+        return WorkerMachine(evaluator, 2, terms=Terms(limit=limit), start=start)
 
     def remove_one(self) -> None:
         """As if its machine was turned off."""
@@ -65,7 +67,7 @@ def test_a_cluster_measures_as_one_process_does(nodes: Nodes) -> None:
     with nodes.workers(machine) as shared:
         together = shared.measure(PLACEMENTS, 7)
     assert np.array_equal(together.seconds, machine.measure(PLACEMENTS, 7).seconds)
-    assert cpus(nodes.ray) == 2
+    assert room(nodes.ray) == 2
 
 
 def test_a_killed_actor_loses_nothing(nodes: Nodes, tmp_path: Path) -> None:
@@ -109,7 +111,7 @@ def test_a_process_that_is_connected_already_is_refused(nodes: Nodes) -> None:
         Place.parse("ray://127.0.0.1:9").machine(SimulatedMachine(PROBLEM)),
     ):
         raise AssertionError
-    assert cpus(nodes.ray) == 2
+    assert room(nodes.ray) == 2
 
 
 def test_a_cluster_that_is_lost_ends_the_search_in_a_line(

@@ -13,7 +13,7 @@ import pytest
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator, Measurements
 from situate.evaluators.workers.messages import Answer, Ready, Task
-from situate.evaluators.workers.worker import MeasuringWorker
+from situate.evaluators.workers.worker import Worker
 from tests.evaluators.workers.faulty import AnswersOtherwise, Counting, RaisesAt, lock, too_few
 
 TASK = Task(np.ones((2, 3), np.int32), np.array([4, 5]))
@@ -21,14 +21,14 @@ TASK = Task(np.ones((2, 3), np.int32), np.array([4, 5]))
 
 def _answer(evaluator: Evaluator) -> Answer:
     """The answer that the manager gets."""
-    worker = MeasuringWorker()
+    worker = Worker()
     assert worker.unpack(pickle.dumps(evaluator)) == Ready()
-    said: Answer = pickle.loads(pickle.dumps(worker.measure(TASK)))  # noqa: S301
+    said: Answer = pickle.loads(pickle.dumps(worker.do(TASK)))  # noqa: S301
     return said
 
 
 def test_samples_are_measured_by_their_number(tmp_path: Path) -> None:
-    measured = _answer(Counting(tmp_path)).measured
+    measured = _answer(Counting(tmp_path)).value
     assert measured is not None
     assert measured.seconds.tolist() == [5 * 1.03] * 2
 
@@ -45,16 +45,16 @@ def test_what_is_no_answer_is_an_error_that_can_be_sent(
     answer: Callable[[], Any], message: str, tmp_path: Path
 ) -> None:
     said = _answer(AnswersOtherwise(tmp_path, answer=answer))
-    assert said.measured is None
+    assert said.value is None
     with pytest.raises(SituateError, match=message):
         raise said.error or AssertionError
 
 
 def test_measurements_are_sent_as_plain_arrays(tmp_path: Path) -> None:
     said = _answer(AnswersOtherwise(tmp_path, answer=Narrow))
-    assert said.measured is not None
-    assert type(said.measured) is Measurements
-    assert said.measured.seconds.dtype == np.float64
+    assert said.value is not None
+    assert type(said.value) is Measurements
+    assert said.value.seconds.dtype == np.float64
 
 
 class Narrow(Measurements):
@@ -73,6 +73,6 @@ def test_an_error_says_where_it_was_raised(tmp_path: Path) -> None:
 
 
 def test_an_evaluator_that_cannot_be_unpacked_is_an_error() -> None:
-    said = MeasuringWorker().unpack(b"no pickle")
+    said = Worker().unpack(b"no pickle")
     assert isinstance(said, Answer)
     assert "cannot be unpacked there" in str(said.error)

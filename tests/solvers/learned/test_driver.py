@@ -19,7 +19,7 @@ from situate.data.costs import Costs
 from situate.data.graph import Graph, Op
 from situate.data.problem import RULES, Problem
 from situate.errors import MissingExtra, SituateError
-from situate.evaluators.measurements import Measurements
+from situate.evaluators.measurements import Measurements, Origin
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import make_groups
 from situate.results.result import Progress, Result, WorkerProgress
@@ -523,3 +523,51 @@ def test_workers_are_told_of_while_they_measure_a_batch(
     assert len(workers) > 12
     assert max(found.busy for found in workers) >= 1
     assert workers[-1] == WorkerProgress(count=2, busy=0, measured=12, failures=0)
+
+
+class Lucky(SimulatedMachine):
+    """A machine that takes half as long as another one, which is asked about the best."""
+
+    def __init__(self, problem: Problem, elsewhere: bool = True) -> None:
+        super().__init__(problem)
+        self._may_ask = elsewhere
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        found = super().measure(placements, first)
+        origins = (Origin("here", 1.0),) * len(found)
+        return Measurements(found.seconds / 2, found.outcome, origins)
+
+    def measure_elsewhere(
+        self, placement: NDArray[np.int32], number: int, origin: Origin | None
+    ) -> Measurements:
+        assert self._may_ask
+        assert origin == Origin("here", 1.0)
+        found = super().measure(placement[None], number)
+        # It needs twice as long for the reference step too.
+        return Measurements(found.seconds * 2, found.outcome, (Origin("there", 2.0),))
+
+
+def test_what_would_be_the_best_counts_as_what_another_worker_measures(tmp_path: Path) -> None:
+    problem = Problem(fork(10), devices(1, 1, 2))
+
+    def run(elsewhere: bool) -> Search:
+        learning = Learning(evaluator=Lucky(problem, elsewhere), study=tmp_path / "study")
+        found = Search(problem, evaluations=48, threads=1, learning=learning)
+        learn(found, "post", post)
+        return found
+
+    found, again = run(True), run(False)
+    true = SimulatedMachine(problem).measure(found.incumbent.placement[None], 0).seconds[0]
+    assert found.measured_best == true
+    assert again.measured_best == true
+    told, kept = (np.concatenate([m.seconds for m in s.measurements]) for s in (found, again))
+    assert np.array_equal(told, kept)
+    assert [by.place for by in Study.read(tmp_path / "study").workers] == ["here", "there"]
+
+
+def test_figures_of_workers_and_controllers_are_there_while_a_search_runs() -> None:
+    said: list[Progress] = []
+    learning = Learning(controllers=2)
+    solve(PROBLEM, "colocrl", evaluations=24, on_progress=said.append, learning=learning)
+    assert said[-1].figures.keys() == {"controllers/staleness"}
+    assert said[0].figures == {"controllers/staleness": 0.0}

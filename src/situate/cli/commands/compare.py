@@ -9,6 +9,7 @@ import typer
 from situate.cli import completions
 from situate.cli.options import (
     ChosenSlices,
+    Clock,
     Cluster,
     ControllerCount,
     Costs,
@@ -35,6 +36,7 @@ from situate.cli.options import (
     Settings,
     SliceDim,
     SliceLoss,
+    Stalest,
     TensorBoard,
     Threads,
     TimeLimit,
@@ -71,6 +73,8 @@ def compare(
     evaluator: Evaluator = None,
     workers: Workers = None,
     controllers: ControllerCount = None,
+    clock: Clock = None,
+    stalest: Stalest = None,
     timeout: Timeout = None,
     study: Annotated[
         str | None,
@@ -133,6 +137,8 @@ def compare(
         controllers,
         timeout,
         weights,
+        clock,
+        stalest,
     )
     options.check(chosen, objective)
     check_outputs([model, cluster, costs, weights], [out, picture, schedule, curves])

@@ -8,6 +8,7 @@ import typer
 
 from situate.cli.options import (
     ChosenSlices,
+    Clock,
     Cluster,
     ControllerCount,
     Costs,
@@ -36,6 +37,7 @@ from situate.cli.options import (
     Settings,
     SliceDim,
     SliceLoss,
+    Stalest,
     TensorBoard,
     Threads,
     TimeLimit,
@@ -65,6 +67,8 @@ def plan(
     evaluator: Evaluator = None,
     workers: Workers = None,
     controllers: ControllerCount = None,
+    clock: Clock = None,
+    stalest: Stalest = None,
     timeout: Timeout = None,
     study: Annotated[
         str | None,
@@ -128,6 +132,8 @@ def plan(
         controllers,
         timeout,
         weights,
+        clock,
+        stalest,
     )
     options.check([method], objective)
     check_outputs([model, cluster, costs, weights], [out, picture, schedule, curves, study])

@@ -64,7 +64,8 @@ def export(
         str | None, typer.Option(metavar="FILE", help="Write it here instead of to stdout.")
     ] = None,
 ) -> None:
-    """Export every sample as CSV: its number, batch, seconds, outcome, and a device for each op."""
+    """Export every sample as CSV: its number, batch, seconds, outcome, worker, and a device for
+    each op."""
     from situate.cli.outputs import check_outputs
     from situate.cli.studies import csv
     from situate.cli.terminal import note

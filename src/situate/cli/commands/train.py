@@ -59,6 +59,14 @@ def regal(
     ] = 0,
     seed: Seed = 0,
     threads: Threads = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|ray|ray:N|ray://HOST:PORT",
+            help="Workers that run BRKGA in place of --threads: so many processes of this machine, "
+            "or a Ray cluster's. The weights do not depend on them.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Train the network with which regal plans.
@@ -74,6 +82,7 @@ def regal(
     from situate.cli.terminal import note
     from situate.data.cluster import Cluster as Machines
     from situate.data.problem import OBJECTIVES, find_rules
+    from situate.evaluators.workers.places import Place
     from situate.host.machine import usable_cpus
     from situate.policies.installed import check_torch
 
@@ -81,6 +90,8 @@ def regal(
     check_name(objective, OBJECTIVES, "objective")
     check_name(settings, NAMES, "settings")
     check_folder(out)
+    if workers is not None:
+        Place.parse(workers)
     from situate.solvers.evolutionary.regal.training.data_set import Machine
     from situate.solvers.evolutionary.regal.training.train import Options, train
 
@@ -95,6 +106,7 @@ def regal(
         seed,
         threads or usable_cpus(),
         shlex.join(["situate", *sys.argv[1:]]),
+        workers,
     )
     points = list[dict[str, float]]()
 

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import statistics
 import time
-from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from situate import zoo
+from situate.data.arrays import Placement
 from situate.data.placements import rows
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.evaluators.hardware.repetition import (
-    FEWEST_STEPS,
-    MOST_STEPS,
-    TARGET_ERROR,
-    enough,
-    standard_error,
-)
+from situate.evaluators.hardware.repetition import enough, repetition_text, standard_error
 from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
 from situate.evaluators.steps import Steps
@@ -78,6 +72,8 @@ class RealMachine:
         limit: seconds after which a placement has timed out, counted from when its devices are
             ready.
         fresh: start new processes for every placement; None for all devices but CPUs.
+        steps: that a measurement is of; None for the median of as many as make it known well
+            enough.
 
     Attributes:
         problem: what its placements are of.
@@ -88,9 +84,15 @@ class RealMachine:
     """
 
     def __init__(
-        self, problem: Problem, subject: Subject, limit: float = LIMIT, fresh: bool | None = None
+        self,
+        problem: Problem,
+        subject: Subject,
+        limit: float = LIMIT,
+        fresh: bool | None = None,
+        steps: Steps | None = None,
     ) -> None:
         _check(problem, subject)
+        self._rule = steps
         self.problem, self._subject, self._limit = problem, subject, limit
         self._devices = real_devices(problem.cluster)
         check_here(self._devices, problem.cluster)
@@ -99,7 +101,6 @@ class RealMachine:
         self._workers = HardwareWorkers(limit, _modules(problem.graph.name))
         self._simulator = Simulator(problem)
         self._order = np.array(problem.graph.order, np.int32)
-        self._rule: Steps | None = None
         self._state = [(tensor, tensor.detach().clone()) for tensor in _tensors(subject.model)]
         self.log: list[Measurement] = []
 
@@ -116,17 +117,16 @@ class RealMachine:
 
         threads = torch.get_num_threads()
         devices = ", ".join(f"{d.name} = {d.torch} x {d.threads or threads}" for d in self._devices)
-        steps = self._rule or f"{FEWEST_STEPS} to {MOST_STEPS} steps, error {TARGET_ERROR}"
         return (
-            f"hardware {cpu_name()}; torch {torch.__version__}; {devices}; {steps}, "
-            f"limit {self._limit!r}"
+            f"hardware {cpu_name()}; torch {torch.__version__}; {devices}; "
+            f"{repetition_text(self._rule)}, limit {self._limit!r}"
         )
 
     def by(self, steps: Steps) -> RealMachine:
         """The same machine with the same processes and log, each of whose measurements is of these
         steps; of fewer where they would not end within half the limit."""
-        other = copy(self)
-        other._rule = steps
+        other = RealMachine.__new__(RealMachine)
+        vars(other).update(vars(self), _rule=steps)
         return other
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
@@ -142,8 +142,12 @@ class RealMachine:
 
     def run(self, schedule: Schedule) -> Measurement:
         """Measure a schedule; also that of another method than those that learn."""
+        return self.run_in(schedule.placement, order_of(self.problem, schedule).tolist())
+
+    def run_in(self, placement: Placement, order: list[int]) -> Measurement:
+        """Measure a placement (n,) whose devices run their ops in this order."""
         try:
-            seconds = self._times(schedule)
+            seconds = self._times(placement, order)
         except StepFailed as failure:
             outcome = next(known for known in OUTCOMES if known == failure.outcome)
             measured = Measurement(np.inf, outcome, failure=str(failure))
@@ -163,6 +167,12 @@ class RealMachine:
         """End the processes; the next placement starts others."""
         self._workers.close()
 
+    def __reduce__(self) -> NoReturn:
+        raise SituateError(
+            "workers: a RealMachine measures on devices of this process: give "
+            "RealMachines(problem, model, workers) as the evaluator, without workers beside it"
+        )
+
     def __enter__(self) -> RealMachine:
         return self
 
@@ -174,14 +184,14 @@ class RealMachine:
             return statistics.median(seconds)
         return float(self._rule.seconds(np.array([seconds]))[0])
 
-    def _times(self, schedule: Schedule) -> list[float]:
+    def _times(self, placement: Placement, order: list[int]) -> list[float]:
         """Seconds of each step after those that are dropped.
 
         Raises:
             StepFailed: one did not end, or its loss is not finite.
         """
         dropped, timed = (self._rule.dropped, self._rule.timed) if self._rule else (1, None)
-        with self._placed(schedule) as step:
+        with self._placed(placement, order) as step:
             for number in range(dropped):
                 self._seconds(step, number + 1)
             until = time.perf_counter() + self._limit / 2
@@ -191,12 +201,11 @@ class RealMachine:
         self._workers.finish()
         return seconds
 
-    def _placed(self, schedule: Schedule) -> PlacedStep:
+    def _placed(self, placement: Placement, order: list[int]) -> PlacedStep:
         program, model = self._subject.program, self._subject.model
         for tensor, value in self._state:
             tensor.detach().copy_(value)
-        order = order_of(self.problem, schedule).tolist()
-        placed = place(program, schedule.placement, order, self.problem.d)
+        placed = place(program, placement, order, self.problem.d)
         return PlacedStep(
             placed, model, self._optimizer(), self._devices, start=self._workers.start
         )

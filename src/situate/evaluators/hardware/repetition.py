@@ -6,6 +6,8 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from situate.evaluators.steps import Steps
+
 FEWEST_STEPS, MOST_STEPS = 3, 10
 """Steps of a measurement."""
 
@@ -30,6 +32,11 @@ def enough(seconds: Sequence[float], left: float, timed: int | None = None) -> b
     exact = len(seconds) >= FEWEST_STEPS and standard_error(seconds) <= TARGET_ERROR
     long = len(seconds) >= MOST_STEPS and sum(seconds) >= SHORT_SECONDS
     return exact or long or max(seconds) > left
+
+
+def repetition_text(steps: Steps | None) -> str:
+    """The words of a study for how often a step is repeated."""
+    return str(steps or f"{FEWEST_STEPS} to {MOST_STEPS} steps, error {TARGET_ERROR}")
 
 
 def standard_error(seconds: Sequence[float]) -> float:

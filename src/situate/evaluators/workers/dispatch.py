@@ -6,11 +6,12 @@ import statistics
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
+from typing import Any
 
 from situate.errors import SituateError
-from situate.evaluators.measurements import Measurements
 from situate.evaluators.workers.messages import (
     Answer,
     Counts,
@@ -19,7 +20,10 @@ from situate.evaluators.workers.messages import (
     Message,
     Ready,
     Task,
+    Unready,
+    Work,
 )
+from situate.evaluators.workers.terms import USUAL, Terms
 from situate.evaluators.workers.workers import Workers
 from situate.results.result import WorkerProgress
 from situate.version import VERSION
@@ -46,32 +50,38 @@ TIMES_REMEMBERED = 101
 TICK_SECONDS = 0.1
 """Seconds between two looks at who is late."""
 
+SHORT_SECONDS = 1.0
+"""Usual seconds of a task below which a worker is given the next one before it has answered: what
+it would else wait for this process is a part of so little that counts."""
+
 
 @dataclass
 class _Batch:
-    """Tasks that are measured together."""
+    """Tasks that are done together."""
 
-    tasks: Sequence[Task]
-    waiting: deque[int] = field(init=False)
-    failures: list[int] = field(init=False)
-    unanswered: set[int] = field(init=False)
+    tasks: Sequence[Work]
+    waiting: deque[int] = field(default_factory=deque)
+    failures: list[int] = field(default_factory=list)
+    unanswered: set[int] = field(default_factory=set)
 
-    def __post_init__(self) -> None:
-        numbers = range(len(self.tasks))
-        self.waiting, self.unanswered = deque(numbers), set(numbers)
-        self.failures = [0] * len(self.tasks)
+    def grow(self) -> None:
+        """Take the tasks that are new."""
+        new = range(len(self.failures), len(self.tasks))
+        self.waiting.extend(new)
+        self.unanswered.update(new)
+        self.failures += [0] * len(new)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Given:
-    """A task that a worker was given at some time."""
+    """A task that a worker was given, and when it began; infinite while one before it runs."""
 
     batch: _Batch
     number: int
     since: float
 
     @property
-    def task(self) -> Task:
+    def task(self) -> Work:
         return self.batch.tasks[self.number]
 
     @property
@@ -87,24 +97,31 @@ class Dispatch:
     Args:
         workers: where they run.
         count: how many.
-        limit: seconds that a sample may take; None for `HUNG` times as long as others take.
+        terms: on which; without limits these are `START_SECONDS`, and for a sample `HUNG` times as
+            long as others take.
+        alike: tasks take about as long as one another; where they do not, none is too slow.
 
     Attributes:
         counts: what happened so far.
     """
 
-    def __init__(self, workers: Workers, count: int, limit: float | None = None) -> None:
+    def __init__(
+        self, workers: Workers, count: int, terms: Terms = USUAL, alike: bool = True
+    ) -> None:
         self.counts = Counts()
-        self._workers, self._limit = workers, limit
+        self._workers, self._terms, self._alike = workers, terms, alike
         self._begun = False
         self._unheard: deque[tuple[int, Message]] = deque()
-        self._heard_at = 0.0
+        self._heard_at = self._looked_at = 0.0
         self._starting: dict[int, float] = {}
         self._idle: set[int] = set()
-        self._given: dict[int, _Given] = {}
+        self._single: set[int] = set()
+        self._given: dict[int, deque[_Given]] = {}
+        self._places: dict[int, str] = {}
+        self._lost: deque[tuple[_Given, Any]] = deque()
         self._failures_in_a_row = [0] * count
         self._seconds: deque[float] = deque(maxlen=TIMES_REMEMBERED)
-        self._usual = float("inf")
+        self._usual = inf
 
     def progress(self) -> WorkerProgress | None:
         """The workers right now; None before they have a first task."""
@@ -118,18 +135,39 @@ class Dispatch:
             sum(counts.failures.values()),
         )
 
-    def measure(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Measurements]]:
-        """Yields the number of each task, with what was measured, as the answers come. What is not
-        waited for to its end is forgotten.
+    def show(self, figures: Mapping[str, float]) -> None:
+        """See `Workers.show`."""
+        self._workers.show(figures)
+
+    def ready(self, seconds: float) -> int:
+        """Start the workers, and wait for so many seconds at most until all are ready; the number
+        that are.
+
+        Raises:
+            SituateError: see `answers`.
+        """
+        self._begin()
+        until = time.monotonic() + seconds
+        while self._starting and time.monotonic() < until:
+            self._listen()
+            while self._unheard:
+                self._hear(*self._unheard.popleft())
+            self._end_late_ones()
+        return len(self._idle)
+
+    def answers(self, tasks: Sequence[Work]) -> Iterator[tuple[int, Any]]:
+        """Yields the number of each task, with its value, as the answers come. Tasks may be added
+        while there are some. What is not waited for to its end is forgotten.
 
         Raises:
             SituateError: no worker is left, several failed at one task, or one has another version.
-            Exception: the one that the evaluator raised.
+            Exception: the one that was raised at a task.
         """
         if tasks:
             self._begin()
         batch = _Batch(tasks)
         try:
+            batch.grow()
             while batch.unanswered:
                 self._give(batch)
                 self._listen()
@@ -138,6 +176,11 @@ class Dispatch:
                     if answered is not None and answered[0].batch is batch:
                         yield answered[0].number, answered[1]
                 self._end_late_ones()
+                while self._lost:
+                    given, value = self._lost.popleft()
+                    if given.batch is batch:
+                        yield given.number, value
+                batch.grow()
         finally:
             batch.unanswered.clear()
 
@@ -162,47 +205,90 @@ class Dispatch:
         self._starting[worker] = time.monotonic()
 
     def _give(self, batch: _Batch) -> None:
+        """Give every idle worker a task, and where these are short those that have one a second."""
         for worker in sorted(self._idle):
-            number = self._next(batch)
+            number = self._next(batch, worker)
             if number is None:
-                return
+                number = self._slow_task(batch, worker)
+            if number is None:
+                continue
             self._idle.remove(worker)
-            self._given[worker] = _Given(batch, number, time.monotonic())
-            self._workers.give(worker, batch.tasks[number])
+            self._give_one(worker, _Given(batch, number, time.monotonic()))
+        if self._usual < SHORT_SECONDS:
+            self._give_second(batch)
 
-    def _next(self, batch: _Batch) -> int | None:
-        """A task for an idle worker, if there is one."""
-        while batch.waiting:
-            number = batch.waiting.popleft()
-            # One that a worker failed at may meanwhile be answered by another, which had it too.
-            if number in batch.unanswered:
+    def _give_second(self, batch: _Batch) -> None:
+        """Nobody is left waiting in the end: the last tasks go to whoever is idle first."""
+        for worker in sorted(self._single):
+            if len(batch.waiting) <= len(self._failures_in_a_row):
+                return
+            number = self._next(batch, worker)
+            if number is not None:
+                self._give_one(worker, _Given(batch, number, inf))
+
+    def _give_one(self, worker: int, given: _Given) -> None:
+        queue = self._given.setdefault(worker, deque())
+        queue.append(given)
+        self._count_given(worker)
+        self._workers.give(worker, given.task)
+
+    def _count_given(self, worker: int) -> None:
+        """Keep `_single`, the workers that have one task."""
+        (self._single.add if len(self._given[worker]) == 1 else self._single.discard)(worker)
+
+    def _next(self, batch: _Batch, worker: int) -> int | None:
+        """A task that nobody has, if there is one that the worker may take."""
+        # One that a worker failed at may meanwhile be answered by another, which had it too.
+        while batch.waiting and batch.waiting[0] not in batch.unanswered:
+            batch.waiting.popleft()
+        for position, number in enumerate(batch.waiting):
+            if number in batch.unanswered and self._may_take(worker, batch.tasks[number]):
+                del batch.waiting[position]
                 return number
-        return self._slow_task(batch)
-
-    def _slow_task(self, batch: _Batch) -> int | None:
-        """A task that takes one worker long, and which no other was given."""
-        running = [given for given in self._given.values() if given.batch is batch and given.wanted]
-        numbers = [given.number for given in running]
-        for given in running:
-            taken = self._heard_at - given.since
-            late = taken > self._late(given.task, SLOW, SLOW_SECONDS)
-            if late and numbers.count(given.number) == 1:
-                self.counts.again += 1
-                return given.number
         return None
 
-    def _late(self, task: Task, factor: float, least: float) -> float:
+    def _may_take(self, worker: int, task: Work) -> bool:
+        """True unless the task is to be done elsewhere, and somebody is there or may yet be."""
+        avoid = task.avoid if isinstance(task, Task) else ""
+        if not avoid or self._places.get(worker) != avoid:
+            return True
+        others = set(range(len(self._failures_in_a_row))) - self.counts.left_out.keys()
+        return all(self._places.get(other) == avoid for other in others)
+
+    def _slow_task(self, batch: _Batch, worker: int) -> int | None:
+        """A task of a worker that takes long for the one it began, and which no other was given."""
+        late = [queue for queue in self._given.values() if self._is_late(queue[0])]
+        if not late:
+            return None
+        given = [each for queue in self._given.values() for each in queue if each.batch is batch]
+        numbers = [each.number for each in given]
+        for each in (each for queue in late for each in queue):
+            once = each.batch is batch and each.wanted and numbers.count(each.number) == 1
+            if once and self._may_take(worker, each.task):
+                self.counts.again += 1
+                return each.number
+        return None
+
+    def _is_late(self, given: _Given) -> bool:
+        """True where another may do it too."""
+        taken = self._heard_at - given.since
+        return taken > self._late(given.task, SLOW, SLOW_SECONDS)
+
+    def _late(self, task: Work, factor: float, least: float) -> float:
         """Seconds after which it is late with a task; infinite until others were answered."""
         return max(least, factor * self._usual * len(task))
 
-    def _hear(self, worker: int, said: Message) -> tuple[_Given, Measurements] | None:
-        """Take what a worker says; its task, with what was measured, where that is new."""
+    def _hear(self, worker: int, said: Message) -> tuple[_Given, Any] | None:
+        """Take what a worker says; its task, with its value, where that is new."""
         match said:
             case Hello():
                 self._greet(worker, said)
             case Ready():
                 self._starting.pop(worker)
+                self._places[worker] = said.place
                 self._idle.add(worker)
+            case Unready():
+                self._end(worker, said.reason)
             case Failure():
                 self._fail(worker, said.reason)
             case Answer():
@@ -217,38 +303,53 @@ class Dispatch:
             )
         self._workers.equip(worker)
 
-    def _take(self, worker: int, answer: Answer) -> tuple[_Given, Measurements] | None:
-        given = self._given.pop(worker, None)
-        if given is None:  # it cannot unpack its evaluator
+    def _take(self, worker: int, answer: Answer) -> tuple[_Given, Any] | None:
+        if worker not in self._given:  # it cannot unpack what it was given, or not open it
             assert answer.error is not None
             raise answer.error
-        self._idle.add(worker)
+        given = self._ended(worker)
         self._failures_in_a_row[worker] = 0
         if not given.wanted:
             return None
-        if answer.measured is None:
-            assert answer.error is not None
+        if answer.error is not None:
             raise answer.error
-        self._seconds.append((self._heard_at - given.since) / len(given.task))
-        self._usual = statistics.median(self._seconds)
+        if self._alike:
+            self._seconds.append((self._heard_at - given.since) / len(given.task))
+            self._usual = statistics.median(self._seconds)
         given.batch.unanswered.remove(given.number)
         measured = self.counts.measured
         measured[worker] = measured.get(worker, 0) + len(given.task)
-        return given, answer.measured
+        return given, answer.value
+
+    def _ended(self, worker: int) -> _Given:
+        """The task that a worker ended; it began its next one, or is idle."""
+        queue = self._given[worker]
+        given = queue.popleft()
+        self._count_given(worker)
+        if queue:
+            queue[0].since = self._heard_at
+        else:
+            del self._given[worker]
+            self._idle.add(worker)
+        return given
 
     def _end_late_ones(self) -> None:
+        if self._heard_at - self._looked_at < TICK_SECONDS:
+            return
+        self._looked_at = self._heard_at
+        start_limit = self._terms.start_limit or START_SECONDS
         for worker, since in list(self._starting.items()):
-            if self._heard_at - since > START_SECONDS:
+            if self._heard_at - since > start_limit:
                 self._end(
                     worker,
-                    f"did not start within {START_SECONDS:g} s: its machine is busy, or the "
+                    f"did not start within {start_limit:g} s: its machine is busy, or the "
                     "cluster has fewer free CPUs than there are workers",
                 )
-        for worker, given in list(self._given.items()):
-            limit = self._late(given.task, HUNG, HUNG_SECONDS)
-            if self._limit is not None:
-                limit = self._limit * len(given.task)
-            if self._heard_at - given.since > limit:
+        for worker, queue in list(self._given.items()):
+            limit = self._late(queue[0].task, HUNG, HUNG_SECONDS)
+            if self._terms.limit is not None:
+                limit = self._terms.limit * len(queue[0].task)
+            if self._heard_at - queue[0].since > limit:
                 self._end(worker, f"did not answer within {limit:.3g} s")
 
     def _end(self, worker: int, reason: str) -> None:
@@ -259,10 +360,15 @@ class Dispatch:
         """Start a worker that failed again, unless it does so all the time; others take over."""
         self._starting.pop(worker, None)
         self._idle.discard(worker)
+        self._single.discard(worker)
         self.counts.failures[worker] = self.counts.failures.get(worker, 0) + 1
-        given = self._given.pop(worker, None)
-        if given is not None and given.wanted:
-            self._fail_task(given, reason)
+        queue = self._given.pop(worker, deque())
+        while queue:
+            given = queue.pop()
+            if given.wanted and queue:  # it did not begin, and is no failure
+                given.batch.waiting.appendleft(given.number)
+            elif given.wanted:
+                self._fail_task(given, reason)
         self._failures_in_a_row[worker] += 1
         if self._failures_in_a_row[worker] < WORKER_FAILURES:
             self._start(worker)
@@ -278,9 +384,12 @@ class Dispatch:
     def _fail_task(self, given: _Given, reason: str) -> None:
         failures = given.batch.failures
         failures[given.number] += 1
-        if failures[given.number] == TASK_FAILURES:
-            raise SituateError(
-                f"{given.task.name}: {TASK_FAILURES} workers failed at it, the last one {reason}"
-            )
-        self.counts.again += 1
-        given.batch.waiting.appendleft(given.number)
+        if failures[given.number] < TASK_FAILURES:
+            self.counts.again += 1
+            given.batch.waiting.appendleft(given.number)
+            return
+        said = f"{TASK_FAILURES} workers failed at it, the last one {reason}"
+        if self._terms.lost is None:
+            raise SituateError(f"{given.task.name}: {said}")
+        given.batch.unanswered.remove(given.number)
+        self._lost.append((given, self._terms.lost(said)))

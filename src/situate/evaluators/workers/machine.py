@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from situate.evaluators.measurements import Evaluator, Measurements
 from situate.evaluators.workers.dispatch import Dispatch
 from situate.evaluators.workers.messages import Counts, Task
 from situate.evaluators.workers.processes import ProcessWorkers
+from situate.evaluators.workers.terms import USUAL, Terms
 from situate.evaluators.workers.workers import Workers
 from situate.results.result import WorkerProgress
 
@@ -41,7 +42,7 @@ class WorkerMachine:
         workers: how many; started when there is something to send to them.
         here: the same for this process, which measures what takes less than messages do; None where
             it must measure nothing.
-        limit: see `Dispatch`.
+        terms: see `Dispatch`.
         start: makes the workers.
 
     Raises:
@@ -57,14 +58,14 @@ class WorkerMachine:
         workers: int,
         *,
         here: Evaluator | None = None,
-        limit: float | None = None,
+        terms: Terms = USUAL,
         start: Callable[[bytes], Workers] = ProcessWorkers,
     ) -> None:
         if workers < 1:
             raise SituateError(f"workers: must be at least 1, got {workers}")
         self._evaluator, self._here, self._count = evaluator, here, workers
         self._seconds_here: list[float] = []
-        self._dispatch = Dispatch(start(_packed(evaluator)), workers, limit)
+        self._dispatch = Dispatch(start(_packed(evaluator)), workers, terms)
 
     @property
     def name(self) -> str:
@@ -85,6 +86,10 @@ class WorkerMachine:
         """See `Dispatch.progress`."""
         return self._dispatch.progress()
 
+    def show(self, figures: Mapping[str, float]) -> None:
+        """See `HasWorkers`."""
+        self._dispatch.show(figures)
+
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`."""
         seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
@@ -93,12 +98,12 @@ class WorkerMachine:
         return Measurements(seconds, outcome)
 
     def measure_each(
-        self, placements: NDArray[np.int32], numbers: NDArray[np.int64]
+        self, placements: NDArray[np.int32], numbers: NDArray[np.int64], avoid: str = ""
     ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
-        """See `MeasuresEach`."""
+        """See `MeasuresEach`, and `Task.avoid`."""
         if self._here and self._worth_measuring_here(len(numbers)):
             return self._measure_here(self._here, placements, numbers)
-        return self._measure_there(placements, numbers)
+        return self._measure_there(placements, numbers, avoid)
 
     def _worth_measuring_here(self, count: int) -> bool:
         timed = self._seconds_here
@@ -115,13 +120,19 @@ class WorkerMachine:
             yield rows, measured
 
     def _measure_there(
-        self, placements: NDArray[np.int32], numbers: NDArray[np.int64]
+        self, placements: NDArray[np.int32], numbers: NDArray[np.int64], avoid: str
     ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
         size = max(1, -(-len(numbers) // (TASKS_EACH * self._count)))
         pieces = list(consecutive(numbers, min(size, self._evaluator.at_once or size)))
-        tasks = [Task(placements[rows], numbers[rows]) for rows in pieces]
-        for number, measured in self._dispatch.measure(tasks):
+        tasks = [Task(placements[rows], numbers[rows], avoid) for rows in pieces]
+        for number, measured in self._dispatch.answers(tasks):
             yield pieces[number], measured
+
+    def measure_growing(self, tasks: list[Task]) -> Iterator[tuple[Task, Measurements]]:
+        """Measure tasks, among them those that are added to the list meanwhile; yields each with
+        what was measured, as the answers come, until there is none left."""
+        for number, measured in self._dispatch.answers(tasks):
+            yield tasks[number], measured
 
     def close(self) -> None:
         """End the workers."""
@@ -142,6 +153,8 @@ def _packed(evaluator: Evaluator) -> bytes:
     """
     try:
         return pickle.dumps(evaluator)
+    except SituateError:
+        raise
     except Exception as error:
         raise SituateError(
             f"evaluator {type(evaluator).__name__!r} cannot be copied to workers ({error}): define "

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.evaluators.measurements import Measurements
 from situate.version import VERSION
 
 
@@ -26,7 +26,20 @@ class Hello:
 
 @dataclass(frozen=True)
 class Ready:
-    """A worker has its evaluator."""
+    """A worker has its evaluator.
+
+    Attributes:
+        place: its machine and devices, where it matters who measures.
+    """
+
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Unready:
+    """A worker that cannot measure now, with the reason in one line."""
+
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -34,12 +47,14 @@ class Task:
     """Samples to measure.
 
     Attributes:
-        placements: (k, n).
+        placements: (k, n), or whatever else the evaluator takes k of.
         numbers: (k,) of the samples, ascending by one.
+        avoid: a place; a worker that is elsewhere measures them if there is one.
     """
 
     placements: NDArray[np.int32]
     numbers: NDArray[np.int64]
+    avoid: str = ""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -52,10 +67,31 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Measurements of a task, or the error that the evaluator raised."""
+class Job:
+    """A call of the function that workers were given.
 
-    measured: Measurements | None
+    Attributes:
+        arguments: of the call.
+        name: for people.
+    """
+
+    arguments: tuple[Any, ...]
+    name: str
+
+    def __len__(self) -> int:
+        return 1
+
+
+Work = Task | Job
+"""A task of a worker."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The value of a task, which is its measurements or that of a call, or the error that was
+    raised."""
+
+    value: Any
     error: BaseException | None = None
 
 
@@ -66,7 +102,7 @@ class Failure:
     reason: str
 
 
-Message = Hello | Ready | Answer | Failure
+Message = Hello | Ready | Unready | Answer | Failure
 """A message of a worker, or what is heard of one that is gone."""
 
 
@@ -75,7 +111,7 @@ class Counts:
     """A count of what happened to the workers of a search.
 
     Attributes:
-        measured: samples that each worker measured.
+        measured: samples that each worker measured, or jobs that it did.
         failures: how often each failed.
         again: tasks that were given to another worker because theirs was slow or failed.
         left_out: workers that failed too often, with the last reason.

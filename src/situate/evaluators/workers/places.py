@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
+from situate.evaluators.workers.terms import USUAL, Terms
 from situate.host.machine import usable_cpus
 
 if TYPE_CHECKING:
+    from situate.evaluators.workers.jobs import Jobs
     from situate.evaluators.workers.machine import WorkerMachine
+    from situate.evaluators.workers.workers import Workers
 
 MOST_WORKERS = 4096
 """More than anybody has."""
@@ -25,7 +28,7 @@ class Place:
     """Where so many workers run.
 
     Attributes:
-        count: of workers; None for one for each CPU of the cluster.
+        count: of workers; None for as many as find what they need.
         ray: on a Ray cluster.
         address: of a cluster that runs already.
     """
@@ -46,8 +49,8 @@ class Place:
         if re.fullmatch(r"ray://\S+:\d+", said):
             return cls(None, True, said)
         found = re.fullmatch(r"(ray)?(?:(?(1):)(\d{1,9}))?", said, re.ASCII)
-        count = int(found[2]) if found and found[2] else usable_cpus()
-        if not found or not said or not 1 <= count <= MOST_WORKERS:
+        count = int(found[2]) if found and found[2] else None
+        if not found or not said or not 1 <= (1 if count is None else count) <= MOST_WORKERS:
             raise SituateError(
                 f"workers: must be a number from 1 to {MOST_WORKERS:,}, ray, ray:NUMBER or "
                 f"ray://HOST:PORT, got {workers!r}"
@@ -56,29 +59,61 @@ class Place:
 
     @contextmanager
     def machine(
-        self, evaluator: Evaluator, here: Evaluator | None = None
+        self, evaluator: Evaluator, here: Evaluator | None = None, terms: Terms = USUAL
     ) -> Iterator[WorkerMachine]:
         """An evaluator whose samples are measured there; in the end its workers are ended.
 
         Args:
             evaluator: is copied to every worker.
             here: see `WorkerMachine`.
+            terms: of the workers.
 
         Raises:
             MissingExtra: Ray is not installed.
-            SituateError: no cluster at the address, or one without CPUs; see `WorkerMachine`.
+            SituateError: no cluster at the address, or one without room for a worker; see
+                `WorkerMachine`.
         """
         from situate.evaluators.workers.machine import WorkerMachine
+        from situate.evaluators.workers.processes import ProcessWorkers
 
+        with self._workers(terms) as (count, start):
+            made = start or ProcessWorkers
+            with WorkerMachine(evaluator, count, here=here, terms=terms, start=made) as machine:
+                yield machine
+
+    @contextmanager
+    def jobs(
+        self,
+        function: Callable[..., Any],
+        *,
+        shared: tuple[Any, ...] = (),
+        limit: float | None = None,
+    ) -> Iterator[Jobs]:
+        """Calls of a function that are made there, or in this process where there is to be one of
+        this machine; in the end the workers are ended. See `Jobs`.
+
+        Raises:
+            MissingExtra: Ray is not installed.
+            SituateError: no cluster at the address, or one without room for a worker; see `Jobs`.
+        """
+        from situate.evaluators.workers.jobs import Jobs
+
+        with (
+            self._workers(USUAL) as (count, start),
+            Jobs(function, count, shared=shared, limit=limit, start=start) as jobs,
+        ):
+            yield jobs
+
+    @contextmanager
+    def _workers(self, terms: Terms) -> Iterator[tuple[int, Callable[[bytes], Workers] | None]]:
+        """Their number, and what makes them of what they work with; None for processes."""
         if not self.ray:
             assert self.count is not None
-            with WorkerMachine(evaluator, self.count, here=here) as machine:
-                yield machine
+            yield self.count, None
             return
-        from situate.evaluators.workers.ray_workers import RayWorkers, connected, cpus
+        from situate.evaluators.workers.ray_workers import RayWorkers, connected, room
 
-        with connected(self.address, self.count) as ray:
-            workers = self.count or cpus(ray)
-            start = partial(RayWorkers, ray)
-            with WorkerMachine(evaluator, workers, here=here, start=start) as machine:
-                yield machine
+        cpus = self.count * terms.cpus if self.count else usable_cpus()
+        with connected(self.address, cpus) as ray:
+            workers = self.count or room(ray, terms.cpus, terms.gpus)
+            yield workers, partial(RayWorkers, ray, cpus=terms.cpus, gpus=terms.gpus)

@@ -7,11 +7,13 @@ import pickle
 import selectors
 import signal
 import subprocess
+from collections import deque
+from collections.abc import Mapping
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 from situate.errors import SituateError
-from situate.evaluators.workers.messages import Failure, Message, Task
+from situate.evaluators.workers.messages import Failure, Message, Work
 from situate.runtime.processes.launch import ChildProcesses
 from situate.runtime.processes.signals import HeldSignals
 
@@ -20,18 +22,23 @@ PROGRAM = "import sys; from situate.evaluators.workers.worker import main; main(
 ENDING_SECONDS = 5.0
 """Seconds within which a process that hung up ends."""
 
+UNREAD_BYTES = 32_768
+"""Most bytes that are sent to a worker which is busy, and reads them later: they are less than a
+socket holds, so that sending them never waits."""
+
 
 class ProcessWorkers:
     """Workers of one thread each, in processes that end with this one, however it ends.
 
     Args:
-        packed: the evaluator of each, see `MeasuringWorker`.
+        packed: what each works with, see `Worker`.
     """
 
     def __init__(self, packed: bytes) -> None:
         self._packed = packed
         self._processes = ChildProcesses()
         self._running: dict[int, tuple[subprocess.Popen[bytes], Connection]] = {}
+        self._tasks: dict[int, deque[bytes | None]] = {}
         # Connections are registered once: `multiprocessing.connection.wait` would do so every time.
         self._selector = selectors.DefaultSelector()
 
@@ -48,6 +55,7 @@ class ProcessWorkers:
                 f"workers: number {worker + 1} cannot be started ({error.strerror}): ask for fewer"
             ) from None
         self._running[worker] = process, connection
+        self._tasks[worker] = deque()
         self._selector.register(connection, selectors.EVENT_READ, worker)
 
     def _started(self, worker: int) -> tuple[subprocess.Popen[bytes], Connection]:
@@ -64,13 +72,20 @@ class ProcessWorkers:
 
     def equip(self, worker: int) -> None:
         """See `Workers`."""
-        with contextlib.suppress(OSError):  # noticed when it should answer
-            self._running[worker][1].send_bytes(self._packed)
+        self._send(worker, self._packed)
 
-    def give(self, worker: int, task: Task) -> None:
+    def give(self, worker: int, task: Work) -> None:
         """See `Workers`."""
-        with contextlib.suppress(OSError):
-            self._running[worker][1].send(task)
+        message, tasks = pickle.dumps(task), self._tasks[worker]
+        if tasks and (len(message) > UNREAD_BYTES or tasks[-1] is not None):
+            tasks.append(message)
+            return
+        tasks.append(None)
+        self._send(worker, message)
+
+    def _send(self, worker: int, message: bytes) -> None:
+        with contextlib.suppress(OSError):  # noticed when it should answer
+            self._running[worker][1].send_bytes(message)
 
     def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
         """See `Workers`."""
@@ -84,7 +99,17 @@ class ProcessWorkers:
             failure = Failure(self._ending(worker))
             self.stop(worker)
             return failure
+        self._send_next(worker)
         return said
+
+    def _send_next(self, worker: int) -> None:
+        """Send what was too large while it was busy."""
+        tasks = self._tasks[worker]
+        if tasks:  # else it greeted
+            tasks.popleft()
+        if tasks and tasks[0] is not None:
+            message, tasks[0] = tasks[0], None
+            self._send(worker, message)
 
     def _ending(self, worker: int) -> str:
         try:
@@ -95,10 +120,14 @@ class ProcessWorkers:
             return f"was ended by {signal.Signals(-status).name}"
         return f"ended with exit status {status}"
 
+    def show(self, figures: Mapping[str, float]) -> None:
+        """Nowhere: there is no board."""
+
     def stop(self, worker: int) -> None:
         """See `Workers`."""
         with HeldSignals():
             process, connection = self._running.pop(worker)
+            del self._tasks[worker]
             self._processes.end_one(process)
             self._selector.unregister(connection)
             connection.close()

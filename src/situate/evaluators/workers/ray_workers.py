@@ -5,37 +5,52 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from situate.errors import MissingExtra, SituateError
-from situate.evaluators.workers.messages import Answer, Failure, Hello, Message, Ready, Task
-from situate.evaluators.workers.worker import MeasuringWorker, hello
+from situate.evaluators.workers.messages import (
+    Answer,
+    Failure,
+    Hello,
+    Message,
+    Ready,
+    Unready,
+    Work,
+)
+from situate.evaluators.workers.worker import Worker, hello
 
 LOOPBACK = "127.0.0.1"
 
 TOKEN, TOKEN_VARIABLES = Path("~/.ray/auth_token"), ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 """The file in which Ray keeps its token, and variables that name another."""
 
+PRIORITY = ("RAY_worker_niceness", "0")
+"""The variable by which Ray's workers run like other processes, and not after all of them."""
+
 KNOCK_SECONDS = 5.0
 """Seconds within which a cluster must take a connection."""
 
 
 class RayWorkers:
-    """Workers of one CPU each, wherever Ray has one; known by what they are to say next.
+    """Workers wherever Ray has what each needs; known by what they are to say next.
 
     Ray starts none of them again: who gives them their tasks does, so that it knows what was lost.
 
     Args:
         ray: the module, connected to a cluster.
-        packed: the evaluator of each, see `MeasuringWorker`.
+        packed: what each works with, see `Worker`.
+        cpus, gpus: that each has for itself.
     """
 
-    def __init__(self, ray: Any, packed: bytes) -> None:
+    def __init__(self, ray: Any, packed: bytes, cpus: int = 1, gpus: int = 0) -> None:
         self._ray = ray
-        self._actor = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
+        needs = {"num_cpus": cpus, "num_gpus": gpus}
+        self._actor = ray.remote(**needs, max_restarts=0, max_task_retries=0)(_Actor)
+        self._board = ray.remote(num_cpus=0)(_Board)
+        self._shown: Any = None
         self._packed = ray.put(packed)
         self._actors: dict[int, Any] = {}
         self._awaited: dict[Any, int] = {}
@@ -51,10 +66,10 @@ class RayWorkers:
         with self._connected():
             self._awaited[self._actors[worker].equip.remote(self._packed)] = worker
 
-    def give(self, worker: int, task: Task) -> None:
+    def give(self, worker: int, task: Work) -> None:
         """See `Workers`."""
         with self._connected():
-            self._awaited[self._actors[worker].measure.remote(task)] = worker
+            self._awaited[self._actors[worker].do.remote(task)] = worker
 
     def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
         """See `Workers`."""
@@ -63,9 +78,12 @@ class RayWorkers:
             ready, _ = self._ray.wait(awaited, num_returns=1, timeout=seconds)
             if ready:  # and all others that are
                 ready, _ = self._ray.wait(awaited, num_returns=len(awaited), timeout=0)
-            return [
-                (self._awaited[each], self._said(each, self._awaited.pop(each))) for each in ready
-            ]
+            said = []
+            for each in ready:
+                worker = self._awaited.pop(each, None)
+                if worker is not None:  # else it was lost with the task before it
+                    said.append((worker, self._said(each, worker)))
+            return said
 
     @contextmanager
     def _connected(self) -> Iterator[None]:
@@ -91,10 +109,20 @@ class RayWorkers:
             return Failure(f"was lost ({_first_line(error)})")
         return answer
 
+    def show(self, figures: Mapping[str, float]) -> None:
+        """On Ray's dashboard, as gauges whose names begin with `situate_`."""
+        with self._connected():
+            if self._shown is None:
+                self._shown = self._board.remote()
+            self._shown.show.remote(dict(figures))
+
     def stop(self, worker: int) -> None:
         """See `Workers`."""
         actor = self._actors.pop(worker)
         self._awaited = {said: of for said, of in self._awaited.items() if of != worker}
+        self._kill(actor)
+
+    def _kill(self, actor: Any) -> None:
         with suppress(self._ray.exceptions.RayError, SituateError), self._connected():
             self._ray.kill(actor)
 
@@ -102,22 +130,41 @@ class RayWorkers:
         """See `Workers`."""
         for worker in list(self._actors):
             self.stop(worker)
+        if self._shown is not None:
+            self._kill(self._shown)
+            self._shown = None
 
 
 class _Actor:
     """A worker in Ray's process."""
 
     def __init__(self) -> None:
-        self._worker = MeasuringWorker()
+        self._worker = Worker()
 
     def hello(self) -> Hello:
         return hello()
 
-    def equip(self, packed: bytes) -> Ready | Answer:
+    def equip(self, packed: bytes) -> Ready | Unready | Answer:
         return self._worker.unpack(packed)
 
-    def measure(self, task: Task) -> Answer:
-        return self._worker.measure(task)
+    def do(self, task: Work) -> Answer:
+        return self._worker.do(task)
+
+
+class _Board:
+    """Gauges of Ray's own metrics, in a process of the cluster: those of a client go nowhere."""
+
+    def __init__(self) -> None:
+        self._gauges: dict[str, Any] = {}
+
+    def show(self, figures: dict[str, float]) -> None:
+        from ray.util.metrics import Gauge
+
+        for name, value in figures.items():
+            if name not in self._gauges:
+                title = "situate_" + name.replace("/", "_")
+                self._gauges[name] = Gauge(title, f"{name} of a search by situate")
+            self._gauges[name].set(value)
 
 
 @contextmanager
@@ -166,8 +213,11 @@ def _connect(ray: Any, address: str | None, count: int | None) -> None:
             _knock(address)
             ray.init(address, **quiet)
         else:
-            ray.init(num_cpus=count, include_dashboard=False, _node_ip_address=LOOPBACK, **quiet)
-    except (OSError, RuntimeError, ValueError, OverflowError) as error:  # the last of ports
+            # "local": another cluster that runs on this machine is not this command's.
+            os.environ.setdefault(*PRIORITY)
+            quiet |= {"include_dashboard": False, "_node_ip_address": LOOPBACK}
+            ray.init("local", num_cpus=count, **quiet)
+    except Exception as error:  # Ray raises nothing more special where its start takes too long
         raise SituateError(
             f"workers: no Ray cluster answers at {address or LOOPBACK} ({_first_line(error)}): "
             f"start it, and put the token that it wants into {TOKEN}; or give a number of "
@@ -184,15 +234,27 @@ def _knock(address: str) -> None:
     socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
 
 
-def cpus(ray: Any) -> int:
-    """CPUs of all machines of a cluster.
+def room(ray: Any, cpus: int = 1, gpus: int = 0) -> int:
+    """Workers that so many CPUs and GPUs each allow on the machines of a cluster.
 
     Raises:
         SituateError: none.
     """
-    found = int(ray.cluster_resources().get("CPU", 0))
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    found = sum(
+        min(
+            int(node.get(name, 0)) // needed
+            for name, needed in (("CPU", cpus), ("GPU", gpus))
+            if needed
+        )
+        for node in nodes
+    )
     if not found:
-        raise SituateError("workers: the Ray cluster has no CPUs: start a node that has some")
+        what = f"the {cpus} CPUs and {gpus} GPUs" if cpus > 1 or gpus else "a CPU"
+        raise SituateError(
+            f"workers: no machine of the Ray cluster has {what} that a worker needs: start a node "
+            "that has"
+        )
     return found
 
 

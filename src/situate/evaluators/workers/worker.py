@@ -1,4 +1,4 @@
-"""A worker: it is given an evaluator once, and measures samples with it, task after task."""
+"""A worker: it is given an evaluator or a function once, and does task after task with it."""
 
 from __future__ import annotations
 
@@ -8,31 +8,38 @@ import pickle
 import socket
 import traceback
 from multiprocessing.connection import Connection
+from typing import Any
 
 from situate.errors import SituateError
 from situate.evaluators.checks import checked
-from situate.evaluators.measurements import Evaluator
-from situate.evaluators.workers.messages import Answer, Hello, Ready, Task
+from situate.evaluators.workers.messages import Answer, Hello, Job, Ready, Unready, Work
+from situate.evaluators.workers.terms import Opens, Unfit
 
 
-class MeasuringWorker:
-    """The measuring part of a worker, wherever it runs."""
+class Worker:
+    """The working part of a worker, wherever it runs."""
 
-    def unpack(self, packed: bytes) -> Ready | Answer:
-        """Take the evaluator to measure with, which comes from the manager."""
+    def unpack(self, packed: bytes) -> Ready | Unready | Answer:
+        """Take the evaluator or the function to work with, which comes from the manager; open an
+        evaluator that asks for it."""
         try:
-            self._evaluator: Evaluator = pickle.loads(packed)  # noqa: S301
+            self._given: Any = pickle.loads(packed)  # noqa: S301
         except Exception as error:
             return Answer(None, _not_unpacked(error))
-        return Ready()
+        return _opened(self._given) if isinstance(self._given, Opens) else Ready()
 
-    def measure(self, task: Task) -> Answer:
-        """Measure the samples of a task; what the evaluator raises is part of the answer."""
+    def do(self, task: Work) -> Answer:
+        """Measure samples or call the function; what is raised then is part of the answer."""
         try:
-            found = self._evaluator.measure(task.placements, int(task.numbers[0]))
-            return Answer(checked(self._evaluator, found, len(task)))
+            return Answer(self._value(task))
         except Exception as error:
             return Answer(None, _portable(error))
+
+    def _value(self, task: Work) -> Any:
+        if isinstance(task, Job):
+            return self._given(*task.arguments)
+        found = self._given.measure(task.placements, int(task.numbers[0]))
+        return checked(self._given, found, len(task))
 
 
 def hello() -> Hello:
@@ -47,12 +54,21 @@ def main(connection: int) -> None:
         connection: descriptor of a socket, whose other end that process alone holds: what is
             unpickled comes from there.
     """
-    worker = MeasuringWorker()
+    worker = Worker()
     with Connection(connection) as manager, contextlib.suppress(EOFError, OSError):
         manager.send(hello())
         manager.send(worker.unpack(manager.recv_bytes()))
         while True:
-            manager.send(worker.measure(manager.recv()))
+            manager.send(worker.do(manager.recv()))
+
+
+def _opened(evaluator: Opens) -> Ready | Unready | Answer:
+    try:
+        return Ready(evaluator.open())
+    except Unfit as error:
+        return Unready(str(error))
+    except Exception as error:
+        return Answer(None, _portable(error))
 
 
 def _not_unpacked(error: Exception) -> SituateError:

@@ -33,6 +33,7 @@ from situate.solvers.auto.cooling import (
 )
 from situate.solvers.auto.critical import move_critical, phase_lines
 from situate.solvers.auto.device_swap import swap_devices
+from situate.solvers.auto.islands import Islands, islands
 from situate.solvers.auto.level_cuts import offer_level_cuts
 from situate.solvers.auto.liveness import orders_count
 from situate.solvers.auto.memory_fit import offer_memory_fits
@@ -100,23 +101,41 @@ BLOCKS_AT_LEAST, BLOCKS_AT_MOST = 20, 2
 
 def run(search: Search) -> None:
     """Offer every rule's plan, improve the best one, and clean up what comes out."""
-    with search.reserving(CLEANUP_SHARE):
-        _improve(search)
+    with search.reserving(CLEANUP_SHARE), islands(search, on_island) as others:
+        _improve(search, others=others)
     clean_up(search, candidates(search))
     keep_to_one_device(search)
 
 
-def _improve(search: Search, for_loads: bool = False) -> None:
+def on_island(search: Search, first: bool, full: bool) -> None:
+    """Improve the plan that an island begins with until its budget ends.
+
+    Args:
+        first: none of its kind was improved before.
+        full: see `_shorten`.
+    """
+    if search.problem.objective == "throughput":
+        balance(search)
+    elif first:
+        _shorten(search, full)
+    else:
+        _anneal(search, full)
+
+
+def _improve(search: Search, for_loads: bool = False, others: Islands | None = None) -> None:
     """Offer plans that are constructed, then improve the best one until the budget ends.
 
     Args:
         for_loads: the step is not wanted for itself, and critical moves, which share no load, would
             take time from what does.
+        others: which improve it instead of this process.
     """
     problem = search.problem
     with search.trying(_second_order(search)):
         if _offer_rules(search) or look_at_all(search):
             return
+        if others is not None:
+            others.start()
         full = _offer_constructed(search)
     if search.finished():
         return
@@ -124,10 +143,9 @@ def _improve(search: Search, for_loads: bool = False) -> None:
         _offer_shortest_step(search)
     if problem.objective != "memory":
         _make_fit(search)
-    if problem.objective == "throughput":
-        balance(search)
-    else:
-        _shorten(search, full and not for_loads)
+    full = full and not for_loads
+    if others is None or not others.improve(full):
+        on_island(search, True, full)
 
 
 def _offer_constructed(search: Search) -> bool:

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from situate.data.arrays import Placement
 from situate.errors import SituateError
-from situate.evaluators.measurements import OUTCOMES, Evaluator, Measurements
+from situate.evaluators.checks import checked
+from situate.evaluators.measurements import (
+    OUTCOMES,
+    Evaluator,
+    HasWorkers,
+    Measurements,
+    MeasuresElsewhere,
+    Origin,
+)
+from situate.evaluators.references import References
 from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.steps import CountsSteps
 from situate.evaluators.workers.places import Place
@@ -55,8 +64,11 @@ REMEDIES = {
 """Advice where no placement ran, by outcome."""
 
 
-def learn(search: Search, method: str, make: MakeLearner) -> None:
+def learn(search: Search, method: str, make: MakeLearner, run: type[Run] | None = None) -> None:
     """Ask, measure, keep, tell, until the budget ends; the best placement measured is the plan.
+
+    Args:
+        run: the class of the run; None for `Run`.
 
     Raises:
         SituateError: an objective other than `time`; a study of another problem or method; answers
@@ -69,11 +81,16 @@ def learn(search: Search, method: str, make: MakeLearner) -> None:
         )
     samples = search.evaluation_limit or SAMPLES
     with _machine(search, method) as machine:
-        _learn_from(search, machine, method, make, samples)
+        _learn_from(search, machine, method, make, samples, run or Run)
 
 
 def _learn_from(
-    search: Search, machine: Evaluator, method: str, make: MakeLearner, samples: int
+    search: Search,
+    machine: Evaluator,
+    method: str,
+    make: MakeLearner,
+    samples: int,
+    run: type[Run],
 ) -> None:
     problem, learning = search.problem, search.learning
     study: StudyFile | NoStudy = NoStudy()
@@ -85,11 +102,9 @@ def _learn_from(
     header = _header(search, asking, machine, samples)
     with StudyFile.open(learning.study, header) as opened:
         study = opened
-        try:
-            _Run(search, asking, machine, study, learning.start is not None).until(samples)
-        finally:  # Ctrl-C keeps what there is
-            if learning.controllers is not None:
-                search.asynchrony = cast("Controllers", learner).asynchrony()
+        if learning.controllers is not None:
+            search.asynchrony = cast("Controllers", learner).asynchrony
+        run(search, asking, machine, study, learning.start is not None).until(samples)
     _warn_of_failures(search, method)
 
 
@@ -110,7 +125,7 @@ def _made(
             f"controllers: {learning.controllers} are more than the {samples} samples that they "
             "share: ask for fewer, or for more samples"
         )
-    from situate.solvers.learned.asynchronous.controllers import make_controllers
+    from situate.solvers.learned.asynchronous.by_clock import make_controllers
 
     return make_controllers(make, search.problem, learning, samples, search.seed)
 
@@ -123,6 +138,8 @@ def _machine(search: Search, method: str) -> Iterator[Evaluator]:
     check_evaluator(machine)
     machine = _as_papers_measure(search, method, machine)
     if workers is None:
+        if isinstance(machine, HasWorkers):
+            search.workers = machine.progress
         yield machine
         return
     copied, here = machine, None
@@ -158,7 +175,7 @@ def _start(search: Search, study: StudyFile | NoStudy) -> Placement:
     return planning.best.placement
 
 
-class _Run:
+class Run:
     """One learner against one machine."""
 
     def __init__(
@@ -175,19 +192,27 @@ class _Run:
         self.planned = planned
         self.best = np.inf
         self.done = 0
+        self.measured_again = 0
+        self.references = References(study.workers)
         self.reported_at = 0.0
         self.times: dict[bytes, list[float]] = {}
 
     def until(self, samples: int) -> None:
         resumed = self._resume()
-        while self.done < samples and not (self.done and self._finished()):
-            self._step(min(self.asking.batch(), samples - self.done))
+        self._learn(samples)
         if self.done > resumed:
-            self.study.keep(self.done, self.asking.state, now=True)
+            self._keep(now=True)
         if self.times:
             # What is measured last is kept of a complete study alone: a longer one has others.
             self.study = self.study if self.done == samples else NoStudy()
             self._settle()
+
+    def _learn(self, samples: int) -> None:
+        while self.done < samples and not (self.done and self._finished()):
+            self._step(min(self.asking.batch(), samples - self.done))
+
+    def _keep(self, now: bool = False) -> None:
+        self.study.keep(self.done, self.asking.state, now)
 
     def _finished(self) -> bool:
         """True where the budget is spent or the bound met, which says nothing of another machine
@@ -201,7 +226,7 @@ class _Run:
         self.done, state = self.study.checkpoint()
         for first, placements, measurements in self.study.batches(self.done):
             self.asking.check(placements, f"{self.search.learning.study}: sample", first)
-            self._count(first, placements, measurements)
+            self._count(first, placements, self._confirmed(placements, measurements))
         if state is not None:
             self._restore(state)
         return self.done
@@ -217,11 +242,11 @@ class _Run:
     def _step(self, k: int) -> None:
         begin = self.search.seconds
         placements = self.asking.ask(self.done, k)
-        measurements = self._measure(self.done, placements)
+        measurements = self._confirmed(placements, self._measure(self.done, placements))
         self._count(self.done, placements, measurements)
         self.learner.tell(placements, measurements)
         self.done += k
-        self.study.keep(self.done, self.asking.state)
+        self._keep()
         self.search.took(self.search.seconds - begin)
 
     def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
@@ -230,13 +255,45 @@ class _Run:
         held, known = self.study.known(first, placements, of)
         seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
         seconds[held], outcome[held] = known.seconds, known.outcome
+        origins = dict(zip(held.tolist(), known.origins, strict=False))
         left = np.setdiff1d(np.arange(len(placements)), held)
         begin = first + (self.done if of == "finals" else 0)
-        for rows, new in measure(self.machine, placements, left, begin):
+        for rows, found in measure(self.machine, placements, left, begin):
+            new = self.references.compared(found)
             self.study.record(first + rows, placements[rows], new, first, of)
             seconds[rows], outcome[rows] = new.seconds, new.outcome
+            origins |= dict(zip(rows.tolist(), new.origins, strict=False))
             self._report_workers()
-        return Measurements(seconds, outcome)
+        by = tuple(map(origins.get, range(len(placements)))) if origins else ()
+        return Measurements(seconds, outcome, by)
+
+    def _confirmed(self, placements: Placement, measured: Measurements) -> Measurements:
+        """Measurements in which those that would be the best so far are what another worker
+        measured since: they were chosen for being small."""
+        if not isinstance(self.machine, MeasuresElsewhere):
+            return measured
+        seconds, outcome, best = measured.times(np.inf), measured.outcome.copy(), self.best
+        origins = measured.origins or (None,) * len(measured)
+        for row in np.argsort(seconds, kind="stable").tolist():
+            if not seconds[row] < best:
+                break
+            again = self._elsewhere(self.machine, placements[row], origins[row])
+            seconds[row], outcome[row] = again.times(np.inf)[0], again.outcome[0]
+            best = min(best, seconds[row])
+        return replace(measured, seconds=seconds, outcome=outcome)
+
+    def _elsewhere(
+        self, machine: MeasuresElsewhere, placement: Placement, origin: Origin | None
+    ) -> Measurements:
+        number, one = self.measured_again, placement[None]
+        self.measured_again += 1
+        held, known = self.study.known(number, one, "again")
+        if len(held):
+            return known
+        found = checked(machine, machine.measure_elsewhere(placement, number, origin), 1)
+        new = self.references.compared(found)
+        self.study.record(np.array([number]), one, new, number, "again")
+        return new
 
     def _report_workers(self) -> None:
         """Tell of the workers now and then while they measure a batch, which may take long."""
@@ -244,6 +301,13 @@ class _Run:
         if late and self.search.workers() is not None:
             self.reported_at = self.search.seconds
             self.search.report()
+            self._show_figures()
+
+    def _show_figures(self) -> None:
+        """Show on the workers' own board, if they have one, how the search does."""
+        if isinstance(self.machine, HasWorkers):
+            best = {"best_seconds": self.best} if np.isfinite(self.best) else {}
+            self.machine.show({**best, **self.search.progress().figures})
 
     def _count(self, first: int, placements: Placement, measurements: Measurements) -> None:
         self.search.measured(measurements)
@@ -339,7 +403,8 @@ def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) ->
 
 def _controllers(learning: Learning) -> str:
     """Their number and their clock, in words."""
-    return f"{learning.controllers}, {learning.clock or 'clock of their own'}"
+    stale = "" if learning.stalest is None else f", at most {learning.stalest} updates stale"
+    return f"{learning.controllers}, {learning.clock or 'clock of their own'}{stale}"
 
 
 def _warn_of_failures(search: Search, method: str) -> None:

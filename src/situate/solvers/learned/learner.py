@@ -21,7 +21,7 @@ from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock
 from situate.validation import check_items
 
 Settings = Literal["paper", "tuned"]
-OWN_CHECKS = ("grouping", "groups", "noise", "evaluator", "workers", "controllers")
+OWN_CHECKS = ("grouping", "groups", "noise", "evaluator", "workers", "controllers", "clock")
 """Fields of `Learning` whose lines say more than their types."""
 
 MOST_GROUPS = 10**6
@@ -83,11 +83,14 @@ class Learning:
         evaluator: what measures; None for the simulator.
         workers: processes that measure side by side, each with a copy of the evaluator: how many on
             this machine, or a Ray cluster, `ray`, `ray:N` or `ray://HOST:PORT`; None for this
-            process alone. What is measured does not depend on them.
-        controllers: how many learn the policy asynchronously, in the order of a virtual clock, of
-            `colocrl` and `hierarchical`; None for one that waits for all that it asked for.
-        clock: the virtual clock of their workers; None for as many workers a controller as it asks
-            for placements, which take their steps' seconds and no more.
+            process alone. What is measured does not depend on them. Those of `auto` search.
+        controllers: how many learn the policy asynchronously, of `colocrl` and `hierarchical`; None
+            for one that waits for all that it asked for.
+        clock: the virtual clock of their workers, in whose order all happens; None for as many
+            workers a controller as it asks for placements, which take their steps' seconds and no
+            more. `wall`: gradients are applied as the `workers`, which all share, end.
+        stalest: most updates, since a controller pulled the parameters, with which its gradient is
+            still applied; None for any.
         on_measured: called with the number of the first sample and what was measured, batch by
             batch.
         start: makes a placement (n,) that is worth measuring first, for methods that can begin with
@@ -109,7 +112,8 @@ class Learning:
     evaluator: Evaluator | None = None
     workers: int | str | None = None
     controllers: int | None = None
-    clock: VirtualClock | None = None
+    clock: VirtualClock | Literal["wall"] | None = None
+    stalest: int | None = None
     on_measured: Callable[[int, Measurements], None] | None = None
     start: Callable[[], NDArray[np.int32]] | None = None
     weights: str | Path | None = None
@@ -127,8 +131,7 @@ class Learning:
             raise SituateError(
                 f"controllers: must be an integer of at least 1, got {self.controllers!r}"
             )
-        if self.clock is not None and self.controllers is None:
-            raise SituateError("clock: is that of several controllers: give controllers too")
+        self._check_asynchrony()
         if self.workers is not None:
             Place.parse(self.workers)
         if not (_is(self.noise, Real, least=0) and isfinite(self.noise)):
@@ -138,6 +141,17 @@ class Learning:
                 "noise: is of simulated measurements, and an evaluator brings its own: leave noise "
                 "out, or give situate.SimulatedMachine(problem, noise, seed)"
             )
+
+    def _check_asynchrony(self) -> None:
+        if not isinstance(self.clock, VirtualClock | None) and self.clock != "wall":
+            raise SituateError(f"clock: must be a VirtualClock or 'wall', got {self.clock!r}")
+        for name in ("clock", "stalest"):
+            if getattr(self, name) is not None and self.controllers is None:
+                raise SituateError(f"{name}: is that of several controllers: give controllers too")
+        if self.stalest is not None and self.stalest < 0:
+            raise SituateError(f"stalest: must not be negative, got {self.stalest}")
+        if self.clock == "wall" and self.workers is None:
+            raise SituateError("clock: by the wall clock workers measure: give workers too")
 
 
 MakeLearner = Callable[[Problem, Learning, int, int], Learner]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +62,15 @@ def test_a_slow_controller_is_staler_than_a_fast_one() -> None:
     assert unequal.asynchrony.seconds > equal.asynchrony.seconds
 
 
+def test_gradients_that_are_too_stale_are_counted_and_not_applied() -> None:
+    free, bounded = (_learn("colocrl", controllers=2, stalest=stalest) for stalest in (None, 0))
+    assert free.asynchrony is not None
+    assert bounded.asynchrony is not None
+    assert free.asynchrony.dropped == 0
+    assert 0 < bounded.asynchrony.dropped < sum(bounded.asynchrony.staleness.values())
+    assert not np.array_equal(free.samples, bounded.samples)
+
+
 def test_a_virtual_clock_gives_the_same_result_again() -> None:
     one, other = (_learn("colocrl", controllers=3) for _ in range(2))
     assert np.array_equal(one.samples, other.samples)
@@ -110,6 +120,21 @@ def test_more_controllers_than_samples_are_refused() -> None:
     ):
         _learn("colocrl", samples=8, controllers=9)
     assert len(_learn("colocrl", samples=8, controllers=8).samples) == 8
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"clock": "wall"}, "clock: is that of several controllers: give controllers too"),
+        ({"stalest": 1}, "stalest: is that of several controllers: give controllers too"),
+        ({"stalest": -1, "controllers": 2}, "stalest: must not be negative, got -1"),
+        ({"clock": "sun", "controllers": 2}, "clock: must be a VirtualClock or 'wall', got 'sun'"),
+        ({"clock": "wall", "controllers": 2}, "clock: by the wall clock workers measure: give wor"),
+    ],
+)
+def test_what_says_nothing_of_asynchrony_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(SituateError, match=f"^{message}"):
+        Learning(**given)
 
 
 def test_a_clock_without_controllers_is_refused() -> None:

@@ -63,10 +63,10 @@ def test_what_is_not_kept_is_made_again_as_it_was(monkeypatch: pytest.MonkeyPatc
 def test_a_reward_is_minus_the_ratio_to_plain_brkga() -> None:
     instance = made()[0]
     actions = np.zeros((8, 6), np.int64)
-    found = reward(instance, QUICK, actions, 1)
+    found = reward(instance.simulator, instance.plain, QUICK, actions, 1)
     # A chain: no plan is better than all ops one after the other, and no tensor takes time.
     assert found == -8 / instance.plain
-    assert reward(instance, QUICK, actions, 1) == found
+    assert made().rewards(0, instance.plain, np.stack([actions] * 2), 1) == [found, found]
 
 
 def test_what_does_not_fit_counts_twice() -> None:

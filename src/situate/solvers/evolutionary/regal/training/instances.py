@@ -6,6 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from math import inf
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -72,9 +73,33 @@ class Instances:
             if number in self._ready:
                 self._ready.move_to_end(number)
                 return self._ready[number]
-        instance = self._made(number)
+        instance = self.made(number)
         self._keep(number, instance)
         return instance
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy knows the graphs, and has none ready."""
+        return Instances, (
+            self._graphs,
+            self.machine,
+            self._settings,
+            self._copies,
+            self._seed,
+        )
+
+    def simulator(self, number: int) -> Simulator:
+        """The simulator of an instance alone."""
+        which, copy = divmod(number, self._copies + 1)
+        graph = self._graphs[which]
+        if copy:
+            graph = copied(graph, derived(self._seed, 0, number))
+        return Simulator(self.machine.problem(graph))
+
+    def rewards(self, number: int, plain: float, actions: Ints, seed: int) -> list[float]:
+        """The `reward` of each of actions (samples, n, c) for an instance, which is not made
+        ready."""
+        simulator = self.simulator(number)
+        return [reward(simulator, plain, self._settings, each, seed) for each in actions]
 
     def _keep(self, number: int, instance: Instance) -> None:
         with self._lock:
@@ -86,20 +111,16 @@ class Instances:
                 _, oldest = self._ready.popitem(last=False)
                 self._ops -= oldest.simulator.problem.n
 
-    def _made(self, number: int) -> Instance:
-        which, copy = divmod(number, self._copies + 1)
-        graph = self._graphs[which]
-        if copy:
-            graph = copied(graph, derived(self._seed, 0, number))
-        problem = self.machine.problem(graph)
-        simulator, seed = Simulator(problem), derived(self._seed, 1, number)
+    def made(self, number: int) -> Instance:
+        """An instance, which is not kept."""
+        simulator, seed = self.simulator(number), derived(self._seed, 1, number)
         features = for_features(simulator, self._settings, seed)
         features.run(self._settings.feature_evaluations, inf, 1)
         if np.isnan(self.values[number]):
             whole = plain(simulator, self._settings, seed)
             whole.run(self._settings.evaluations, inf, 1)
             self.values[number] = value(whole)
-        encoded = encoding(problem, expected(features), self._settings.places)
+        encoded = encoding(simulator.problem, expected(features), self._settings.places)
         return Instance(simulator, encoded, float(self.values[number]))
 
 
@@ -109,11 +130,11 @@ def value(population: _core.Brkga) -> float:
     return best * 2 if excess else best
 
 
-def reward(instance: Instance, settings: RegalSettings, actions: Ints, seed: int) -> float:
-    """Minus what BRKGA reaches with what actions (n, c) propose, over what plain BRKGA reaches
+def reward(
+    simulator: Simulator, plain: float, settings: RegalSettings, actions: Ints, seed: int
+) -> float:
+    """Minus what BRKGA reaches with what actions (n, c) propose, over what `plain` BRKGA reaches
     (REGAL, 4.1)."""
-    population = proposed(instance.simulator, settings, actions, seed)
+    population = proposed(simulator, settings, actions, seed)
     population.run(settings.evaluations - settings.feature_evaluations, inf, 1)
-    if instance.plain == 0:
-        return -1.0
-    return -value(population) / instance.plain
+    return -value(population) / plain if plain else -1.0

@@ -19,6 +19,7 @@ from situate.solvers.evolutionary.regal.training import checkpoint
 from situate.solvers.evolutionary.regal.training.data_set import DataSet, Machine, read_data
 from situate.solvers.evolutionary.regal.training.instances import Instances
 from situate.solvers.evolutionary.regal.training.trainer import Point, Trainer, generator
+from situate.solvers.evolutionary.regal.training.trials import Trials, trials
 from situate.version import VERSION
 
 CHECKPOINT, WEIGHTS = "checkpoint.npz", "weights.safetensors"
@@ -41,8 +42,9 @@ class Options:
         steps: of training; None for those of the settings.
         copies: of each graph with noise on times and sizes.
         seed: of all draws.
-        threads: that run BRKGA.
+        threads: that run BRKGA, where no workers do.
         command: as it is told by the weights.
+        workers: that run BRKGA, see `Learning.workers`; None for this process.
     """
 
     data: Path
@@ -54,6 +56,7 @@ class Options:
     seed: int = 0
     threads: int = 1
     command: str = ""
+    workers: int | str | None = None
 
 
 def train(options: Options, report: Callable[[str], None], told: Callable[[Point], None]) -> Path:
@@ -66,12 +69,11 @@ def train(options: Options, report: Callable[[str], None], told: Callable[[Point
     settings = settings_of(options.settings, options.machine.objective)
     train_set, valid_set = _data(options, report)
     with arithmetic():
-        trainer = _trainer(options, settings, train_set, valid_set)
-        about = _about(options, settings, train_set)
-        try:
-            _run(trainer, options, about, told)
-        finally:
-            trainer.close()
+        learnt, held = _instances(options, settings, train_set, valid_set)
+        sets = [each for each in (learnt, held) if each is not None]
+        with trials(options.workers, options.threads, settings, sets) as running:
+            trainer = _trainer(options, settings, learnt, held, running)
+            _run(trainer, options, _about(options, settings, train_set), told)
     return options.out / WEIGHTS
 
 
@@ -97,16 +99,27 @@ def _data(options: Options, report: Callable[[str], None]) -> tuple[DataSet, Dat
     return found, read(folder / "valid") if (folder / "valid").is_dir() else None
 
 
-def _trainer(
+def _instances(
     options: Options, settings: RegalSettings, train_set: DataSet, valid_set: DataSet | None
+) -> tuple[Instances, Instances | None]:
+    machine, seed = options.machine, options.seed
+    learnt = Instances(train_set.graphs, machine, settings, options.copies, seed)
+    held = None if valid_set is None else Instances(valid_set.graphs, machine, settings, 0, seed)
+    return learnt, held
+
+
+def _trainer(
+    options: Options,
+    settings: RegalSettings,
+    learnt: Instances,
+    held: Instances | None,
+    running: Trials,
 ) -> Trainer:
     machine, seed = options.machine, options.seed
     policy = weights.new_policy(
         machine.objective, len(machine.cluster.devices), settings, generator(seed, 0)
     )
-    learnt = Instances(train_set.graphs, machine, settings, options.copies, seed)
-    held = None if valid_set is None else Instances(valid_set.graphs, machine, settings, 0, seed)
-    return Trainer(policy, learnt, held, settings, seed, options.threads)
+    return Trainer(policy, learnt, held, settings, seed, running)
 
 
 def _run(

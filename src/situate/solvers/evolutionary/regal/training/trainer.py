@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,8 @@ from situate.policies.proposal_policy import Baseline, ProposalPolicy, log_prob
 from situate.solvers.evolutionary.regal.batches import batch_of
 from situate.solvers.evolutionary.regal.populations import derived
 from situate.solvers.evolutionary.regal.settings import RegalSettings
-from situate.solvers.evolutionary.regal.training.instances import Instances, reward
+from situate.solvers.evolutionary.regal.training.instances import Instances
+from situate.solvers.evolutionary.regal.training.trials import Trials
 from situate.solvers.evolutionary.regal.weights import features_of
 
 VALIDATION = 100
@@ -59,7 +59,7 @@ class Trainer:
         train, valid: graphs to learn from, and those whose reward says how well; these may be none.
         settings: see `RegalSettings`.
         seed: of all draws.
-        threads: that run BRKGA.
+        trials: run BRKGA.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Trainer:
         valid: Instances | None,
         settings: RegalSettings,
         seed: int,
-        threads: int,
+        trials: Trials,
     ) -> None:
         self.policy, self._train, self._valid = policy, train, valid
         self._settings, self._seed = settings, seed
@@ -78,7 +78,7 @@ class Trainer:
         self._baseline = Baseline(features, settings.shape, generator(seed, 1))
         both = nn.ModuleList([policy, self._baseline])
         self._ascent = Ascent(both, "adam", settings.learning_rate, settings.clip)
-        self._pool = ThreadPoolExecutor(threads)
+        self._trials = trials
         self.step, self.curve = 0, list[Point]()
         self._best = flat(policy)
 
@@ -118,22 +118,15 @@ class Trainer:
     def _run(
         self, among: Instances, numbers: Sequence[int], *purpose: int
     ) -> Callable[[], _Outcome]:
-        instances = list(self._pool.map(among.__getitem__, numbers))
-        batch = batch_of([instance.encoded for instance in instances])
+        encoded = self._trials.encoded(among, numbers)
+        batch = batch_of(encoded)
         actions = self.policy.sample(batch, self._settings.samples, generator(self._seed, *purpose))
         seed = derived(self._seed, *purpose, 0)
-        ends = np.cumsum([len(instance.encoded.nodes) for instance in instances])
-        running = [
-            self._pool.submit(reward, instance, self._settings, part, seed)
-            for sample in actions.numpy()
-            for instance, part in zip(instances, np.split(sample, ends[:-1]), strict=True)
-        ]
-
-        def outcome() -> _Outcome:
-            rewards = np.array([each.result() for each in running])
-            return _Outcome(batch, actions, rewards.reshape(-1, len(instances)))
-
-        return outcome
+        ends = np.cumsum([len(each.nodes) for each in encoded])
+        # (samples, all ops, c) -> by graph (samples, n, c).
+        of_graphs = np.split(actions.numpy(), ends[:-1], axis=1)
+        rewards = self._trials.rewards(among, numbers, of_graphs, seed)
+        return lambda: _Outcome(batch, actions, rewards())
 
     def _learn(self, outcome: _Outcome) -> None:
         """One step of gradient ascent."""
@@ -191,10 +184,6 @@ class Trainer:
         made = copy.deepcopy(self.policy)
         torch.nn.utils.vector_to_parameters(torch.from_numpy(self._best), made.parameters())
         return made
-
-    def close(self) -> None:
-        """End its threads."""
-        self._pool.shutdown(cancel_futures=True)
 
 
 def flat(policy: ProposalPolicy) -> NDArray[np.float32]:

@@ -1,0 +1,175 @@
+"""Several machines as one evaluator: each worker runs placements on devices of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.data.arrays import Placement
+from situate.data.problem import Problem
+from situate.errors import SituateError
+from situate.evaluators.hardware.machine import LIMIT, Measurement
+from situate.evaluators.hardware.owned import usable_cores, visible
+from situate.evaluators.hardware.per_worker import MachinePerWorker, needs
+from situate.evaluators.hardware.reference import reference_placement
+from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Origin
+from situate.evaluators.references import References
+from situate.evaluators.steps import Steps
+from situate.evaluators.workers.messages import Counts
+from situate.evaluators.workers.places import Place
+from situate.evaluators.workers.terms import Terms
+from situate.results.result import WorkerProgress
+from situate.runtime.processes.worker_pool import START_LIMIT
+from situate.schedule.schedule import Schedule
+from situate.simulation.decoding import order_of
+
+BUILD_SECONDS = 300.0
+"""Seconds that a worker has to import PyTorch, and to build and capture the model."""
+
+SPARE_SECONDS = 30.0
+"""Seconds after all limits of a measurement after which its worker itself hangs."""
+
+
+class RealMachines:
+    """Runs placements on the devices of many workers; a context manager that ends them.
+
+    Every worker owns as many cores and GPUs as the cluster has, builds the model itself, and
+    measures the reference step before anything else. See `RealMachine` for what it does then.
+
+    Args:
+        problem: a graph on a cluster, of which each worker has one.
+        model: a network of the zoo or `package.module:function`, as it was captured from.
+        workers: how many on this machine, or a Ray cluster, see `Learning.workers`.
+        optimizer: of the training step; None for the model's own.
+        limit, steps: see `RealMachine`.
+        reference: (n,) the placement of the reference step; None for `reference_placement`.
+
+    Attributes:
+        problem: what its placements are of.
+        log: what was measured, as it came.
+        met: the workers that measured something, the first of them first.
+
+    Raises:
+        MissingExtra: PyTorch or Ray is not installed.
+        SituateError: fewer cores or GPUs here than the workers need; CPU devices that do not say
+            how many threads they have; no such Ray cluster.
+    """
+
+    at_once: int | None = None
+    """No limit: each measurement is handed over as it comes."""
+
+    finalists = FINALISTS
+    """More than one, since two measurements of a placement differ."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        model: str,
+        workers: int | str,
+        *,
+        optimizer: str | None = None,
+        limit: float = LIMIT,
+        steps: Steps | None = None,
+        reference: Placement | None = None,
+    ) -> None:
+        import torch
+
+        place, (cores, gpus) = Place.parse(workers), needs(problem.cluster)
+        _check_room(place, cores, gpus)
+        self.problem = problem
+        self.log: list[Measurement] = []
+        self.met: list[Origin] = []
+        chosen = reference_placement(problem) if reference is None else reference
+        each = MachinePerWorker(problem, model, optimizer, limit, steps, chosen, torch.__version__)
+        self.name = each.name
+        longest = START_LIMIT + limit + SPARE_SECONDS
+        terms = Terms(cores, gpus, BUILD_SECONDS + longest, longest, _lost)
+        self._stack = ExitStack()
+        self._workers = self._stack.enter_context(place.machine(each, terms=terms))
+
+    @property
+    def counts(self) -> Counts:
+        """A count of what happened to the workers so far."""
+        return self._workers.counts
+
+    def progress(self) -> WorkerProgress | None:
+        """See `Dispatch.progress`."""
+        return self._workers.progress()
+
+    def show(self, figures: Mapping[str, float]) -> None:
+        """See `HasWorkers`."""
+        self._workers.show(figures)
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        """See `Evaluator`."""
+        seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
+        for rows, measured in self.measure_each(placements, first + np.arange(len(placements))):
+            seconds[rows], outcome[rows] = measured.seconds, measured.outcome
+        return Measurements(seconds, outcome)
+
+    def measure_each(
+        self, placements: NDArray[np.int32], numbers: NDArray[np.int64], avoid: str = ""
+    ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
+        """See `MeasuresEach`, and `Task.avoid`."""
+        for rows, measured in self._workers.measure_each(placements, numbers, avoid):
+            self.log.extend(measured.details)
+            self.met.extend(by for by in measured.origins if by and by not in self.met)
+            yield rows, measured
+
+    def measure_elsewhere(
+        self, placement: Placement, number: int, origin: Origin | None
+    ) -> Measurements:
+        """See `MeasuresElsewhere`."""
+        avoid = origin.place if origin else ""
+        [(_, measured)] = self.measure_each(placement[None], np.array([number]), avoid)
+        return measured
+
+    def run(self, schedule: Schedule) -> Measurement:
+        """Measure a schedule; also that of another method than those that learn. Its seconds are
+        those of the worker that did so first."""
+        order = order_of(self.problem, schedule).astype(np.int32)
+        one = np.stack([schedule.placement, order])[None]
+        [(_, measured)] = self.measure_each(one, np.array([0]))
+        [seconds] = References(self.met).compared(measured).seconds.tolist()
+        return replace(self.log[-1], seconds=seconds)
+
+    def close(self) -> None:
+        """End the workers."""
+        self._stack.close()
+
+    def __enter__(self) -> RealMachines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _check_room(place: Place, cores: int, gpus: int) -> None:
+    """
+    Raises:
+        SituateError: this machine, if it is meant, has no room for so many workers.
+    """
+    if place.address is not None:
+        return
+    count = place.count or 1
+    for what, each, there in (
+        ("cores", cores, len(usable_cores())),
+        ("GPUs", gpus, len(visible(gpus))),
+    ):
+        if count * each > there:
+            raise SituateError(
+                f"--workers: {count} would need {count * each} {what}, {each} for the devices of "
+                f"each, and this machine has {there}: ask for at most {there // each}, or plan for "
+                "a smaller cluster"
+            )
+
+
+def _lost(reason: str) -> Measurements:
+    """The measurement of a placement that ends every worker that runs it."""
+    crash = Measurement(np.inf, "crash", failure=reason)
+    outcome = np.array([OUTCOMES.index(crash.outcome)], np.uint8)
+    return Measurements(np.array([np.inf]), outcome, (), (crash,))

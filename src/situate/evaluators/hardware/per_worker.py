@@ -1,0 +1,158 @@
+"""This machine as an evaluator that a worker opens, on devices of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.data.arrays import Placement
+from situate.data.cluster import Cluster
+from situate.data.problem import Problem
+from situate.errors import SituateError
+from situate.evaluators.hardware.machine import Measurement, RealMachine
+from situate.evaluators.hardware.owned import Owned
+from situate.evaluators.hardware.repetition import repetition_text
+from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Origin
+from situate.evaluators.steps import Steps
+from situate.evaluators.workers.terms import Unfit
+from situate.host.machine import cpu_name
+from situate.runtime.hardware import real_devices
+from situate.runtime.subject import find_subject
+
+REFERENCES = 3
+"""Times that the reference step is measured; their median counts."""
+
+DISCOVERED = re.compile(r"(.+) \(\d+ threads?\)")
+"""The model of a CPU device as `situate cluster discover` writes it."""
+
+
+@dataclass
+class MachinePerWorker:
+    """A `RealMachine` for every worker, which builds the model itself.
+
+    Attributes:
+        problem: is copied to every worker.
+        model: what `find_subject` builds.
+        optimizer: of a training step; None for the model's own.
+        limit, steps: see `RealMachine`.
+        reference: (n,) the placement of the reference step.
+        torch: the version of PyTorch that all have to have.
+        folder: where the command was given, and modules are found.
+    """
+
+    problem: Problem
+    model: str
+    optimizer: str | None
+    limit: float
+    steps: Steps | None
+    reference: Placement
+    torch: str
+    folder: str = field(default_factory=os.getcwd)
+
+    at_once = 1
+    finalists = FINALISTS
+
+    @property
+    def name(self) -> str:
+        """PyTorch, the devices and how often a step is repeated: all that workers have in common.
+        Their machines may differ, see `References`."""
+        devices = ", ".join(
+            f"{d.name} = {d.torch} x {d.threads}" for d in real_devices(self.problem.cluster)
+        )
+        text = repetition_text(self.steps)
+        return f"hardware of workers; torch {self.torch}; {devices}; {text}, limit {self.limit!r}"
+
+    def open(self) -> str:
+        """Take devices, build the model and measure the reference step; see `Opens`."""
+        host = socket.gethostname()
+        try:
+            return self._opened()
+        except Unfit:
+            raise
+        except SituateError as error:
+            raise SituateError(f"worker on {host!r}: {error}") from None
+
+    def _opened(self) -> str:
+        self._check_versions()
+        _check_models(self.problem.cluster)
+        self._owned = Owned(*needs(self.problem.cluster))
+        with contextlib.suppress(OSError):  # another machine may lack it
+            os.chdir(self.folder)
+        subject = find_subject(self.model, self.optimizer, self.problem.graph.slices)
+        self._machine = RealMachine(self.problem, subject, self.limit, steps=self.steps)
+        self._origin = Origin(self._owned.place, self._reference_seconds())
+        return self._owned.place
+
+    def _check_versions(self) -> None:
+        import torch
+
+        if torch.__version__ != self.torch:
+            raise SituateError(
+                f"has PyTorch {torch.__version__}, and the command has {self.torch}: install the "
+                "same on both"
+            )
+
+    def _reference_seconds(self) -> float:
+        runs = [self._measured(self.reference, 0) for _ in range(REFERENCES)]
+        for run in runs:
+            if run.outcome != "ok":
+                raise Unfit(f"did not run the reference step ({run.outcome}: {run.failure})")
+        return median(run.seconds for run in runs)
+
+    def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+        """See `Evaluator`; placements (k, n), or placements and orders (k, 2, n)."""
+        log = tuple(self._measured(row, first + i) for i, row in enumerate(placements))
+        return Measurements(
+            np.array([one.seconds for one in log], np.float64),
+            np.array([OUTCOMES.index(one.outcome) for one in log], np.uint8),
+            (self._origin,) * len(log),
+            log,
+        )
+
+    def _measured(self, row: NDArray[np.int32], number: int) -> Measurement:
+        if row.ndim == 1:
+            self._machine.measure(row[None], number)
+        else:
+            placement, order = row
+            self._machine.run_in(placement, order.tolist())
+        return self._machine.log.pop()
+
+
+def needs(cluster: Cluster) -> tuple[int, int]:
+    """Cores and GPUs that a worker needs: a core for every thread of a CPU device, and one for each
+    GPU's process.
+
+    Raises:
+        SituateError: a CPU device that does not say how many threads it has.
+    """
+    for device in cluster.devices:
+        if device.kind == "cpu" and device.threads is None:
+            raise SituateError(
+                f"--workers: device {device.name!r} of cluster {cluster.name!r} takes all cores, "
+                "so that workers would share them: give it threads = N in the cluster's file"
+            )
+    devices = real_devices(cluster)
+    cores = sum(device.threads or 1 for device in devices)
+    return cores, sum(device.torch != "cpu" for device in devices)
+
+
+def _check_models(cluster: Cluster) -> None:
+    """
+    Raises:
+        SituateError: the cluster was discovered on a machine with another processor.
+    """
+    for device in cluster.devices:
+        found = DISCOVERED.fullmatch(device.model) if device.kind == "cpu" else None
+        if found and found[1] != cpu_name():
+            raise SituateError(
+                f"device {device.name!r} of cluster {cluster.name!r} is a {found[1]!r}, and the "
+                f"processor here a {cpu_name()!r}: leave this machine out, or leave the model out "
+                "of the cluster's file"
+            )

@@ -1,0 +1,144 @@
+"""Jobs: one function called with many arguments, by workers, side by side."""
+
+from __future__ import annotations
+
+import pickle
+import reprlib
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from types import FunctionType
+from typing import Any
+
+from situate.errors import SituateError
+from situate.evaluators.workers.dispatch import Dispatch
+from situate.evaluators.workers.messages import Counts, Job
+from situate.evaluators.workers.processes import ProcessWorkers
+from situate.evaluators.workers.terms import Terms
+from situate.evaluators.workers.workers import Workers
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a module, which is sent by its name.
+
+    Attributes:
+        module: in which workers find it.
+        name: there.
+        shared: arguments that come first in every call, and that each worker is sent once.
+    """
+
+    module: str
+    name: str
+    shared: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], shared: tuple[Any, ...]) -> Function:
+        """
+        Raises:
+            SituateError: workers could not import it.
+        """
+        name = getattr(function, "__qualname__", type(function).__name__)
+        module = function.__module__
+        if module == "__main__":
+            spec = sys.modules[module].__spec__
+            module = "" if spec is None else spec.name
+        if not module or not isinstance(function, FunctionType) or "<" in name:
+            raise SituateError(
+                f"workers: {name!r} cannot be imported by them: define it as a function of a "
+                "module, and run the program as a module (python -m)"
+            )
+        return cls(module, name, shared)
+
+    @cached_property
+    def _found(self) -> Callable[..., Any]:
+        found: Callable[..., Any] = getattr(import_module(self.module), self.name)
+        return found
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._found(*self.shared, *arguments)
+
+    def job(self, arguments: tuple[Any, ...]) -> Job:
+        """A call, which is known by the function and what it is called with."""
+        return Job(arguments, f"{self.name}{reprlib.repr(arguments)}")
+
+
+class Jobs:
+    """Calls a function by workers; a context manager that ends them.
+
+    Each call counts once, is made again by another worker if the one that made it failed, and
+    depends on its arguments alone: so neither the number of workers nor where they are changes what
+    comes out.
+
+    Args:
+        function: of a module, with arguments that can be pickled.
+        workers: how many; started when there is something to do.
+        shared: its first arguments, the same in all calls.
+        limit: seconds that a call may take; None for as long as it takes.
+        start: makes the workers; None for processes of this machine, or for this process itself
+            where one is to do all.
+
+    Raises:
+        SituateError: fewer than one worker, a function that workers cannot import, shared arguments
+            that cannot be sent.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        workers: int,
+        *,
+        shared: tuple[Any, ...] = (),
+        limit: float | None = None,
+        start: Callable[[bytes], Workers] | None = None,
+    ) -> None:
+        if workers < 1:
+            raise SituateError(f"workers: must be at least 1, got {workers}")
+        self._function = Function.of(function, shared)
+        self._dispatch: Dispatch | None = None
+        if start is not None or workers > 1:
+            made = (start or ProcessWorkers)(pickle.dumps(self._function))
+            self._dispatch = Dispatch(made, workers, Terms(limit=limit), alike=False)
+
+    @property
+    def counts(self) -> Counts:
+        """A count of what happened to the workers so far; nothing where there are none."""
+        return Counts() if self._dispatch is None else self._dispatch.counts
+
+    def ready(self, seconds: float) -> int:
+        """See `Dispatch.ready`."""
+        return 1 if self._dispatch is None else self._dispatch.ready(seconds)
+
+    def each(self, calls: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+        """Yields the number of each call, by its arguments, with its value, as they end.
+
+        Raises:
+            SituateError: see `Dispatch.answers`.
+            Exception: the one that a call raised.
+        """
+        if self._dispatch is None:
+            return ((number, self._function(*call)) for number, call in enumerate(calls))
+        return self._dispatch.answers([self._function.job(call) for call in calls])
+
+    def map(self, calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yields the values in the order of the calls; see `each`."""
+        early: dict[int, Any] = {}
+        wanted = 0
+        for number, value in self.each(calls):
+            early[number] = value
+            while wanted in early:
+                yield early.pop(wanted)
+                wanted += 1
+
+    def close(self) -> None:
+        """End the workers."""
+        if self._dispatch is not None:
+            self._dispatch.close()
+
+    def __enter__(self) -> Jobs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

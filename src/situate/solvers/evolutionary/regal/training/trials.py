@@ -1,0 +1,163 @@
+"""The runs of BRKGA around a policy that learns: on threads of this process, or by workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Protocol, cast
+
+import numpy as np
+
+from situate.data.arrays import Floats, Ints
+from situate.evaluators.workers.jobs import Jobs
+from situate.evaluators.workers.places import Place
+from situate.solvers.evolutionary.regal.encoding import Encoding
+from situate.solvers.evolutionary.regal.settings import RegalSettings
+from situate.solvers.evolutionary.regal.training.instances import KEPT_OPS, Instances, reward
+
+
+class Trials(Protocol):
+    """Makes instances ready, and finds the rewards of actions, side by side."""
+
+    def encoded(self, among: Instances, numbers: Sequence[int]) -> list[Encoding]:
+        """Make instances ready, and give the encodings that the policy reads; `values` of `among`
+        knows then what plain BRKGA reaches."""
+        ...
+
+    def rewards(
+        self, among: Instances, numbers: Sequence[int], actions: Sequence[Ints], seed: int
+    ) -> Callable[[], Floats]:
+        """Begin to find the rewards (samples, graphs) of actions (samples, n, c) for each of some
+        instances; the function waits for them."""
+        ...
+
+
+class ThreadTrials:
+    """Trials on so many threads."""
+
+    def __init__(self, threads: int, settings: RegalSettings) -> None:
+        self._pool, self._settings = ThreadPoolExecutor(threads), settings
+
+    def encoded(self, among: Instances, numbers: Sequence[int]) -> list[Encoding]:
+        """See `Trials`."""
+        return [instance.encoded for instance in self._pool.map(among.__getitem__, numbers)]
+
+    def rewards(
+        self, among: Instances, numbers: Sequence[int], actions: Sequence[Ints], seed: int
+    ) -> Callable[[], Floats]:
+        """See `Trials`."""
+        instances = [among[number] for number in numbers]
+        running = [
+            self._pool.submit(
+                reward, instance.simulator, instance.plain, self._settings, each, seed
+            )
+            for instance, of_instance in zip(instances, actions, strict=True)
+            for each in of_instance
+        ]
+
+        def found() -> Floats:
+            rewards = np.array([each.result() for each in running])
+            return np.ascontiguousarray(rewards.reshape(len(numbers), -1).T)
+
+        return found
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+class WorkerTrials:
+    """Trials by workers.
+
+    Args:
+        sets: all instances that there are to be.
+        jobs: of `_trial`, with these sets in common.
+    """
+
+    def __init__(self, sets: Sequence[Instances], jobs: Jobs) -> None:
+        self._sets, self._jobs = sets, jobs
+        # One thread hears the workers, while the policy learns in another.
+        self._hears = ThreadPoolExecutor(1)
+        self._kept: dict[tuple[int, int], Encoding] = {}
+        self._ops = 0
+
+    def encoded(self, among: Instances, numbers: Sequence[int]) -> list[Encoding]:
+        """See `Trials`."""
+        which = self._which(among)
+        known = {number: self._kept.get((which, number)) for number in numbers}
+        new = [number for number, encoded in known.items() if encoded is None]
+        calls = [(which, number, float(among.values[number])) for number in new]
+        found = self._hears.submit(lambda: list(self._jobs.map(calls))).result()
+        for number, (encoded, plain) in zip(new, found, strict=True):
+            known[number], among.values[number] = encoded, plain
+            self._keep((which, number), encoded)
+        return [cast(Encoding, known[number]) for number in numbers]
+
+    def _keep(self, key: tuple[int, int], encoded: Encoding) -> None:
+        """Keep as much as `Instances` do."""
+        self._kept[key] = encoded
+        self._ops += len(encoded.nodes)
+        while self._ops > KEPT_OPS:
+            self._ops -= len(self._kept.pop(next(iter(self._kept))).nodes)
+
+    def rewards(
+        self, among: Instances, numbers: Sequence[int], actions: Sequence[Ints], seed: int
+    ) -> Callable[[], Floats]:
+        """See `Trials`."""
+        which = self._which(among)
+        calls = [
+            (which, number, float(among.values[number]), each, seed)
+            for number, each in zip(numbers, actions, strict=True)
+        ]
+        running = self._hears.submit(lambda: list(self._jobs.map(calls)))
+        return lambda: np.ascontiguousarray(np.array(running.result()).T)
+
+    def _which(self, among: Instances) -> int:
+        return next(number for number, each in enumerate(self._sets) if each is among)
+
+    def close(self) -> None:
+        """End the thread; the workers are ended by who started them."""
+        self._hears.shutdown(cancel_futures=True)
+
+
+def _trial(
+    sets: Sequence[Instances],
+    which: int,
+    number: int,
+    plain: float,
+    actions: Ints | None = None,
+    seed: int = 0,
+) -> tuple[Encoding, float] | list[float]:
+    """The encoding of an instance and what plain BRKGA reaches, which is run if `plain` is NaN; or,
+    with actions (samples, n, c), their rewards."""
+    among = sets[which]
+    if actions is not None:
+        return among.rewards(number, plain, actions, seed)
+    among.values[number] = plain
+    made = among.made(number)
+    return made.encoded, made.plain
+
+
+@contextmanager
+def trials(
+    workers: int | str | None, threads: int, settings: RegalSettings, sets: Sequence[Instances]
+) -> Iterator[ThreadTrials | WorkerTrials]:
+    """Trials where they are to be; they are ended.
+
+    Raises:
+        SituateError: see `Place.jobs`.
+    """
+    if workers is None:
+        here = ThreadTrials(threads, settings)
+        try:
+            yield here
+        finally:
+            here.close()
+        return
+    with Place.parse(workers).jobs(_trial, shared=(list(sets),)) as jobs:
+        there = WorkerTrials(sets, jobs)
+        try:
+            yield there
+        finally:
+            there.close()

@@ -1,0 +1,28 @@
+"""The controllers of a learner, by the clock that they are given."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from situate.data.problem import Problem
+from situate.solvers.learned.asynchronous.controllers import Controller, Controllers
+from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock
+from situate.solvers.learned.asynchronous.virtual_controllers import VirtualControllers
+from situate.solvers.learned.asynchronous.wall_controllers import WallControllers
+from situate.solvers.learned.learner import Learning, MakeLearner
+
+
+def make_controllers(
+    make: MakeLearner, problem: Problem, learning: Learning, samples: int, seed: int
+) -> Controllers:
+    """As many controllers as `learning` says, of the learner that `make` makes."""
+    assert learning.controllers is not None
+    seeds = np.random.SeedSequence(seed).generate_state(learning.controllers - 1)
+    learners = [make(problem, learning, samples, each) for each in (seed, *map(int, seeds))]
+    made = cast(list[Controller], learners)
+    if learning.clock == "wall":
+        return WallControllers(made, learning.stalest)
+    clock = learning.clock or VirtualClock(workers=made[0].batch)
+    return VirtualControllers(made, clock, learning.stalest)

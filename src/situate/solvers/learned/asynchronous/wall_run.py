@@ -1,0 +1,128 @@
+"""A run of controllers that do not wait for one another: what ends first is learnt from first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.evaluators.measurements import Measurements
+from situate.evaluators.workers.machine import WorkerMachine
+from situate.evaluators.workers.messages import Task
+from situate.solvers.learned.asynchronous.wall_controllers import WallControllers
+from situate.solvers.learned.driver import Run, learn
+from situate.solvers.learned.learner import MakeLearner
+from situate.solvers.search import Search
+
+
+@dataclass
+class _Batch:
+    """Samples of a controller under way; those that are not measured have no time yet.
+
+    Attributes:
+        left: how many are not measured.
+    """
+
+    first: int
+    placements: NDArray[np.int32]
+    seconds: NDArray[np.float64]
+    outcome: NDArray[np.uint8]
+    left: int
+
+    def holds(self, number: int) -> bool:
+        """True where a sample is one of them."""
+        return self.first <= number < self.first + len(self.placements)
+
+
+class _WallRun(Run):
+    """Controllers against workers, which answer in any order."""
+
+    def _learn(self, samples: int) -> None:
+        self._batches: dict[int, _Batch] = {}
+        self._tasks: list[Task] = []
+        for number in self._controllers.asked:
+            self._begin(number, self._controllers.again(number))
+        self._ask(samples)
+        self._keep()
+        self._learn_from_whole(samples)
+        for task, measured in cast(WorkerMachine, self.machine).measure_growing(self._tasks):
+            self._take(task, measured)
+            self._report_workers()
+            self._learn_from_whole(samples)
+            if self._finished():
+                return
+
+    @property
+    def _controllers(self) -> WallControllers:
+        return cast(WallControllers, self.learner)
+
+    def _take(self, task: Task, measured: Measurements) -> None:
+        """Keep what was measured of a sample, for the controller that waits for it."""
+        [number] = task.numbers.tolist()
+        batch = next(each for each in self._batches.values() if each.holds(number))
+        self.study.record(task.numbers, task.placements, measured, batch.first)
+        row = number - batch.first
+        batch.seconds[row], batch.outcome[row] = measured.seconds[0], measured.outcome[0]
+        batch.left -= 1
+
+    def _ask(self, samples: int) -> None:
+        """Ask the free controllers, while there are samples to come."""
+        while (number := self._controllers.free()) is not None:
+            first = self._controllers.done
+            k = min(self.asking.batch(), samples - first)
+            if k < 1:
+                return
+            self._begin(number, self.asking.ask(first, k))
+
+    def _begin(self, number: int, placements: NDArray[np.int32]) -> None:
+        """Have workers measure what the study does not hold."""
+        first, count = self._controllers.asked[number].first, len(placements)
+        held, known = self.study.known(first, placements)
+        batch = _Batch(first, placements, np.empty(count), np.empty(count, np.uint8), count)
+        batch.seconds[held], batch.outcome[held] = known.seconds, known.outcome
+        batch.left -= len(held)
+        self._batches[number] = batch
+        for row in np.setdiff1d(np.arange(count), held).tolist():
+            self._tasks.append(Task(placements[row : row + 1], np.array([first + row])))
+
+    def _learn_from_whole(self, samples: int) -> None:
+        """Tell controllers of the batches that are measured, and ask them again."""
+        while whole := [number for number, batch in self._batches.items() if not batch.left]:
+            begin = self.search.seconds
+            batch = self._batches.pop(whole[0])
+            measurements = Measurements(batch.seconds, batch.outcome)
+            self._count(batch.first, batch.placements, measurements)
+            self._controllers.end(whole[0], batch.placements, measurements)
+            self.done += len(batch.placements)
+            self._ask(samples)
+            self._keep()
+            self.search.took(self.search.seconds - begin)
+
+    def _keep(self, now: bool = False) -> None:
+        """Keep the state whenever controllers were asked: what they ask for next hangs on who ended
+        first, so no sample that it does not know of may come into the study. Those before the first
+        that a controller waits for are all there."""
+        waited = (asked.first for asked in self._controllers.asked.values())
+        self.study.keep(min(waited, default=self._controllers.done), self.asking.state, now=True)
+
+    def _resume(self) -> int:
+        """Go on from the last checkpoint: batches that controllers still wait for count when they
+        are whole."""
+        _, state = self.study.checkpoint()
+        if state is None:
+            return 0
+        self._restore(state)
+        waited = {asked.first for asked in self._controllers.asked.values()}
+        for first, placements, measurements in self.study.batches(self._controllers.done):
+            self.asking.check(placements, f"{self.search.learning.study}: sample", first)
+            if first not in waited:
+                self._count(first, placements, measurements)
+                self.done += len(placements)
+        return self.done
+
+
+def learn_by_wall_clock(search: Search, method: str, make: MakeLearner) -> None:
+    """See `learn`."""
+    learn(search, method, make, _WallRun)

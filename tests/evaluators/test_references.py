@@ -1,0 +1,48 @@
+"""Seconds of machines that differ are compared by the reference step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate.evaluators.measurements import Measurements, Origin
+from situate.evaluators.references import ALIKE, References
+
+
+def measured(*origins: Origin | None) -> Measurements:
+    """Ten seconds by each of these."""
+    count = len(origins)
+    return Measurements(np.full(count, 10.0), np.zeros(count, np.uint8), origins)
+
+
+def test_seconds_are_those_of_the_worker_that_was_met_first() -> None:
+    references = References()
+    first, slow = Origin("a", 1.0), Origin("b", 4.0)
+    assert references.compared(measured(first, slow)).seconds.tolist() == [10.0, 2.5]
+    again = references.compared(measured(slow, first))
+    assert again.seconds.tolist() == [2.5, 10.0]
+    assert [origin.pace for origin in again.origins if origin] == [4.0, 1.0]
+
+
+def test_the_first_is_that_of_the_study() -> None:
+    found = References([Origin("before", 8.0)]).compared(measured(Origin("b", 4.0)))
+    assert found.seconds.tolist() == [20.0]
+
+
+@pytest.mark.parametrize("ratio", [1 / ALIKE, 1.0, ALIKE])
+def test_those_that_hardly_differ_are_alike(ratio: float) -> None:
+    references = References([Origin("a", 1.0)])
+    assert references.compared(measured(Origin("b", ratio))).seconds.tolist() == [10.0]
+
+
+def test_a_failure_stays_one() -> None:
+    failed = Measurements(np.array([np.inf]), np.array([2], np.uint8), (Origin("b", 4.0),))
+    found = References([Origin("a", 1.0)]).compared(failed)
+    assert np.isinf(found.seconds).all()
+    assert found.outcome.tolist() == [2]
+
+
+def test_who_is_not_told_apart_is_left_as_it_is() -> None:
+    plain = Measurements(np.array([3.0]), np.zeros(1, np.uint8))
+    assert References().compared(plain) is plain
+    assert References().compared(measured(None)).seconds.tolist() == [10.0]

@@ -1,0 +1,81 @@
+"""Controllers by the wall clock: who ends first is learnt from first, and nothing is lost."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.evaluators.measurements import Measurements  # noqa: E402
+from situate.results.result import Result  # noqa: E402
+from situate.solvers import solve  # noqa: E402
+from situate.solvers.learned.learner import Learning  # noqa: E402
+from situate.study import Study  # noqa: E402
+from tests.evaluators.workers.faulty import Counting  # noqa: E402
+from tests.solvers.learned.asynchronous.test_controllers import PROBLEM  # noqa: E402
+
+BATCH, SAMPLES = 12, 48
+
+
+class Straggling(Counting):
+    """The first sample ends after the last of the second batch."""
+
+    def harm(self, number: int) -> None:
+        while number == 0 and not self.attempts(2 * BATCH - 1):
+            time.sleep(0.1)
+
+
+def _learn(evaluator: Counting, **learning: Any) -> Result:
+    return solve(
+        PROBLEM,
+        "colocrl",
+        evaluations=SAMPLES,
+        seed=1,
+        learning=Learning(
+            evaluator=evaluator, groups=12, workers=2, controllers=2, clock="wall", **learning
+        ),
+    )
+
+
+def test_who_ends_first_is_learnt_from_first(tmp_path: Path) -> None:
+    firsts: list[int] = []
+    machine = Straggling(tmp_path)
+    found = _learn(machine, on_measured=lambda first, _: firsts.append(first))
+    assert firsts[0] == BATCH
+    assert sorted(firsts) == list(range(0, SAMPLES, BATCH))
+    assert len(found.samples) == SAMPLES
+    assert found.asynchrony is not None
+    assert found.asynchrony.clock == "wall"
+    assert sum(found.asynchrony.staleness.values()) == len(firsts)
+    assert max(found.asynchrony.staleness) >= 1
+
+
+def test_what_is_killed_goes_on_and_measures_nothing_twice_that_was_kept(tmp_path: Path) -> None:
+    class Killed(Exception):
+        pass
+
+    told: list[int] = []
+
+    def kill(first: int, _: Measurements) -> None:
+        told.append(first)
+        if len(told) == 3:
+            raise Killed
+
+    machine, study = Straggling(tmp_path), tmp_path / "study"
+    with pytest.raises(Killed):
+        _learn(machine, study=study, on_measured=kill)
+    kept = range(len(Study.read(study)))
+    attempts = [machine.attempts(number) for number in kept]
+    found = _learn(machine, study=study)
+    held = Study.read(study)
+    assert len(held) == SAMPLES == len(found.samples)
+    assert sorted(found.samples) == sorted(held.measurements.seconds)
+    assert [machine.attempts(number) for number in kept] == attempts
+    numbers = np.arange(SAMPLES) + 1.0
+    of_placements = np.array([placement.sum() for placement in held.placements()])
+    assert np.allclose(held.measurements.seconds, numbers * (1 + of_placements / 100))
