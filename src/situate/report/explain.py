@@ -12,12 +12,12 @@ from situate.report.bottleneck import Busy, busiest
 from situate.report.computing_time import check_times, covered
 from situate.report.critical import CriticalPath, critical_path
 from situate.report.one_device import SingleDevice, objective_value, single_device
-from situate.report.parallelism import parallelism_text
 from situate.report.recompute_use import RecomputeUse, recompute_uses
-from situate.report.replica_use import ReplicaUse, replica_uses
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
-from situate.report.slice_use import SliceUse, slice_uses
-from situate.report.stage_use import StageUse, stage_uses
+from situate.report.slices.parallelism import parallelism_text
+from situate.report.slices.replica_use import ReplicaUse, replica_uses
+from situate.report.slices.slice_use import SliceUse, slice_uses
+from situate.report.slices.stage_use import StageUse, stage_uses
 from situate.report.tables import never_text
 from situate.report.text import tensor_name
 from situate.schedule.schedule import Schedule

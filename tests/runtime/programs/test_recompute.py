@@ -58,6 +58,21 @@ def test_three_steps_are_equal_to_the_last_bit(
     assert same.within(0.0)
 
 
+def test_replicas_whose_blocks_run_again_are_equal_to_the_last_bit() -> None:
+    model, inputs, loss = blocks()
+    slices = Slices((1,) * 4, loss="mean", replicas=(2, 2), once=("head.*",))
+    found = capture_program(
+        model, inputs, loss, optimizer="adam", slices=slices, recompute=["layers.*"]
+    )
+    step = functools.partial(step_of, found, devices=1)
+    adam = torch.optim.Adam
+    same = compare(model, inputs, loss, adam, step, threads=1, slices=found.graph.slices)
+    assert {op.replica for op in found.graph.ops} == {None, 0, 1}
+    assert any(op.recompute for op in found.graph.ops)
+    assert len(same.copies) > 0
+    assert same.within(0.0)
+
+
 def held(*recompute: str) -> int:
     """Bytes of the program on one device, in the program's order."""
     model, (x, y), loss = blocks()

@@ -66,8 +66,8 @@ def export(
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note, working
     from situate.model import check_model
-    from situate.report.parallelism import parallelism_text
-    from situate.report.slice_stages import NotAPipeline
+    from situate.report.slices.parallelism import parallelism_text
+    from situate.report.slices.stages import NotAPipeline
     from situate.report.tables import over_text
     from situate.writers.onnxruntime import SeveralOfAKind
 

@@ -115,7 +115,7 @@ def plan(
     from situate.cli.search import Budget, interruptible
     from situate.cli.slicing import problem_of, read_step, run_step, say_of_slices
     from situate.cli.terminal import BAD_INPUT, note
-    from situate.report.slicing import slicing_text
+    from situate.report.slices.slicing import slicing_text
 
     check_method(method)
     options = LearningOptions(
