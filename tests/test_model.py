@@ -8,7 +8,7 @@ from situate import zoo
 from situate.data import graph_json
 from situate.data.slices import Slices
 from situate.errors import ReadError, SituateError
-from situate.model import find_model
+from situate.model import find_model, trace_model
 from tests.cli.conftest import diamond
 
 
@@ -39,6 +39,14 @@ def test_a_file_takes_no_slices(tmp_path):
     graph_json.write(diamond(), tmp_path / "d.json")
     with pytest.raises(SituateError, match=r"holds a step of one size.*package.module:function"):
         find_model(str(tmp_path / "d.json"), slices=Slices((1, 1)))
+
+
+def test_a_file_runs_nothing_again(tmp_path):
+    graph_json.write(diamond(), tmp_path / "d.json")
+    for read in (find_model, trace_model):
+        more = {"recompute": ["all"]} if read is find_model else {}
+        with pytest.raises(SituateError, match=r"holds a step as it was captured.*:function"):
+            read(str(tmp_path / "d.json"), **more)
 
 
 def test_a_slip_in_a_name_is_answered_with_the_nearest():

@@ -145,7 +145,7 @@ def _schedules(
 def _row(
     case: Case, problem: Problem, name: str, schedule: Schedule, alone: Alone, steps: int
 ) -> Row:
-    cut = case.cut(schedule, problem.cluster)
+    cut = case.program_of(schedule, problem.cluster)
     beside: list[float] = []
     with case.ready(cut, problem.cluster, keep=False) as step:
         measured = measure(

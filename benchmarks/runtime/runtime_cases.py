@@ -20,6 +20,7 @@ import situate
 from benchmarks.runtime import runtime_models
 from situate.data.cluster import Device
 from situate.data.costs import Costs
+from situate.data.slices import Slices
 from situate.host.discover import discover
 from situate.profiling.measured_cluster import measured_cluster
 from situate.profiling.profile import profile
@@ -28,6 +29,7 @@ from situate.runtime.model_state import optimizers
 from situate.runtime.programs.placed import PlacedProgram, place
 from situate.runtime.programs.program import Program, capture_program
 from situate.runtime.step import PlacedStep, StartDevices
+from situate.runtime.unplaced import Unplaced
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of
 
@@ -38,6 +40,7 @@ OPTIMIZERS = {
     "rnnlm": "sgd",
     "nmt2": "adam",
     "gpt2": "adamw",
+    "gpt2_batch4": "adamw",
     "moe": "adamw",
     "two_branches": "sgd",
     "small_rnn": "sgd",
@@ -56,11 +59,13 @@ class Case:
 
     Attributes:
         sizes: arguments of its function; by default its own.
+        slices: how many the batch is cut into; 1 for a whole one.
     """
 
     name: str
     sizes: tuple[int, ...] = ()
     training: bool = True
+    slices: int = 1
 
     @property
     def model_name(self) -> str:
@@ -73,6 +78,11 @@ class Case:
     def kind(self) -> str:
         """The kind of its optimiser."""
         return OPTIMIZERS[self.name]
+
+    @property
+    def cut(self) -> Slices | None:
+        """Equal slices of the batch; every loss here is a mean over samples."""
+        return None if self.slices == 1 else Slices((1,) * self.slices, loss="mean")
 
     @cached_property
     def built(self) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...], Callable[..., Any]]:
@@ -92,6 +102,7 @@ class Case:
             training=self.training,
             optimizer=self.kind,
             name=self.model_name,
+            slices=self.cut,
         )
 
     @property
@@ -111,6 +122,8 @@ class Case:
         """The same of a model that is already there."""
         if not self.training:
             return torch.inference_mode()(lambda: model(*self.inputs))
+        if self.slices > 1:
+            return self._accumulating(model)
         optimizer, (_, inputs, loss) = self._optimizer(model), self.built
 
         def step() -> torch.Tensor:
@@ -121,6 +134,13 @@ class Case:
             return value.detach()
 
         return step
+
+    def _accumulating(self, model: torch.nn.Module) -> Callable[[], torch.Tensor]:
+        """The step that adds up the gradients of slices, with a placed step's draws."""
+        _, inputs, loss = self.built
+        cut = self.program.graph.slices
+        step = Unplaced(model, inputs, loss, self._optimizer(model), slices=cut)
+        return lambda: step()[0]
 
     def _optimizer(self, model: torch.nn.Module) -> torch.optim.Optimizer:
         return optimizers.default(self.kind, list(model.parameters()))
@@ -134,9 +154,9 @@ class Case:
         start: StartDevices | None = None,
     ) -> PlacedStep:
         """The step as a schedule says, on a copy of the model."""
-        return self.ready(self.cut(schedule, cluster), cluster, keep=keep, start=start)
+        return self.ready(self.program_of(schedule, cluster), cluster, keep=keep, start=start)
 
-    def cut(self, schedule: Schedule, cluster: situate.Cluster) -> PlacedProgram:
+    def program_of(self, schedule: Schedule, cluster: situate.Cluster) -> PlacedProgram:
         """The program of each device."""
         order = order_of(self.problem(cluster), schedule).tolist()
         return place(self.program, schedule.placement, order, len(cluster.devices))
@@ -179,7 +199,8 @@ def cpus(count: int) -> situate.Cluster:
 def profiled(case: Case, cluster: situate.Cluster) -> tuple[situate.Cluster, Costs]:
     """The cluster with measured links, and what each op of a network takes there: measured op by
     op, before and apart from any step of a placement."""
-    costs = profile(case.model_name, cluster, case.kind if case.training else None).costs
+    kind = case.kind if case.training else None
+    costs = profile(case.model_name, cluster, kind, case.cut).costs
     return measured_cluster(cluster, costs), costs
 
 

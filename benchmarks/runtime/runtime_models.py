@@ -52,6 +52,11 @@ def gpt2(batch: int = 1, length: int = 128) -> Built:
     return transformer.gpt2(batch, length)
 
 
+def gpt2_batch4(batch: int = 4, length: int = 128) -> Built:
+    """The same with four samples, which can be cut into slices."""
+    return gpt2(batch, length)
+
+
 def moe(batch: int = 1, length: int = 64) -> Built:
     """The zoo's mixture of experts with two layers of four experts, in float32: 1.6 million
     parameters."""

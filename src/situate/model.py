@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from situate.validation import check
 
 if TYPE_CHECKING:
     from situate.torch_capture import Captures
+    from situate.torch_capture.traced_step import TracedStep
 
 ONE_SIZE = (
     "a file holds a step of one size, and slices need it at theirs: give a network of the zoo, or "
@@ -29,6 +30,7 @@ def find_model(
     fresh: bool = False,
     signed: bool = False,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
     captures: Captures | None = None,
 ) -> Graph:
     """The graph that `text` names.
@@ -45,6 +47,7 @@ def find_model(
         signed: with the signatures that measured costs are looked up by, also where a graph
             without them comes with situate.
         slices: of the batch of a captured training step, as `situate.capture` takes them.
+        recompute: modules of it that run their forward pass again, as `situate.capture` takes them.
         captures: what was captured before, so that the same model in several slices is built once.
 
     Raises:
@@ -56,16 +59,18 @@ def find_model(
     check(dims, dict | None, "dims")
     check_model(text)
     if is_file(text):
-        return _read(text, optimizer, dims, slices)
+        return _read(text, optimizer, dims, slices, recompute)
     from situate import zoo
 
     if dims:
         raise SituateError(f"{text}: --dim is for ONNX files")
     if text.partition(":")[0] in zoo.names():
-        return zoo.load(text, optimizer, fresh, signed, slices, captures)
+        return zoo.load(text, optimizer, fresh, signed, slices, recompute, captures)
     from situate.torch_capture import capture_function
 
-    return capture_function(text, optimizer=optimizer, slices=slices, captures=captures)
+    return capture_function(
+        text, optimizer=optimizer, slices=slices, recompute=recompute, captures=captures
+    )
 
 
 def find_samples(text: str | Path, axes: Mapping[str, int | None], captures: Captures) -> int:
@@ -100,6 +105,32 @@ def find_samples(text: str | Path, axes: Mapping[str, int | None], captures: Cap
         return captures.samples(function, text, axes)
 
 
+def trace_model(
+    text: str, optimizer: str | None = None, slices: Slices | None = None
+) -> TracedStep:
+    """The training step that `text` names, traced for graphs with one module or another that runs
+    again; arguments are those of `find_model`.
+
+    Raises:
+        SituateError: it is a file, or inference; otherwise as `find_model`.
+    """
+    check_model(text)
+    if is_file(text):
+        raise _captured_once(text)
+    if text.endswith(":inference"):
+        raise SituateError("recompute is of a step that trains: leave it out for inference")
+    from situate.torch_capture.function import current_directory, find_function
+    from situate.torch_capture.traced_step import trace_step
+    from situate.zoo.networks import NETWORKS
+
+    if text in NETWORKS:
+        found = NETWORKS[text]
+        return trace_step(found.build, optimizer or found.optimizer, text, slices, found.packages)
+    with current_directory():
+        function, _ = find_function(text)
+        return trace_step(function, optimizer or "sgd", text, slices)
+
+
 def check_model(text: str) -> None:
     """
     Raises:
@@ -130,6 +161,7 @@ def _read(
     optimizer: str | None,
     dims: Mapping[str, int] | None,
     slices: Slices | None,
+    recompute: Sequence[str],
 ) -> Graph:
     from situate.readers import read
 
@@ -137,12 +169,21 @@ def _read(
         raise SituateError(f"{path}: a file holds its own update: leave --optimizer out")
     if slices is not None:
         raise SituateError(f"{path}: {ONE_SIZE}")
+    if recompute:
+        raise _captured_once(path)
     try:
         return read(path, dims=dims)
     except ReadError:
         if not path.endswith(".py"):
             raise
         raise ReadError(f"{path}: is Python source: {_of_module(path[:-3])}") from None
+
+
+def _captured_once(path: str) -> SituateError:
+    return SituateError(
+        f"{path}: a file holds a step as it was captured, and recompute makes another of its "
+        "model: give a network of the zoo, or package.module:function that builds the model"
+    )
 
 
 def _of_module(path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from situate.data.cluster import Cluster
@@ -36,11 +37,14 @@ def planned(
     threads: tuple[int, int] = (1, 1),
     optimizer: str | None = None,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
 ) -> Plan:
     """Write `pair.toml` and, as `plan.json`, a plan for it."""
     devices = [DEVICE.format(name=f"cpu:{d}", threads=count) for d, count in enumerate(threads)]
     (folder / "pair.toml").write_text('name = "pair"' + "".join(devices) + LINK)
-    graph = capture_function(model, optimizer=optimizer, cache=False, slices=slices)
+    graph = capture_function(
+        model, optimizer=optimizer, cache=False, slices=slices, recompute=recompute
+    )
     problem = Problem(graph, Cluster.read(folder / "pair.toml"))
     plan = solve(problem, method, evaluations=1).plan
     plan.write(folder / "plan.json")

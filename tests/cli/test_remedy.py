@@ -10,7 +10,7 @@ import pytest
 from situate.cli import remedy as module
 from situate.cli.remedy import one_of_each, pipeline
 from situate.data import graph_json
-from situate.report.slice_stages import NotAPipeline
+from situate.report.slices.stages import NotAPipeline
 from tests.writers.layered import network
 from tests.writers.slices.staged import on, planned, staged
 

@@ -223,3 +223,10 @@ def test_an_op_is_of_a_replica_that_there_is():
         Graph("g", (Op("a", replica=0),), slices=Slices((1, 1)))
     slices = Slices((1, 1), replicas=(1, 1))
     assert Graph("g", (Op("a", replica=1),), slices=slices).ops[0].replica == 1
+
+
+def test_an_op_that_runs_again_is_of_a_module_that_does():
+    again = Op("a", module="layers.1.norm", recompute=True)
+    with pytest.raises(GraphError, match=r"op 'a': recompute: its module 'layers.1.norm' lies in"):
+        Graph("g", (again,), recompute=("layers.10",))
+    assert Graph("g", (again,), recompute=("layers.1",)).recompute == ("layers.1",)

@@ -15,6 +15,7 @@ from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.readers import read, situate_json
 from tests.readers.graphs import graphs
+from tests.solvers.recomputing import layered_step
 
 PAIR = Graph("pair", (Op("a</script>\x1b"), Op('"b"\n')), (Tensor("t", 0, 8, (1,)),), ((0, 1),))
 
@@ -77,3 +78,9 @@ def test_replicas_are_written_where_there_are_any():
     slices = Slices((3, 1), replicas=(1, 1), once=("a.weight",))
     graph = dataclasses.replace(PAIR, ops=(op, *PAIR.ops[1:]), slices=slices)
     assert situate_json.read(encode(graph), "") == graph
+
+
+def test_modules_that_run_again_are_written_where_there_are_any():
+    graph = layered_step(2, ("l1",))
+    assert situate_json.read(encode(graph), "") == graph
+    assert b"recompute" not in encode(PAIR)

@@ -7,6 +7,7 @@ from situate.solvers import solve
 from tests.report.handmade import HOSTILE, chain, schedule, two_branches
 from tests.report.test_tables import shown
 from tests.solvers.families import devices
+from tests.solvers.recomputing import layered_step
 from tests.solvers.slices import sliced
 
 
@@ -102,3 +103,12 @@ def test_slices_are_listed_with_where_they_ran() -> None:
     assert first[-3:] == ["d0", "100.0", "%"]
     assert ["d0", "1", "1", "4.00", "s", "4.00", "s"] in [line[:7] for line in lines]
     assert "slices" not in text_of(chain(3), [0, 1, 1])
+
+
+def test_modules_that_run_again_are_listed_and_added_up() -> None:
+    problem = Problem(layered_step(20, ("all",)), devices(1))
+    text = shown(explanation(explain(problem, solve(problem, "single").schedule)))
+    lines = [line.split() for line in text.splitlines()]
+    assert ["l0", "1", "1.00", "s", "100", "B"] in lines
+    assert ["4", "more"] in lines
+    assert ["all", "20", "210", "s", "1.95", "KiB"] in lines

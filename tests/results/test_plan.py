@@ -22,6 +22,7 @@ from situate.results.plan import Plan
 from situate.solvers import solve
 from tests.oracle.problems import random_problem
 from tests.solvers.families import OBJECTIVES, RULES, apart, chain, devices, layered
+from tests.solvers.recomputing import layered_step
 
 
 def _problem(**changes: Any) -> Problem:
@@ -386,5 +387,17 @@ def test_a_plan_of_other_replicas_says_both(tmp_path: Path) -> None:
     other = Problem(replace(graph, slices=Slices((1, 1))), devices(1))
     _rejected(
         "the plan is of slices 2, replicas 2, parameters there once 1, and the graph of slices 2:",
+        lambda: read.schedule(other),
+    )
+
+
+def test_a_plan_of_other_modules_that_run_again_says_both(tmp_path: Path) -> None:
+    plan = solve(Problem(layered_step(3, ("l1",)), devices(1)), "heft").plan
+    plan.write(tmp_path / "plan.json")
+    read = Plan.read(tmp_path / "plan.json")
+    assert read.again == ("l1",)
+    other = Problem(layered_step(3), devices(1))
+    _rejected(
+        "the plan recomputes l1, and the graph nothing: give the modules of the plan",
         lambda: read.schedule(other),
     )

@@ -40,6 +40,18 @@ def test_a_step_in_slices_is_that_of_a_capture_of_its_own(monkeypatch, tmp_path)
             assert shared == alone
 
 
+def test_modules_run_again_in_every_cut(monkeypatch, tmp_path):
+    pytest.importorskip("torch")
+    from tests.torch_capture.recompute.models import blocks
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for model in ("tests.torch_capture.recompute.models:blocks", blocks):
+        choice = solve_slices(model, CLUSTER, "heft", recompute=["layers.*"])
+        graphs = [each.result.problem.graph for each in choice.tried if each.result]
+        assert any(graph.slices for graph in graphs)
+        assert {len(graph.recompute) for graph in graphs} == {3}
+
+
 def test_inference_is_planned_whole_and_says_why():
     choice = solve_slices("resnet50:inference", CLUSTER, "single")
     assert choice.uncut.startswith("resnet50:inference: slices are of a step that trains")

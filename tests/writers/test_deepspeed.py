@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from situate.report.slice_stages import NotAPipeline
+from situate.report.slices.stages import NotAPipeline
 from situate.writers.deepspeed import write
 from tests.writers.layered import placed
 from tests.writers.slices.staged import on, planned, staged

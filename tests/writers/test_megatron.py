@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.report.slice_stages import NotAPipeline
+from situate.report.slices.stages import NotAPipeline
 from situate.writers.megatron import layout, write
 from tests.writers.layered import placed
 from tests.writers.slices.staged import SPLIT, on, planned, staged

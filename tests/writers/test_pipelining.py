@@ -12,7 +12,7 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Op
 from situate.data.problem import Problem
 from situate.errors import PlanError, SituateError
-from situate.report.slice_stages import NotAPipeline
+from situate.report.slices.stages import NotAPipeline
 from situate.writers.pipelining import write
 from tests.writers.slices.staged import SPLIT, on, planned, staged, weights_last
 

@@ -19,7 +19,7 @@ from situate.data.problem import Problem
 from situate.report.forecast import Forecast, forecast
 from situate.report.forecast_table import forecast_table
 from situate.report.learning_curve import learning_figures
-from situate.report.slice_choice import by_slices, choice_table
+from situate.report.slices.choice import by_slices, choice_table
 from situate.report.tables import comparison, least_width, never_text, over_text, summary
 from situate.results.choice import Choice
 from situate.results.result import Result

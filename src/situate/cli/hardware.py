@@ -54,7 +54,7 @@ def _here(
     from situate.runtime.subject import find_subject
 
     with working(f"building {model}"):
-        subject = find_subject(model, optimizer, problem.graph.slices)
+        subject = find_subject(model, optimizer, problem.graph.slices, problem.graph.recompute)
     with RealMachine(problem, subject, options.timeout or LIMIT) as machine:
         yield machine
 

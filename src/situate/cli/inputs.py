@@ -17,6 +17,7 @@ from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.costs import Costs
 from situate.data.graph import Graph
 from situate.data.problem import OBJECTIVES, Objective, Problem, find_rules
+from situate.data.recompute import is_auto, parse_modules
 from situate.data.slices import AUTO, Slices, parse
 from situate.errors import PlanError, SituateError, nearest
 from situate.model import check_model, find_model, is_file
@@ -34,6 +35,7 @@ def read_model(
     fresh: bool = False,
     signed: bool = False,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
     captures: Captures | None = None,
 ) -> Graph:
     """The graph, after its reader's warnings; `dim` as typed, such as `batch=8`, and the others as
@@ -41,7 +43,7 @@ def read_model(
 
     What a user's function prints goes to stderr: stdout is for the answer.
     """
-    graph = _found(model, optimizer, dim, fresh, signed, slices, captures)
+    graph = _found(model, optimizer, dim, fresh, signed, slices, recompute, captures)
     for warning in graph.warnings:
         note(f"warning: {warning}")
     return graph
@@ -54,11 +56,12 @@ def _found(
     fresh: bool = False,
     signed: bool = False,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
     captures: Captures | None = None,
 ) -> Graph:
     dims = _dims(dim or ())
     with working(f"reading {model}"), redirect_stdout(sys.stderr):
-        return find_model(model, optimizer, dims, fresh, signed, slices, captures)
+        return find_model(model, optimizer, dims, fresh, signed, slices, recompute, captures)
 
 
 def _dims(texts: Sequence[str]) -> dict[str, int]:
@@ -99,6 +102,11 @@ def slices_of(
     return None
 
 
+def recompute_of(modules: str | None) -> tuple[str, ...]:
+    """The names of modules that the option --recompute gives."""
+    return () if modules is None else parse_modules(modules)
+
+
 def read_problem(
     model: str,
     cluster: str | None,
@@ -109,6 +117,7 @@ def read_problem(
     dim: Sequence[str] | None = None,
     costs: str | None = None,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
     captures: Captures | None = None,
 ) -> Problem:
     """The problem; what is cheap to check is checked before the model is read."""
@@ -123,16 +132,25 @@ def read_problem(
     signed, is_open = measured is not None, slices is not None and slices.once == (AUTO,)
     if slices is not None and is_open:
         slices = msgspec.structs.replace(slices, once=())
-    graph = read_model(model, optimizer, dim, signed=signed, slices=slices, captures=captures)
-    chosen = chosen or _own_machine(graph)
-    problem = Problem(graph, chosen, goal, find_rules(rules or graph.rules), measured)
+
+    def problem_of(graph: Graph) -> Problem:
+        machine = chosen or _own_machine(graph)
+        return Problem(graph, machine, goal, find_rules(rules or graph.rules), measured)
+
+    if is_auto(recompute) and not (dim or is_file(model)):
+        from situate.cli.recompute import chosen_problem
+
+        problem = chosen_problem(model, optimizer, slices, problem_of)
+    else:
+        graph = read_model(model, optimizer, dim, False, signed, slices, recompute, captures)
+        problem = problem_of(graph)
     if is_open:
         # Captured again, as a plan's step is when it runs, so that both are the same graph.
-        cut = _with_once(problem)
-        graph = _found(model, optimizer, dim, signed=signed, slices=cut)
+        cut, again = _with_once(problem), problem.graph.recompute
+        graph = _found(model, optimizer, dim, signed=signed, slices=cut, recompute=again)
         problem = replace(problem, graph=graph)
-    if graph.rules != (rules or "situate"):
-        _say_rules(graph, rules)
+    if problem.graph.rules != (rules or "situate"):
+        _say_rules(problem.graph, rules)
     return problem
 
 
@@ -208,11 +226,13 @@ def read_planned(
 
     Without `cluster` it is the preset, or the identical devices, that the plan names, else the
     machine of the model's own file; without `optimizer` the plan's own, unless the model is a file,
-    which holds its update. So it is with the plan's slices.
+    which holds its update. So it is with the plan's slices and what it
+    recomputes.
     """
     read = Plan.read(plan)
     rule = None if is_file(model) else read.update_rule
     slices = None if is_file(model) else read.cut
+    recompute = () if is_file(model) else read.again
     read.check_costs(None if costs is None else Costs.read(costs))
     named = cluster or read.named_cluster
     if named is None and read.cluster != OWN_MACHINE:
@@ -226,6 +246,7 @@ def read_planned(
         dim=dim,
         costs=costs,
         slices=slices,
+        recompute=recompute,
     )
     return problem, read.schedule(problem)
 

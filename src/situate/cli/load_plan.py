@@ -108,6 +108,7 @@ def load_plan(
             name=named,
             named=devices,
             slices=read.cut,
+            recompute=read.again,
         )
     for warning in devices.warnings:
         note(f"warning: {warning}")

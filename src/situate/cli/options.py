@@ -288,6 +288,15 @@ Once = Annotated[
         "several, and auto leaves the choice to the predicted step.",
     ),
 ]
+Recompute = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE,...",
+        help="Modules of a captured training step, by path such as layers.*, that run their "
+        "forward pass again before their backward pass, so that memory need not hold what they "
+        "made; all: the modules that save most; auto: as many of these as memory asks for.",
+    ),
+]
 Dim = Annotated[
     list[str] | None,
     typer.Option(

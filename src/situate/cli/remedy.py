@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from situate.data.cluster import Device
 from situate.data.problem import Problem
 from situate.errors import PlanError, SituateError
-from situate.report.parallelism import data_parallel, parallelism_text
+from situate.report.slices.parallelism import data_parallel, parallelism_text
 from situate.report.tables import over_text
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule

@@ -9,13 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from situate.cli.inputs import read_problem, slices_of
+from situate.cli.inputs import read_problem, recompute_of, slices_of
 from situate.cli.learning_options import LearningOptions
 from situate.cli.run_method import Run, run
 from situate.cli.search import Budget
 from situate.cli.terminal import note, working
 from situate.data.graph import Graph
 from situate.data.problem import Problem
+from situate.data.recompute import is_auto
 from situate.data.slices import AUTO, AutoSlices, Slices, parse_auto
 from situate.errors import SituateError
 from situate.model import find_model, find_samples
@@ -49,9 +50,11 @@ def read_step(
     optimizer: str | None,
     dim: Sequence[str] | None,
     costs: str | None,
+    recompute: str | None,
 ) -> Step:
     """The step that the options of a command which plans stand for; raises for a method that takes
     no slices which are chosen."""
+    again = recompute_of(recompute)
     read = partial(
         read_problem,
         model,
@@ -61,6 +64,7 @@ def read_step(
         optimizer=optimizer,
         dim=dim,
         costs=costs,
+        recompute=again,
     )
     if slices != AUTO:
         return read(slices=slices_of(slices, slice_dim, slice_loss, replicas, once))
@@ -69,13 +73,22 @@ def read_step(
             f"--{'replicas' if replicas else 'once'}: says which slices read a copy: give --slices "
             "a number, such as the one that auto chose"
         )
+    if is_auto(again):
+        raise SituateError(
+            "--recompute auto: is chosen for one cut of the batch: give --slices a number, such as "
+            "the one that auto chose, or --recompute names of modules, or all"
+        )
     for method in methods:
         check_method(method)
-    return _cuts(model, optimizer, read, parse_auto(slice_dim, slice_loss))
+    return _cuts(model, optimizer, read, parse_auto(slice_dim, slice_loss), again)
 
 
 def _cuts(
-    model: str, optimizer: str | None, read: Callable[..., Problem], told: AutoSlices
+    model: str,
+    optimizer: str | None,
+    read: Callable[..., Problem],
+    told: AutoSlices,
+    recompute: Sequence[str],
 ) -> Cuts:
     from situate.torch_capture import Captures
 
@@ -85,7 +98,14 @@ def _cuts(
 
     def capture(slices: Slices) -> Graph:
         with working(f"capturing {model} in slices {slices}"), redirect_stdout(sys.stderr):
-            return find_model(model, optimizer, signed=signed, slices=slices, captures=captures)
+            return find_model(
+                model,
+                optimizer,
+                signed=signed,
+                slices=slices,
+                recompute=recompute,
+                captures=captures,
+            )
 
     def count() -> int:
         with working(f"building {model}"), redirect_stdout(sys.stderr):

@@ -70,6 +70,8 @@ class Op(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     replica: int | None = None
     """Number, from 0, of the replica of the parameters that the op holds, updates, or adds up
     gradients for; None where it does none of this."""
+    recompute: bool = False
+    """True for an op that runs an op of the forward pass again, before the backward pass."""
 
 
 class Tensor(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -114,6 +116,8 @@ class Graph:
             empty where the step updates none, None where the format does not say.
         warnings: what to know about the file, a line each.
         slices: the samples of each slice of the batch; None where the step takes it whole.
+        recompute: paths of the modules that run their forward pass again before their backward
+            pass.
 
     Raises:
         GraphError: names the op or tensor at fault and what is wrong with it.
@@ -130,11 +134,13 @@ class Graph:
     warnings: tuple[str, ...] = field(default=(), compare=False)
     optimizer: str | None = None
     slices: Slices | None = None
+    recompute: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_types(self)
         _check_ops(self.ops)
         _check_slices(self)
+        _check_recompute(self)
         _check_tensors(self.tensors, len(self.ops), self.ops)
         _check_control(self.control, self.ops)
         _check_totals(self.ops, self.tensors)
@@ -234,6 +240,15 @@ def _check_number(op: Op, what: str, number: int | None, count: int) -> None:
         raise GraphError(
             f"op {op.name!r}: {what}: must be below the number of {what}s, {count}, got {number}"
         )
+
+
+def _check_recompute(graph: Graph) -> None:
+    for op in graph.ops:
+        if op.recompute and not any(f"{op.module}.".startswith(f"{m}.") for m in graph.recompute):
+            raise GraphError(
+                f"op {op.name!r}: recompute: its module {op.module!r} lies in none of those that "
+                f"run again: {', '.join(graph.recompute) or 'there are none'}"
+            )
 
 
 def _called(what: str, item: Op | Tensor, index: int) -> str:

@@ -60,6 +60,8 @@ def encode(graph: Graph) -> bytes:
         parts["optimizer"] = _json(graph.optimizer)
     if graph.slices is not None:
         parts["slices"] = _json(graph.slices)
+    if graph.recompute:
+        parts["recompute"] = _json(graph.recompute)
     lines = (_json(key) + b": " + value for key, value in parts.items())
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 

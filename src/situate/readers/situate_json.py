@@ -38,6 +38,7 @@ class File(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     warnings: list[str] = []
     optimizer: str | None = None
     slices: Slices | None = None
+    recompute: list[str] = []
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
@@ -69,6 +70,7 @@ def read(data: bytes, name: str) -> Graph:
         warnings=tuple(file.warnings),
         optimizer=file.optimizer,
         slices=file.slices,
+        recompute=tuple(file.recompute),
     )
 
 

@@ -12,11 +12,12 @@ from situate.report.bottleneck import Busy, busiest
 from situate.report.computing_time import check_times, covered
 from situate.report.critical import CriticalPath, critical_path
 from situate.report.one_device import SingleDevice, objective_value, single_device
-from situate.report.parallelism import parallelism_text
-from situate.report.replica_use import ReplicaUse, replica_uses
+from situate.report.recompute_use import RecomputeUse, recompute_uses
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
-from situate.report.slice_use import SliceUse, slice_uses
-from situate.report.stage_use import StageUse, stage_uses
+from situate.report.slices.parallelism import parallelism_text
+from situate.report.slices.replica_use import ReplicaUse, replica_uses
+from situate.report.slices.slice_use import SliceUse, slice_uses
+from situate.report.slices.stage_use import StageUse, stage_uses
 from situate.report.tables import never_text
 from situate.report.text import tensor_name
 from situate.schedule.schedule import Schedule
@@ -133,6 +134,8 @@ class Explanation:
     """The name of what a plan of slices is, such as data parallel; empty where it has none."""
     stages: tuple[StageUse, ...]
     """The devices that work on slices."""
+    recompute: tuple[RecomputeUse, ...]
+    """The modules that run their forward pass again."""
 
 
 def explain(problem: Problem, schedule: Schedule) -> Explanation:
@@ -162,6 +165,7 @@ def explain(problem: Problem, schedule: Schedule) -> Explanation:
         replicas=replica_uses(problem, schedule),
         parallelism=parallelism_text(problem, schedule),
         stages=stage_uses(problem, schedule),
+        recompute=recompute_uses(problem, schedule),
     )
 
 

@@ -18,7 +18,7 @@ from situate.report.units import enough_text, share_text, size_text, time_text, 
 ROWS = 8
 """Most elements of the critical path, and most transfers, that are listed."""
 SLICES = 16
-"""Most slices, and most replicas, that are listed."""
+"""Most slices, replicas, and modules that run again, that are listed."""
 HOLDERS = 4
 """Most holders that are listed for a device that is too full."""
 
@@ -46,6 +46,7 @@ def explanation(explained: Explanation) -> RenderableType:
         _slices(explained),
         _stages(explained),
         _replicas(explained),
+        _recompute(explained),
         _memory(explained),
         _fit(explained),
     ]
@@ -182,6 +183,25 @@ def _stages(explained: Explanation) -> Table | None:
             name_cell(stage.first),
             name_cell(stage.last),
         )
+    return made
+
+
+def _recompute(explained: Explanation) -> Table | None:
+    modules = explained.recompute
+    if not modules:
+        return None
+    made = table("modules that run again", "module|ops|computes|not kept", (1, 2, 3))
+    for each in modules[:SLICES]:
+        made.add_row(
+            printable(each.module),
+            f"{each.ops:,}",
+            _time(explained, each.busy),
+            size_text(each.freed),
+        )
+    if more := len(modules) - made.row_count:
+        made.add_row(Text(f"{more} more", "dim"))
+    total = [sum(getattr(each, name) for each in modules) for name in ("ops", "busy", "freed")]
+    made.add_row("all", f"{total[0]:,}", _time(explained, total[1]), size_text(total[2]))
     return made
 
 

@@ -57,7 +57,8 @@ class Plan(
     in bytes. The hashes name the graph, the cluster and the measured costs that the plan was made
     for; that of the costs is empty where there were none. `optimizer` is that of the graph: empty
     where the step updates no parameters, None where that is not known. `slices` is unset where the
-    step takes its batch whole. A plan that does not fit has no lower bound.
+    step takes its batch whole, `recompute` where no module runs its forward pass again. A plan that
+    does not fit has no lower bound.
 
     Raises:
         PlanError: an unknown optimizer or decoder; a lower bound that is negative or above the
@@ -86,6 +87,7 @@ class Plan(
     costs_hash: str = ""
     optimizer: str | None = None
     slices: Slices | msgspec.UnsetType = msgspec.UNSET
+    recompute: list[str] | msgspec.UnsetType = msgspec.UNSET
     version: int = 1
     made_by: str = f"situate {VERSION}"
 
@@ -164,6 +166,11 @@ class Plan(
         """The slices of the batch of the step that was planned; None where it is taken whole."""
         return None if self.slices is msgspec.UNSET else self.slices
 
+    @property
+    def again(self) -> tuple[str, ...]:
+        """Paths of the modules that run their forward pass again in the step that was planned."""
+        return () if self.recompute is msgspec.UNSET else tuple(self.recompute)
+
     def schedule(self, problem: Problem) -> Schedule:
         """The schedule this plan stands for.
 
@@ -174,6 +181,7 @@ class Plan(
         """
         check(problem, Problem, "problem", PlanError)
         self._check_slices(problem.graph)
+        self._check_recompute(problem.graph)
         self._check(problem)
         index = {op.name: j for j, op in enumerate(problem.graph.ops)}
         devices = {name: d for d, name in enumerate(problem.cluster.names)}
@@ -218,6 +226,14 @@ class Plan(
             raise PlanError(
                 f"the plan is of {ours}, and the graph of {theirs}: give those of the plan "
                 "(--slices, slices=) or plan again"
+            )
+
+    def _check_recompute(self, graph: Graph) -> None:
+        if {*self.again} != {*graph.recompute}:
+            ours, theirs = (", ".join(b) or "nothing" for b in (self.again, graph.recompute))
+            raise PlanError(
+                f"the plan recomputes {ours}, and the graph {theirs}: give the modules of the plan "
+                "(--recompute, recompute=) or plan again"
             )
 
     def _check(self, problem: Problem) -> None:

@@ -257,6 +257,7 @@ class Result:
             placement={names[op]: devices[self.placement[op]] for op in self.order},
             transfers=self._transfers(),
             slices=self.problem.graph.slices or msgspec.UNSET,
+            recompute=[*self.problem.graph.recompute] or msgspec.UNSET,
         )
 
     def _transfers(self) -> list[PlannedTransfer] | msgspec.UnsetType:

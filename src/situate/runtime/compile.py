@@ -129,6 +129,7 @@ def compile(
         name=plan.graph,
         named=named,
         slices=plan.cut,
+        recompute=plan.again,
     )
     prepared = prepare(plan, program, cluster or cluster_of(plan), costs)
     if training and optimizer is None:

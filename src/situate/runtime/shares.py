@@ -42,7 +42,7 @@ def share_of(
         {k: groups[k] for k in placed.updated if k in here},
         placed.program.optimizer,
         len(placed.channels),
-        len(names.seeds),
+        len({*names.seeds.values()}),
         seed,
         here,
         here & placed.overwritten,

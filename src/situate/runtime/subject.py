@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +42,15 @@ class Subject:
     program: Program
 
 
-def find_subject(text: str, optimizer: str | None = None, slices: Slices | None = None) -> Subject:
+def find_subject(
+    text: str,
+    optimizer: str | None = None,
+    slices: Slices | None = None,
+    recompute: Sequence[str] = (),
+) -> Subject:
     """Build and capture a network of the zoo or `package.module:function`, with `:inference`
-    behind it for the forward pass alone; `slices` are those of a training step's batch. Its graph
-    is kept, for who plans it next.
+    behind it for the forward pass alone; `slices` are those of a training step's batch, and
+    `recompute` its modules that run again. Its graph is kept, for who plans it next.
 
     Raises:
         MissingExtra: PyTorch is not installed.
@@ -60,8 +65,8 @@ def find_subject(text: str, optimizer: str | None = None, slices: Slices | None 
         found, _ = network(base)
         check_installed(*found.packages)
         update = optimizer or found.optimizer
-        subject = _subject(text, found.build, training, update, slices)
-        keep(network_key(text, found, update, slices), subject.program.graph)
+        subject = _subject(text, found.build, training, update, slices, recompute)
+        keep(network_key(text, found, update, slices, recompute), subject.program.graph)
         return subject
     if not re.fullmatch(r"[\w.]+:\w+", base):
         raise SituateError(
@@ -72,13 +77,18 @@ def find_subject(text: str, optimizer: str | None = None, slices: Slices | None 
     with current_directory():
         loading = capture_cache.Loading()
         function, module = find_function(base)
-        subject = _subject(text, function, training, optimizer or "sgd", slices)
-        loading.keep(text, optimizer or "sgd", module, subject.program.graph, slices)
+        subject = _subject(text, function, training, optimizer or "sgd", slices, recompute)
+        loading.keep(text, optimizer or "sgd", module, subject.program.graph, slices, recompute)
         return subject
 
 
 def _subject(
-    name: str, build: Build, training: bool, optimizer: str, slices: Slices | None
+    name: str,
+    build: Build,
+    training: bool,
+    optimizer: str,
+    slices: Slices | None,
+    recompute: Sequence[str],
 ) -> Subject:
     named = NamedDevices()
     with contextlib.redirect_stdout(sys.stderr):
@@ -92,6 +102,7 @@ def _subject(
             name=name,
             named=named,
             slices=slices,
+            recompute=recompute,
         )
     given = inputs if isinstance(inputs, (tuple, list, Mapping)) else (inputs,)
     return Subject(model, program.separate(inputs), given, program)

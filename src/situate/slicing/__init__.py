@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ def solve_slices(
     costs: Costs | None = None,
     optimizer: str | None = None,
     slices: AutoSlices | None = None,
+    recompute: Sequence[str] = (),
     time_limit: float | None = None,
     evaluations: int | None = None,
     seed: int = 0,
@@ -52,6 +53,7 @@ def solve_slices(
         method: a name of `situate.METHODS`, but for those that learn.
         optimizer: the update of a captured step; None for that of a network of the zoo, else `sgd`.
         slices: how inputs are cut, and the loss; None for `AutoSlices()`.
+        recompute: modules that run their forward pass again, as `situate.capture` takes them.
         time_limit, evaluations, seed, threads, on_progress: as `situate.solve` takes them, for all
             searches together; captures do not count.
 
@@ -66,9 +68,17 @@ def solve_slices(
 
     def capture(cut: Slices | None) -> Graph:
         if callable(model):
-            return captures.capture(model, optimizer=optimizer or "sgd", slices=cut)
-        signed = costs is not None
-        return find_model(model, optimizer, signed=signed, slices=cut, captures=captures)
+            return captures.capture(
+                model, optimizer=optimizer or "sgd", slices=cut, recompute=recompute
+            )
+        return find_model(
+            model,
+            optimizer,
+            signed=costs is not None,
+            slices=cut,
+            recompute=recompute,
+            captures=captures,
+        )
 
     def count() -> int:
         if callable(model):

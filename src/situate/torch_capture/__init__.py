@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from situate.data.graph import Graph
+from situate.data.recompute import checked_modules
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import MissingExtra, SituateError
@@ -16,6 +17,7 @@ from situate.torch_capture import capture_cache
 from situate.torch_capture.build import Build, built
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
+from situate.torch_capture.recompute import recomputed
 from situate.torch_capture.refusals.errors import explained, quiet
 from situate.torch_capture.slices import sliced
 from situate.torch_capture.slices.cut import batch_of
@@ -45,6 +47,7 @@ def capture(
     optimizer: str = "sgd",
     name: str = "model",
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
 ) -> Graph:
     """The graph of one step of a PyTorch model.
 
@@ -62,14 +65,22 @@ def capture(
             `adamw:clip=1.0` shortens gradients to a norm of 1 before, all together.
         name: what to call the graph.
         slices: of the batch, for a step that takes it slice by slice, see docs/slices.md.
+        recompute: modules that run their forward pass again before their backward pass, by path,
+            such as `layers.*`, or `all`; see docs/recompute.md.
 
     Raises:
         MissingExtra: PyTorch is not installed.
         SituateError: an unknown optimizer; `build` fails or returns something else; the step
-            depends on values; or its batch cannot be cut so.
+            depends on values; its batch cannot be cut so; or a module is not there, or has nothing
+            to run again.
     """
     return Captures().capture(
-        build, training=training, optimizer=optimizer, name=name, slices=slices
+        build,
+        training=training,
+        optimizer=optimizer,
+        name=name,
+        slices=slices,
+        recompute=recompute,
     )
 
 
@@ -88,12 +99,13 @@ class Captures:
         optimizer: str = "sgd",
         name: str = "model",
         slices: Slices | None = None,
+        recompute: Sequence[str] = (),
     ) -> Graph:
         """As the function `capture`."""
         update_rule(optimizer)
         check_installed()
         with quiet(), explained(name, "capturing the step"):
-            traced, _ = step_of(self._of(build, name), training, slices)
+            traced, _ = step_of(self._of(build, name), training, slices, recompute)
             return checked(to_graph(traced, name, optimizer), training, traced)
 
     def samples(self, build: Build, name: str, axes: Mapping[str, int | None]) -> int:
@@ -113,13 +125,24 @@ class Captures:
         return self._traces[name]
 
 
-def step_of(traces: Traces, training: bool, slices: Slices | None) -> tuple[Trace, Separate]:
+def step_of(
+    traces: Traces, training: bool, slices: Slices | None, recompute: Sequence[str] = ()
+) -> tuple[Trace, Separate]:
     """The trace of a step, of slices where there are any, and what makes the tensors that it is
     given of inputs.
 
     Raises:
-        SituateError: the step depends on values, or its batch cannot be cut so.
+        SituateError: the step depends on values, its batch cannot be cut so, or its modules cannot
+            run again.
     """
+    modules = checked_modules(recompute)
+    if modules and not training:
+        raise SituateError("recompute is of a step that trains: leave it out for inference")
+    traced, separate = _step_of(traces, training, slices)
+    return recomputed(traced, modules) if modules else traced, separate
+
+
+def _step_of(traces: Traces, training: bool, slices: Slices | None) -> tuple[Trace, Separate]:
     what = traces.what
     if slices is None:
         traced = copied(traces.whole) if training else joint(what, False, traces.name)
@@ -136,6 +159,7 @@ def capture_function(
     optimizer: str | None = None,
     cache: bool = True,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
     captures: Captures | None = None,
 ) -> Graph:
     """The graph of what `package.module:function` builds; `:inference` behind it leaves backward
@@ -146,7 +170,7 @@ def capture_function(
         optimizer: as in `capture`; `sgd` where it is None.
         cache: take the graph from disk if nothing it was captured from has changed: the function's
             module and every other of the current directory that it loads.
-        slices: as in `capture`.
+        slices, recompute: as in `capture`.
         captures: what was captured before of the same function.
 
     Raises:
@@ -160,17 +184,23 @@ def capture_function(
     update_rule(optimizer)
     check_installed()
     with current_directory():
-        if cache and (graph := capture_cache.find(text, optimizer, slices)):
+        if cache and (graph := capture_cache.find(text, optimizer, slices, recompute)):
             return graph
         loading = capture_cache.Loading()
         function, module = find_function(text.removesuffix(INFERENCE))
         graph = (captures or Captures()).capture(
-            function, training=training, optimizer=optimizer, name=text, slices=slices
+            function,
+            training=training,
+            optimizer=optimizer,
+            name=text,
+            slices=slices,
+            recompute=recompute,
         )
         if cache:
-            loading.keep(text, optimizer, module, graph, slices)
-        if cache and graph.slices != slices:  # which plans name by the loss that was found out
-            loading.keep(text, optimizer, module, graph, graph.slices)
+            told = graph.slices, graph.recompute
+            loading.keep(text, optimizer, module, graph, slices, recompute)
+            if told != (slices, tuple(recompute)):  # by which plans name what was found out
+                loading.keep(text, optimizer, module, graph, *told)
         return graph
 
 

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -58,6 +58,11 @@ def sliced(slices: Slices | None) -> dict[str, str]:
     common = math.gcd(*slices.shares)
     named = msgspec.structs.replace(slices, shares=tuple(s // common for s in slices.shares))
     return {"slices": msgspec.json.encode(named).decode()}
+
+
+def repeated(recompute: Sequence[str]) -> dict[str, str]:
+    """The part of a key that names the modules that run again, where there are any."""
+    return {"recompute": ",".join(recompute)} if recompute else {}
 
 
 def find(key: Key) -> Graph | None:

@@ -14,7 +14,7 @@ from types import ModuleType
 from situate.data.graph import Graph
 from situate.data.slices import Slices
 from situate.torch_capture import cache
-from situate.torch_capture.cache import Key, sliced
+from situate.torch_capture.cache import Key, repeated, sliced
 from situate.torch_capture.function import versions
 
 STARTED = time.time()
@@ -23,13 +23,15 @@ Source = tuple[str, str, str]
 """A module, its file, and where Python would find it."""
 
 
-def find(text: str, optimizer: str, slices: Slices | None = None) -> Graph | None:
+def find(
+    text: str, optimizer: str, slices: Slices | None = None, recompute: Sequence[str] = ()
+) -> Graph | None:
     """The graph of `package.module:function` if what Python would load for it is what it was
     captured from.
 
     The current directory is to be among `sys.path` if the function may lie there.
     """
-    key = _key(text, optimizer, slices)
+    key = _key(text, optimizer, slices, recompute)
     sources = cache.find_note(key, list[Source])
     if not sources or any(_place(name) != place for name, _, place in sources):
         return None
@@ -53,12 +55,13 @@ class Loading:
         module: ModuleType,
         graph: Graph,
         slices: Slices | None = None,
+        recompute: Sequence[str] = (),
     ) -> None:
         """Let `find` find a graph until the function's module, or a loaded one of the current
         directory, changes. It is not kept if one was written since it was loaded, or cannot be
         read."""
         sources = _sources(module)
-        key = _key(text, optimizer, slices)
+        key = _key(text, optimizer, slices, recompute)
         try:
             full = _with_contents(key, sources)
             stale = any(os.path.getmtime(file) > self._loaded(name) for name, file, _ in sources)
@@ -73,13 +76,14 @@ class Loading:
         return STARTED if name in self._before else self._now
 
 
-def _key(text: str, optimizer: str, slices: Slices | None) -> Key:
+def _key(text: str, optimizer: str, slices: Slices | None, recompute: Sequence[str]) -> Key:
     return {
         "function": text,
         "optimizer": optimizer,
         "packages": versions("torch", "transformers"),
         "folder": str(Path.cwd()),
         **sliced(slices),
+        **repeated(recompute),
     }
 
 

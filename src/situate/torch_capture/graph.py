@@ -12,9 +12,10 @@ from situate.readers.names import unique
 from situate.torch_capture import buffers, custom_ops
 from situate.torch_capture.flow import Storage, flow, keep_apart
 from situate.torch_capture.gradient_clipping import clip_gradients
+from situate.torch_capture.names import AFTER
 from situate.torch_capture.ops import computations, sources
 from situate.torch_capture.overwrite_order import unordered
-from situate.torch_capture.step import Draft, Step
+from situate.torch_capture.step import AT, Draft, Step
 from situate.torch_capture.tracing import Trace
 from situate.torch_capture.updates import buffer_updates, updates
 
@@ -63,7 +64,7 @@ def assemble(name: str, drafts: list[Draft], step: Step, optimizer: str) -> Grap
                 resident=draft.op.kind in ("parameter", "buffer"),
             )
             tensors.append(tensor)
-    control = tuple(_control(drafts, consumers))
+    control = (*_control(drafts, consumers), *_late(drafts))
     warnings = custom_ops.warnings(step.flow.ops)
     return Graph(
         name,
@@ -74,6 +75,7 @@ def assemble(name: str, drafts: list[Draft], step: Step, optimizer: str) -> Grap
         warnings=warnings,
         optimizer=_applied(update_rule(optimizer), ops),
         slices=step.trace.slices,
+        recompute=step.trace.recompute,
     )
 
 
@@ -90,3 +92,11 @@ def _control(drafts: list[Draft], consumers: dict[Storage, list[int]]) -> Iterat
         if draft.overwrites is not None:
             readers = (j for j in consumers.get(draft.overwrites, ()) if j < i)
             yield from ((reader, i) for reader in unordered(i, readers, producers))
+
+
+def _late(drafts: list[Draft]) -> Iterator[tuple[int, int]]:
+    """Every op that runs again waits until its block's backward pass is due."""
+    made = {draft.node: i for i, draft in enumerate(drafts) if draft.place[1] == AT}
+    for node, i in made.items():
+        if AFTER in node.meta:
+            yield made[node.meta[AFTER]], i

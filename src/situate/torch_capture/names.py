@@ -18,6 +18,12 @@ REPLICA = "replica"
 INPUT = "input"
 """Notes of an input of a slice its number among the inputs of the whole step."""
 
+AGAIN = "again"
+"""Notes of a node that runs an op of the forward pass again that op's node."""
+
+AFTER = "after"
+"""Notes of a node the node that must have ended before, though it reads nothing of it."""
+
 NAME = "name"
 """Notes of a node that was added to a step what its op is to be called."""
 
@@ -59,9 +65,10 @@ def wanted(module_path: str, kind_name: str) -> str:
 
 def in_part(node: fx.Node, text: str) -> str:
     """The name behind that of the slice or the replica that a node is of, as in
-    `slice0/fc/addmm`."""
+    `slice0/fc/addmm`, and behind `recompute` where it runs an op again."""
     parts = [f"{kind}{node.meta[kind]}" for kind in (SLICE, REPLICA) if kind in node.meta]
-    return "/".join([*parts, text])
+    again = ["recompute"] if AGAIN in node.meta else []
+    return "/".join([*again, *parts, text])
 
 
 def path_of(text: str) -> str:

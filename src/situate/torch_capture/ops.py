@@ -71,6 +71,7 @@ def _unheld(node: fx.Node, kind: str) -> str:
 
 def computations(step: Step) -> Iterator[Draft]:
     modules: dict[fx.Node, str] = {}
+    together = _drawing_again(step)
     for node in step.flow.ops:
         module = names.module(node)
         if module is None:
@@ -82,11 +83,27 @@ def computations(step: Step) -> Iterator[Draft]:
         writes = {(node, k): cost.nbytes(value) for k, value in written}
         used = {s: size for s, size in writes.items() if s in step.flow.used}
         unused = sum(writes.values()) - sum(used.values())
-        op = _op(node, module, step.folded.held_bytes(node), unused)
+        op = _op(node, module, step.folded.held_bytes(node), unused, together.get(node))
         yield Draft(op, node, (step.number[node], AT), step.flow.reads[node], used)
 
 
-def _op(node: fx.Node, module: str, persistent: int, workspace: int) -> Op:
+def _drawing_again(step: Step) -> dict[fx.Node, str]:
+    """The groups of ops that draw, and of those that run them again: devices of two kinds draw
+    other numbers from one seed."""
+    import torch
+
+    seeded = torch.Tag.nondeterministic_seeded
+    found: dict[fx.Node, str] = {}
+    for node in step.flow.ops:
+        if names.AGAIN in node.meta and seeded in getattr(node.target, "tags", ()):
+            group = f"recompute/draw{len(found) // 2}"
+            found |= dict.fromkeys((node, node.meta[names.AGAIN]), group)
+    return found
+
+
+def _op(
+    node: fx.Node, module: str, persistent: int, workspace: int, group: str | None = None
+) -> Op:
     kind, value = names.kind(node), node.meta["val"]
     args, kwargs = cost.values(node.args), cost.values(node.kwargs)
     inputs = list(cost.tensors((args, kwargs)))
@@ -99,9 +116,12 @@ def _op(node: fx.Node, module: str, persistent: int, workspace: int) -> Op:
         dtype=cost.product_dtype(kind, inputs, value) if flops else cost.dtype(inputs, value),
         persistent=persistent,
         workspace=workspace,
+        group=group,
         module="" if names.is_outside(module) else module,
         phase="backward" if node.meta.get("partitioner_tag") == "is_backward" else "forward",
-        signature=signature.of_node(node),
+        # An op that runs again is measured as the first one.
+        signature=signature.of_node(node.meta.get(names.AGAIN, node)),
         slice=node.meta.get(names.SLICE),
         replica=node.meta.get(names.REPLICA),
+        recompute=names.AGAIN in node.meta,
     )

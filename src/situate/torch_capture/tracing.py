@@ -76,6 +76,7 @@ class Trace:
         notes: what to know of the slices, a line each.
         copies: by name of a further copy of a parameter, that of the parameter, whose gradients
             both are updated with.
+        recompute: paths of the modules that run their forward pass again before their backward.
     """
 
     graph: fx.Graph
@@ -88,6 +89,7 @@ class Trace:
     slices: Slices | None = None
     notes: tuple[str, ...] = ()
     copies: Mapping[str, str] = field(default_factory=dict)
+    recompute: tuple[str, ...] = ()
 
     def parameter(self, path: str) -> str:
         """The name of the parameter that this is the name of a copy of; other names as they are."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
-from situate.report.slice_stages import NotAPipeline
+from situate.report.slices.stages import NotAPipeline
 from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
 from situate.writers.device_names import device_names

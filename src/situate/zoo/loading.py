@@ -6,6 +6,7 @@ A graph from the package needs nothing of the capture, which is imported for the
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ def load(
     fresh: bool = False,
     signed: bool = False,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
     captures: Captures | None = None,
 ) -> Graph:
     """The graph of a network, such as `resnet50` (a training step) or `resnet50:inference`.
@@ -41,6 +43,7 @@ def load(
         signed: with signatures, which graphs that come with situate lack: from the cache, else
             captured.
         slices: of the batch, as `situate.capture` takes them.
+        recompute: modules that run their forward pass again, as `situate.capture` takes them.
         captures: what was captured before.
 
     Raises:
@@ -55,7 +58,8 @@ def load(
             raise SituateError(f"{name}: inference has no update: leave the optimizer out")
     update = optimizer or found.optimizer
     path = packaged(name)
-    if not (fresh or signed or slices) and path.is_file() and optimizer in (None, found.optimizer):
+    as_packaged = not (fresh or signed or slices or recompute)
+    if as_packaged and path.is_file() and optimizer in (None, found.optimizer):
         graph = situate_json.read(contents(path), name)
         # Files that come with situate do not name the update.
         return replace(graph, optimizer=update if training else "")
@@ -64,15 +68,16 @@ def load(
 
     check_installed(*found.packages)
     if fresh:
-        return captured(name, found, training, update, slices, captures)
+        return captured(name, found, training, update, slices, recompute, captures)
 
     def capture() -> Graph:
-        graph = captured(name, found, training, update, slices, captures)
-        if graph.slices != slices:  # which plans name by the loss that was found out
-            keep(network_key(name, found, update, graph.slices), graph)
+        graph = captured(name, found, training, update, slices, recompute, captures)
+        told = graph.slices, graph.recompute
+        if told != (slices, tuple(recompute)):  # by which plans name what was found out
+            keep(network_key(name, found, update, *told), graph)
         return graph
 
-    return cached(network_key(name, found, update, slices), capture)
+    return cached(network_key(name, found, update, slices, recompute), capture)
 
 
 def packaged(name: str) -> Path:
@@ -81,10 +86,14 @@ def packaged(name: str) -> Path:
 
 
 def network_key(
-    name: str, found: Network, optimizer: str, slices: Slices | None = None
+    name: str,
+    found: Network,
+    optimizer: str,
+    slices: Slices | None = None,
+    recompute: Sequence[str] = (),
 ) -> dict[str, str]:
     """The key of a network's graph in the cache."""
-    from situate.torch_capture.cache import sliced
+    from situate.torch_capture.cache import repeated, sliced
     from situate.torch_capture.function import versions
 
     return {
@@ -93,6 +102,7 @@ def network_key(
         "packages": versions("torch", *found.packages),
         "sources": _sources(),
         **sliced(slices),
+        **repeated(recompute),
     }
 
 
@@ -102,13 +112,19 @@ def captured(
     training: bool,
     optimizer: str,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
     captures: Captures | None = None,
 ) -> Graph:
     """The graph, captured anew."""
     from situate.torch_capture import Captures
 
     return (captures or Captures()).capture(
-        found.build, training=training, optimizer=optimizer, name=name, slices=slices
+        found.build,
+        training=training,
+        optimizer=optimizer,
+        name=name,
+        slices=slices,
+        recompute=recompute,
     )
 
 

@@ -153,3 +153,12 @@ def test_the_schedule_beside_overwrites_nothing_of_this_command(situate):
         2,
         "error: cannot write 'plan.csv': it is used twice in this command\n",
     )
+
+
+def test_a_plan_that_runs_modules_again_is_not_handed_over(situate):
+    pytest.importorskip("torch")
+    options = ("tests.torch_capture.recompute.models:blocks", "--recompute", "layers.0")
+    situate("plan", *options, "--cluster", "k80-2", "--method", "single", "--out", "plan.json")
+    run = situate("export", "plan.json", "--to", "accelerate", "--out", "out")
+    assert (run.status, run.err.count("\n")) == (2, 1)
+    assert "the plan runs layers.0 again before its backward pass, and accelerate" in run.err

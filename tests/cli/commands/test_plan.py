@@ -270,3 +270,41 @@ def test_bad_slices_are_one_line(situate, model, options, message):
     run = situate("plan", model, "--cluster", "k80-2", *options)
     assert (run.status, run.err.count("\n")) == (2, 1)
     assert message in run.err
+
+
+def test_modules_run_again_by_name_or_where_memory_is_short(situate, tmp_path):
+    pytest.importorskip("torch")
+    asked = ("tests.torch_capture.recompute.models:blocks", "--cluster")
+    run = situate("plan", *asked, "k80-2", "--recompute", "layers.*", "--out", "p.json", *QUICK)
+    assert run.status == 0
+    assert Plan.read(tmp_path / "p.json").again == ("layers.0", "layers.1", "layers.2")
+    assert "modules that run again" in situate("explain", "p.json").out
+    roomy = situate("plan", *asked, "k80-2", "--recompute", "auto", *QUICK)
+    assert (roomy.status, "no module runs again" in roomy.err) == (0, True)
+
+
+def test_modules_run_again_in_slices_and_replicas_that_are_chosen(situate, tmp_path):
+    pytest.importorskip("torch")
+    asked = ("tests.torch_capture.recompute.models:blocks", "--cluster", "k80-2", "--out", "p.json")
+    chosen = ("--slices", "auto", "--recompute", "layers.1")
+    assert situate("plan", *asked, *chosen, "--evaluations", "100").status == 0
+    assert Plan.read(tmp_path / "p.json").again == ("layers.1",)
+    assert situate("explain", "p.json").status == 0
+    copies = ("--slices", "2", "--replicas", "2", "--once", "auto", "--recompute", "all")
+    assert situate("plan", *asked, *copies, *QUICK).status == 0
+    plan = Plan.read(tmp_path / "p.json")
+    assert (plan.cut.replicas, "all" in plan.again, len(plan.again)) == ((1, 1), False, 3)
+    assert situate("explain", "p.json").status == 0
+
+
+def test_modules_are_not_chosen_along_with_slices(situate, model):
+    chosen = ("--slices", "auto", "--recompute", "auto")
+    run = situate("plan", model, "--cluster", "k80-2", *chosen)
+    assert (run.status, run.err.count("\n")) == (2, 1)
+    assert "--recompute auto: is chosen for one cut of the batch: give --slices a num" in run.err
+
+
+def test_bad_modules_are_one_line(situate, model):
+    run = situate("plan", model, "--cluster", "k80-2", "--recompute", "auto,head")
+    assert (run.status, run.err.count("\n")) == (2, 1)
+    assert "recompute: auto is chosen for a cluster" in run.err

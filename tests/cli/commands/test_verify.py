@@ -55,6 +55,13 @@ def test_a_step_of_slices_is_equal_to_the_loop_that_accumulates_them(
     assert (run.status, run.json["equal"], run.json["changed"]) == (0, True, 5)
 
 
+def test_a_step_that_runs_modules_again_is_equal_to_one_that_keeps_all(situate, tmp_path, started):
+    model = "tests.torch_capture.recompute.models:blocks"
+    planned(tmp_path, model, "random", slices=Slices((1, 1)), recompute=["layers.*"])
+    run = situate("verify", "plan.json", *HERE, "--json")
+    assert (run.status, run.json["equal"]) == (0, True)
+
+
 @pytest.mark.parametrize("method", ["single", "random"])
 def test_a_placed_step_is_equal(situate, tmp_path, method):
     plan = planned(tmp_path, method=method)

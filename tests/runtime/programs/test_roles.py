@@ -60,4 +60,4 @@ def test_what_draws_is_in_the_order_of_the_unplaced_step() -> None:
     found = roles("convolutional", "adam")
     names = [found.program.graph.ops[found.owner[node, 0]].name for node in found.random]
     assert names == ["3/native_dropout", "6/native_dropout"]
-    assert roles("towers").random == ()
+    assert roles("towers").random == {}

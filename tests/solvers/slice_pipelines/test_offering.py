@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.solvers import solve
@@ -25,6 +26,15 @@ def test_plans_hold_under_all_rules(method: str, objective: str, rules: str) -> 
     for cluster in (devices(1, 2), devices(1, 1, memory=60), devices(1)):
         problem = Problem(sliced(2, 1, 1, update=1), cluster, objective, rules)
         check(problem, solve(problem, method))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_steps_whose_modules_run_again_go_through_stages(method: str) -> None:
+    pytest.importorskip("torch")
+    from tests.torch_capture.recompute.models import graph
+
+    problem = Problem(graph("layers.*", cut=True), Cluster.preset("k80-2"))
+    check(problem, solve(problem, method))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.report.slice_stages import NotAPipeline
+from situate.report.slices.stages import NotAPipeline
 from situate.writers.slices.order import followers, in_order, merged, one_f_one_b
 from situate.writers.slices.passes import Pass
 from tests.writers.slices.staged import staged

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from situate.report.slice_stages import slice_stages
+from situate.report.slices.stages import slice_stages
 from situate.writers.slices.passes import Pass, passes_of_ops
 from situate.writers.slices.stage_of_ops import stage_of_ops
 from tests.writers.slices.staged import SPLIT, on, planned, staged, weights_last

@@ -9,7 +9,7 @@ import pytest
 
 from situate.data.graph import Graph, Tensor
 from situate.errors import PlanError
-from situate.report.slice_stages import NotAPipeline
+from situate.report.slices.stages import NotAPipeline
 from situate.writers.slices.pipeline import (
     check_in_turn,
     equal_slices,

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from situate.report.slice_stages import slice_stages
+from situate.report.slices.stages import slice_stages
 from situate.writers.slices.order import followers, in_order, middles
 from situate.writers.slices.passes import passes_of_ops
 from situate.writers.slices.predicted import warn_of_figures

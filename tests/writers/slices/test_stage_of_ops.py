@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from situate.data.graph import Graph, Op, Tensor
-from situate.report.slice_stages import NotAPipeline, slice_stages
+from situate.report.slices.stages import NotAPipeline, slice_stages
 from situate.writers.slices.stage_of_ops import ONCE, jumps, stage_of_ops
 from tests.writers.slices.staged import on, planned, staged
 

@@ -27,6 +27,7 @@ from situate.cli.options import (
     Optimizer,
     Out,
     Picture,
+    Recompute,
     Replicas,
     Rules,
     Samples,
@@ -90,6 +91,7 @@ def compare(
     slice_loss: SliceLoss = None,
     replicas: Replicas = None,
     once: Once = None,
+    recompute: Recompute = None,
     out: Out = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
@@ -158,6 +160,7 @@ def compare(
         optimizer=optimizer,
         dim=dim,
         costs=costs,
+        recompute=recompute,
     )
     budget = Budget(time_limit, evaluations, seed, threads)
     with machine_for(options, problem_of(step), model, optimizer) as machine:

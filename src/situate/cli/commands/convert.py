@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from situate.cli.options import Dim, Model, Once, Optimizer, Replicas, SliceDim, SliceLoss, Slices
+from situate.cli.options import (
+    Dim,
+    Model,
+    Once,
+    Optimizer,
+    Recompute,
+    Replicas,
+    SliceDim,
+    SliceLoss,
+    Slices,
+)
 
 
 def convert(
@@ -19,12 +29,13 @@ def convert(
     slice_loss: SliceLoss = None,
     replicas: Replicas = None,
     once: Once = None,
+    recompute: Recompute = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Capture a network of the zoo anew, with PyTorch.")
     ] = False,
 ) -> None:
     """Write a model as situate's own JSON, compressed where OUT ends in .gz."""
-    from situate.cli.inputs import read_model, slices_of
+    from situate.cli.inputs import read_model, recompute_of, slices_of
     from situate.cli.outputs import check_graph, check_outputs
     from situate.cli.terminal import note
     from situate.data import graph_json
@@ -32,6 +43,7 @@ def convert(
     check_graph(out)
     check_outputs([model], [out])
     cut = slices_of(slices, slice_dim, slice_loss, replicas, once)
-    graph = read_model(model, optimizer, dim, fresh, slices=cut)
+    again = recompute_of(recompute)
+    graph = read_model(model, optimizer, dim, fresh, slices=cut, recompute=again)
     graph_json.write(graph, out)
     note(f"wrote {out}: {len(graph.ops)} ops, {len(graph.tensors)} tensors")

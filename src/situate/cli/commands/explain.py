@@ -19,6 +19,7 @@ from situate.cli.options import (
     Once,
     Optimizer,
     Picture,
+    Recompute,
     Replicas,
     Rules,
     ScheduleFile,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 SEARCHED = (
     *("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads"),
-    *("slices", "slice_dim", "slice_loss", "replicas", "once"),
+    *("slices", "slice_dim", "slice_loss", "replicas", "once", "recompute"),
 )
 """Options of the search for a plan, and of the step that is planned."""
 
@@ -63,6 +64,7 @@ def explain(
     slice_loss: SliceLoss = None,
     replicas: Replicas = None,
     once: Once = None,
+    recompute: Recompute = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
     as_json: Json = False,
@@ -107,6 +109,7 @@ def explain(
             optimizer=optimizer,
             dim=dim,
             costs=costs,
+            recompute=recompute,
         )
         budget = Budget(time_limit, evaluations, seed, threads)
         with interruptible() as interrupt:

@@ -66,8 +66,8 @@ def export(
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note, working
     from situate.model import check_model
-    from situate.report.parallelism import parallelism_text
-    from situate.report.slice_stages import NotAPipeline
+    from situate.report.slices.parallelism import parallelism_text
+    from situate.report.slices.stages import NotAPipeline
     from situate.report.tables import over_text
     from situate.writers.onnxruntime import SeveralOfAKind
 
@@ -78,6 +78,12 @@ def export(
         raise SituateError(f"give the plan too: situate export {model} PLAN --to {to} --out {out}")
     check_outputs([model, plan, cluster, costs], [out])
     problem, schedule = read_planned(model, plan, cluster, optimizer, dim, costs)
+    if problem.graph.recompute and to not in DRAWINGS:
+        raise PlanError(
+            f"the plan runs {problem.graph.recompute[0]} again before its backward pass, and {to} "
+            f"takes no op that does: export it to {' or '.join(DRAWINGS)}, or plan without "
+            "--recompute"
+        )
     files = [out, *_beside(problem.graph.slices, to, out)]
     check_outputs([model, plan, cluster, costs], files)
     source = {"model": model} if to == "onnxruntime" else {}

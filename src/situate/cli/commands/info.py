@@ -12,6 +12,7 @@ from situate.cli.options import (
     Model,
     Once,
     Optimizer,
+    Recompute,
     Replicas,
     SliceDim,
     SliceLoss,
@@ -31,16 +32,17 @@ def info(
     slice_loss: SliceLoss = None,
     replicas: Replicas = None,
     once: Once = None,
+    recompute: Recompute = None,
     as_json: Json = False,
 ) -> None:
     """Show what is in a model: ops, tensors, sizes, groups, and the rules it is scored by."""
     from situate.cli.answer import print_json, print_table
-    from situate.cli.inputs import read_model, slices_of
+    from situate.cli.inputs import read_model, recompute_of, slices_of
     from situate.report import tables
 
-    graph = read_model(
-        model, optimizer, dim, slices=slices_of(slices, slice_dim, slice_loss, replicas, once)
-    )
+    cut = slices_of(slices, slice_dim, slice_loss, replicas, once)
+    again = recompute_of(recompute)
+    graph = read_model(model, optimizer, dim, slices=cut, recompute=again)
     if as_json:
         print_json(_graph_figures(graph))
     else:
@@ -61,6 +63,7 @@ def _graph_figures(graph: Graph) -> dict[str, Any]:
         "rules": graph.rules,
         "optimizer": graph.optimizer,
         "slices": graph.slices,
+        "recompute": graph.recompute,
         "ops": len(ops),
         "tensors": len(tensors),
         "edges": sum(len(t.consumers) for t in tensors),

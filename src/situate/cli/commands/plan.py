@@ -28,6 +28,7 @@ from situate.cli.options import (
     Optimizer,
     Out,
     Picture,
+    Recompute,
     Replicas,
     Rules,
     Samples,
@@ -83,6 +84,7 @@ def plan(
     slice_loss: SliceLoss = None,
     replicas: Replicas = None,
     once: Once = None,
+    recompute: Recompute = None,
     out: Out = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
@@ -113,7 +115,7 @@ def plan(
     from situate.cli.search import Budget, interruptible
     from situate.cli.slicing import problem_of, read_step, run_step, say_of_slices
     from situate.cli.terminal import BAD_INPUT, note
-    from situate.report.slicing import slicing_text
+    from situate.report.slices.slicing import slicing_text
 
     check_method(method)
     options = LearningOptions(
@@ -152,6 +154,7 @@ def plan(
         optimizer=optimizer,
         dim=dim,
         costs=costs,
+        recompute=recompute,
     )
     budget = options.budget(method, [method], Budget(time_limit, evaluations, seed, threads))
     kept = Path(study) if study else None

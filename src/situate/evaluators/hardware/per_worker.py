@@ -85,7 +85,8 @@ class MachinePerWorker:
         self._owned = Owned(*needs(self.problem.cluster))
         with contextlib.suppress(OSError):  # another machine may lack it
             os.chdir(self.folder)
-        subject = find_subject(self.model, self.optimizer, self.problem.graph.slices)
+        graph = self.problem.graph
+        subject = find_subject(self.model, self.optimizer, graph.slices, graph.recompute)
         self._machine = RealMachine(self.problem, subject, self.limit, steps=self.steps)
         self._origin = Origin(self._owned.place, self._reference_seconds())
         return self._owned.place

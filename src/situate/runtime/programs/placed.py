@@ -87,7 +87,7 @@ def place(
         devices: how many there are.
     """
     roles, names = Roles(program), Names()
-    names.seeds.update({node: k for k, node in enumerate(roles.random)})
+    names.seeds.update(roles.random)
     here = [frozenset(np.flatnonzero(placement == d).tolist()) for d in range(devices)]
     sources = [DeviceSource(roles, names, ops) for ops in here]
     # Sources are written op by op in one order over all devices, so no two wait for each other.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +78,7 @@ def capture_program(
     name: str = "model",
     named: NamedDevices | None = None,
     slices: Slices | None = None,
+    recompute: Sequence[str] = (),
 ) -> Program:
     """Capture the step of a real model, which is left as it is.
 
@@ -90,7 +91,7 @@ def capture_program(
     check_installed()
     with quiet(), explained(name, "capturing the step"):
         real = from_real(model, inputs, loss, name, named)
-        captured, separate = step_of(Traces(real, name), training, slices)
+        captured, separate = step_of(Traces(real, name), training, slices, recompute)
         step = to_step(captured, optimizer)
         check_functional(step.flow.ops)
         made = drafts(step)

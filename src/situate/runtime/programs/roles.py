@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from situate.runtime.programs.program import Program
 from situate.torch_capture.flow import Storage, storages
+from situate.torch_capture.names import AGAIN
 
 if TYPE_CHECKING:
     from torch import fx
@@ -72,10 +73,14 @@ class Roles:
         return frozenset(folded.flow.used | {self.storage[node] for node in nodes})
 
     @cached_property
-    def random(self) -> tuple[fx.Node, ...]:
-        """The nodes that draw random numbers, in the order of the unplaced step."""
+    def random(self) -> dict[fx.Node, int]:
+        """The rank of each node that draws random numbers among the draws of the unplaced step; one
+        that runs again draws what it drew first."""
         import torch
 
         seeded = torch.Tag.nondeterministic_seeded
         nodes = self.program.step.number
-        return tuple(node for node in nodes if seeded in getattr(node.target, "tags", ()))
+        drawing = [node for node in nodes if seeded in getattr(node.target, "tags", ())]
+        first = (node for node in drawing if AGAIN not in node.meta)
+        rank = {node: k for k, node in enumerate(first)}
+        return {node: rank[node.meta.get(AGAIN, node)] for node in drawing}

@@ -57,7 +57,7 @@ class Names:
         kernels: qualified names of operators, such as `aten::add.Tensor`.
         constants: by type and text, arguments that are no literals, each with its number.
         state: parameters, buffers and constants of the model, by path.
-        seeds: nodes that draw random numbers, in the order of the unplaced step.
+        seeds: of nodes that draw random numbers, the rank among the draws of the unplaced step.
         channels: the storages that cross devices.
         one: the type of the gradient of the loss by itself.
     """

@@ -9,8 +9,8 @@ from pathlib import Path
 from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.files.atomic import write_bytes
-from situate.report.parallelism import DataParallel, data_parallel, parallelism_text
-from situate.report.slice_use import slice_uses
+from situate.report.slices.parallelism import DataParallel, data_parallel, parallelism_text
+from situate.report.slices.slice_use import slice_uses
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
 from situate.writers.device_names import device_names

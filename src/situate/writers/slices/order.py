@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, product
 
 from situate.data.graph import Graph
-from situate.report.slice_stages import NotAPipeline
+from situate.report.slices.stages import NotAPipeline
 from situate.schedule.schedule import Schedule
 from situate.writers.slices.passes import Pass
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from situate.data.problem import Problem
 from situate.errors import PlanError
-from situate.report.slice_stages import NotAPipeline, Stage, slice_stages
+from situate.report.slices.stages import NotAPipeline, Stage, slice_stages
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
 from situate.writers.slices.order import followers, in_order, merged, middles, one_f_one_b

@@ -11,7 +11,7 @@ from situate.data.arrays import Order, Placement
 from situate.data.problem import Problem
 from situate.data.topology import places
 from situate.errors import SituateError
-from situate.report.slice_stages import Stage
+from situate.report.slices.stages import Stage
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode
 from situate.writers.exported import placed, said

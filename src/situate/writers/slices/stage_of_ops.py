@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from situate.data.graph import Graph, Op
 from situate.report.model_parts import model_parts
-from situate.report.slice_stages import NotAPipeline, Stage
+from situate.report.slices.stages import NotAPipeline, Stage
 from situate.report.text import printable
 from situate.writers.dependence import runs_forward
 

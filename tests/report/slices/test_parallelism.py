@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from situate.data.graph import Graph, Tensor
 from situate.data.problem import Problem
 from situate.report.explain import explain
-from situate.report.parallelism import data_parallel, parallelism_text
+from situate.report.slices.parallelism import data_parallel, parallelism_text
 from situate.simulation.decoding import decode
 from situate.solvers import solve
 from tests.solvers.families import chain, devices

@@ -6,7 +6,7 @@ import pytest
 
 from situate.data.problem import Problem
 from situate.report.explain import explain
-from situate.report.slice_use import slice_uses
+from situate.report.slices.slice_use import slice_uses
 from situate.solvers import solve
 from tests.solvers.families import chain, devices
 from tests.solvers.slices import sliced

@@ -8,7 +8,7 @@ import pytest
 
 from situate.data.problem import Problem
 from situate.data.slices import Slices
-from situate.report.slicing import slicing_text
+from situate.report.slices.slicing import slicing_text
 from situate.solvers import solve
 from tests.solvers.families import apart, chain, devices
 

@@ -7,7 +7,7 @@ import pytest
 
 from situate.data.problem import Problem
 from situate.report.explain import explain
-from situate.report.stage_use import StageUse, stage_uses
+from situate.report.slices.stage_use import StageUse, stage_uses
 from situate.solvers import solve
 from situate.solvers.evaluate import evaluate
 from tests.solvers.families import chain, devices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from situate.report.slice_choice import by_slices, choice_table
+from situate.report.slices.choice import by_slices, choice_table
 from situate.results.choice import Choice, Tried
 from situate.slicing.choice import choose
 from situate.solvers import solve

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from msgspec.structs import replace
 
-from situate.report.slice_stages import NotAPipeline, Stage, slice_stages
+from situate.report.slices.stages import NotAPipeline, Stage, slice_stages
 from tests.writers.slices.staged import on, placement, planned, staged
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from situate.data.problem import Problem
 from situate.report.explain import explain
 from situate.report.explanation_table import explanation
-from situate.report.replica_use import ReplicaUse, replica_uses
+from situate.report.slices.replica_use import ReplicaUse, replica_uses
 from situate.solvers import solve
 from tests.report.test_tables import shown
 from tests.solvers.families import devices

@@ -1,0 +1,82 @@
+"""Ops of the forward pass once more, among a step's other nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from situate.torch_capture.flow import Storage
+from situate.torch_capture.names import AFTER, AGAIN
+from situate.torch_capture.recompute.batch_norm import statistics_only_here
+from situate.torch_capture.recompute.parts import Part
+from situate.torch_capture.recompute.saved import Saved, is_backward
+
+if TYPE_CHECKING:
+    from torch import fx
+
+Source = Callable[["fx.Node"], "fx.Node"]
+
+
+def with_copies(saved: Saved, parts: Sequence[Part]) -> fx.Graph:
+    """The graph of a step in which parts of the forward pass are there again, each just before the
+    first node of the backward pass that needs it."""
+    step = _Step(saved)
+    due: dict[fx.Node, list[Part]] = {}
+    for part in parts:
+        due.setdefault(part.before, []).append(part)
+    for node in saved.number:
+        for part in due.get(node, ()):
+            step.repeat(part)
+        step.add(node)
+    return step.graph
+
+
+class _Step:
+    """A step that is written anew.
+
+    Attributes:
+        graph: of the step.
+    """
+
+    def __init__(self, saved: Saved) -> None:
+        from torch import fx
+
+        self.graph = fx.Graph()
+        self._storage = saved.storage
+        # By node of the step as it was, that of the new step, and that which makes it again.
+        self._first: dict[fx.Node, fx.Node] = {}
+        self._again: dict[fx.Node, fx.Node] = {}
+        self._repeated: set[Storage] = set()
+
+    def add(self, node: fx.Node) -> None:
+        """Write a node; one of the backward pass reads what is made again, where it is."""
+        source = self._read if is_backward(node) else self._first.__getitem__
+        self._first[node] = self.graph.node_copy(node, source)
+
+    def repeat(self, part: Part) -> None:
+        """Write the ops of a part once more."""
+        self._repeated |= part.values
+        for node in part.ops:
+            begins = part.values.isdisjoint(map(self._of, node.all_input_nodes))
+            copied = self._copied(node, self._read)
+            statistics_only_here(copied)
+            copied.meta[AGAIN] = self._first[node]
+            if begins:
+                copied.meta[AFTER] = self._first[part.after]
+
+    def _of(self, node: fx.Node) -> Storage:
+        return self._storage[node]
+
+    def _read(self, node: fx.Node) -> fx.Node:
+        """The node that stands for a value where it is read in the backward pass."""
+        return self._made(node) if self._of(node) in self._repeated else self._first[node]
+
+    def _made(self, node: fx.Node) -> fx.Node:
+        """A node that is made again, or a view of one."""
+        found = self._again.get(node)
+        return self._copied(node, self._made) if found is None else found
+
+    def _copied(self, node: fx.Node, source: Source) -> fx.Node:
+        copied = self._again[node] = self.graph.node_copy(node, source)
+        copied.meta["partitioner_tag"] = "is_backward"
+        return copied

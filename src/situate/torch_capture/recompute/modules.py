@@ -1,0 +1,72 @@
+"""The modules of a model that run again, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from situate.data.recompute import ALL
+from situate.errors import SituateError, nearest
+from situate.torch_capture.recompute.saved import Saved, enclosing
+
+LEAST = 0.01
+"""Share of the largest module's bytes that others must hold to be among `ALL`."""
+
+
+def chosen(saved: Saved, patterns: Sequence[str]) -> tuple[str, ...]:
+    """The modules that patterns name and that keep something for their backward pass, in the order
+    in which they run; of those that lie in one another the outermost.
+
+    Raises:
+        SituateError: no module is called so, or none keeps anything.
+    """
+    known = list(dict.fromkeys(p for path in saved.module.values() for p in enclosing(path)))
+    found = {path for pattern in patterns for path in _named(saved, known, pattern)}
+    return tuple(path for path in known if path in found and not _lies_in(path, found))
+
+
+def _named(saved: Saved, known: Sequence[str], pattern: str) -> list[str]:
+    if pattern == ALL:
+        named = best_cut(known, saved.held)
+    elif not (named := [path for path in known if fnmatchcase(path, pattern)]):
+        raise SituateError(
+            f"recompute: no module of the forward pass is called {pattern!r}"
+            f"{nearest(pattern, known)}"
+        )
+    if keeping := [path for path in named if path in saved.held]:
+        return keeping
+    raise SituateError(
+        f"recompute: nothing to run again in {pattern!r}: the backward pass reads nothing that "
+        "stays inside: name modules of several ops"
+    )
+
+
+def best_cut(paths: Sequence[str], held: Mapping[str, int]) -> list[str]:
+    """The modules, none in another, by which a step needs least memory: what each of them keeps is
+    freed, but what one of them keeps is there while its backward pass runs.
+
+    Args:
+        paths: of all modules.
+        held: the bytes that each keeps for the backward pass; modules that keep nothing are left
+            out.
+    """
+    best, most = list[str](), 0
+    for limit in sorted({*held.values()}, reverse=True):
+        cut = _cut(paths, held, limit)
+        if (freed := sum(held[path] for path in cut) - limit) > most:
+            best, most = cut, freed
+    return best
+
+
+def _cut(paths: Sequence[str], held: Mapping[str, int], limit: int) -> list[str]:
+    """The outermost modules that keep no more than a limit, those that keep hardly anything left
+    out."""
+    small = {path for path in paths if held.get(path, 0) <= limit}
+    outermost = (path for path in paths if path in small and not _lies_in(path, small))
+    return [path for path in outermost if held.get(path, 0) >= LEAST * limit]
+
+
+def _lies_in(path: str, others: set[str]) -> bool:
+    """True if a module lies in one of others."""
+    *around, _ = enclosing(path)
+    return not others.isdisjoint(around)

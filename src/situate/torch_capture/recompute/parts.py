@@ -1,0 +1,119 @@
+"""The ops that run again: of each module in each slice, and what they wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from situate.torch_capture.flow import Storage
+from situate.torch_capture.recompute.saved import Saved, enclosing, is_backward, slice_of
+
+if TYPE_CHECKING:
+    from torch import fx
+
+
+@dataclass(frozen=True)
+class Part:
+    """The ops of a module in one slice that run again.
+
+    Attributes:
+        ops: in the order of the forward pass.
+        values: of theirs, those that they and the backward pass read as they are made again.
+        after: the op that makes the gradient of what the module gave; they wait for it.
+        before: the first node of the backward pass that needs them.
+    """
+
+    ops: tuple[fx.Node, ...]
+    values: frozenset[Storage]
+    after: fx.Node
+    before: fx.Node
+
+
+def parts(saved: Saved, modules: Sequence[str]) -> list[Part]:
+    """The parts of all modules, in each slice that has something to run again."""
+    stays: dict[tuple[str, int | None], set[Storage]] = {}
+    for value, inner in saved.within.items():
+        for module in {*enclosing(inner)}.intersection(modules):
+            stays.setdefault((module, slice_of(value[0])), set()).add(value)
+    gradients = _gradients(saved)
+    found = (_part(saved, values, gradients) for values in stays.values())
+    return [part for part in found if part is not None]
+
+
+def _part(saved: Saved, stays: set[Storage], gradients: frozenset[fx.Node]) -> Part | None:
+    """The part of a module of whose values these are read by no op of the forward pass outside."""
+    ops = _makers(saved, stays)
+    if not ops:
+        return None
+    values = frozenset(value for value in stays if value[0] in ops)
+    before = next(_dependent(saved, values))
+    after = _entering(saved, values, gradients) or _last(saved, before, slice_of(ops[0]))
+    return Part(ops, values, after, before)
+
+
+def _makers(saved: Saved, stays: set[Storage]) -> tuple[fx.Node, ...]:
+    """The ops that make the values that are needed again, of those that stay in a module, from what
+    comes into it and what it hands out, which is there in any case."""
+    found: set[fx.Node] = set()
+    pending = [value[0] for value in stays if saved.is_kept(value)]
+    while pending:
+        node = pending.pop()
+        if node not in found:
+            found.add(node)
+            pending += [value[0] for value in saved.flow.reads[node] if value in stays]
+    return tuple(sorted(found, key=saved.number.__getitem__))
+
+
+def _dependent(saved: Saved, values: frozenset[Storage]) -> Iterator[fx.Node]:
+    """The nodes of the backward pass that need values, in order."""
+    nodes = list(saved.number)
+    shown = {node for value in values for node in saved.shown[value]}
+    pending = sorted({saved.number[n] for node in shown for n in node.users if is_backward(n)})
+    seen = {*pending}
+    while pending:
+        node = nodes[heappop(pending)]
+        yield node
+        for number in {saved.number[user] for user in node.users if is_backward(user)} - seen:
+            seen.add(number)
+            heappush(pending, number)
+
+
+def _gradients(saved: Saved) -> frozenset[fx.Node]:
+    """The ops of the backward pass that depend on the forward pass and on the gradient of the
+    loss: those that make gradients and can do so only when the forward pass has ended."""
+    forward = set(saved.forward)
+    loss: set[fx.Node] = set()
+    late: set[fx.Node] = set()
+    for node in saved.number:
+        sources = node.all_input_nodes
+        if type(node.meta.get("desc")).__name__ == "TangentAOTInput":
+            loss.add(node)
+        if is_backward(node) and any(source in loss for source in sources):
+            loss.add(node)
+            if any(source in late or saved.storage[source][0] in forward for source in sources):
+                late.add(node)
+    return frozenset(late)
+
+
+def _entering(
+    saved: Saved, values: frozenset[Storage], gradients: frozenset[fx.Node]
+) -> fx.Node | None:
+    """The op that makes the first gradient that comes from elsewhere to what needs values."""
+    first = None
+    for node in _dependent(saved, values):
+        first = saved.number[node] if first is None else first
+        # Views are not among the ops; what reads them is.
+        for source in node.all_input_nodes if node in saved.flow.reads else ():
+            maker = saved.storage[source][0]
+            if source in gradients and saved.number[maker] < first:
+                return maker
+    return None
+
+
+def _last(saved: Saved, before: fx.Node, number: int | None) -> fx.Node:
+    """The last op of the forward pass of a slice."""
+    place = saved.number
+    ops = (n for n in saved.forward if slice_of(n) == number and place[n] < place[before])
+    return max(ops, key=place.__getitem__)

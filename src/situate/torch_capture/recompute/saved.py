@@ -1,0 +1,112 @@
+"""The values that a step's forward pass keeps for its backward pass, and the modules that they
+stay in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from situate.torch_capture import cost, names
+from situate.torch_capture.flow import Storage, flow, storages
+from situate.torch_capture.tracing import Trace
+
+if TYPE_CHECKING:
+    from torch import fx
+
+
+class Saved:
+    """The values that the ops of a forward pass make, and who reads them.
+
+    Attributes:
+        trace: of the step.
+        flow: of its data.
+        storage: by node, the storage that it is in.
+        number: by node, its place in the order of execution.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.flow = flow(trace)
+        self.storage = storages(trace)
+        self.number = {node: i for i, node in enumerate(trace.graph.nodes)}
+
+    @cached_property
+    def forward(self) -> tuple[fx.Node, ...]:
+        """The ops of the forward pass, in order."""
+        return tuple(node for node in self.flow.ops if not is_backward(node))
+
+    @cached_property
+    def module(self) -> dict[fx.Node, str]:
+        """By op of the forward pass, the path of its module; empty outside of all modules."""
+        found: dict[fx.Node, str] = {}
+        for node in self.forward:
+            path = names.module(node) or ""
+            found[node] = "" if names.is_outside(path) else path
+        return found
+
+    @cached_property
+    def within(self) -> dict[Storage, str]:
+        """By value of the forward pass that anything reads, the innermost module that has its op
+        and all ops of the forward pass that read it; empty where there is none, or the step returns
+        the value."""
+        given = (value for values in self.flow.gradients.values() for value in values)
+        kept = {*self.flow.results, *self.flow.mutations.values(), *given}
+        return {
+            value: "" if value in kept else self._common(value)
+            for value in self.flow.readers
+            if value[0] in self.module
+        }
+
+    @cached_property
+    def shown(self) -> dict[Storage, list[fx.Node]]:
+        """By value, the nodes that stand for it or for a view of it."""
+        found: dict[Storage, list[fx.Node]] = {}
+        for node, value in self.storage.items():
+            found.setdefault(value, []).append(node)
+        return found
+
+    def is_kept(self, value: Storage) -> bool:
+        """True if the backward pass reads a value."""
+        return any(map(is_backward, self.flow.readers.get(value, ())))
+
+    @cached_property
+    def held(self) -> dict[str, int]:
+        """By path of a module, the bytes that it alone keeps for the backward pass."""
+        found: dict[str, int] = {}
+        for (node, k), inner in self.within.items():
+            if self.is_kept((node, k)):
+                size = cost.nbytes(cost.outputs(node.meta["val"])[k])
+                for path in enclosing(inner):
+                    found[path] = found.get(path, 0) + size
+        return found
+
+    def _common(self, value: Storage) -> str:
+        """The innermost module that an op and its readers in the forward pass have in common."""
+        readers = [node for node in self.flow.readers[value] if not is_backward(node)]
+        if any(slice_of(reader) != slice_of(value[0]) for reader in readers):
+            return ""
+        paths = [self.module[node].split(".") for node in (value[0], *readers)]
+        common = []
+        for first, *others in zip(*paths, strict=False):
+            if any(other != first for other in others):
+                break
+            common.append(first)
+        return ".".join(common)
+
+
+def is_backward(node: fx.Node) -> bool:
+    """True for a node of the backward pass."""
+    return bool(node.meta.get("partitioner_tag") == "is_backward")
+
+
+def enclosing(path: str) -> Iterator[str]:
+    """The module of a path and all that it lies in, the outermost first."""
+    parts = path.split(".")
+    return (".".join(parts[: i + 1]) for i in range(len(parts)) if path)
+
+
+def slice_of(node: fx.Node) -> int | None:
+    """The number of the slice that a node works on."""
+    found: int | None = node.meta.get(names.SLICE)
+    return found
