@@ -14,6 +14,7 @@ from situate.solvers import solve
 from situate.solvers.evaluate import evaluate
 from situate.solvers.late import Lateness
 from tests.solvers.families import devices
+from tests.solvers.programs import needs_scotch
 
 LAYERS, PACKED, UNPACKED = 8, 1, 10
 
@@ -105,7 +106,7 @@ def test_methods_unpack_one_weight_at_a_time_where_memory_counts(
     result.schedule.verify(result.problem)
 
 
-@pytest.mark.parametrize("method", ["random", "metis", "mincut"])
+@pytest.mark.parametrize("method", ["random", "metis", pytest.param("mincut", marks=needs_scotch)])
 def test_methods_that_cut_anywhere_keep_less_too(method: str) -> None:
     tight = _problem(devices(1, 1), "memory")
     in_graph_order = solve(tight, method, evaluations=400)
