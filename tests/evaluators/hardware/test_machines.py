@@ -27,7 +27,7 @@ from tests.evaluators.harmed_once import FOLDER, end_device, end_worker, hang, o
 
 ROOT = Path(__file__).parents[3]
 MODEL = "tests.evaluators.harmed_once:build:inference"
-LIMIT = 6.0
+LIMIT = 10.0
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or len(usable_cores()) < 2, reason="two workers own two cores of Linux"
