@@ -180,8 +180,16 @@ class Graph:
         Signatures are left out: they only look measured seconds up, and a plan has a hash of those.
         A graph read with signatures is the graph that was captured without them.
         """
+        # As dictionaries: the bytes of an op are those of the fields that it has, however many more
+        # its class comes to have.
         ops = [msgspec.structs.replace(op, signature="") for op in self.ops]
-        content = (ops, self.tensors, self.control, self.unit, self.machine)
+        content = (
+            msgspec.to_builtins(ops, enc_hook=plain),
+            self.tensors,
+            self.control,
+            self.unit,
+            self.machine,
+        )
         return hashlib.sha256(msgspec.msgpack.encode(content, enc_hook=plain)).hexdigest()
 
     def _a_cycle(self, sorted_ops: set[int]) -> str:
