@@ -19,6 +19,7 @@ from situate.evaluators.hardware.reference import reference_placement
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Origin
 from situate.evaluators.references import References
 from situate.evaluators.steps import Steps
+from situate.evaluators.workers.machine import gathered
 from situate.evaluators.workers.messages import Counts
 from situate.evaluators.workers.places import Place
 from situate.evaluators.workers.terms import Terms
@@ -106,10 +107,8 @@ class RealMachines:
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`."""
-        seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
-        for rows, measured in self.measure_each(placements, first + np.arange(len(placements))):
-            seconds[rows], outcome[rows] = measured.seconds, measured.outcome
-        return Measurements(seconds, outcome)
+        numbers = first + np.arange(len(placements))
+        return gathered(self.measure_each(placements, numbers), len(numbers))
 
     def measure_each(
         self, placements: NDArray[np.int32], numbers: NDArray[np.int64], avoid: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,10 +92,8 @@ class WorkerMachine:
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`."""
-        seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
-        for rows, measured in self.measure_each(placements, first + np.arange(len(placements))):
-            seconds[rows], outcome[rows] = measured.seconds, measured.outcome
-        return Measurements(seconds, outcome)
+        numbers = first + np.arange(len(placements))
+        return gathered(self.measure_each(placements, numbers), len(numbers))
 
     def measure_each(
         self, placements: NDArray[np.int32], numbers: NDArray[np.int64], avoid: str = ""
@@ -160,3 +158,11 @@ def _packed(evaluator: Evaluator) -> bytes:
             f"evaluator {type(evaluator).__name__!r} cannot be copied to workers ({error}): define "
             "its class in a module, and let it open what cannot be copied when it first measures"
         ) from None
+
+
+def gathered(pieces: Iterable[tuple[NDArray[np.int64], Measurements]], count: int) -> Measurements:
+    """Measurements of so many samples, of pieces with the rows that each is of."""
+    seconds, outcome = np.empty(count), np.empty(count, np.uint8)
+    for rows, measured in pieces:
+        seconds[rows], outcome[rows] = measured.seconds, measured.outcome
+    return Measurements(seconds, outcome)
