@@ -12,17 +12,8 @@ import msgspec
 import situate
 from benchmarks.lib.record import Row, Target, record
 from situate.data.slices import Slices, parse
+from situate.solvers import OF_SLICES
 from situate.solvers.replica_choice import parameters_once
-
-BY_HAND = (
-    "data_parallel",
-    "fsdp",
-    "gpipe",
-    "one_f_one_b",
-    "interleaved",
-    "zero_bubble",
-    "zero_bubble_h2",
-)
 
 
 class Case(NamedTuple):
@@ -99,7 +90,7 @@ def _row(name: str, case: Case, options: argparse.Namespace) -> Row:
     sliced = _problem(name, case, parse(case.slices))
     replicated = _problem(name, case, parse(case.slices, replicas=case.replicas))
     limits = {"time_limit": options.time_limit, "seed": options.seed}
-    by_hand = {method: situate.solve(sliced, method).makespan for method in BY_HAND}
+    by_hand = {method: situate.solve(sliced, method).makespan for method in OF_SLICES}
     found, before = situate.solve(sliced, **limits), situate.solve(whole, **limits)
     copied = situate.solve(replicated, **limits)
     chosen = _problem(name, case, _with_choice(replicated))

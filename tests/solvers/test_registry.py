@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 import situate
-from situate.solvers.registry import LEARNERS, METHODS, WITH_SETTINGS, WITH_WEIGHTS
+from situate.solvers.registry import LEARNERS, METHODS, OF_SLICES, WITH_SETTINGS, WITH_WEIGHTS
 
 
 def test_it_is_what_users_see():
@@ -39,3 +39,8 @@ def test_beside_learners_the_genetic_searches_have_settings():
 
 def test_only_what_was_trained_before_has_weights():
     assert set(WITH_WEIGHTS) == {"regal", "gas", "idrs"}
+
+
+def test_methods_of_slices_are_what_people_do_by_hand():
+    pipelines = {"gpipe", "one_f_one_b", "interleaved", "zero_bubble", "zero_bubble_h2"}
+    assert set(OF_SLICES) == {"data_parallel", "fsdp"} | pipelines

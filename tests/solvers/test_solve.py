@@ -15,7 +15,7 @@ from situate.errors import SituateError
 from situate.readers import read
 from situate.results.result import Progress, Result
 from situate.simulation.decoding import priority_of
-from situate.solvers import LEARNERS, METHODS, WITH_WEIGHTS, solve
+from situate.solvers import LEARNERS, METHODS, OF_SLICES, WITH_WEIGHTS, solve
 from situate.solvers.learned.learner import Learning
 from tests.oracle.problems import random_problem
 from tests.oracle.simulator import simulate
@@ -39,16 +39,10 @@ GENERAL = [
     if method
     not in (
         "expert",
-        "data_parallel",
-        "fsdp",
-        "gpipe",
-        "one_f_one_b",
-        "interleaved",
-        "zero_bubble",
-        "zero_bubble_h2",
         "scotch",
         "mincut",
         "cp_sat",
+        *OF_SLICES,
         *WITH_WEIGHTS,
         *LEARNERS,
     )

@@ -15,7 +15,7 @@ from situate.errors import SituateError
 from situate.results.result import Result
 from situate.slicing.cuts import Cuts
 from situate.slicing.shares import Shares
-from situate.solvers import LEARNERS, METHODS
+from situate.solvers import LEARNERS, METHODS, OF_SLICES
 
 if TYPE_CHECKING:
     from situate.cli.hardware import Hardware
@@ -52,7 +52,7 @@ def compared(
     """
     cut = isinstance(step, Cuts)
     if skip and not cut and problem_of(step).graph.slices is None:
-        methods = [method for method in methods if not METHODS[method].of_slices]
+        methods = [method for method in methods if method not in OF_SLICES]
     check_learners(problem_of(step), methods, budget, options)
     runs: list[Run] = []
     with interruptible() as interrupt:

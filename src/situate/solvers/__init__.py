@@ -19,6 +19,7 @@ from situate.solvers.outcome import result_of
 from situate.solvers.registry import (
     LEARNERS,
     METHODS,
+    OF_SLICES,
     WITH_SETTINGS,
     WITH_WEIGHTS,
     WITH_WORKERS,
@@ -30,6 +31,7 @@ from situate.validation import check
 __all__ = [
     "LEARNERS",
     "METHODS",
+    "OF_SLICES",
     "WITH_SETTINGS",
     "WITH_WEIGHTS",
     "WITH_WORKERS",

@@ -381,6 +381,9 @@ METHODS: Mapping[str, Method] = MappingProxyType({method.name: method for method
 WITH_SETTINGS = tuple(method.name for method in _ALL if method.learns or method.has_settings)
 """Names of the methods that take settings."""
 
+OF_SLICES = tuple(method.name for method in _ALL if method.of_slices)
+"""The names of methods that plan steps of slices alone."""
+
 WITH_WEIGHTS = tuple(method.name for method in _ALL if method.has_weights)
 """Names of the methods that take trained weights."""
 

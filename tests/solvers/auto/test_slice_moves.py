@@ -9,22 +9,12 @@ import pytest
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.problem import Problem
 from situate.data.slices import Slices
-from situate.solvers import solve
+from situate.solvers import OF_SLICES, solve
 from situate.solvers.auto.slice_moves import move_slices
 from situate.solvers.heuristics import data_parallel
 from situate.solvers.search import Search
 from tests.solvers.families import chain, devices
 from tests.solvers.slices import sliced
-
-BY_HAND = (
-    "data_parallel",
-    "fsdp",
-    "gpipe",
-    "one_f_one_b",
-    "interleaved",
-    "zero_bubble",
-    "zero_bubble_h2",
-)
 
 
 def with_cpu(gpus: int) -> Cluster:
@@ -70,4 +60,4 @@ def test_auto_takes_a_graph_of_slices_none_of_whose_ops_says_its_own():
 def test_auto_is_never_behind_what_is_done_by_hand(seconds, kinds):
     problem = Problem(sliced(*seconds, update=1), devices(*kinds, bandwidth=10.0))
     auto = solve(problem, time_limit=None, evaluations=300).value
-    assert auto <= min(solve(problem, method).value for method in BY_HAND)
+    assert auto <= min(solve(problem, method).value for method in OF_SLICES)
