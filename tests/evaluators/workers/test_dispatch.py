@@ -344,7 +344,7 @@ def test_what_waits_behind_a_slow_task_is_done_by_another(made: Make) -> None:
 def test_tasks_that_differ_are_neither_slow_nor_hung(made: Make) -> None:
     workers, giving = made(2, alike=False)
     assert numbers(giving.answers(tasks(5))) == list(range(5))
-    workers.says = _busy(workers, 100 * HUNG_SECONDS)
+    workers.says = _busy(workers, 2 * HUNG_SECONDS)
     assert numbers(giving.answers(tasks(5))) == list(range(5))
     assert not giving.counts.again
     assert not workers.stopped
@@ -480,6 +480,21 @@ def test_a_task_at_which_workers_fail_counts_as_lost_where_that_is_a_result(made
     _, giving = made(4, says, lost=lost)
     assert numbers(giving.answers(tasks(6))) == list(range(6))
     assert reasons == ["3 workers failed at it, the last one fell"]
+
+
+def test_tasks_may_have_terms_of_their_own(made: Make) -> None:
+    """Nobody is to do again what one did not do in time, or failed at."""
+    workers, giving = made(3, alike=False)
+    said = {0: None, 1: Failure("fell")}
+    workers.says = lambda worker, task: said.get(int(task.numbers[0]), answer(task))
+    own = Terms(limit=5.0, tries=1, lost=lambda reason: reason)
+    found = dict(giving.answers(tasks(6), own))
+    assert found[0] == "its worker did not answer within 5 s"
+    assert found[1] == "its worker fell"
+    assert len(found) == len(workers.begun) == 6
+    assert giving.counts.again == 0
+    workers.says = lambda worker, task: answer(task)
+    assert numbers(giving.answers(tasks(6))) == list(range(6))
 
 
 def test_figures_are_shown_on_the_workers_board(made: Make) -> None:

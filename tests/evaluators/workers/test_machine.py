@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.workers import dispatch
 from situate.evaluators.workers.machine import WorkerMachine
 from situate.evaluators.workers.terms import Terms
+from situate.evaluators.workers.workers import NoWorkers
 from tests.evaluators.workers.faulty import Counting, HangsAt, KilledAt, RaisesAt
 from tests.solvers.killed import PROBLEM
 
@@ -31,9 +33,9 @@ def measured_as_by_one(machine: Evaluator) -> None:
     assert np.array_equal(machine.measure(PLACEMENTS, 0).seconds, wanted)
 
 
-def _all(evaluator: Evaluator, workers: int = 2, limit: float | None = None) -> WorkerMachine:
+def _all(evaluator: Evaluator, workers: int = 2, **terms: Any) -> WorkerMachine:
     """The machine, after it measured all placements as one process does."""
-    with WorkerMachine(evaluator, workers, terms=Terms(limit=limit)) as machine:
+    with WorkerMachine(evaluator, workers, terms=Terms(**terms)) as machine:
         measured_as_by_one(machine)
     return machine
 
@@ -92,12 +94,9 @@ def test_a_sample_at_which_every_worker_fails_is_named(tmp_path: Path) -> None:
         _all(KilledAt(tmp_path, number=5, times=10))
 
 
-def test_a_worker_that_always_fails_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dispatch, "TASK_FAILURES", 9)
-    with pytest.raises(SituateError, match=r"^no worker is left; the last, worker 0, was ended by"):
-        _all(KilledAt(tmp_path, number=0, times=10), workers=1)
+def test_a_worker_that_always_fails_is_left_out(tmp_path: Path) -> None:
+    with pytest.raises(NoWorkers, match=r"^no worker is left; the last, worker 0, was ended by"):
+        _all(KilledAt(tmp_path, number=0, times=10), workers=1, tries=9)
 
 
 def test_an_error_of_the_evaluator_is_raised_here(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,24 @@ import pytest
 
 from situate.data.problem import Problem
 from situate.errors import SituateError
+from situate.evaluators.workers import dispatch
 from situate.evaluators.workers.jobs import Function, Jobs
+from situate.evaluators.workers.workers import NoWorkers
 from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.auto import on_island
-from situate.solvers.auto.islands import ISLANDS, ROUNDS, Decision, Islands, improved
+from situate.solvers.auto.islands import (
+    ISLANDS,
+    ROUNDS,
+    Decision,
+    Improve,
+    Islands,
+    improved,
+    islands,
+)
 from situate.solvers.learned.learner import Learning
 from situate.solvers.search import Search
+from tests.solvers.auto.harmed_islands import FOLDER, killed_once, killed_where_it_is_a_worker
 from tests.solvers.families import devices, layered
 
 
@@ -52,7 +64,7 @@ def test_every_objective_ends_with_its_evaluations(objective: str) -> None:
 class Recorded(Jobs):
     """Jobs in this process that are written down."""
 
-    def map(self, calls: Any) -> Iterator[Any]:
+    def map(self, calls: Any, terms: Any = None) -> Iterator[Any]:
         self.calls = [*getattr(self, "calls", []), *calls]
         return super().map(calls)
 
@@ -98,7 +110,7 @@ def test_in_a_time_limit_those_search_that_are_ready_in_shares_of_what_is_left(
 ) -> None:
     _, jobs, islands = _islands(time_limit=1000.0)
     monkeypatch.setattr(jobs, "ready", lambda seconds: 3)
-    monkeypatch.setattr(Recorded, "map", lambda self, calls: self.unmoved(calls))
+    monkeypatch.setattr(Recorded, "map", lambda self, calls, terms: self.unmoved(calls))
     assert islands.improve(full=False)
     seconds = [share.seconds for _, share, *_ in jobs.calls]
     assert len(seconds) == 3 * len(ROUNDS)
@@ -109,6 +121,61 @@ def test_where_no_worker_is_ready_in_time_none_searches(monkeypatch: pytest.Monk
     _, jobs, islands = _islands(time_limit=1000.0)
     monkeypatch.setattr(jobs, "ready", lambda seconds: 0)
     assert not islands.improve(full=False)
+
+
+@pytest.fixture
+def harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is done yet."""
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+
+
+def _found(improve: Improve, workers: int = 2) -> tuple[bytes, int]:
+    """The plan of so many workers, and its evaluations."""
+    search = Search(problem(), evaluations=1000, seed=1, learning=Learning(workers=workers))
+    search.offer(np.zeros(search.problem.n, np.int32), np.array(search.problem.graph.order))
+    with islands(search, improve) as others:
+        assert others is not None
+        assert others.improve(full=False)
+    return search.incumbent.placement.tobytes(), search.evaluations
+
+
+def test_an_island_whose_worker_is_killed_is_searched_again(harm: None) -> None:
+    with pytest.warns(UserWarning, match=r"^workers failed 1 time, and their islands were search"):
+        disturbed = _found(killed_once)
+    assert disturbed == _found(on_island, workers=1)
+
+
+def test_where_no_worker_is_left_this_process_finds_the_same(
+    harm: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "WORKER_FAILURES", 1)
+    with pytest.warns(UserWarning, match=r"auto goes on in this process alone \(no worker is left"):
+        disturbed = _found(killed_where_it_is_a_worker)
+    assert disturbed == _found(on_island, workers=1)
+
+
+def test_in_a_time_limit_an_island_whose_worker_is_killed_is_left_out(harm: None) -> None:
+    with Jobs(improved, 2, shared=(problem(), 0.0)) as jobs:
+        while jobs.ready(1.0) < 2:
+            pass
+        search, _, _ = _islands(time_limit=1.0)
+        islands = Islands(search, Function.of(killed_once, ()), jobs)
+        assert islands.improve(full=False)
+    assert islands.left_out == 1
+    assert jobs.counts.again == 0
+
+
+def test_in_a_time_limit_this_process_goes_on_where_no_worker_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lost(*_: object) -> Iterator[Any]:
+        raise NoWorkers("no worker is left")
+
+    search, jobs, islands = _islands(time_limit=1000.0)
+    monkeypatch.setattr(jobs, "map", lost)
+    with pytest.warns(UserWarning, match="goes on in this process alone"):
+        assert not islands.improve(full=False)
+    assert not search.finished()
 
 
 def test_a_method_that_does_not_search_over_workers_refuses_them() -> None:

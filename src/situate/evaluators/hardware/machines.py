@@ -88,7 +88,7 @@ class RealMachines:
         each = MachinePerWorker(problem, model, optimizer, limit, steps, chosen, torch.__version__)
         self.name = each.name
         longest = START_LIMIT + limit + SPARE_SECONDS
-        terms = Terms(cores, gpus, BUILD_SECONDS + longest, longest, _lost)
+        terms = Terms(cores, gpus, BUILD_SECONDS + longest, longest, lost=_lost)
         self._stack = ExitStack()
         self._workers = self._stack.enter_context(place.machine(each, terms=terms))
 

@@ -24,15 +24,12 @@ from situate.evaluators.workers.messages import (
     Work,
 )
 from situate.evaluators.workers.terms import USUAL, Terms
-from situate.evaluators.workers.workers import Workers
+from situate.evaluators.workers.workers import NoWorkers, Workers
 from situate.results.result import WorkerProgress
 from situate.version import VERSION
 
 START_SECONDS = 120.0
 """Seconds that a worker has to start."""
-
-TASK_FAILURES = 3
-"""Failures of workers at a task after which it is given up."""
 
 WORKER_FAILURES = 3
 """Failures of a worker, one after the other, after which it is left out."""
@@ -57,9 +54,10 @@ it would else wait for this process is a part of so little that counts."""
 
 @dataclass
 class _Batch:
-    """Tasks that are done together."""
+    """Tasks that are done together, on the same terms."""
 
     tasks: Sequence[Work]
+    terms: Terms
     waiting: deque[int] = field(default_factory=deque)
     failures: list[int] = field(default_factory=list)
     unanswered: set[int] = field(default_factory=set)
@@ -97,8 +95,8 @@ class Dispatch:
     Args:
         workers: where they run.
         count: how many.
-        terms: on which; without limits these are `START_SECONDS`, and for a sample `HUNG` times as
-            long as others take.
+        terms: on which, unless tasks have their own; without limits these are `START_SECONDS`, and
+            for a sample `HUNG` times as long as others take.
         alike: tasks take about as long as one another; where they do not, none is too slow.
 
     Attributes:
@@ -144,7 +142,7 @@ class Dispatch:
         that are.
 
         Raises:
-            SituateError: see `answers`.
+            NoWorkers, SituateError: see `answers`.
         """
         self._begin()
         until = time.monotonic() + seconds
@@ -155,17 +153,23 @@ class Dispatch:
             self._end_late_ones()
         return len(self._idle)
 
-    def answers(self, tasks: Sequence[Work]) -> Iterator[tuple[int, Any]]:
+    def answers(
+        self, tasks: Sequence[Work], terms: Terms | None = None
+    ) -> Iterator[tuple[int, Any]]:
         """Yields the number of each task, with its value, as the answers come. Tasks may be added
         while there are some. What is not waited for to its end is forgotten.
 
+        Args:
+            terms: of these tasks.
+
         Raises:
-            SituateError: no worker is left, several failed at one task, or one has another version.
+            NoWorkers: none is left.
+            SituateError: several failed at one task, or one has another version.
             Exception: the one that was raised at a task.
         """
         if tasks:
             self._begin()
-        batch = _Batch(tasks)
+        batch = _Batch(tasks, terms or self._terms)
         try:
             batch.grow()
             while batch.unanswered:
@@ -347,8 +351,9 @@ class Dispatch:
                 )
         for worker, queue in list(self._given.items()):
             limit = self._late(queue[0].task, HUNG, HUNG_SECONDS)
-            if self._terms.limit is not None:
-                limit = self._terms.limit * len(queue[0].task)
+            terms = queue[0].batch.terms
+            if terms.limit is not None:
+                limit = terms.limit * len(queue[0].task)
             if self._heard_at - queue[0].since > limit:
                 self._end(worker, f"did not answer within {limit:.3g} s")
 
@@ -375,21 +380,21 @@ class Dispatch:
             return
         self.counts.left_out[worker] = reason
         if len(self.counts.left_out) == len(self._failures_in_a_row):
-            raise SituateError(f"no worker is left; the last, worker {worker}, {reason}")
+            raise NoWorkers(f"no worker is left; the last, worker {worker}, {reason}")
         warnings.warn(
             f"worker {worker} is left out after {WORKER_FAILURES} failures; the last: it {reason}",
             stacklevel=2,
         )
 
     def _fail_task(self, given: _Given, reason: str) -> None:
-        failures = given.batch.failures
-        failures[given.number] += 1
-        if failures[given.number] < TASK_FAILURES:
+        batch, tries = given.batch, given.batch.terms.tries
+        batch.failures[given.number] += 1
+        if batch.failures[given.number] < tries:
             self.counts.again += 1
-            given.batch.waiting.appendleft(given.number)
+            batch.waiting.appendleft(given.number)
             return
-        said = f"{TASK_FAILURES} workers failed at it, the last one {reason}"
-        if self._terms.lost is None:
-            raise SituateError(f"{given.task.name}: {said}")
-        given.batch.unanswered.remove(given.number)
-        self._lost.append((given, self._terms.lost(said)))
+        said = f"{tries} workers failed at it, the last one" if tries > 1 else "its worker"
+        if batch.terms.lost is None:
+            raise SituateError(f"{given.task.name}: {said} {reason}")
+        batch.unanswered.remove(given.number)
+        self._lost.append((given, batch.terms.lost(f"{said} {reason}")))

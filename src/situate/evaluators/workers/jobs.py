@@ -6,6 +6,7 @@ import pickle
 import reprlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -77,6 +78,7 @@ class Jobs:
         workers: how many; started when there is something to do.
         shared: its first arguments, the same in all calls.
         limit: seconds that a call may take; None for as long as it takes.
+        alike: calls take about as long as one another: one that takes far longer hangs.
         start: makes the workers; None for processes of this machine, or for this process itself
             where one is to do all.
 
@@ -92,6 +94,7 @@ class Jobs:
         *,
         shared: tuple[Any, ...] = (),
         limit: float | None = None,
+        alike: bool = False,
         start: Callable[[bytes], Workers] | None = None,
     ) -> None:
         if workers < 1:
@@ -100,7 +103,7 @@ class Jobs:
         self._dispatch: Dispatch | None = None
         if start is not None or workers > 1:
             made = (start or ProcessWorkers)(pickle.dumps(self._function))
-            self._dispatch = Dispatch(made, workers, Terms(limit=limit), alike=False)
+            self._dispatch = Dispatch(made, workers, Terms(limit=limit), alike)
 
     @property
     def counts(self) -> Counts:
@@ -111,26 +114,37 @@ class Jobs:
         """See `Dispatch.ready`."""
         return 1 if self._dispatch is None else self._dispatch.ready(seconds)
 
-    def each(self, calls: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+    def each(
+        self, calls: Iterable[tuple[Any, ...]], terms: Terms | None = None
+    ) -> Iterator[tuple[int, Any]]:
         """Yields the number of each call, by its arguments, with its value, as they end.
 
+        Args:
+            terms: on which workers make these calls.
+
         Raises:
-            SituateError: see `Dispatch.answers`.
+            NoWorkers, SituateError: see `Dispatch.answers`.
             Exception: the one that a call raised.
         """
         if self._dispatch is None:
             return ((number, self._function(*call)) for number, call in enumerate(calls))
-        return self._dispatch.answers([self._function.job(call) for call in calls])
+        return self._dispatch.answers([self._function.job(call) for call in calls], terms)
 
-    def map(self, calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    def map(self, calls: Iterable[tuple[Any, ...]], terms: Terms | None = None) -> Iterator[Any]:
         """Yields the values in the order of the calls; see `each`."""
         early: dict[int, Any] = {}
         wanted = 0
-        for number, value in self.each(calls):
+        for number, value in self.each(calls, terms):
             early[number] = value
             while wanted in early:
                 yield early.pop(wanted)
                 wanted += 1
+
+    def here(self) -> Jobs:
+        """The same, whose calls this process makes."""
+        made = copy(self)
+        made._dispatch = None
+        return made
 
     def close(self) -> None:
         """End the workers."""

@@ -122,12 +122,9 @@ class Counts:
     again: int = 0
     left_out: dict[int, str] = field(default_factory=dict)
 
-    def failures_text(self) -> str:
-        """One line on the workers that failed; empty if none did."""
+    def failures_text(self, then: str = "what they were measuring was measured again") -> str:
+        """One line on the workers that failed, and what was done then; empty if none did."""
         if not self.failures:
             return ""
         times = sum(self.failures.values())
-        return (
-            f"workers failed {times} time{'s' * (times > 1)}, and what they were measuring was "
-            "measured again"
-        )
+        return f"workers failed {times} time{'s' * (times > 1)}, and {then}"

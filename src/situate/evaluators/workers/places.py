@@ -88,6 +88,7 @@ class Place:
         *,
         shared: tuple[Any, ...] = (),
         limit: float | None = None,
+        alike: bool = False,
     ) -> Iterator[Jobs]:
         """Calls of a function that are made there, or in this process where there is to be one of
         this machine; in the end the workers are ended. See `Jobs`.
@@ -100,7 +101,7 @@ class Place:
 
         with (
             self._workers(USUAL) as (count, start),
-            Jobs(function, count, shared=shared, limit=limit, start=start) as jobs,
+            Jobs(function, count, shared=shared, limit=limit, alike=alike, start=start) as jobs,
         ):
             yield jobs
 

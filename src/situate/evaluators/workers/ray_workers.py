@@ -21,6 +21,7 @@ from situate.evaluators.workers.messages import (
     Work,
 )
 from situate.evaluators.workers.worker import Worker, hello
+from situate.evaluators.workers.workers import NoWorkers
 
 LOOPBACK = "127.0.0.1"
 
@@ -89,16 +90,16 @@ class RayWorkers:
     def _connected(self) -> Iterator[None]:
         """
         Raises:
-            SituateError: the cluster is lost.
+            NoWorkers: the cluster is lost.
         """
         try:
             if not self._ray.is_initialized():  # what is called then connects to any other cluster
                 raise ConnectionError
             yield
         except ConnectionError:
-            raise SituateError(
-                "workers: the connection to the Ray cluster is lost: start it again; the same "
-                "command goes on from its study"
+            raise NoWorkers(
+                "workers: the connection to the Ray cluster is lost: start it again; a study goes "
+                "on with the same command"
             ) from None
 
     def _said(self, said: Any, worker: int) -> Message:
@@ -123,7 +124,7 @@ class RayWorkers:
         self._kill(actor)
 
     def _kill(self, actor: Any) -> None:
-        with suppress(self._ray.exceptions.RayError, SituateError), self._connected():
+        with suppress(self._ray.exceptions.RayError, NoWorkers), self._connected():
             self._ray.kill(actor)
 
     def close(self) -> None:

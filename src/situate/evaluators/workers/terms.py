@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from situate.errors import SituateError
-from situate.evaluators.measurements import Measurements
+
+TRIES = 3
+"""Workers that fail at a task before it is lost."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of all workers of a search.
+    """The terms of all workers of a search, or of some tasks.
 
     Attributes:
         cpus, gpus: that each has for itself.
         start_limit: seconds that it has to start; None for the usual.
-        limit: seconds that a sample may take; None for a multiple of what others take.
-        lost: what counts as measured of a sample at which workers fail one after the other, for
-            this reason; None if that ends the search.
+        limit: seconds that a sample or a job may take; None for a multiple of what others take.
+        tries: workers that may fail at a task before it is lost.
+        lost: what counts as the value of a task that is lost, for this reason; None if that ends
+            the search.
     """
 
     cpus: int = 1
     gpus: int = 0
     start_limit: float | None = None
     limit: float | None = None
-    lost: Callable[[str], Measurements] | None = None
+    tries: int = TRIES
+    lost: Callable[[str], Any] | None = None
 
 
 USUAL = Terms()

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from situate.errors import SituateError
 from situate.evaluators.workers.messages import Message, Work
 
 
+class NoWorkers(SituateError):
+    """All workers failed too often, or their cluster is lost."""
+
+
 class Workers(Protocol):
-    """Workers that measure samples or do jobs, each one task at a time; known by their numbers."""
+    """Workers that measure samples or do jobs, each one task at a time; known by their numbers.
+
+    All that is said to them may raise `NoWorkers`, where they are of a cluster that is lost.
+    """
 
     def start(self, worker: int) -> None:
         """Start a worker, also in the place of one that failed; its greeting comes by `wait`."""

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from situate.data.arrays import Order, Placement
 from situate.data.problem import Problem
 from situate.evaluators.workers.jobs import Function, Jobs
 from situate.evaluators.workers.places import Place
+from situate.evaluators.workers.terms import Terms
+from situate.evaluators.workers.workers import NoWorkers
 from situate.simulation.transfer_order import TransferOrder
 from situate.solvers.search import Found, Search
 
@@ -24,6 +28,9 @@ ISLANDS = 4
 
 STARTING_SHARE = 0.2
 """Share of what is left of the time in which workers must be ready to take part."""
+
+LATE_SHARE, LATE_SECONDS = 0.5, 1.0
+"""Share of its seconds, and seconds beside, by which an island may end late."""
 
 Improve = Callable[[Search, bool, bool], None]
 """Improves the best plan of a search until its budget ends; see `on_island` of `auto`."""
@@ -86,34 +93,47 @@ class Islands:
     Args:
         improve: what each does.
         jobs: of `improved`.
+
+    Attributes:
+        left_out: calls of `improved` at which workers failed, and that were not made again.
     """
 
     def __init__(self, search: Search, improve: Function, jobs: Jobs) -> None:
         self._search, self._improve, self._jobs = search, improve, jobs
+        self.left_out = 0
 
     def start(self) -> None:
         """Start the workers, which takes as long as it does, while plans are constructed here."""
         self._jobs.ready(0.0)
 
     def improve(self, full: bool) -> bool:
-        """Improve the best plan until the budget ends; False where no worker is ready in time.
+        """Improve the best plan until the budget ends; False where no worker is ready in time, or
+        none is left meanwhile.
 
         Args:
             full: see `on_island`.
         """
-        count = self._count()
-        for number in range(len(ROUNDS)):
-            if not count or self._search.finished():
-                break
-            self._round(number, count, full)
-        return count > 0
+        try:
+            for number in range(len(ROUNDS)):
+                if self._search.finished():
+                    break
+                count = self._count(number)
+                if not count:
+                    return False
+                self._round(number, count, full)
+        except NoWorkers as error:
+            _warn_of_none(error)
+            return self._search.finished()
+        return True
 
-    def _count(self) -> int:
-        """One a worker; with a limit of evaluations alone the workers must not decide."""
+    def _count(self, number: int) -> int:
+        """One for each worker that is ready; with a limit of evaluations alone the workers must not
+        decide."""
         limit = self._search.time_limit
         if limit is None:
             return ISLANDS
-        return self._jobs.ready(STARTING_SHARE * self._search.left() * limit)
+        share = STARTING_SHARE if number == 0 else 0.0
+        return self._jobs.ready(share * self._search.left() * limit)
 
     def _round(self, number: int, count: int, full: bool) -> None:
         search = self._search
@@ -123,9 +143,37 @@ class Islands:
             (self._improve, self._share(share, number, island, count), start, number == 0, full)
             for island in range(count)
         ]
-        for found, evaluations in self._jobs.map(calls):
-            search.evaluations += evaluations
-            found.offer(search)
+        for found in self._found(calls, self._terms(calls[0][1])):
+            if found is not None:
+                decision, evaluations = found
+                search.evaluations += evaluations
+                decision.offer(search)
+
+    def _found(self, calls: list[Any], terms: Terms) -> Iterator[tuple[Decision, int] | None]:
+        """What every island finds, None for one that is left out. With a limit of evaluations alone
+        this process searches where no worker is left."""
+        done = 0
+        try:
+            for found in self._jobs.map(calls, terms):
+                done += 1
+                yield found
+        except NoWorkers as error:
+            if self._search.time_limit is not None:
+                raise
+            _warn_of_none(error)
+            self._jobs = self._jobs.here()
+            yield from self._jobs.map(calls[done:])
+
+    def _terms(self, share: Share) -> Terms:
+        """The terms of a round: in a time limit no island is searched again, for that would take as
+        long once more."""
+        if share.seconds is None:
+            return Terms(lost=self._leave_out)
+        limit = (1 + LATE_SHARE) * share.seconds + LATE_SECONDS
+        return Terms(limit=limit, tries=1, lost=self._leave_out)
+
+    def _leave_out(self, reason: str) -> None:
+        self.left_out += 1
 
     def _share(self, share: float, number: int, island: int, count: int) -> Share:
         search = self._search
@@ -154,5 +202,15 @@ def islands(search: Search, improve: Improve) -> Iterator[Islands | None]:
         return
     function = Function.of(improve, ())
     shared = (search.problem, search.lower_bound)
-    with Place.parse(workers).jobs(improved, shared=shared) as jobs:
-        yield Islands(search, function, jobs)
+    with Place.parse(workers).jobs(improved, shared=shared, alike=True) as jobs:
+        made = Islands(search, function, jobs)
+        yield made
+        then = "their islands were searched again"
+        if made.left_out:
+            then = f"{made.left_out} of their islands were left out of a round"
+        if failures := jobs.counts.failures_text(then):
+            warnings.warn(failures, stacklevel=2)
+
+
+def _warn_of_none(error: NoWorkers) -> None:
+    warnings.warn(f"auto goes on in this process alone ({error})", stacklevel=2)
