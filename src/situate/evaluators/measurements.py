@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.results.result import WorkerProgress
+if TYPE_CHECKING:
+    from situate.results.result import WorkerProgress
 
 Outcome = Literal["ok", "out_of_memory", "crash", "timeout", "nan"]
 OUTCOMES: tuple[Outcome, ...] = ("ok", "out_of_memory", "crash", "timeout", "nan")

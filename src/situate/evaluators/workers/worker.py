@@ -12,6 +12,7 @@ from typing import Any
 
 from situate.errors import SituateError
 from situate.evaluators.checks import checked
+from situate.evaluators.workers.encoding import decoded, encoded
 from situate.evaluators.workers.messages import Answer, Hello, Job, Ready, Unready, Work
 from situate.evaluators.workers.terms import Opens, Unfit
 
@@ -56,10 +57,10 @@ def main(connection: int) -> None:
     """
     worker = Worker()
     with Connection(connection) as manager, contextlib.suppress(EOFError, OSError):
-        manager.send(hello())
-        manager.send(worker.unpack(manager.recv_bytes()))
+        manager.send_bytes(encoded(hello()))
+        manager.send_bytes(encoded(worker.unpack(manager.recv_bytes())))
         while True:
-            manager.send(worker.do(manager.recv()))
+            manager.send_bytes(encoded(worker.do(decoded(manager.recv_bytes()))))
 
 
 def _opened(evaluator: Opens) -> Ready | Unready | Answer:
