@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,8 +19,10 @@ from benchmarks.papers import (
     page,
     page_hierarchical,
     page_post,
+    page_wall_times,
     published,
     spotlight_cifar,
+    wall_times,
 )
 from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.claims import claim
@@ -276,3 +279,24 @@ def test_every_network_has_a_title():
     assert {row.network for row in (*published.POST, *published.HIERARCHICAL)} <= set(
         published.TITLES
     )
+
+
+def test_a_paper_s_hours_are_the_clock_s_and_what_setting_up_takes():
+    pytest.importorskip("torch")
+    case = Case("cifar_cnn", 4, "k80")
+    search = wall_times.Timed("it took 3 hours", 3.0, case, "spotlight", 24, 1, 5)
+    (one, several) = (
+        wall_times.row(None, each)
+        for each in (search, replace(search, method="colocrl", controllers=2))
+    )
+    for row, workers in ((one, 5), (several, 10)):
+        assert row["clock_h"] > 0
+        assert row["clock_h"] + row["setup_s"] * 24 / workers / 3600 == pytest.approx(3.0)
+    table = page_wall_times.fill({"tables": {"searches": [one, several]}})["table"]
+    assert table.count("| it took 3 hours | cifar_cnn/4 | 24 |") == 2
+
+
+def test_a_search_of_other_length_says_nothing_of_setting_up():
+    case = Case("cifar_cnn", 4, "k80")
+    search = wall_times.Timed("it took 3 hours", 3.0, case, "post", 24, 1, 12)
+    assert wall_times.row(12, search)["setup_s"] is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields
-from functools import partial
 from typing import Any
 
 import pytest
@@ -34,6 +33,11 @@ def page(method: str) -> str:
     return re.sub(r"(?<!\|)\n(?!\|)", " ", text)
 
 
+def learnt(trial: tuning.Trial) -> tuning.Outcome:
+    """The outcome of a trial."""
+    return tuning.learn({trial.problem: tuning.problem(*trial.problem)}, trial)
+
+
 def test_a_score_is_the_mean_of_per_cents_above_the_best_mean_of_a_candidates_seeds():
     tuned, groups = tuning.scores(FOUND)
     assert tuned["best, % above"] == pytest.approx((0 + 20) / 2)
@@ -56,34 +60,35 @@ def test_the_target_names_the_best_candidate_and_is_missed_where_tuned_is_far_ab
 
 
 def test_a_trial_gives_its_best_time_and_the_mean_of_its_last_60_and_the_same_every_time():
-    settings = tune_softmax.candidates()["post tuned"]
-    make = partial(tune_softmax.learner, settings=settings)
+    make = tune_softmax.make(tune_softmax.candidates()["post tuned"])
     trial = tuning.Trial("post tuned", make, ("branching 4", "k80-2"), seed=0, samples=120)
-    best, last = tuning.learn(trial)
+    best, last = learnt(trial)
     assert 0 < best < last
-    assert tuning.learn(trial) == (best, last)
+    assert learnt(trial) == (best, last)
 
 
 def test_a_noisy_trial_is_judged_by_what_its_placements_truly_take():
     make = tune_climbing.candidates()["hill_climbing groups 96"]
     noisy = tuning.Trial("noisy", make, ("branching 4", "k80-2"), 0, 120, noise=0.5)
     on = tuning.problem(*noisy.problem)
-    best, _ = tuning.learn(noisy)
+    best, _ = learnt(noisy)
     assert best >= lower_bound(on)
-    assert best == tuning.learn(noisy)[0]
+    assert best == learnt(noisy)[0]
 
 
 @pytest.mark.parametrize("name", [*tune_climbing.candidates()])
 def test_every_candidate_of_hill_climbing_learns(name):
     trial = tuning.Trial(name, tune_climbing.candidates()[name], ("branching 4", "k80-2"), 0, 120)
-    best, last = tuning.learn(trial)
+    best, last = learnt(trial)
     assert 0 < best < last
 
 
 def test_groups_that_move_one_by_one_have_one_scale():
     problem = tuning.problem("branching 4", "k80-2")
-    alone = tune_climbing.climber(problem, 60, 0, groups=40, blocks=False)
-    assert alone.batch == tune_climbing.climber(problem, 60, 0, groups=40).batch - 2
+    alone, blocks = (
+        tune_climbing.make(40, blocks=several)(problem, 60, 0) for several in (False, True)
+    )
+    assert alone.batch == blocks.batch - 2
 
 
 @pytest.mark.parametrize("name", [*tune_sequence.candidates()])

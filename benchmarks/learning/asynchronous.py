@@ -1,10 +1,9 @@
 """Asynchronous controllers beside one that waits, by the virtual clock, on workers whose speeds
-differ four times; and the papers' wall times beside the clock's."""
+differ four times."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from statistics import median
 
 import numpy as np
@@ -25,13 +24,6 @@ MORE_SAMPLES = 1.8
 """Samples of the asynchronous search, which wait for nobody, over those of the synchronous one in
 about the same time."""
 
-PAPERS = (
-    ("post", "inception_v3", "k80-4", 2400, 12, "Post: 2,400 samples on 12 workers"),
-    ("hierarchical", "nmt4", "k80-4", 4000, 4, "Hierarchical Planner: at most three hours"),
-    ("spotlight", "rnnlm", "k80-4", 2400, 5, "Spotlight: 500 minutes for 20,000, on 5 machines"),
-    ("colocrl", "nmt4", "k80-4", 2400, 160, "ColocRL: 12 to 27 hours, 160 workers"),
-)
-
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, print and record."""
@@ -40,7 +32,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--cluster", default="k80-4")
     parser.add_argument("--samples", type=int, default=1920)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--without-papers", action="store_true")
     options = parser.parse_args(arguments)
     problem = situate.Problem(
         situate.zoo.load(options.model), situate.Cluster.preset(options.cluster)
@@ -50,9 +41,8 @@ def main(arguments: list[str] | None = None) -> None:
         for method in METHODS
         for seed in range(options.seeds)
     ]
-    papers = [] if options.without_papers else list(_papers())
     targets = [_target(method, rows) for method in METHODS]
-    tables = {"asynchronous and synchronous": rows, "papers": papers}
+    tables = {"asynchronous and synchronous": rows}
     record("asynchronous", tables, targets, options=options)
 
 
@@ -99,21 +89,6 @@ def _batches(result: Result, size: int) -> list[situate.Measurements]:
         situate.Measurements(part, np.where(np.isfinite(part), 0, 1).astype(np.uint8))
         for part in parts
     ]
-
-
-def _papers() -> Iterator[Row]:
-    """The hours of the papers' searches by the clock, without any set-up."""
-    for method, model, cluster, samples, workers, said in PAPERS:
-        problem = situate.Problem(situate.zoo.load(model), situate.Cluster.preset(cluster))
-        found = _learn(problem, method, samples, 0, settings="paper")
-        taken = hours(VirtualClock(workers), _batches(found, workers))[-1]
-        yield {
-            "paper": said,
-            "network": model,
-            "samples": samples,
-            "workers": workers,
-            "clock_h": taken,
-        }
 
 
 def _target(method: str, rows: list[Row]) -> Target:

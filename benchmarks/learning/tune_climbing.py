@@ -6,11 +6,10 @@ beside the candidates. Results with `--noise` are recorded under a name of their
 
 from __future__ import annotations
 
-from functools import partial
-
 import situate
 from benchmarks.learning import tune_softmax, tuning
 from benchmarks.lib.record import record
+from situate.evaluators.workers.jobs import Function
 from situate.grouping import group
 from situate.solvers.learned.initial_placements import InitialPlacements
 from situate.solvers.learned.levels import levels
@@ -22,28 +21,24 @@ LEARNED = ("post tuned", "cross_entropy tuned")
 def candidates() -> dict[str, tuning.Make]:
     """By name: groups moved in blocks of every scale, or one by one."""
     softmax = tune_softmax.candidates()
-    found: dict[str, tuning.Make] = {
-        name: partial(tune_softmax.learner, settings=softmax[name]) for name in LEARNED
-    }
+    found: dict[str, tuning.Make] = {name: tune_softmax.make(softmax[name]) for name in LEARNED}
     for groups in (96, 192, GROUPS, 2 * GROUPS):
-        found[f"hill_climbing groups {groups}"] = partial(climber, groups=groups)
+        found[f"hill_climbing groups {groups}"] = make(groups)
     for groups in (96, GROUPS):
-        name = f"hill_climbing groups {groups} one by one"
-        found[name] = partial(climber, groups=groups, blocks=False)
-    found[f"hill_climbing structure {GROUPS}"] = partial(climber, groups=GROUPS, rule="structure")
+        found[f"hill_climbing groups {groups} one by one"] = make(groups, blocks=False)
+    found[f"hill_climbing structure {GROUPS}"] = make(GROUPS, rule="structure")
     return found
 
 
+def make(groups: int, *, blocks: bool = True, rule: str = "heavy-edge") -> tuning.Make:
+    """The climber with so many groups of a rule."""
+    return Function.of(climber, (groups, blocks, rule))
+
+
 def climber(
-    problem: situate.Problem,
-    samples: int,
-    seed: int,
-    *,
-    groups: int,
-    blocks: bool = True,
-    rule: str = "heavy-edge",
+    groups: int, blocks: bool, rule: str, problem: situate.Problem, samples: int, seed: int
 ) -> HillClimber:
-    """With so many groups of a rule."""
+    """See `make`."""
     made = group(problem, rule, groups)
     every = levels(problem, made)
     return HillClimber(made, every if blocks else every[:1], InitialPlacements(made), seed)
@@ -53,7 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Climb, print and record."""
     options = tuning.parser(__doc__, seeds=3, samples=tune_softmax.SAMPLES).parse_args(arguments)
     trials = tuning.trials(candidates(), tune_softmax.PROBLEMS, options)
-    found = tuning.outcomes(trials, options.processes)
+    found = tuning.outcomes(trials, options)
     name = "tune_climbing_noisy" if options.noise else "tune_climbing"
     record(name, {"candidates": tuning.scores(found)}, options=options)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 import situate
 from benchmarks.learning import tuning
 from benchmarks.lib.record import Row, Target, record
+from situate.evaluators.workers.jobs import Function
 from situate.solvers.learned import colocrl, hierarchical, spotlight
 from situate.solvers.learned.colocrl.settings import ColocSettings
 from situate.solvers.learned.hierarchical.settings import HierarchicalSettings
@@ -90,7 +90,7 @@ def _of(
 
 
 def learner(
-    problem: situate.Problem, samples: int, seed: int, *, settings: SequenceSettings
+    settings: SequenceSettings, problem: situate.Problem, samples: int, seed: int
 ) -> Learner:
     """In any settings; none depends on the number of samples."""
     match settings:
@@ -105,10 +105,10 @@ def learner(
 def main(arguments: list[str] | None = None) -> None:
     """Learn, print and record."""
     options = tuning.parser(__doc__, seeds=2, samples=SAMPLES).parse_args(arguments)
-    makes = {name: partial(learner, settings=s) for name, s in candidates().items()}
+    makes = {name: Function.of(learner, (settings,)) for name, settings in candidates().items()}
     trials = tuning.trials(makes, PROBLEMS, options)
     once = [trial for trial in trials if trial.seed == 0 or " paper" not in trial.candidate]
-    found = tuning.outcomes(once, options.processes)
+    found = tuning.outcomes(once, options)
     rows = list(methods(found))
     tables = {"candidates": tuning.scores(found), "methods": rows}
     record("tune_sequence", tables, [target(row) for row in rows], options=options)

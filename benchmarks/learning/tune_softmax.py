@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import situate
 from benchmarks.learning import tuning
 from benchmarks.lib.record import record
+from situate.evaluators.workers.jobs import Function
 from situate.grouping import Groups, group
 from situate.solvers.learned.grouped import coarser_groups
 from situate.solvers.learned.penalty import failure_seconds
@@ -91,10 +92,15 @@ def _changes(method: str) -> Iterator[dict[str, object]]:
         yield from ({"N": 240, "elite": 0.05, "learning_rate": rate} for rate in (0.3, 0.5))
 
 
+def make(settings: SoftmaxSettings) -> tuning.Make:
+    """The learner in any settings."""
+    return Function.of(learner, (settings,))
+
+
 def learner(
-    problem: situate.Problem, samples: int, seed: int, *, settings: SoftmaxSettings
+    settings: SoftmaxSettings, problem: situate.Problem, samples: int, seed: int
 ) -> SoftmaxLearner:
-    """In any settings."""
+    """See `make`."""
     counts, shares = zip(*settings.coarser, strict=True) if settings.coarser else ((), ())
     *coarser, groups = _levels(problem, settings.grouping, settings.groups, counts)
     levels = list(zip(coarser, shares, strict=True))
@@ -112,8 +118,8 @@ def _levels(
 def main(arguments: list[str] | None = None) -> None:
     """Learn, print and record."""
     options = tuning.parser(__doc__, seeds=3, samples=SAMPLES).parse_args(arguments)
-    makes = {name: partial(learner, settings=s) for name, s in candidates(options.samples).items()}
-    found = tuning.outcomes(tuning.trials(makes, PROBLEMS, options), options.processes)
+    makes = {name: make(settings) for name, settings in candidates(options.samples).items()}
+    found = tuning.outcomes(tuning.trials(makes, PROBLEMS, options), options)
     name = "tune_softmax" if options.samples == SAMPLES else f"tune_softmax_{options.samples}"
     record(name, {"candidates": tuning.scores(found)}, options=options)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 
@@ -18,6 +17,7 @@ import numpy as np
 import situate
 from benchmarks.lib.graphs import branching
 from benchmarks.lib.record import Row
+from benchmarks.lib.workers import add_workers, jobs
 from situate.bench.families.unequal import layered
 from situate.evaluators.measurements import FINALISTS
 from situate.evaluators.simulated import SimulatedMachine
@@ -44,7 +44,8 @@ Name = tuple[str, str]
 """A problem by its network in `GRAPHS` and its preset cluster."""
 
 Make = Callable[[situate.Problem, int, int], Learner]
-"""From a problem, a number of samples and a seed to the learner of one candidate."""
+"""From a problem, a number of samples and a seed to the learner of one candidate; is sent to
+workers."""
 
 Outcome = tuple[float, float]
 """The best time of a trial, and the mean of its last 60."""
@@ -74,7 +75,7 @@ def parser(description: str | None, *, seeds: int, samples: int) -> argparse.Arg
     made.add_argument("--seeds", type=int, default=seeds, help=f"0, 1, ...; default: {seeds}")
     made.add_argument("--samples", type=int, default=samples, help=f"a trial; default: {samples}")
     made.add_argument("--noise", type=float, default=0.0, help="of measurements; default: none")
-    made.add_argument("--processes", type=int, default=2, help="default: 2")
+    add_workers(made, 2, "trials")
     made.add_argument("--only", nargs="+", metavar="NAME", help="candidates that begin so")
     return made
 
@@ -93,16 +94,16 @@ def trials(
     ]
 
 
-def outcomes(trials: Sequence[Trial], processes: int) -> dict[str, dict[Name, list[Outcome]]]:
+def outcomes(
+    trials: Sequence[Trial], options: argparse.Namespace
+) -> dict[str, dict[Name, list[Outcome]]]:
     """The outcomes of the trials, by candidate, problem and seed."""
-    for name in dict.fromkeys(trial.problem for trial in trials):
-        problem(*name)
+    problems = {name: problem(*name) for name in dict.fromkeys(trial.problem for trial in trials)}
     found: dict[str, dict[Name, list[Outcome]]] = {}
-    with ProcessPoolExecutor(processes) as pool:
-        for number, (trial, outcome) in enumerate(
-            zip(trials, pool.map(learn, trials), strict=True), start=1
-        ):
-            print(f"{number} of {len(trials)}: {_progress(trial, outcome)}", flush=True)
+    with jobs(options, learn, problems) as learnt:
+        for number, outcome in enumerate(learnt.map((trial,) for trial in trials)):
+            trial = trials[number]
+            print(f"{number + 1} of {len(trials)}: {_progress(trial, outcome)}", flush=True)
             found.setdefault(trial.candidate, {}).setdefault(trial.problem, []).append(outcome)
     return found
 
@@ -114,13 +115,13 @@ def _progress(trial: Trial, outcome: Outcome) -> str:
 
 @cache
 def problem(network: str, preset: str) -> situate.Problem:
-    """Made once a process, before others are forked from it."""
+    """Made once."""
     return situate.Problem(GRAPHS[network](), situate.Cluster.preset(preset))
 
 
-def learn(trial: Trial) -> Outcome:
+def learn(problems: Mapping[Name, situate.Problem], trial: Trial) -> Outcome:
     """Run it on one thread."""
-    on = problem(*trial.problem)
+    on = problems[trial.problem]
     failure, learner = failure_seconds(on), trial.make(on, trial.samples, trial.seed)
     machine = SimulatedMachine(on, trial.noise, trial.seed, threads=1)
     times, seen = list[float](), dict[bytes, float]()

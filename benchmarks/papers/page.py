@@ -20,6 +20,7 @@ from benchmarks.papers import (
     page_memory,
     page_post,
     page_timeline,
+    page_wall_times,
 )
 from benchmarks.papers.tables import apart
 
@@ -49,6 +50,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
     ),
     ("spotlight_cifar", ("spotlight_cifar",), page_hierarchical.spotlight),
     ("colocrl", (), page_hierarchical.colocrl),
+    ("wall_times", ("wall_times",), page_wall_times.fill),
 )
 """Each section's text, the results that fill it, and what its names stand for; of several
 results the first are its own."""

@@ -23,9 +23,4 @@ def claims() -> list[Claim]:
             "ColocRL, `paper`, that far below the partitioners on NMT",
             COMPARE.format("nmt2 --cluster k40-2"),
         ),
-        claim.not_measured(
-            "27 hours and 160 workers to find assignments on 4 GPUs",
-            "as long by the virtual clock of 20 controllers of 8 workers",
-            "python -m benchmarks.learning.asynchronous",
-        ),
     ]

@@ -124,11 +124,6 @@ def _scale(scale: Mapping[str, Any]) -> Iterator[Claim]:
 
 def _not_run() -> Iterator[Claim]:
     yield claim.not_measured(
-        "1,000 iterations take at most three hours for the largest benchmark",
-        "as much by the virtual clock of 4 controllers of 4 workers, NMT with 8 layers, `paper`",
-        "python -m benchmarks.learning.asynchronous",
-    )
-    yield claim.not_measured(
         "for NMT it learns to balance computation across devices",
         "each GPU's seconds of computation alike, `paper`",
         PLAN.format("nmt2"),

@@ -27,11 +27,6 @@ def claims(results: Results) -> list[Claim]:
             RUN,
         ),
         claim.not_measured(
-            "20,000 sampled placements within a period of 500 minutes",
-            "as long by the virtual clock of five machines",
-            "python -m benchmarks.learning.asynchronous",
-        ),
-        claim.not_measured(
             "better sample efficiency than the policy gradient method",
             "below ColocRL after as many samples, both `paper`, groups of `prefix`",
             "situate compare cifar_cnn --cluster k80-4 --methods spotlight,colocrl "

@@ -64,6 +64,17 @@ class HangsAt(KilledAt):
             time.sleep(600)
 
 
+@dataclass
+class Straggling(Counting):
+    """The first sample ends after this one has begun."""
+
+    last: int = 0
+
+    def harm(self, number: int) -> None:
+        while number == 0 and not self.attempts(self.last):
+            time.sleep(0.02)
+
+
 class Unsendable(Exception):
     def __init__(self, one: int, two: int) -> None:
         super().__init__(f"{one} and {two}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +15,16 @@ from situate.results.result import Result  # noqa: E402
 from situate.solvers import solve  # noqa: E402
 from situate.solvers.learned.learner import Learning  # noqa: E402
 from situate.study import Study  # noqa: E402
-from tests.evaluators.workers.faulty import Counting  # noqa: E402
-from tests.solvers.learned.asynchronous.test_controllers import PROBLEM  # noqa: E402
+from tests.evaluators.workers.faulty import Straggling  # noqa: E402
+from tests.solvers.learned.asynchronous.test_controllers import METHODS, PROBLEM  # noqa: E402
 
 BATCH, SAMPLES = 12, 48
 
 
-class Straggling(Counting):
-    """The first sample ends after the last of the second batch."""
-
-    def harm(self, number: int) -> None:
-        while number == 0 and not self.attempts(2 * BATCH - 1):
-            time.sleep(0.1)
-
-
-def _learn(evaluator: Counting, **learning: Any) -> Result:
+def _learn(method: str, evaluator: Straggling, **learning: Any) -> Result:
     return solve(
         PROBLEM,
-        "colocrl",
+        method,
         evaluations=SAMPLES,
         seed=1,
         learning=Learning(
@@ -42,10 +33,11 @@ def _learn(evaluator: Counting, **learning: Any) -> Result:
     )
 
 
-def test_who_ends_first_is_learnt_from_first(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_who_ends_first_is_learnt_from_first(method: str, tmp_path: Path) -> None:
     firsts: list[int] = []
-    machine = Straggling(tmp_path)
-    found = _learn(machine, on_measured=lambda first, _: firsts.append(first))
+    machine = Straggling(tmp_path, last=2 * BATCH - 1)
+    found = _learn(method, machine, on_measured=lambda first, _: firsts.append(first))
     assert firsts[0] == BATCH
     assert sorted(firsts) == list(range(0, SAMPLES, BATCH))
     assert len(found.samples) == SAMPLES
@@ -55,7 +47,10 @@ def test_who_ends_first_is_learnt_from_first(tmp_path: Path) -> None:
     assert max(found.asynchrony.staleness) >= 1
 
 
-def test_what_is_killed_goes_on_and_measures_nothing_twice_that_was_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_killed_goes_on_and_measures_nothing_twice_that_was_kept(
+    method: str, tmp_path: Path
+) -> None:
     class Killed(Exception):
         pass
 
@@ -66,12 +61,12 @@ def test_what_is_killed_goes_on_and_measures_nothing_twice_that_was_kept(tmp_pat
         if len(told) == 3:
             raise Killed
 
-    machine, study = Straggling(tmp_path), tmp_path / "study"
+    machine, study = Straggling(tmp_path, last=2 * BATCH - 1), tmp_path / "study"
     with pytest.raises(Killed):
-        _learn(machine, study=study, on_measured=kill)
+        _learn(method, machine, study=study, on_measured=kill)
     kept = range(len(Study.read(study)))
     attempts = [machine.attempts(number) for number in kept]
-    found = _learn(machine, study=study)
+    found = _learn(method, machine, study=study)
     held = Study.read(study)
     assert len(held) == SAMPLES == len(found.samples)
     assert sorted(found.samples) == sorted(held.measurements.seconds)
