@@ -13,21 +13,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from math import inf
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import numpy as np
 import torch
 
 from benchmarks.corpus import limits, listed
-from benchmarks.corpus.configuration import Configuration
 from benchmarks.corpus.measure import Subject
 from benchmarks.lib.package_graphs import PACKAGED
+from benchmarks.lib.workers import add_workers, jobs
 from situate import zoo
 from situate.bounds.lower_bound import lower_bound
 from situate.data import graph_json
@@ -65,70 +65,64 @@ def main(arguments: list[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--processes", type=int, default=usable_cpus(), help="default: all cores")
+    add_workers(parser, usable_cpus(), "captures")
     options = parser.parse_args(arguments)
-    captured = options.folder / "captured"
-    captured.mkdir(parents=True, exist_ok=True)
-    _capture(captured, options.processes)
+    graphs = options.folder / "captured"
+    graphs.mkdir(parents=True, exist_ok=True)
+    _capture(graphs, options)
     counts = {"captured": 0, "not captured": 0, "too small or too large": 0, "same topology": 0}
-    chosen = list(distinct(_captured(captured, counts), counts))
+    chosen = list(distinct(_captured(graphs, counts), counts))
     for objective in OBJECTIVES:
         counts |= write_parts(chosen, objective, options.folder)
     write_bytes(options.folder / "counts.json", json.dumps(counts, indent=1).encode())
     print(json.dumps(counts, indent=1))
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A graph to be captured: its name, and how."""
+def _capture(folder: Path, options: argparse.Namespace) -> None:
+    """Capture what is not in the folder yet; workers need not see it."""
+    ends = (".json.gz", ".failed")
+    names = [name for name in _makers() if not any((folder / f"{name}{e}").exists() for e in ends)]
+    with jobs(options, captured) as captures:
+        for number, (graph, message) in captures.each((name,) for name in names):
+            name = names[number]
+            if message:
+                write_bytes(folder / f"{name}.failed", message.encode())
+            else:
+                write_bytes(folder / f"{name}.json.gz", graph)
+            print(f"{name}: {message or 'captured'}", flush=True)
 
-    name: str
-    make: Callable[[], Graph]
+
+def captured(name: str) -> tuple[bytes, str]:
+    """A graph's file, captured in a child of its own, or a message that says why there is none."""
+    make = _makers()[name]
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "graph.json.gz")
+        message = limits.within(partial(_one, path, make), SECONDS, BYTES).get("message", "")
+        return (b"" if message else path.read_bytes()), message
 
 
-def _capture(folder: Path, processes: int) -> None:
-    """Every process captures its share, each graph in a child of its own."""
+@cache
+def _makers() -> dict[str, Callable[[], Graph]]:
+    """By name how to capture each graph. Packages are loaded once a process."""
     torch.set_num_threads(1)
     found = listed.configurations()
     absent = listed.missing(found)
     listed.load(found, absent)
-    jobs = _jobs([configuration for configuration in found if configuration.package not in absent])
-    shares = [
-        multiprocessing.get_context("fork").Process(
-            target=_share, args=(folder, jobs[i::processes])
-        )
-        for i in range(processes)
-    ]
-    for share in shares:
-        share.start()
-    for share in shares:
-        share.join()
-
-
-def _jobs(found: list[Configuration]) -> list[_Job]:
     subjects = [
-        Subject(configuration, training) for configuration in found for training in (False, True)
+        Subject(configuration, training)
+        for configuration in found
+        if configuration.package not in absent
+        for training in (False, True)
     ]
-    return [
-        *(_Job(f"{s.configuration.name}.{s.phase}", s.capture) for s in subjects),
-        *(_Job(f"zoo.{name}".replace(":", "."), partial(zoo.load, name)) for name in PACKAGED),
-    ]
+    return {f"{s.configuration.name}.{s.phase}": s.capture for s in subjects} | {
+        f"zoo.{name}".replace(":", "."): partial(zoo.load, name) for name in PACKAGED
+    }
 
 
-def _share(folder: Path, jobs: list[_Job]) -> None:
-    for job in jobs:
-        if any((folder / f"{job.name}{end}").exists() for end in (".json.gz", ".failed")):
-            continue
-        message = limits.within(partial(_one, folder, job), SECONDS, BYTES).get("message", "")
-        if message:
-            write_bytes(folder / f"{job.name}.failed", message.encode())
-        print(f"{job.name}: {message or 'captured'}", flush=True)
-
-
-def _one(folder: Path, job: _Job, tell: Callable[[dict[str, str]], None]) -> None:
+def _one(path: Path, make: Callable[[], Graph], tell: Callable[[dict[str, str]], None]) -> None:
     """Write a graph; tell why there is none."""
     try:
-        graph_json.write(job.make(), folder / f"{job.name}.json.gz")
+        graph_json.write(make(), path)
         tell({"stage": "end"})
     except SituateError as error:
         tell({"stage": "end", "message": str(error)})
