@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 from time import sleep
 
@@ -38,14 +39,14 @@ class Sleeping(SimulatedMachine):
 
 
 @contextmanager
-def killing(folder: Path, every: float) -> Iterator[list[int]]:
+def killing(folder: Path, every: float, most: float = inf) -> Iterator[list[int]]:
     """Kill the process that began a sample last, of those that have measured one, every so many
-    seconds within the block; gives the list of those that were."""
+    seconds within the block, and so often at most; gives the list of those that were."""
     killed: list[int] = []
     over = threading.Event()
 
     def kill() -> None:
-        while not over.wait(every):
+        while len(killed) < most and not over.wait(every):
             measuring = [file for file in folder.iterdir() if file.stat().st_size > 1]
             begun = sorted(measuring, key=lambda file: file.stat().st_mtime_ns)
             for last in begun[-1:]:

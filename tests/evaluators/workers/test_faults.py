@@ -53,7 +53,7 @@ def test_workers_that_are_killed_again_and_again(
     undisturbed: Search, tmp_path: Path, begun: Path
 ) -> None:
     with (
-        killing(begun, every=0.6) as killed,
+        killing(begun, every=0.2, most=3) as killed,
         pytest.warns(UserWarning, match=r"workers failed \d+ times?, and what they were"),
     ):
         found = _search(tmp_path / "study", begun, workers=2, seconds=0.01)

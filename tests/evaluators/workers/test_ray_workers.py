@@ -142,7 +142,7 @@ def test_a_search_on_a_cluster_is_that_of_one_process(
     """Also with actors that are killed meanwhile."""
     monkeypatch.setattr(ray_workers, "connected", lambda *_: nullcontext(nodes.ray))
     machine = Sleeping(PROBLEM, 0.1, 3, tmp_path, 0.01)
-    with killing(tmp_path, every=1.0) as killed, warnings.catch_warnings():
+    with killing(tmp_path, every=0.2, most=2) as killed, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = search(None, evaluator=machine, workers="ray:2")
     assert killed
