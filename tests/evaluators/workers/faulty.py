@@ -75,6 +75,31 @@ class Straggling(Counting):
             time.sleep(0.02)
 
 
+@dataclass
+class Obeying(Counting):
+    """It does each harm that was ordered, once."""
+
+    def order(self, harm: str) -> None:
+        """The next sample is harmed: `kill`, `hang` or `fail`."""
+        Path(self.folder, harm).touch()
+
+    def ordered(self) -> list[str]:
+        """The orders that nobody has followed yet."""
+        return [harm for harm in ("fail", "hang", "kill") if Path(self.folder, harm).exists()]
+
+    def harm(self, number: int) -> None:
+        for harm in self.ordered():
+            try:
+                Path(self.folder, harm).unlink()
+            except FileNotFoundError:  # another worker was first
+                continue
+            if harm == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if harm == "hang":
+                time.sleep(600)
+            raise Unsendable(1, 2)
+
+
 class Unsendable(Exception):
     def __init__(self, one: int, two: int) -> None:
         super().__init__(f"{one} and {two}")
