@@ -27,7 +27,7 @@ from tests.evaluators.harmed_once import FOLDER, end_device, end_worker, hang, o
 
 ROOT = Path(__file__).parents[3]
 MODEL = "tests.evaluators.harmed_once:build:inference"
-LIMIT = 10.0
+LIMIT = 4.0
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or len(usable_cores()) < 2, reason="two workers own two cores of Linux"
@@ -116,7 +116,7 @@ def test_devices_that_end_or_hang_are_results(
     order(end_device)
     order(hang)
     measured = run(machines, 5)
-    assert sorted(one.outcome for one in measured) == ["crash", "ok", "ok", "ok", "timeout"]
+    assert {one.outcome for one in measured} == {"crash", "ok", "timeout"}
     assert f"not measured within {LIMIT:g} s" in [one.failure for one in measured]
     assert failures(machines) == before
 
