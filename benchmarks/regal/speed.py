@@ -20,6 +20,7 @@ from situate.bench.families.unequal import layered
 from situate.host.machine import usable_cpus
 from situate.solvers.evolutionary.regal.encoding import encoding
 from situate.solvers.evolutionary.regal.inference import Proposer
+from situate.solvers.evolutionary.regal.method import WEIGHTS
 
 WANTED_SECONDS, WANTED_NETWORK_SECONDS = 0.06, 0.1
 PAPER = {"brkga": 0.89, "tuned_brkga": 1.04, "regal": 1.04}
@@ -31,7 +32,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--weights", type=Path, required=True)
+    parser.add_argument("--weights", type=Path, default=WEIGHTS / "time-2-tuned.safetensors")
     parser.add_argument("--ops", type=int, default=150)
     parser.add_argument("--network-ops", type=int, default=5000)
     parser.add_argument("--evaluations", type=int, default=5000)
