@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.papers import markdown
 from benchmarks.regal.compared import LEARNING
-from benchmarks.regal.published import LEAST, MOST, NO_WORSE, SECONDS
+from benchmarks.regal.published import LEAST, MOST, NO_WORSE, SECONDS, TABLE_1
 
 Content = Mapping[str, Any]
 
@@ -33,6 +33,12 @@ def methods(content: Content) -> str:
         )
         for row in rows
     ]
+    run = {row["method"].partition(",")[0] for row in rows}
+    for method, (improvement, gap) in TABLE_1.get(content["options"]["name"], {}).items():
+        if method not in run:
+            cells = [markdown.NONE] * len(head)
+            cells[2], cells[6] = figure(improvement, 2), figure(gap, 2)
+            lines.append((f"`{method}`, not run", *cells[1:]))
     return markdown.table(head, lines)
 
 
