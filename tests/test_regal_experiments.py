@@ -150,6 +150,28 @@ def test_trainings_differ_in_rounds_and_go_on(
     assert files == {path: path.stat().st_mtime_ns for path in out.rglob("checkpoint.npz")}
 
 
+def test_a_variant_of_the_papers_has_its_figures() -> None:
+    options = ablations._options(
+        ["proposals", "data", "--name", "x", "--out", "out", "--objective", "memory"]
+    )
+    values = [np.array([1.0, 2.0]), np.array([3.0, 2.0])]
+    rows = [
+        ablations._row(name, [about(), about()], values, options)
+        for name in ("scheduling", "transfers")
+    ]
+    assert rows[0]["test_%"] == 2
+    assert rows[0]["best_reward"] == -0.95
+    shown = tables.variants({"tables": {"variants": rows}}).splitlines()
+    assert shown[2] == "| scheduling | 7 | 2 | -0.9500 | 2.0 | 4.40 | 3.65 |"
+    assert shown[3] == "| transfers | 7 | 2 | -0.9500 | 2.0 | – | – |"
+
+
+def test_seconds_are_beside_the_papers() -> None:
+    plan = {"method": "regal", "threads": 2, "seconds": 0.06}
+    found = tables.seconds({"options": {"ops": 150}, "tables": {"plans": [plan]}})
+    assert found.splitlines()[2] == "| `regal` | 2 | 0.060 | 1.04 |"
+
+
 def test_trainings_differ_in_what_is_proposed() -> None:
     given = ["proposals", "data", "--name", "x", "--out", "out", "--objective", "memory"]
     variants = ablations._variants(ablations._options(given))
@@ -190,11 +212,23 @@ def test_a_picture_is_drawn_of_each_record(
     row = {"graph": "g", "rewards": 3, "least": -1.2, "lower_quartile": -1.1, "median": -1.0}
     boxes = {"topologies": [row | {"upper_quartile": -0.9, "most": -0.8}]}
     of = {"variant": "0", "best_reward": -0.9, "mean_best_reward": -0.95}
-    for name, made in {"topologies": boxes, "rounds": {"variants": [of]}}.items():
+    entropies = {"graphs": [{"graph": "g", "scheduling": 0.5}]}
+    compared = {
+        "methods": [{"method": "regal, x", "same_decoder": "brkga"}],
+        "graphs": [{"graph": "g", "regal, x": 1.0, "brkga": 2.0}],
+        "evaluations": [{"evaluations": 10 * i, "brkga, %": i, "brkga, ±": 0.1} for i in (1, 2)],
+    }
+    records = {
+        "topologies_x": boxes,
+        "rounds_x": {"variants": [of]},
+        "actions_x": entropies,
+        "x": compared,
+    }
+    for name, made in records.items():
         record = {"options": {"name": "x"}, "tables": made}
-        (results / f"regal_{name}_x.json").write_text(json.dumps(record))
+        (results / f"regal_{name}.json").write_text(json.dumps(record))
     figures.main(["--results", str(results), "--images", str(results)])
     assert {path.name for path in results.glob("*.svg")} == {
-        "regal_topologies_x.svg",
-        "regal_rounds_x.svg",
+        f"regal_{figure}_x.svg"
+        for figure in ("topologies", "rounds", "entropies", "improvements", "evaluations")
     }

@@ -8,8 +8,9 @@ decoder. Then BRKGA and the methods with weights again with other numbers of eva
 of the graphs.
 
 The record is named after the set. The paper's figures stand beside ours where it is one of its
-three: `synthetic_time`, `real_time` and `real_memory`. Another name is for weights that are tried
-on graphs of another kind than trained them, such as `real_time_by_synthetic`.
+sets: `synthetic_time`, `real_time`, `real_memory`, and XLA's in `larger_time` and `larger_memory`.
+Another name is for weights that are tried on another set than trained them, such as
+`real_time_by_synthetic`.
 
     python -m benchmarks.regal.synthetic SET
     python -m benchmarks.regal.evaluation SET/test --name synthetic_time \\
@@ -154,6 +155,8 @@ def _limits(
     solved: Solve, paths: Sequence[Path], files: Mapping[str, Path], options: argparse.Namespace
 ) -> Iterator[Row]:
     """Improvements over BRKGA with the common budget, a row a budget (Fig. 3)."""
+    if not options.limits:
+        return
     common = [Compared(REFERENCE, "brkga", options.evaluations)]
     reference = _values(solved(common, paths), REFERENCE)
     for limit in options.limits:
