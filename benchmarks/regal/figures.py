@@ -78,7 +78,7 @@ def improvements(axes: Axes, content: Content) -> None:
     reference = row.get("same_decoder", REFERENCE)
     graphs = content["tables"]["graphs"]
     gained = np.array([100 * (1 - of[row["method"]] / of[reference]) for of in graphs])
-    edges = np.linspace(min(0.0, gained.min()), max(0.0, gained.max()), BINS + 1)
+    edges = np.linspace(min(0.0, gained.min()), max(0.0, gained.max()), BINS + 1).tolist()
     for part, colour in ((gained[gained > 0], BETTER), (gained[gained < 0], WORSE)):
         axes.hist(part, edges, color=colour)
     _label(axes, f"improvement of {row['method']} over {reference} [%]", "graphs")

@@ -20,7 +20,7 @@ def methods(content: Content) -> str:
         f"{graphs} graphs", "improvement, %", "the paper's", "over the same decoder, %",
         "no worse, % of graphs", "gap to the best known, %", "the paper's", "seconds",
     )  # fmt: skip
-    lines = [
+    lines: list[tuple[str, ...]] = [
         (
             _code(row["method"]),
             spread(row["improvement_%"], row["interval_%"]),
