@@ -81,20 +81,22 @@ def test_auto_is_compared_with_and_without_a_start(
     budget = ("--seconds", "0.05", "--evaluations", "200")
     auto.main([str(folder / "test"), *given, "--objective", objective, *budget])
     found = content(results, "auto_x")["tables"]
-    assert [row["budget"] for row in found["budgets"]] == ["0.05 s", "200 evaluations"]
-    for row in found["graphs"]:
-        for row_budget in ("0.05 s", "200 evaluations"):
-            bound = row[f"{row_budget}, bound"] * (1 - 1e-9)
-            assert bound <= min(row[row_budget], row[f"{row_budget}, with a start"])
-    assert "200 evaluations" in tables.starts({"tables": found})
+    budgets = ("0.05 s", "200 evaluations")
+    assert [(row["budget"], row["first"]) for row in found["budgets"]] == [
+        (of, start) for of in budgets for start in auto.STARTS
+    ]
+    columns = {f"{of}{first}" for of in budgets for first in ("", ", regal first")}
+    assert columns < set(found["graphs"][0])
+    assert "| 200 evaluations | `regal` | 2 |" in tables.starts({"tables": found})
 
 
 def test_a_start_takes_its_share_of_the_evaluations(folder: Path) -> None:
     options = auto._options([str(folder / "test"), "--name", "x", "--weights", "w"])
     options.weights = folder / "time.safetensors"
     of = auto.problem(folder / "test" / "er.json", options)
-    result = auto.started(of, auto.Budget(evaluations=400), options)
-    assert result.evaluations <= 400 or result.gap == 0
+    for start in auto.STARTS:
+        result = auto.started(of, auto.Budget(evaluations=400), options, start)
+        assert result.evaluations <= 400 or result.gap == 0
     assert auto.Budget(evaluations=400).part(0.25) == auto.Budget(evaluations=100)
     assert auto.Budget(seconds=2.0).part(0.25) == auto.Budget(seconds=0.5)
 

@@ -2,8 +2,9 @@
 
 With it, a part of the budget goes to `regal` with trained weights; `auto` goes on from the best
 plan of that, whose ops it takes in the order in which they ran, beside all that it constructs by
-itself. Both have the same budget in all, wall seconds (lower bound, features and network included)
-or evaluations, and one thread.
+itself. The same with a plan of `tuned_brkga` says what of this is learning. All have the same
+budget in all, wall seconds (lower bound, features and network included) or evaluations, and one
+thread.
 
     python -m benchmarks.regal.auto SET/test --name synthetic_time \\
         --weights trained/weights.safetensors
@@ -16,8 +17,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -56,8 +58,8 @@ class Budget:
         )
 
 
-Pair = tuple[Result, Result]
-"""Without a start and with it."""
+STARTS = ("regal", "tuned_brkga")
+"""Methods that make a start."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -113,23 +115,23 @@ class Task:
         """The row of the graph: its ops, and the values of all plans."""
         torch.set_num_threads(1)
         of = problem(self.path, self.options)
-        self._pair(of, Budget(evaluations=1))  # imports and first calls count for neither
+        self._values(of, Budget(evaluations=1))  # imports and first calls count for none
         row: dict[str, object] = {"graph": self.path.name, "ops": of.n}
         for budget in self.budgets:
-            without, with_start = self._pair(of, budget)
-            row |= {
-                f"{budget}": value(without),
-                f"{budget}, with a start": value(with_start),
-                f"{budget}, bound": without.lower_bound,
-            }
+            row |= self._values(of, budget)
         return row
 
-    def _pair(self, of: Problem, budget: Budget) -> Pair:
-        """Every other graph the other way round, so that neither is always on a warm machine."""
-        if self.number % 2:
-            with_start = started(of, budget, self.options)
-            return alone(of, budget, self.options), with_start
-        return alone(of, budget, self.options), started(of, budget, self.options)
+    def _values(self, of: Problem, budget: Budget) -> dict[str, float]:
+        """By column, the value of each plan; each in its turn is planned first."""
+        makes: list[tuple[str, Callable[[], Result]]] = [
+            (f"{budget}", partial(alone, of, budget, self.options)),
+            *(
+                (f"{budget}, {start} first", partial(started, of, budget, self.options, start))
+                for start in STARTS
+            ),
+        ]
+        turn = self.number % len(makes)
+        return {column: value(make()) for column, make in makes[turn:] + makes[:turn]}
 
 
 def problem(path: Path, options: argparse.Namespace) -> Problem:
@@ -159,17 +161,17 @@ def alone(of: Problem, budget: Budget, options: argparse.Namespace) -> Result:
     )
 
 
-def started(of: Problem, budget: Budget, options: argparse.Namespace) -> Result:
-    """The plan of `auto` that begins with one of `regal`."""
+def started(of: Problem, budget: Budget, options: argparse.Namespace, start: str) -> Result:
+    """The plan of `auto` that begins with one of a method of `STARTS`."""
     begin, part = time.perf_counter(), budget.part(options.share)
     first = solve(
         of,
-        "regal",
+        start,
         time_limit=part.seconds,
         evaluations=part.evaluations,
         seed=options.seed,
         threads=1,
-        learning=Learning(weights=options.weights),
+        learning=Learning(weights=options.weights if start == "regal" else None),
     )
     search = Search(
         of,
@@ -193,15 +195,18 @@ def value(result: Result) -> float:
 
 
 def _summary(budgets: Sequence[Budget], rows: Sequence[Row]) -> Iterator[Row]:
-    """A row a budget."""
+    """A row a budget and start."""
     for budget in budgets:
-        without, with_start = (
-            np.array([row[f"{budget}{end}"] for row in rows]) for end in ("", ", with a start")
-        )
-        yield {"budget": str(budget), "graphs": len(rows), **compared(without, with_start)}
+        for start in STARTS:
+            without, with_start = (
+                np.array([row[f"{budget}{end}"] for row in rows])
+                for end in ("", f", {start} first")
+            )
+            said = {"budget": str(budget), "first": start, "graphs": len(rows)}
+            yield said | compared(without, with_start)
 
 
-def compared(without: Values, with_start: Values) -> dict[str, float]:
+def compared(without: Values, with_start: Values) -> dict[str, object]:
     """By how much a start makes plans better, and how often."""
     improved = 100 * (1 - with_start / without)
     return {

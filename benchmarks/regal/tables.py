@@ -141,10 +141,11 @@ def seconds(content: Content) -> str:
 
 def starts(content: Content) -> str:
     """`auto` with a start and without."""
-    head = ("budget", "graphs", "improvement by the start, %", "better, % of graphs", "worse")
+    head = ("budget", "first", "graphs", "improvement, %", "better, % of graphs", "worse")
     lines = [
         (
             row["budget"],
+            _code(row["first"]),
             str(row["graphs"]),
             spread(row["improvement_%"], row["interval_%"], 2),
             figure(row["better_%"]),
@@ -152,7 +153,7 @@ def starts(content: Content) -> str:
         )
         for row in content["tables"]["budgets"]
     ]
-    return markdown.table(head, lines)
+    return markdown.table(head, lines, 2)
 
 
 def figure(value: float | None, decimals: int = 1) -> str:
