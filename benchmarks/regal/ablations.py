@@ -13,7 +13,6 @@ the same decoder and as many evaluations on the graphs of `test`.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -26,7 +25,6 @@ from benchmarks.regal.evaluation import Values, interval
 from benchmarks.regal.processes import Processes
 from benchmarks.regal.published import TABLE_4
 from situate import Cluster
-from situate.data.problem import Objective
 from situate.host.machine import usable_cpus
 from situate.simulation.simulator import Decoder
 from situate.solvers.evolutionary.regal import weights
@@ -47,7 +45,7 @@ SETS: tuple[tuple[str, ...], ...] = (
 """Kinds of choices that are proposed together; the first three are the paper's."""
 
 PLACEMENT_LEVELS, TRANSFER_LEVELS = 2, 16
-SCHEDULING_LEVELS: Mapping[Objective, int] = {"time": 16, "memory": 2, "throughput": 0}
+SCHEDULING_LEVELS = {"time": 16, "memory": 2}
 """Levels of quantisation (A.14, A.15; the paper has none of transfers)."""
 
 POINTS = 10
@@ -108,7 +106,7 @@ def _variants(options: argparse.Namespace) -> dict[str, RegalSettings]:
     }
 
 
-def _proposed(kinds: tuple[str, ...], objective: Objective) -> Proposed:
+def _proposed(kinds: tuple[str, ...], objective: str) -> Proposed:
     return Proposed(
         placement=PLACEMENT_LEVELS if "placement" in kinds else 0,
         scheduling=SCHEDULING_LEVELS[objective] if "scheduling" in kinds else 0,
