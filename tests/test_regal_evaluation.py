@@ -81,6 +81,12 @@ def test_the_common_budget_is_the_reference_of_others(found: dict[str, Any]) -> 
     assert "regal, small, %" in common
 
 
+def test_a_set_for_memory_is_not_planned_for_time(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        evaluation.main(["folder", "--name", "real_memory"])
+    assert "real_memory: is not a set for --objective time" in capsys.readouterr().err
+
+
 def test_an_interval_narrows_with_the_root_of_the_number() -> None:
     few = evaluation.interval(np.array([1.0, 3.0] * 8))
     many = evaluation.interval(np.array([1.0, 3.0] * 800))
@@ -110,7 +116,7 @@ def test_a_policy_without_placement_prefers_no_device() -> None:
 def test_choices_of_all_ops_are_counted_once(
     graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    monkeypatch.setattr(actions, "RESULTS", tmp_path)
     given = ("--name", "small", "--weights", str(graphs / "small.safetensors"), "--graphs", "2")
     actions.main([str(graphs / "test"), *given])
     tables = json.loads((tmp_path / "regal_actions_small.json").read_text())["tables"]

@@ -23,7 +23,7 @@ from situate.bench import provenance
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 
-WRITTEN = ("benchmarks/results", "docs/images", "docs/papers.md")
+WRITTEN = ("benchmarks/results", "docs/images", "docs/papers.md", "docs/regal.md")
 """Files that benchmarks write: they may differ from the commit that the benchmarks are run at."""
 
 Row = Mapping[str, Any]

@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.lib.record import Row, record
+from benchmarks.lib.record import RESULTS, Row, show, write
 from benchmarks.regal.compared import DEVICES
+from benchmarks.regal.published import ENTROPY
 from situate import Cluster, Problem
 from situate.data.arrays import Ints
 from situate.data.problem import Objective
@@ -56,14 +57,17 @@ def main(arguments: list[str] | None = None) -> None:
         chosen.append(classes(actions, about.settings.proposed))
         of_ops = op_bytes(problem)[:, :2].sum(axis=1)
         weights.append(of_ops / max(1.0, float(of_ops.max())))
-    tables = {
+    tables: dict[str, list[Row]] = {
         "entropy, nats": [
             _entropies(kind, np.array([each[kind] for each in entropies]), about.objective)
             for kind in entropies[0]
         ],
         "choices": list(_choices(np.concatenate(chosen), np.concatenate(weights))),
+        "graphs": [{"graph": path.name} | of for path, of in zip(paths, entropies, strict=True)],
     }
-    record(f"regal_actions_{options.name}", tables, options=options)
+    for title in ("entropy, nats", "choices"):
+        show(f"regal_actions_{options.name}: {title}", tables[title])
+    write(RESULTS / f"regal_actions_{options.name}.json", tables, options=options)
 
 
 def asked(path: Path, problem: Problem, seed: int) -> Ints:
@@ -109,7 +113,7 @@ def classes(actions: Ints, proposed: Proposed) -> Ints:
 
 
 def _entropies(kind: str, of_graphs: NDArray[np.float64], objective: Objective) -> Row:
-    published = 1.71 if (kind, objective) == ("placement", "time") else None
+    published = ENTROPY if (kind, objective) == ("placement", "time") else None
     return {
         "choices": kind,
         "objective": objective,

@@ -7,8 +7,16 @@ longer searches decide too; the share of graphs on which a method is no worse th
 decoder. Then BRKGA and the methods with weights again with other numbers of evaluations, on some
 of the graphs.
 
+The record is named after the set. The paper's figures stand beside ours where it is one of its
+sets: `synthetic_time`, `real_time`, `real_memory`, and XLA's in `larger_time` and `larger_memory`.
+Another name is for weights that are tried on another set than trained them, such as
+`real_time_by_synthetic`.
+
     python -m benchmarks.regal.synthetic SET
     python -m benchmarks.regal.evaluation SET/test --name synthetic_time \\
+        --weights tuned=trained/weights.safetensors
+    python -m benchmarks.regal.real SET
+    python -m benchmarks.regal.evaluation SET/memory/test --name real_memory --objective memory \\
         --weights tuned=trained/weights.safetensors
 """
 
@@ -16,9 +24,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
-from multiprocessing import get_context
 from pathlib import Path
 from typing import get_args
 
@@ -27,6 +32,7 @@ from numpy.typing import NDArray
 
 from benchmarks.lib.record import RESULTS, Row, show, write
 from benchmarks.regal.compared import REFERENCE, Compared, Task, guided, methods, plain
+from benchmarks.regal.processes import Processes
 from benchmarks.regal.published import TABLE_1
 from situate.data.problem import Objective
 from situate.host.machine import usable_cpus
@@ -50,7 +56,8 @@ def main(arguments: list[str] | None = None) -> None:
     files = dict(options.weights)
     paths = sorted(path for path in options.folder.iterdir() if path.is_file())[: options.graphs]
     compared = list(methods(options.evaluations, files))
-    with _solver(options) as solved:
+    with Processes(options.processes) as pool:
+        solved = _solver(pool, options)
         found = solved(compared, paths)
         limits = list(_limits(solved, paths[: options.limit_graphs], files, options))
     values = {each.label: _values(found, each.label) for each in compared}
@@ -81,7 +88,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--limit-graphs", type=int, default=100, help="for other budgets")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=usable_cpus())
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.name in TABLE_1 and not options.name.endswith(options.objective):
+        parser.error(f"--name {options.name}: is not a set for --objective {options.objective}")
+    return options
 
 
 def _named(text: str) -> tuple[str, Path]:
@@ -89,18 +99,14 @@ def _named(text: str) -> tuple[str, Path]:
     return name, Path(path)
 
 
-@contextmanager
-def _solver(options: argparse.Namespace) -> Iterator[Solve]:
-    """Plans graphs in so many processes, which begin anew: PyTorch's threads outlive no fork."""
-    with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
+def _solver(pool: Processes, options: argparse.Namespace) -> Solve:
+    """Plans graphs in processes."""
 
-        def solved(compared: Sequence[Compared], paths: Sequence[Path]) -> Found:
-            tasks = [Task(path, options.objective, options.seed, compared) for path in paths]
-            return list(
-                map(Task.run, tasks) if options.processes == 1 else pool.map(Task.run, tasks)
-            )
+    def solved(compared: Sequence[Compared], paths: Sequence[Path]) -> Found:
+        tasks = [Task(path, options.objective, options.seed, compared) for path in paths]
+        return pool.map(Task.run, tasks)
 
-        yield solved
+    return solved
 
 
 def _values(found: Found, label: str) -> Values:
@@ -123,6 +129,7 @@ def _methods(
             "improvement_%": float(improved.mean()),
             "interval_%": interval(improved),
             "paper_improvement_%": paper[0] if paper else None,
+            "same_decoder": each.plain,
             "over_same_decoder_%": float(over_same.mean()),
             "its_interval_%": interval(over_same),
             "no_worse_%": float(100 * (of <= same * NO_WORSE).mean()),
@@ -148,15 +155,19 @@ def _limits(
     solved: Solve, paths: Sequence[Path], files: Mapping[str, Path], options: argparse.Namespace
 ) -> Iterator[Row]:
     """Improvements over BRKGA with the common budget, a row a budget (Fig. 3)."""
+    if not options.limits:
+        return
     common = [Compared(REFERENCE, "brkga", options.evaluations)]
     reference = _values(solved(common, paths), REFERENCE)
     for limit in options.limits:
         compared = [*plain(limit), *(e for e in guided(limit, files) if e.method != "idrs")]
         found = solved(compared, paths)
-        yield {"evaluations": limit} | {
-            f"{each.label}, %": float(100 * (1 - _values(found, each.label) / reference).mean())
-            for each in compared
-        }
+        row: dict[str, float] = {"evaluations": limit, "graphs": len(paths)}
+        for each in compared:
+            improved = 100 * (1 - _values(found, each.label) / reference)
+            row[f"{each.label}, %"] = float(improved.mean())
+            row[f"{each.label}, ±"] = interval(improved)
+        yield row
 
 
 def _graphs(paths: Sequence[Path], values: Mapping[str, Values]) -> Iterator[Row]:

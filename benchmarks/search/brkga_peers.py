@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
         for row in _runs(model, seed, options)
     ]
     summary = _summary(runs)
-    record("brkga_peers", {"means": summary, "runs": runs}, _targets(summary), options=options)
+    record("brkga_peers", {"means": summary, "runs": runs}, list(_targets(summary)), options=options)
 
 
 def _runs(model: str, seed: int, options: argparse.Namespace) -> Iterator[Row]:
@@ -74,7 +74,7 @@ def _runs(model: str, seed: int, options: argparse.Namespace) -> Iterator[Row]:
         yield _row(f"situate, {threads} threads", model, seed, wall, cpu, value / bound - 1)
     _check(simulator, decode, evaluations, seed)
     for name, search in _peers().items():
-        keys = problem.n * 3 + len(problem.graph.tensors) * 2
+        keys = problem.n * 3 + len(problem.producer) * 2
         wall, cpu, value = _timed(search, decode, keys, evaluations, seed)
         yield _row(name, model, seed, wall, cpu, value / bound - 1)
 
@@ -116,13 +116,14 @@ class SerialDecoder:
     """From a chromosome to a makespan on two devices with blocking transfers (REGAL, A.5).
 
     Args:
-        problem: of n ops, t tensors, then signals.
+        problem: of n ops; t tensors, those of control edges among them, are sent.
     """
 
     def __init__(self, problem: Problem) -> None:
-        self.n, self.sent = problem.n, len(problem.graph.tensors)
+        self.n = problem.n
         self.seconds = problem.seconds.tolist()
-        self.transfer = problem.transfer_seconds.tolist()
+        # The links of equal devices take no time: control edges have none of their own.
+        self.transfer = np.nan_to_num(problem.transfer_seconds, nan=0.0).tolist()
         start, consumers = problem.consumer_start.tolist(), problem.consumers.tolist()
         self.readers = [consumers[a:b] for a, b in pairwise(start)]
         self.made: list[list[int]] = [[] for _ in range(self.n)]
@@ -161,7 +162,7 @@ class SerialDecoder:
             for tensor in self.made[item]:
                 away = False
                 for reader in self.readers[tensor]:
-                    if tensor >= self.sent or device[reader] == here:
+                    if device[reader] == here:
                         arrive(reader, end)
                     else:
                         away = True

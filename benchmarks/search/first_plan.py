@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
     targets = [
         target for case, row in zip(cases, rows, strict=True) for target in _targets(case, row)
     ]
-    record("first_plan", {"large graphs": list(rows.values())}, targets, options=options)
+    record("first_plan", {"large graphs": rows}, targets, options=options)
 
 
 def _alone(case: Case, seed: int) -> Row:

@@ -127,6 +127,19 @@ def test_an_out_that_is_a_file_is_named(options: Options) -> None:
     assert options.out.read_text() == "mine"
 
 
+def test_settings_of_ones_own_are_taken(options: Options) -> None:
+    own = replace(SMALL, samples=2)
+    _, about = weights.read(train(replace(options, settings=own), ignored, ignored))
+    assert about.settings == own
+
+
+def test_points_may_be_closer_together_in_another_training(options: Options) -> None:
+    _, about = weights.read(train(replace(options, every=2), ignored, ignored))
+    assert [steps for steps, *_ in about.curve] == [2, 4, 6, 8, 9]
+    with pytest.raises(SituateError, match="belongs to another training"):
+        train(options, ignored, ignored)
+
+
 def test_settings_are_of_an_objective() -> None:
     assert settings_of("paper", "memory") is SETTINGS["paper", "memory"]
     with pytest.raises(SituateError, match="none of name 'paper_synthetic' for memory; there are"):

@@ -26,7 +26,7 @@ CHECKPOINT, WEIGHTS = "checkpoint.npz", "weights.safetensors"
 """Names of the files in the folder of a training."""
 
 EVERY = 500
-"""Steps between two points of the curve, each of which is written."""
+"""Steps between two points of the curve, each of which is written, where not said otherwise."""
 
 
 @dataclass(frozen=True)
@@ -38,25 +38,27 @@ class Options:
             graph files alone.
         out: the folder of the training, which is made.
         machine: what graphs are planned for.
-        settings: by name.
+        settings: by name, or others than those that have one.
         steps: of training; None for those of the settings.
         copies: of each graph with noise on times and sizes.
         seed: of all draws.
         threads: that run BRKGA, where no workers do.
         command: as it is told by the weights.
         workers: that run BRKGA, see `Learning.workers`; None for this process.
+        every: steps between two points of the curve; None for `EVERY`.
     """
 
     data: Path
     out: Path
     machine: Machine
-    settings: Name = "tuned"
+    settings: Name | RegalSettings = "tuned"
     steps: int | None = None
     copies: int = 0
     seed: int = 0
     threads: int = 1
     command: str = ""
     workers: int | str | None = None
+    every: int | None = None
 
 
 def train(options: Options, report: Callable[[str], None], told: Callable[[Point], None]) -> Path:
@@ -66,7 +68,9 @@ def train(options: Options, report: Callable[[str], None], told: Callable[[Point
         SituateError: no data, or a training of something else in the folder; a file that cannot be
             written.
     """
-    settings = settings_of(options.settings, options.machine.objective)
+    settings = options.settings
+    if not isinstance(settings, RegalSettings):
+        settings = settings_of(settings, options.machine.objective)
     train_set, valid_set = _data(options, report)
     with arithmetic():
         learnt, held = _instances(options, settings, train_set, valid_set)
@@ -138,7 +142,7 @@ def _run(
         told(point)
 
     steps = about.settings.steps if options.steps is None else options.steps
-    trainer.run(steps, EVERY, keep)
+    trainer.run(steps, options.every or EVERY, keep)
     _write(trainer, options, about)
 
 
@@ -173,6 +177,9 @@ def _about(options: Options, settings: RegalSettings, data: DataSet) -> weights.
 def _identity(options: Options, about: weights.About) -> str:
     """A text that is the same where a training may be gone on with."""
     machine = options.machine
-    parts = (about.objective, about.data, machine.cluster.hash, machine.rules, options.settings)
+    name = "" if isinstance(options.settings, RegalSettings) else options.settings
     settings = msgspec.json.encode(about.settings).decode()
-    return " ".join(map(str, (*parts, settings, options.copies, options.seed)))
+    parts = (about.objective, about.data, machine.cluster.hash, machine.rules, name, settings)
+    # A step that ends a span is not begun while the one before it is learnt from.
+    every = [] if options.every is None else [options.every]
+    return " ".join(map(str, (*parts, options.copies, options.seed, *every)))

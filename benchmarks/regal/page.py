@@ -1,0 +1,179 @@
+"""Writes docs/regal.md: text from `text/`, every number of ours from benchmarks/results.
+
+What has not been measured has the command that does so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.lib.record import RESULTS, ROOT
+from benchmarks.regal import tables
+from benchmarks.regal.tables import Content
+
+PAGE = ROOT / "docs" / "regal.md"
+TEXT = Path(__file__).parent / "text"
+IMAGES = "images"
+"""The folder of pictures beside the page."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the page, from one record.
+
+    Attributes:
+        title: its heading; empty for none.
+        record: regal_RECORD.json.
+        arguments: of the command in `benchmarks.regal` that writes it.
+        made: makes a table of its content.
+        picture: of docs/images, which `benchmarks.regal.figures` draws; empty where there is none.
+    """
+
+    title: str
+    record: str
+    arguments: str
+    made: Callable[[Content], str]
+    picture: str = ""
+
+
+TITLES = {
+    "synthetic_time": "Synthetic set, time",
+    "real_time": "Real set, time",
+    "real_memory": "Real set, peak memory",
+    "real_time_by_synthetic": "Real set, time, by weights of the synthetic set",
+    "synthetic_time_by_real": "Synthetic set, time, by weights of the real set",
+    "larger_time": "Larger graphs, time",
+    "larger_memory": "Larger graphs, peak memory",
+}
+FOLDERS = {
+    "synthetic_time": "SYNTHETIC",
+    "real_time": "REAL/time",
+    "real_memory": "REAL/memory",
+    "real_time_by_synthetic": "REAL/time",
+    "synthetic_time_by_real": "SYNTHETIC",
+}
+OURS = ("synthetic_time", "real_time", "real_memory")
+"""The paper's three sets."""
+
+
+def _of_sets(
+    command: str,
+    made: Callable[[Content], str],
+    sets: tuple[str, ...] = OURS,
+    record: str = "",
+    picture: str = "",
+) -> tuple[Part, ...]:
+    """A part for each of some sets."""
+    return tuple(
+        Part(
+            TITLES[name],
+            f"{record}{name}",
+            command.format(set=FOLDERS.get(name, "LARGER"), name=name, objective=objective),
+            made,
+            f"{picture}_{name}" if picture else "",
+        )
+        for name in sets
+        for objective in ["memory" if name.endswith("memory") else "time"]
+    )
+
+
+EVALUATION = "evaluation {set}/test --name {name} --objective {objective} --weights tuned=WEIGHTS"
+LARGER = "evaluation {set} --name {name} --objective {objective} --limits --weights tuned=WEIGHTS"
+ACTIONS = "actions {set}/test --name {name} --weights WEIGHTS"
+AUTO = "auto {set}/test --name {name} --objective {objective} --weights WEIGHTS"
+TRAINED = "{set} --name {name} --objective {objective} --out FOLDER"
+
+SECTIONS: dict[str, tuple[Part, ...]] = {
+    "table_1": _of_sets(EVALUATION, tables.methods),
+    "transfer": (
+        *_of_sets(EVALUATION, tables.methods, ("real_time_by_synthetic", "synthetic_time_by_real")),
+        *_of_sets(LARGER, tables.methods, ("larger_time", "larger_memory")),
+    ),
+    "figure_2": _of_sets(EVALUATION, tables.improvements, picture="regal_improvements"),
+    "figure_3": _of_sets(EVALUATION, tables.evaluations, picture="regal_evaluations"),
+    "figure_4a": _of_sets(ACTIONS, tables.entropies, record="actions_", picture="regal_entropies"),
+    "figure_4b": _of_sets(
+        f"ablations rounds {TRAINED}",
+        tables.variants,
+        ("synthetic_time", "real_time"),
+        "rounds_",
+        "regal_rounds",
+    ),
+    "figure_11": _of_sets(ACTIONS, tables.choices, record="actions_"),
+    "figure_12": _of_sets(
+        "topologies {set}/test --name {name} --objective {objective} --weights WEIGHTS",
+        tables.topologies,
+        ("real_time", "real_memory"),
+        "topologies_",
+        "regal_topologies",
+    ),
+    "table_3": (Part("", "speed", "speed --weights WEIGHTS", tables.seconds),),
+    "table_4": _of_sets(
+        f"ablations proposals {TRAINED}",
+        tables.variants,
+        ("real_memory", "synthetic_time"),
+        "proposals_",
+    ),
+    "auto": (
+        *_of_sets(AUTO, tables.starts, record="auto_"),
+        *(
+            Part(
+                f"Synthetic set, {what}",
+                f"auto_{name}",
+                f"auto SYNTHETIC/test --name {name} {option} --weights WEIGHTS",
+                tables.starts,
+            )
+            for what, name, option in (
+                ("transfers that take a microsecond a byte", "bandwidth", "--bandwidth 1e6"),
+                ("devices of limited memory", "memory_limit", "--memory 0.7"),
+                ("four devices", "four_devices", "--cluster identical:4"),
+            )
+        ),
+    ),
+}
+"""By text, the parts below it."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER")
+    parser.add_argument("--out", type=Path, default=PAGE, metavar="FILE")
+    options = parser.parse_args(arguments)
+    options.out.write_text(page(options.results))
+
+
+def page(results: Path = RESULTS) -> str:
+    """The page from the JSON files of a folder."""
+    return "\n".join(_blocks(results))
+
+
+def _blocks(results: Path) -> Iterator[str]:
+    yield (TEXT / "introduction.md").read_text()
+    for text, parts in SECTIONS.items():
+        yield (TEXT / f"{text}.md").read_text()
+        for part in parts:
+            yield _part(part, results / f"regal_{part.record}.json")
+
+
+def _part(part: Part, path: Path) -> str:
+    heading = f"### {part.title}\n" if part.title else ""
+    if not path.is_file():
+        return f"{heading}Not measured yet: `python -m benchmarks.regal.{part.arguments}`.\n"
+    content = json.loads(path.read_bytes())
+    made = f"`{path.name}`, commit {content['commit'][:7]}, {content['date'][:10]}.\n"
+    picture = f"{IMAGES}/{part.picture}.svg"
+    shown = part.picture and (PAGE.parent / picture).is_file()
+    return f"{heading}{made}\n{part.made(content)}\n" + (
+        f"\n![{part.title}]({picture})\n" if shown else ""
+    )
+
+
+if __name__ == "__main__":
+    main()
