@@ -78,10 +78,11 @@ def _simulated(repeats: int) -> Row:
 
 
 def _rate(evaluator: Evaluator, workers: int, samples: int, repeats: int) -> float:
-    """Samples a second, the median; the workers have started."""
+    """Samples a second, the median, once every worker has measured."""
     placements = _placements(4, 2, samples)
     with WorkerMachine(evaluator, workers) as machine:
-        machine.measure(placements[: 4 * workers], 0)
+        while len(machine.counts.measured) < workers:
+            machine.measure(placements[: 4 * workers], 0)
         return median(_timed(machine, placements, samples) for _ in range(repeats))
 
 

@@ -1,7 +1,7 @@
 """The papers' wall times beside those of the virtual clock, by which workers take the seconds of
 the steps that they measure, and no time to set a placement up.
 
-About an hour and a half of one core, most of it for the Hierarchical Planner and ColocRL.
+Most of its own time goes to the Hierarchical Planner and to ColocRL.
 """
 
 from __future__ import annotations
@@ -100,10 +100,12 @@ def row(samples: int | None, search: Timed) -> Row:
 
 def _hours(search: Timed, samples: int) -> float:
     batches: list[Measurements] = []
-    clock = VirtualClock(search.workers)
-    several = {"controllers": search.controllers, "clock": clock} if search.controllers > 1 else {}
+    clock, several = VirtualClock(search.workers), search.controllers > 1
     learning = Learning(
-        settings="paper", on_measured=lambda _, found: batches.append(found), **several
+        settings="paper",
+        controllers=search.controllers if several else None,
+        clock=clock if several else None,
+        on_measured=lambda _, measured: batches.append(measured),
     )
     problem = calibrated(search.case).problem()
     found = solve(problem, search.method, evaluations=samples, threads=1, learning=learning)

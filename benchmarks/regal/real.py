@@ -114,9 +114,11 @@ def _makers() -> dict[str, Callable[[], Graph]]:
         if configuration.package not in absent
         for training in (False, True)
     ]
-    return {f"{s.configuration.name}.{s.phase}": s.capture for s in subjects} | {
-        f"zoo.{name}".replace(":", "."): partial(zoo.load, name) for name in PACKAGED
+    makers: dict[str, Callable[[], Graph]] = {
+        f"{subject.configuration.name}.{subject.phase}": subject.capture for subject in subjects
     }
+    makers |= {f"zoo.{name}".replace(":", "."): partial(zoo.load, name) for name in PACKAGED}
+    return makers
 
 
 def _one(path: Path, make: Callable[[], Graph], tell: Callable[[dict[str, str]], None]) -> None:

@@ -59,7 +59,9 @@ def main(arguments: list[str] | None = None) -> None:
         for row in _runs(model, seed, options)
     ]
     summary = _summary(runs)
-    record("brkga_peers", {"means": summary, "runs": runs}, list(_targets(summary)), options=options)
+    record(
+        "brkga_peers", {"means": summary, "runs": runs}, list(_targets(summary)), options=options
+    )
 
 
 def _runs(model: str, seed: int, options: argparse.Namespace) -> Iterator[Row]:
