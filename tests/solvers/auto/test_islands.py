@@ -140,7 +140,7 @@ def _found(improve: Improve, workers: int = 2) -> tuple[bytes, int]:
 
 
 def test_an_island_whose_worker_is_killed_is_searched_again(harm: None) -> None:
-    with pytest.warns(UserWarning, match=r"^workers failed 1 time, and their islands were search"):
+    with pytest.warns(UserWarning, match=r"^workers failed 1 time, and no island was lost$"):
         disturbed = _found(killed_once)
     assert disturbed == _found(on_island, workers=1)
 

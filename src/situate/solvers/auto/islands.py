@@ -205,9 +205,11 @@ def islands(search: Search, improve: Improve) -> Iterator[Islands | None]:
     with Place.parse(workers).jobs(improved, shared=shared, alike=True) as jobs:
         made = Islands(search, function, jobs)
         yield made
-        then = "their islands were searched again"
-        if made.left_out:
-            then = f"{made.left_out} of their islands were left out of a round"
+        then = (
+            f"islands left out of a round: {made.left_out}"
+            if made.left_out
+            else "no island was lost"
+        )
         if failures := jobs.counts.failures_text(then):
             warnings.warn(failures, stacklevel=2)
 
