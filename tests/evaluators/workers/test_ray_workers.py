@@ -60,7 +60,7 @@ def nodes() -> Iterator[Nodes]:
 
 @pytest.fixture(scope="module")
 def obeying(tmp_path_factory: pytest.TempPathFactory) -> Obeying:
-    """What actors work with."""
+    """The evaluator of all actors."""
     return Obeying(tmp_path_factory.mktemp("orders"))
 
 

@@ -150,7 +150,7 @@ class Islands:
                 decision.offer(search)
 
     def _found(self, calls: list[Any], terms: Terms) -> Iterator[tuple[Decision, int] | None]:
-        """What every island finds, None for one that is left out. With a limit of evaluations alone
+        """The findings of every island, None of one left out. With a limit of evaluations alone
         this process searches where no worker is left."""
         done = 0
         try:
