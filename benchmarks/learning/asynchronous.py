@@ -11,6 +11,7 @@ import numpy as np
 
 import situate
 from benchmarks.lib.record import Row, Target, record
+from benchmarks.papers.clocks.batches import batches
 from situate.results.result import Result
 from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock, hours
 from situate.solvers.learned.learner import Learning
@@ -60,7 +61,7 @@ def _pair(problem: situate.Problem, method: str, samples: int, seed: int) -> Row
     """One search that waits for all sixteen workers, one of four controllers with four each."""
     waiting = _learn(problem, method, samples, seed)
     together = VirtualClock(CONTROLLERS * WORKERS, slowness=SLOWNESS)
-    synchronous = hours(together, _batches(waiting, CONTROLLERS * WORKERS))
+    synchronous = hours(together, batches(waiting.samples, CONTROLLERS * WORKERS))
     clock = VirtualClock(WORKERS, slowness=SLOWNESS)
     more = int(samples * MORE_SAMPLES)
     sharing = _learn(problem, method, more, seed, controllers=CONTROLLERS, clock=clock)
@@ -92,21 +93,12 @@ def _learn(
     )
 
 
-def _batches(result: Result, size: int) -> list[situate.Measurements]:
-    """The measurements, in batches of so many workers."""
-    parts = np.split(result.samples, range(size, len(result.samples), size))
-    return [
-        situate.Measurements(part, np.where(np.isfinite(part), 0, 1).astype(np.uint8))
-        for part in parts
-    ]
-
-
 def _papers() -> Iterator[Row]:
     """The hours of the papers' searches by the clock, without any set-up."""
     for method, model, cluster, samples, workers, said in PAPERS:
         problem = situate.Problem(situate.zoo.load(model), situate.Cluster.preset(cluster))
         found = _learn(problem, method, samples, 0, settings="paper")
-        taken = hours(VirtualClock(workers), _batches(found, workers))[-1]
+        taken = hours(VirtualClock(workers), batches(found.samples, workers))[-1]
         yield {
             "paper": said,
             "network": model,

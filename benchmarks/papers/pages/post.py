@@ -76,7 +76,7 @@ def _lines(results: Results, rows: Sequence[PostRow]) -> Iterator[Sequence[str]]
             *map(markdown.published, (row.expert, row.metis, row.policy_gradient)),
             missing, missing, markdown.published(row.post), missing, missing,
         )  # fmt: skip
-        for settings in ("tuned", "paper"):
+        for settings in markdown.SETTINGS:
             if results.of(_case(row), "post", settings):
                 yield _ours(results, _case(row), settings)
 
