@@ -35,7 +35,10 @@ def summary(problem: Problem, schedule: Schedule) -> Row:
 
 
 def calls_apart(problem: Problem, schedule: Schedule) -> float | None:
-    """The fraction of calls of a module whose ops are on several devices; None without calls."""
+    """The fraction of calls of a module whose ops are on several devices; None without calls, and
+    where each slice of the batch is one."""
+    if problem.graph.slices is not None:
+        return None
     where: dict[tuple[str, int], set[int]] = {}
     for call, device in zip(calls(problem.graph), schedule.placement.tolist(), strict=True):
         if call is not None and call[1] != SHARED:
