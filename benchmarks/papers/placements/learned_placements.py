@@ -34,6 +34,10 @@ WANTED: tuple[tuple[Case, tuple[tuple[str, str], ...]], ...] = (
 planner's."""
 
 
+DRAWN = ("expert", "encoder apart", "post, tuned", "colocrl, paper")
+"""Placements that are drawn on the graph."""
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Place, print, record and draw."""
     options = _parser().parse_args(arguments)
@@ -99,7 +103,8 @@ def _draw(found: list[Placed], images: Path) -> None:
         if own:
             charts.load(images / f"load_{case.network}.svg", own)
             charts.copies(images / f"copies_{case.network}.svg", own)
-            on_graph.draw(images / f"placements_{case.network}.svg", own)
+            drawn = [placed for placed in own if placed.wanted.name in DRAWN]
+            on_graph.draw(images / f"placements_{case.network}.svg", drawn)
 
 
 if __name__ == "__main__":
