@@ -1,4 +1,4 @@
-"""The planner's `paper` settings, each changed alone, and what a candidate learns on a case."""
+"""Changes of the planner's `paper` settings, and what a candidate learns on a case."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ PUBLISHED = "as published"
 
 BASELINE = {"pessimistic": False}
 RELEASED = {"tanh_constant": 1.0, "temperature": 1.0}
+SLOW = {**BASELINE, "learning_rate": 0.001}
 
 CANDIDATES = (
     Candidate(PUBLISHED, "–", "–", {}),
@@ -55,9 +56,11 @@ CANDIDATES = (
     Candidate("entropy 10", "none; both", "as `colocrl`", {"entropy": 10.0}),
     Candidate("entropy 100", "none; both", "as `colocrl`", {"entropy": 100.0}),
     Candidate("rewards in standard deviations", "R - b; both", "`tuned`", {"normalise": True}),
+    Candidate("first baseline, learning rate 0.001", "as above", "as above", SLOW),
+    Candidate("these, temperature 1, C = 1", "as above", "as above", {**SLOW, **RELEASED}),
 )
-"""One published setting after the other, changed alone; `full version` is the ICLR paper, `release`
-TensorFlow's controller, as docs/methods/hierarchical.md names them."""
+"""One published setting after the other, changed alone, and some together; `full version` is the
+ICLR paper, `release` TensorFlow's controller, as docs/methods/hierarchical.md names them."""
 
 NAMES = [candidate.name for candidate in CANDIDATES]
 
