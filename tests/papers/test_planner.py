@@ -40,16 +40,19 @@ def run(candidate, first, last, case="rnnlm/2", best=1.0):
         "case": case,
         "candidate": candidate,
         "seed": 0,
+        "start_mean": 4.0,
         "first_mean": first,
         "last_mean": last,
         "best": best,
+        "last_times": 7,
     }
 
 
 RUNS = [run(PUBLISHED, 2.0, 3.0), run("no noise", 2.0, 1.5), run("C = 1", 2.0, 2.0, best=None)]
 SETTINGS = [
-    {"candidate": name, "published": "p", "source": "s"}
-    for name in (PUBLISHED, "no noise", "C = 1")
+    {"candidate": PUBLISHED, "published": "–", "source": "–"},
+    {"candidate": "no noise", "published": "p", "source": "s"},
+    {"candidate": "C = 1", "published": "p", "source": "s"},
 ]
 
 
@@ -62,5 +65,5 @@ def test_the_page_says_with_which_changes_the_mean_falls():
     names = page.ablation({"tables": {"settings": SETTINGS, "runs": RUNS}})
     assert (names["published"], names["learns"]) == ("0 of 1", "no noise")
     lines = names["table"].splitlines()
-    assert lines[-2] == "| no noise | p | s | **2.000 to 1.500**; 1.000 |"
-    assert lines[-1] == "| C = 1 | p | s | 2.000 to 2.000; OOM |"
+    assert lines[-2] == "|  | no noise | p | s | 4.000 | 2.000 | **1.500** | 1.000 | 7 |"
+    assert lines[-1] == "|  | C = 1 | p | s | 4.000 | 2.000 | 2.000 | OOM | 7 |"

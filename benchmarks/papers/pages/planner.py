@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.papers import markdown
@@ -25,37 +25,40 @@ def ablation(content: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def table(content: Mapping[str, Any]) -> str:
-    """A row for each candidate: the published value, the source of the other, and by case the mean
-    of the first and the last samples and the best."""
+    """A row for each case and candidate: the published value, the source of the other, and means
+    over the seeds."""
     runs = content["tables"]["runs"]
-    cases = list(dict.fromkeys(run["case"] for run in runs))
     lines = [
         (
+            _title(case) if row["published"] == markdown.NONE else "",
             row["candidate"],
             row["published"],
             row["source"],
-            *(_cell(runs, case, row["candidate"]) for case in cases),
+            *_cells(runs, case, row["candidate"]),
         )
+        for case in dict.fromkeys(run["case"] for run in runs)
         for row in content["tables"]["settings"]
     ]
-    return markdown.table(("changed", "published", "as in", *map(_title, cases)), lines, 3)
+    head = (
+        "", "changed", "published", "as in", "first update", "first 60", "last 60", "best",
+        "times in the last 60",
+    )  # fmt: skip
+    return markdown.table(head, lines, 4)
 
 
 def _title(case: str) -> str:
     network, gpus = case.split("/")
-    return f"{TITLES[network]}, {gpus}"
+    return f"**{TITLES[network]}, {gpus}**"
 
 
-def _of(runs: Runs, case: str, candidate: str) -> Runs:
-    return [run for run in runs if run["case"] == case and run["candidate"] == candidate]
-
-
-def _cell(runs: Runs, case: str, candidate: str) -> str:
-    """Means over the seeds: from the first samples to the last, and the best."""
-    own = _of(runs, case, candidate)
-    first, last = (_mean(own, column) for column in ("first_mean", "last_mean"))
-    better = "**" if all(map(falls, own)) else ""
-    return f"{better}{first} to {last}{better}; {_mean(own, 'best')}"
+def _cells(runs: Runs, case: str, candidate: str) -> Iterator[str]:
+    own = [run for run in runs if run["case"] == case and run["candidate"] == candidate]
+    yield _mean(own, "start_mean")
+    yield _mean(own, "first_mean")
+    last = _mean(own, "last_mean")
+    yield f"**{last}**" if all(map(falls, own)) else last
+    yield _mean(own, "best")
+    yield f"{statistics.fmean(run['last_times'] for run in own):.0f}"
 
 
 def _mean(runs: Runs, column: str) -> str:

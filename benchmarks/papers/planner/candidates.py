@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from benchmarks.lib.record import Row
 from benchmarks.papers.cases import Case
-from benchmarks.papers.runs import learnt
+from benchmarks.papers.runs import BATCH, learnt
 from situate.data.problem import Problem
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers.learned import hierarchical
 from situate.solvers.learned.hierarchical.settings import PAPER
 from situate.solvers.learned.learner import Learner
+from situate.solvers.learned.penalty import failure_seconds
 
 
 @dataclass(frozen=True)
@@ -80,16 +81,20 @@ def row(trial: Trial) -> Row:
     begin = time.perf_counter()
     problem = trial.case.problem()
     learner = hierarchical.make(problem, replace(PAPER, **trial.candidate.changes), trial.seed)
+    first = learner.batch
     samples = measured(problem, learner, trial.samples)
     found = dict(learnt(samples, problem))
+    counted = np.where(np.isfinite(samples), samples, failure_seconds(problem))
     return {
         "case": trial.case.name,
         "candidate": trial.candidate.name,
         "seed": trial.seed,
         "samples": trial.samples,
         "best": float(samples.min()) if np.isfinite(samples).any() else None,
+        "start_mean": float(counted[:first].mean()),
         "first_mean": found["mean_curve"][0],
         **found,
+        "last_times": len(np.unique(counted[-BATCH:])),
         "seconds": round(time.perf_counter() - begin, 1),
     }
 
