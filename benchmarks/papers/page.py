@@ -84,6 +84,10 @@ COMMANDS = {
 its name."""
 
 
+SEEDED = ("runs", "searches", "steps")
+"""Tables with a row for every seed."""
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(
@@ -138,10 +142,10 @@ def _made(content: Content) -> str:
 
 def _seeds(content: Content) -> str:
     """The number of seeds of each method: the least and the most, where they differ."""
-    runs = content["tables"].get("runs")
+    runs = next((rows for name, rows in content["tables"].items() if name in SEEDED), None)
     if runs is None:
         return f"the best seed of {content['options']['seeds']}"
-    same = ("machine", "case", "method", "settings")
+    same = ("machine", "case", "batch", "method", "settings", "controllers", "candidate")
     counts = Counter(tuple(run.get(column) for column in same) for run in runs).values()
     low, high = min(counts, default=0), max(counts, default=0)
     return f"{high} {'seed' if high == 1 else 'seeds'}" if low == high else f"{low} to {high} seeds"
