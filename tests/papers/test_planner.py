@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -31,6 +32,8 @@ def test_a_trial_says_what_it_measured_and_the_same_every_time():
     found = dict(candidates.row(trial))
     assert len(found["mean_curve"]) == len(found["best_curve"]) == 3
     assert found["first_mean"] == found["mean_curve"][0]
+    assert 0 <= found["last_entropy"] <= np.log(3)
+    assert 1 <= found["last_groups"] <= 4
     assert 0 < found["best"] <= found["first_best"]
     assert {**found, "seconds": 0} == {**candidates.row(trial), "seconds": 0}
 
@@ -44,7 +47,8 @@ def run(candidate, first, last, case="rnnlm/2", best=1.0):
         "first_mean": first,
         "last_mean": last,
         "best": best,
-        "last_times": 7,
+        **{f"{when}_entropy": 0.5 for when in page.WHEN},
+        **{f"{when}_groups": 7 for when in page.WHEN},
     }
 
 
@@ -65,5 +69,8 @@ def test_the_page_says_with_which_changes_the_mean_falls():
     names = page.ablation({"tables": {"settings": SETTINGS, "runs": RUNS}})
     assert (names["published"], names["learns"]) == ("0 of 1", "no noise")
     lines = names["table"].splitlines()
-    assert lines[-2] == "|  | no noise | p | s | 4.000 | 2.000 | **1.500** | 1.000 | 7 |"
-    assert lines[-1] == "|  | C = 1 | p | s | 4.000 | 2.000 | 2.000 | OOM | 7 |"
+    assert (
+        lines[-2]
+        == "|  | no noise | p | s | 4.000 | 2.000 | **1.500** | 1.000 | 0.50, 0.50 | 7, 7 |"
+    )
+    assert lines[-1] == "|  | C = 1 | p | s | 4.000 | 2.000 | 2.000 | OOM | 0.50, 0.50 | 7, 7 |"

@@ -10,6 +10,9 @@ from benchmarks.papers import markdown
 from benchmarks.papers.planner.candidates import PUBLISHED, falls
 from benchmarks.papers.published import TITLES
 
+WHEN = ("first", "last")
+"""After the first update, and after the last."""
+
 Runs = Sequence[Mapping[str, Any]]
 
 
@@ -41,7 +44,7 @@ def table(content: Mapping[str, Any]) -> str:
     ]
     head = (
         "", "changed", "published", "as in", "first update", "first 60", "last 60", "best",
-        "times in the last 60",
+        "placer's entropy [nats]", "groups in use",
     )  # fmt: skip
     return markdown.table(head, lines, 4)
 
@@ -58,7 +61,10 @@ def _cells(runs: Runs, case: str, candidate: str) -> Iterator[str]:
     last = _mean(own, "last_mean")
     yield f"**{last}**" if all(map(falls, own)) else last
     yield _mean(own, "best")
-    yield f"{statistics.fmean(run['last_times'] for run in own):.0f}"
+    after, end = (statistics.fmean(run[f"{when}_entropy"] for run in own) for when in WHEN)
+    yield f"{after:.2f}, {end:.2f}"
+    after, end = (statistics.fmean(run[f"{when}_groups"] for run in own) for when in WHEN)
+    yield f"{after:.0f}, {end:.0f}"
 
 
 def _mean(runs: Runs, column: str) -> str:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks.lib.record import Row
 from benchmarks.papers.cases import Case
-from benchmarks.papers.runs import BATCH, learnt
-from situate.data.problem import Problem
+from benchmarks.papers.runs import learnt
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers.learned import hierarchical
 from situate.solvers.learned.hierarchical.settings import PAPER
@@ -63,6 +62,9 @@ CANDIDATES = (
 """One published setting after the other, changed alone, and some together; `full version` is the
 ICLR paper, `release` TensorFlow's controller, as docs/methods/hierarchical.md names them."""
 
+PROBES = 4
+"""Placements of one grouping by which a policy is looked at."""
+
 NAMES = [candidate.name for candidate in CANDIDATES]
 
 
@@ -81,33 +83,53 @@ def row(trial: Trial) -> Row:
     begin = time.perf_counter()
     problem = trial.case.problem()
     learner = hierarchical.make(problem, replace(PAPER, **trial.candidate.changes), trial.seed)
-    first = learner.batch
-    samples = measured(problem, learner, trial.samples)
+    machine = SimulatedMachine(problem, threads=1)
+    first = measured(learner, machine, range(learner.batch))
+    after = policy(learner)
+    samples = np.append(first, measured(learner, machine, range(learner.batch, trial.samples)))
     found = dict(learnt(samples, problem))
-    counted = np.where(np.isfinite(samples), samples, failure_seconds(problem))
     return {
         "case": trial.case.name,
         "candidate": trial.candidate.name,
         "seed": trial.seed,
         "samples": trial.samples,
         "best": float(samples.min()) if np.isfinite(samples).any() else None,
-        "start_mean": float(counted[:first].mean()),
+        "start_mean": float(np.where(np.isfinite(first), first, failure_seconds(problem)).mean()),
         "first_mean": found["mean_curve"][0],
         **found,
-        "last_times": len(np.unique(counted[-BATCH:])),
+        **{f"first_{name}": value for name, value in after.items()},
+        **{f"last_{name}": value for name, value in policy(learner).items()},
         "seconds": round(time.perf_counter() - begin, 1),
     }
 
 
-def measured(problem: Problem, learner: Learner, samples: int) -> NDArray[np.float64]:
-    """(samples,) seconds of what the learner asks for, infinite where a placement fails."""
-    machine, found = SimulatedMachine(problem, threads=1), list[float]()
-    while len(found) < samples:
-        placements = learner.ask(min(learner.batch, samples - len(found)))
-        measurements = machine.measure(placements, len(found))
+def measured(learner: Learner, machine: SimulatedMachine, samples: range) -> NDArray[np.float64]:
+    """(s,) seconds of the samples of these numbers, which the learner asks for; infinite where a
+    placement fails."""
+    found: list[float] = []
+    while len(found) < len(samples):
+        placements = learner.ask(min(learner.batch, len(samples) - len(found)))
+        measurements = machine.measure(placements, samples[len(found)])
         learner.tell(placements, measurements)
         found += measurements.times(np.inf).tolist()
     return np.array(found)
+
+
+def policy(learner: Learner) -> Row:
+    """The mean entropy of the placer's distributions, in nats, and the groups that a grouping
+    uses."""
+    from torch import no_grad
+
+    from situate.policies.arithmetic import arithmetic
+    from situate.policies.entropy import entropy
+    from situate.solvers.learned.hierarchical.reinforce import HierarchicalLearner
+    from situate.solvers.learned.sequence_learner import generator
+
+    assert isinstance(learner, HierarchicalLearner)
+    with arithmetic(), no_grad():
+        drawn = learner.hierarchy.draw(PROBES, PROBES, generator(0))
+        log_p = learner.hierarchy.placer.log_probs(drawn.memory, drawn.devices, drawn.allowed)
+        return {"entropy": float(entropy(log_p)), "groups": len(np.unique(drawn.groups.numpy()))}
 
 
 def falls(run: Row) -> bool:
