@@ -12,6 +12,7 @@ from benchmarks.papers import markdown
 from benchmarks.papers.claims import claim
 from benchmarks.papers.claims import spotlight as spotlight_claims
 from benchmarks.papers.claims.claim import Claim
+from benchmarks.papers.clocks import spotlight_hours
 from benchmarks.papers.published import TITLES
 
 PLANNER_HOURS = 3
@@ -115,6 +116,7 @@ def spotlight(content: Mapping[str, Any]) -> Mapping[str, str]:
     runs = content["tables"]["runs"]
     found = spotlight_claims.long_claims(runs)
     return {
+        "minutes": f"{spotlight_hours.MINUTES} minutes",
         "table": _searches(runs),
         "modules": _modules(content["tables"]["modules"], runs),
         "claims": claim.table(found),

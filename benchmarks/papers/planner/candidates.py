@@ -52,7 +52,7 @@ CANDIDATES = (
     Candidate("temperature 1", "10; full version", "release", {"temperature": 1.0}),
     Candidate("C = 1", "5; full version", "release", {"tanh_constant": 1.0}),
     Candidate("temperature 1, C = 1", "10, 5; full version", "release", RELEASED),
-    Candidate("no noise", "0.5; release", "full version", {"noise": 0.0}),
+    Candidate("no noise", "0.5; release", "`tuned`", {"noise": 0.0}),
     Candidate("entropy 10", "none; both", "as `colocrl`", {"entropy": 10.0}),
     Candidate("entropy 100", "none; both", "as `colocrl`", {"entropy": 100.0}),
     Candidate("rewards in standard deviations", "R - b; both", "`tuned`", {"normalise": True}),
