@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.papers import heuristics, page_heuristics, published, rules
+from benchmarks.papers import heuristics, published, rules
 from benchmarks.papers.cases import Case
+from benchmarks.papers.pages import heuristics as page_heuristics
 from situate.solvers import solve
 
 LEARNT = {"post": 2.0, "ppo": 2.5}

@@ -113,6 +113,23 @@ def test_softmax_candidates_have_names_of_their_own_and_differ():
     )
 
 
+def test_candidates_by_structure_are_told_no_costs_but_for_the_one_that_says_so():
+    found = tune_softmax.candidates(rule="structure")
+    told = {name for name, settings in found.items() if settings.grouping != "structure"}
+    assert told == {name for name in found if name.endswith("grouping heavy-edge")}
+
+
+def test_methods_that_update_alike_have_the_same_candidates():
+    found = tune_softmax.candidates()
+    changes = {
+        method: {name.removeprefix(f"{method} ") for name in found if name.startswith(f"{method} ")}
+        for method in tune_softmax.TUNED
+    }
+    own = {name for name in changes["policy_gradient"] if not name.startswith("learning_rate")}
+    assert all(own <= others for others in changes.values())
+    assert changes["cross_entropy"] <= changes["post"]
+
+
 @pytest.mark.parametrize("method", ["spotlight", "colocrl", "hierarchical"])
 def test_the_page_of_a_sequence_model_has_the_scores_of_all_its_candidates(method):
     columns = (SCORE, *map(" ".join, tune_sequence.PROBLEMS))

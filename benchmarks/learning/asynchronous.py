@@ -10,6 +10,7 @@ import numpy as np
 
 import situate
 from benchmarks.lib.record import Row, Target, record
+from benchmarks.papers.clocks.batches import batches
 from situate.results.result import Result
 from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock, hours
 from situate.solvers.learned.learner import Learning
@@ -50,7 +51,7 @@ def _pair(problem: situate.Problem, method: str, samples: int, seed: int) -> Row
     """One search that waits for all sixteen workers, one of four controllers with four each."""
     waiting = _learn(problem, method, samples, seed)
     together = VirtualClock(CONTROLLERS * WORKERS, slowness=SLOWNESS)
-    synchronous = hours(together, _batches(waiting, CONTROLLERS * WORKERS))
+    synchronous = hours(together, batches(waiting.samples, CONTROLLERS * WORKERS))
     clock = VirtualClock(WORKERS, slowness=SLOWNESS)
     more = int(samples * MORE_SAMPLES)
     sharing = _learn(problem, method, more, seed, controllers=CONTROLLERS, clock=clock)
@@ -80,15 +81,6 @@ def _learn(
         seed=seed,
         learning=Learning(**learning),  # type: ignore[arg-type]
     )
-
-
-def _batches(result: Result, size: int) -> list[situate.Measurements]:
-    """The measurements, in batches of so many workers."""
-    parts = np.split(result.samples, range(size, len(result.samples), size))
-    return [
-        situate.Measurements(part, np.where(np.isfinite(part), 0, 1).astype(np.uint8))
-        for part in parts
-    ]
 
 
 def _target(method: str, rows: list[Row]) -> Target:

@@ -1,11 +1,14 @@
 """The `tuned` settings of the softmax methods: candidates on networks that no paper's table has.
 
 `benchmarks.learning.tuning` says what a score is. Another number of samples is recorded under a
-name of its own: with few of them, as on a real machine, other settings may do better.
+name of its own: with few of them, as on a real machine, other settings may do better. So is
+`--grouping structure`, whose groups are told no costs. All four methods have the same candidates,
+as far as a change touches them.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -51,13 +54,18 @@ LEVELS: tuple[dict[str, object], ...] = (
 """From few groups to many."""
 
 
-def candidates(samples: int = SAMPLES) -> dict[str, SoftmaxSettings]:
+RULES = ("heavy-edge", "structure")
+"""Rules of the groups of all candidates but those that have the other one."""
+
+
+def candidates(samples: int = SAMPLES, rule: str = RULES[0]) -> dict[str, SoftmaxSettings]:
     """The settings that are weighed against one another, by method and change: those that are
     others in a search of so many samples."""
-    found = {f"{name} paper, {GROUPS} groups": _as_paper(s) for name, s in TUNED.items()}
-    for name, settings in TUNED.items():
+    tuned = {name: replace(settings, grouping=rule) for name, settings in TUNED.items()}
+    found = {f"{name} paper, {GROUPS} groups": _as_paper(s) for name, s in tuned.items()}
+    for name, settings in tuned.items():
         found[f"{name} tuned"] = settings
-        for change in _changes(name):
+        for change in _changes(settings):
             changed = replace(settings, **change).within(samples)
             if changed == settings.within(samples):
                 continue
@@ -76,20 +84,21 @@ def _as_paper(tuned: SoftmaxSettings) -> SoftmaxSettings:
     )
 
 
-def _changes(method: str) -> Iterator[dict[str, object]]:
+def _changes(tuned: SoftmaxSettings) -> Iterator[dict[str, object]]:
     yield from ({"groups": count, "coarser": ()} for count in (64, GROUPS, 128))
     yield from LEVELS
-    yield {"grouping": "structure"}
+    yield from ({"grouping": rule} for rule in RULES if rule != tuned.grouping)
     yield {"single_first": False}
-    if method != "cross_entropy":
-        yield from ({"learning_rate": rate} for rate in (0.1, 0.2, 0.3, 1.0, 3.0))
-    if method in ("post", "cross_entropy"):
-        yield from ({"epsilon": epsilon} for epsilon in (0.03, 0.1))
-        yield from ({"memory": memory} for memory in (1, 2))
+    rates = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0) if tuned.gradient else ()
+    yield from ({"learning_rate": rate} for rate in rates)
+    if tuned.cross_entropy:
+        yield from ({"epsilon": epsilon} for epsilon in (0.03, 0.05, 0.1))
+        yield from ({"memory": memory} for memory in (1, 2, 4))
         yield from ({"minimisations": count} for count in (0, 5, 20))
-    if method == "post":
-        yield from ({"N": 120, "learning_rate": rate} for rate in (0.2, 0.3, 0.5))
-        yield from ({"N": 240, "elite": 0.05, "learning_rate": rate} for rate in (0.3, 0.5))
+        for N, elite in ((120, 0.1), (240, 0.05)):
+            several: dict[str, object] = {"N": N, "elite": elite}
+            yield several
+            yield from ({**several, "learning_rate": rate} for rate in rates if 0.2 < rate < 1)
 
 
 def make(settings: SoftmaxSettings) -> tuning.Make:
@@ -117,11 +126,20 @@ def _levels(
 
 def main(arguments: list[str] | None = None) -> None:
     """Learn, print and record."""
-    options = tuning.parser(__doc__, seeds=3, samples=SAMPLES).parse_args(arguments)
-    makes = {name: make(settings) for name, settings in candidates(options.samples).items()}
+    parser = tuning.parser(__doc__, seeds=3, samples=SAMPLES)
+    parser.add_argument("--grouping", choices=RULES, default=RULES[0])
+    options = parser.parse_args(arguments)
+    wanted = candidates(options.samples, options.grouping)
+    makes = {name: make(settings) for name, settings in wanted.items()}
     found = tuning.outcomes(tuning.trials(makes, PROBLEMS, options), options)
-    name = "tune_softmax" if options.samples == SAMPLES else f"tune_softmax_{options.samples}"
-    record(name, {"candidates": tuning.scores(found)}, options=options)
+    record(name_of(options), {"candidates": tuning.scores(found)}, options=options)
+
+
+def name_of(options: argparse.Namespace) -> str:
+    """The record's name: what is not the default stands in it."""
+    named = [options.grouping] if options.grouping != RULES[0] else []
+    named += [str(options.samples)] if options.samples != SAMPLES else []
+    return "_".join(["tune_softmax", *named])
 
 
 if __name__ == "__main__":

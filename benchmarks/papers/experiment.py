@@ -16,7 +16,7 @@ from benchmarks.papers.runs import Run, by_workers, kept
 from benchmarks.papers.tables import Results
 from situate.solvers.learned.driver import SAMPLES
 
-SETTINGS = ("tuned", "paper")
+SETTINGS = ("tuned", "structure", "paper")
 
 SHOWN = (
     "case",
@@ -42,7 +42,7 @@ def parser(
     made.add_argument("--rows", nargs="+", choices=cases, default=list(cases), metavar="CASE")
     made.add_argument("--seeds", type=int, default=5, help="0, 1, ...; default: 5")
     made.add_argument("--samples", type=int, default=samples, help=f"a run; default: {samples}")
-    made.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
+    made.add_argument("--settings", nargs="+", choices=SETTINGS, default=["tuned", "paper"])
     add_workers(made, 2, "runs")
     made.add_argument("--out", type=Path, default=RESULTS / f"{name}.json", metavar="FILE")
     return made

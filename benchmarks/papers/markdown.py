@@ -10,8 +10,15 @@ from situate.results.result import Knowledge
 
 NONE = "–"
 
-KNOWS: dict[str, Knowledge] = {"tuned": "told costs", "paper": "measured times only"}
-"""By settings, the kind of all learners of the papers in them, by their default groups."""
+SETTINGS = {"tuned": "`tuned`", "structure": "`tuned` by `structure`", "paper": "`paper`"}
+"""Names of settings in records, and on the page."""
+
+KNOWS: dict[str, Knowledge] = {
+    "tuned": "told costs",
+    "structure": "measured times only",
+    "paper": "measured times only",
+}
+"""By settings, the kind of all learners of the papers in them, by their groups."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
@@ -36,7 +43,7 @@ def seconds(value: float | None) -> str:
 
 def settings(name: str) -> str:
     """A learner's settings, and what it is told of the machine in them."""
-    return f"`{name}`, {KNOWS[name]}"
+    return f"{SETTINGS[name]}, {KNOWS[name]}"
 
 
 def fitted(value: float, given: float | None) -> str:

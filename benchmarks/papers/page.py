@@ -14,13 +14,21 @@ from string import Template
 from typing import Any
 
 from benchmarks.lib.record import RESULTS, ROOT
-from benchmarks.papers import (
-    page_heuristics,
-    page_hierarchical,
-    page_memory,
-    page_post,
-    page_timeline,
-    page_wall_times,
+from benchmarks.papers import markdown
+from benchmarks.papers.pages import (
+    clocks,
+    colocrl,
+    heuristics,
+    hierarchical,
+    memory,
+    placements,
+    planner,
+    post,
+    sliced,
+    statistics,
+    timeline,
+    told_costs,
+    wall_times,
 )
 from benchmarks.papers.tables import apart
 
@@ -33,27 +41,53 @@ Fill = Callable[..., Mapping[str, str]]
 
 SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
     ("fitted", (), dict),
-    ("memory_limits", ("memory_limits",), page_memory.limits),
-    ("post_table", ("post_table",), page_post.table),
-    ("post_heuristics", ("heuristics", "post_table"), page_heuristics.post),
-    ("post_curves", ("post_table",), page_post.curves),
-    ("post_timeline", ("post_timeline",), page_timeline.fill),
+    ("memory_limits", ("memory_limits",), memory.limits),
+    ("post_table", ("post_table",), post.table),
+    ("told_costs", ("post_table_structure", "post_table"), told_costs.fill),
+    ("post_heuristics", ("heuristics", "post_table"), heuristics.post),
+    ("post_curves", ("post_table",), post.curves),
+    ("post_timeline", ("post_timeline",), timeline.fill),
     (
         "hierarchical_table",
         ("hierarchical_table", "hierarchical_scale"),
-        page_hierarchical.hierarchical,
+        hierarchical.hierarchical,
     ),
+    ("planner_ablation", ("planner_ablation",), planner.ablation),
     (
         "hierarchical_heuristics",
         ("heuristics", "hierarchical_table"),
-        page_heuristics.hierarchical,
+        heuristics.hierarchical,
     ),
-    ("spotlight_cifar", ("spotlight_cifar",), page_hierarchical.spotlight),
-    ("colocrl", (), page_hierarchical.colocrl),
-    ("wall_times", ("wall_times",), page_wall_times.fill),
+    ("spotlight_cifar", ("spotlight_cifar",), hierarchical.spotlight),
+    ("spotlight_hours", ("spotlight_hours",), clocks.spotlight),
+    ("colocrl", ("colocrl_table",), colocrl.fill),
+    ("learned_placements", ("learned_placements",), placements.fill),
+    ("wall_times", ("wall_times",), wall_times.fill),
+    ("search_hours", ("search_hours",), clocks.searches),
+    ("sliced_steps", ("sliced_steps",), sliced.fill),
+    ("model_statistics", ("model_statistics",), statistics.fill),
 )
 """Each section's text, the results that fill it, and what its names stand for; of several
 results the first are its own."""
+
+
+COMMANDS = {
+    "post_table_structure": "post_table --settings structure --out "
+    "benchmarks/results/post_table_structure.json",
+    "planner_ablation": "planner.planner_ablation",
+    "colocrl_table": "colocrl.colocrl_table",
+    "spotlight_hours": "clocks.spotlight_hours",
+    "search_hours": "clocks.search_hours",
+    "learned_placements": "placements.learned_placements",
+    "sliced_steps": "placements.sliced_steps",
+    "model_statistics": "placements.model_statistics",
+}
+"""Modules of `benchmarks.papers` with their options, by the record that they make; the others have
+its name."""
+
+
+SEEDED = ("runs", "searches", "steps")
+"""Tables with a row for every seed."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -80,20 +114,20 @@ def _section(name: str, paths: Sequence[Path], fill: Fill) -> str:
     missing = [path.stem for path in paths if not path.is_file()]
     if missing:
         heading = text.partition("\n")[0]
-        return f"{heading}\nNot measured yet: `python -m benchmarks.papers.{missing[0]}`.\n"
+        command = COMMANDS.get(missing[0], missing[0])
+        return f"{heading}\nNot measured yet: `python -m benchmarks.papers.{command}`.\n"
     contents = [_content(path) for path in paths]
     made = contents[0]["made"] if contents else ""
     return Template(text).substitute(fill(*contents), made=made)
 
 
 def _content(path: Path) -> Content:
-    """The content of a file, with that of the one that holds its runs in `paper` settings apart."""
+    """The content of a file, with those of the ones that hold runs in other settings apart."""
     content = json.loads(path.read_bytes())
     made = _made(content)
-    slow = apart(path)
-    if slow:
-        content["tables"]["runs"] += slow["tables"]["runs"]
-        made += f"; in `paper` settings {_made(slow)}"
+    for name, other in apart(path).items():
+        content["tables"]["runs"] += other["tables"]["runs"]
+        made += f"; in {markdown.SETTINGS[name]} settings {_made(other)}"
     return {**content, "made": made}
 
 
@@ -110,10 +144,10 @@ def _made(content: Content) -> str:
 
 def _seeds(content: Content) -> str:
     """The number of seeds of each method: the least and the most, where they differ."""
-    runs = content["tables"].get("runs")
+    runs = next((rows for name, rows in content["tables"].items() if name in SEEDED), None)
     if runs is None:
         return f"the best seed of {content['options']['seeds']}"
-    same = ("machine", "case", "method", "settings")
+    same = ("machine", "case", "batch", "method", "settings", "controllers", "candidate")
     counts = Counter(tuple(run.get(column) for column in same) for run in runs).values()
     low, high = min(counts, default=0), max(counts, default=0)
     return f"{high} {'seed' if high == 1 else 'seeds'}" if low == high else f"{low} to {high} seeds"

@@ -6,15 +6,13 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.lib.record import RESULTS, ROOT, Row, show, write
 from benchmarks.papers import lanes, published
 from benchmarks.papers.cases import Case, calibrated
+from benchmarks.papers.placements import shares
 from benchmarks.papers.post_curves import IMAGES
 from situate.data.problem import Problem
 from situate.results.result import Result
-from situate.schedule.schedule import Schedule
 from situate.solvers import solve
 from situate.writers import perfetto
 
@@ -44,7 +42,11 @@ def main(arguments: list[str] | None = None) -> None:
         case = calibrated(Case(network, gpus, "k80"))
         problem, results = _placements(case, options)
         tables["placements"] += [_row(case, *item) for item in results.items()]
-        tables[case.name] = [row for item in results.items() for row in _modules(problem, *item)]
+        tables[case.name] = [
+            {"placement": name, **row}
+            for name, result in results.items()
+            for row in shares.modules(problem, result.schedule)
+        ]
         pictures.append((case, problem, results, parts))
     for title, rows in tables.items():
         show(title, rows)
@@ -85,23 +87,6 @@ def _row(case: Case, placement: str, result: Result) -> Row:
         "moved_bytes": int(problem.size[schedule.tensor].sum()),
         "busiest_seconds": float(schedule.busy(problem).max()),
     }
-
-
-def _modules(problem: Problem, placement: str, result: Result) -> list[Row]:
-    """Seconds of each outermost module, and the fraction of them on each device."""
-    names = np.array([op.module.partition(".")[0] for op in problem.graph.ops])
-    return [
-        {"placement": placement, "module": name, **_shares(problem, result.schedule, names == name)}
-        for name in dict.fromkeys(names[list(problem.graph.order)].tolist())
-        if name
-    ]
-
-
-def _shares(problem: Problem, schedule: Schedule, ops: np.ndarray) -> Row:
-    seconds = (schedule.end - schedule.start)[ops]
-    on = np.bincount(schedule.placement[ops], seconds, problem.d)
-    shares = (on / max(float(on.sum()), 1e-300)).round(4).tolist()
-    return {"seconds": float(on.sum()), **dict(zip(problem.cluster.names, shares, strict=True))}
 
 
 def _draw(

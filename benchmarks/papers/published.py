@@ -60,6 +60,32 @@ HIERARCHICAL = (
     HierarchicalRow("nmt8", 8, 11.52, None, 3.88, 17.85, 19.01, 4.07),
 )
 
+
+@dataclass(frozen=True)
+class Statistics:
+    """Ops and groups of a network as a paper prints them; `rule` is what makes such groups here."""
+
+    source: str
+    network: str
+    ops: int
+    groups: int | None = None
+    rule: str | None = None
+
+
+STATISTICS = (
+    Statistics("ColocRL", "rnnlm", 8943, 188, "colocation"),
+    Statistics("ColocRL", "nmt2", 22_097, 280, "colocation"),
+    Statistics("ColocRL", "inception_v3", 31_180, 83, "colocation"),
+    Statistics("Spotlight", "cifar_cnn", 926, 86, "prefix"),
+    Statistics("Hierarchical Planner", "inception_v3", 24_713),
+    Statistics("Hierarchical Planner", "resnet50:batch128", 20_586),
+    Statistics("Hierarchical Planner", "rnnlm", 9021),
+    Statistics("Hierarchical Planner", "nmt2", 28_044),
+    Statistics("Hierarchical Planner", "nmt4", 46_600),
+    Statistics("Hierarchical Planner", "nmt8", 83_712),
+)
+"""ColocRL's are from the slides, which give its NMT as 22,097 to 80,000 ops."""
+
 TITLES = {
     "rnnlm": "RNNLM",
     "resnet50": "ResNet-50",
@@ -75,6 +101,10 @@ TITLES = {
 
 BELOW_POLICY_GRADIENT = (0.240, 0.637)
 """The range of Post's reductions against the policy gradient (Post, section 1)."""
+
+HOURS = (20.0, 20.5, 13.5)
+"""Of 40,000 steps of Inception-V3 on 4 GPUs, by one GPU, the policy gradient and Post (section
+4)."""
 
 CURVES = (("resnet50", 2), ("resnet101", 8), ("inception_v3", 4))
 """Whose learning curves Fig. 2 is drawn for. The text names the first, and says that the other two

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from benchmarks.lib.record import Row, commit
 from benchmarks.lib.workers import jobs
 from benchmarks.papers.cases import Case
+from situate.data.problem import Problem
 from situate.results.result import Result
 from situate.solvers import LEARNERS, solve
-from situate.solvers.learned.learner import Learning, Settings
+from situate.solvers.learned.learner import Learning
 from situate.solvers.learned.penalty import failure_seconds
 
 BATCH = 60
@@ -28,13 +29,25 @@ DIGITS = 5
 """Significant ones that curves keep."""
 
 
+LEARNING = {
+    "tuned": Learning(),
+    "structure": Learning(grouping="structure"),
+    "paper": Learning(settings="paper"),
+    "paper, prefix": Learning(settings="paper", grouping="prefix"),
+    "paper, colocation": Learning(settings="paper", grouping="colocation"),
+}
+"""Settings of learners by their name in records; `structure` are the tuned ones with groups that
+are told no costs, the last two have the groups of another paper."""
+
+
 @dataclass(frozen=True)
 class Run:
-    """One method on one case with one seed; `settings` are of a method that learns."""
+    """One method on one case with one seed; `settings` are of a method that learns, a name of
+    `LEARNING`."""
 
     case: Case
     method: str
-    settings: Settings
+    settings: str
     seed: int
     samples: int
 
@@ -51,7 +64,7 @@ class Run:
             evaluations=self.samples,
             seed=self.seed,
             threads=1,
-            learning=Learning(settings=self.settings) if self.method in LEARNERS else None,
+            learning=LEARNING[self.settings] if self.method in LEARNERS else None,
         )
 
 
@@ -67,15 +80,14 @@ def row(run: Run) -> Row:
         "seed": run.seed,
         "samples": run.samples,
         "best": result.value if result.feasible else None,
-        **(_learnt(result) if len(result.samples) else {}),
+        **(learnt(result.samples, result.problem) if len(result.samples) else {}),
         "seconds": round(time.perf_counter() - begin, 2),
     }
 
 
-def _learnt(result: Result) -> Row:
+def learnt(samples: NDArray[np.float64], problem: Problem) -> Row:
     """Figures and curves of the samples, in the order in which they were measured."""
-    samples = result.samples
-    counted = np.where(np.isfinite(samples), samples, failure_seconds(result.problem))
+    counted = np.where(np.isfinite(samples), samples, failure_seconds(problem))
     ends = range(BATCH, len(samples), BATCH)
     means = [part.mean() for part in np.split(counted, ends)]
     bests = np.minimum.accumulate(samples)[[*(end - 1 for end in ends), -1]]

@@ -27,13 +27,19 @@ def spread(values: Sequence[float | None]) -> Spread | None:
     return Spread(statistics.fmean(known), min(known), max(known), len(known)) if known else None
 
 
-def apart(path: Path) -> dict[str, Any] | None:
-    """Runs in `paper` settings, if they are in a file of their own, for these take long."""
-    slow = path.with_stem(f"{path.stem}_paper")
-    if not slow.is_file():
-        return None
-    content = json.loads(slow.read_bytes())
-    runs = [run for run in content["tables"]["runs"] if run["settings"] == "paper"]
+APART = ("structure", "paper")
+"""Settings whose runs may be in a file of their own, for these take long or are made later."""
+
+
+def apart(path: Path) -> dict[str, dict[str, Any]]:
+    """By settings, the content of the file that holds their runs alone."""
+    files = {name: path.with_stem(f"{path.stem}_{name}") for name in APART}
+    return {name: _only(name, file) for name, file in files.items() if file.is_file()}
+
+
+def _only(settings: str, path: Path) -> dict[str, Any]:
+    content = json.loads(path.read_bytes())
+    runs = [run for run in content["tables"]["runs"] if run["settings"] == settings]
     return {**content, "tables": {"runs": runs}}
 
 
@@ -50,8 +56,8 @@ class Results:
         if not path.is_file():
             return cls([], [])
         tables = json.loads(path.read_bytes())["tables"]
-        slow = apart(path)
-        return cls(tables["rules"], tables["runs"] + (slow["tables"]["runs"] if slow else []))
+        others = [run for other in apart(path).values() for run in other["tables"]["runs"]]
+        return cls(tables["rules"], tables["runs"] + others)
 
     @property
     def cases(self) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.data.problem import Problem  # noqa: E402
+from situate.policies.entropy import entropy  # noqa: E402
 from situate.policies.group_embedding import SampledGroups  # noqa: E402
 from situate.policies.grouper import Grouper  # noqa: E402
 from situate.policies.hierarchical import Drawn, Hierarchy  # noqa: E402
@@ -72,6 +73,15 @@ def test_the_mean_of_the_estimators_is_the_gradient_of_the_expected_reward():
     for one, other in zip(exact, estimated, strict=True):
         torch.testing.assert_close(one, other)
         assert other.abs().max() > 0
+
+
+def test_entropy_is_added_to_the_objective_with_its_weight():
+    policy = hierarchy(Problem(chain(OPS), devices(1, 1))).double()
+    drawn = every_sample(policy)
+    advantage = torch.randn(len(drawn.grouping), generator=seeded(3)).double()
+    log_p = policy.placer.log_probs(drawn.memory, drawn.devices, drawn.allowed)
+    both = policy.objective(drawn, advantage, 2.0)
+    torch.testing.assert_close(both, policy.objective(drawn, advantage) + 2 * entropy(log_p))
 
 
 def test_several_placements_of_a_grouping_share_its_groups():

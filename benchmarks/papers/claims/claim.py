@@ -10,16 +10,14 @@ from benchmarks.lib.record import Target
 from benchmarks.papers import markdown
 from benchmarks.papers.checks import TIE
 
-Verdict = Literal["yes", "no", "by construction", "unlike", "not measured"]
-"""Met or not; or not counted, for it could not be otherwise, compares what is not alike, or was not
-run."""
+Verdict = Literal["yes", "no", "by construction", "unlike"]
+"""Met or not; or not counted, for it could not be otherwise, or compares what is not alike."""
 
 SHOWN: dict[Verdict, str] = {
     "yes": "yes",
     "no": "**no**",
     "by construction": "not counted: by construction",
     "unlike": "not counted: unlike",
-    "not measured": "not measured",
 }
 
 
@@ -31,11 +29,6 @@ class Claim:
     confirmed: str
     found: str
     verdict: Verdict
-
-
-def not_measured(sentence: str, confirmed: str, command: str) -> Claim:
-    """A claim that no record bears on, with the command that would."""
-    return Claim(sentence, confirmed, f"`{command}`", "not measured")
 
 
 def verdict(met: bool) -> Verdict:

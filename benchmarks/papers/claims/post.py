@@ -18,14 +18,14 @@ REDUCED = ("resnet", "inception_v3", "nmt")
 SAME = 0.02
 """The paper's errors of step times around the average."""
 
-HOURS_STEPS = 40_000
-"""Steps of the end-to-end training of Inception-V3."""
+HOURS = ("inception_v3/4", 40_000)
+"""The row and the steps of the paper's training to the end."""
 
 
 def claims(results: Results) -> list[Claim]:
     """Those that the runs bear on, `paper` against `paper` where nothing else is said."""
     made: tuple[Callable[[Results], Iterable[Claim]], ...] = (
-        _policy_gradient, _single, _inception, _nmt, _curves, _all_four, _traces,
+        _policy_gradient, _single, _inception, _nmt, _curves, _all_four,
     )  # fmt: skip
     return [each for make in made for each in make(results)]
 
@@ -132,10 +132,10 @@ def _inception(results: Results) -> Iterator[Claim]:
         "the policy gradient above both, all `paper`",
         {case: other[case] > max(post[case], single[case]) for case in rows},
     )
-    case = "inception_v3/4"
+    case, steps = HOURS
     if case in rows:
         saved = [below(post[case], seconds) for seconds in (single[case], other[case])]
-        hours = [HOURS_STEPS * s / 3600 for s in (post[case], single[case], other[case])]
+        hours = [steps * s / 3600 for s in (post[case], single[case], other[case])]
         yield Claim(
             "40,000 steps on 4 GPUs in 13.5 hours instead of 20 and 20.5: 32.5 % and 34.1 % saved",
             "Post, `paper`, saves as much against one GPU and the policy gradient",
@@ -221,27 +221,3 @@ def _first(results: Results, case: str, settings: str) -> bool:
 def _others(results: Results, case: str, settings: str) -> float:
     """The least mean of the three other methods."""
     return min(results.mean(case, method, settings) for method in SOFTMAX[:-1])
-
-
-def _traces(results: Results) -> Iterator[Claim]:
-    """Fig. 3 is drawn of `tuned` runs; the placements of others are not recorded."""
-    for network, gpus, sentence, confirmed in (
-        (
-            "inception_v3",
-            4,
-            "Fig. 3a: of the first four blocks only one branch goes to another GPU",
-            "the same in the best placement of Post, `paper`",
-        ),
-        (
-            "nmt2",
-            2,
-            "Fig. 3d: one GPU is dedicated for encoding tasks and another one for decoding tasks",
-            "the same in the best placement of Post, `paper`",
-        ),
-    ):
-        yield claim.not_measured(
-            sentence,
-            confirmed,
-            f"situate plan {network} --cluster k80-{gpus} --method post --settings paper "
-            "--samples 2400 --out plan.json",
-        )

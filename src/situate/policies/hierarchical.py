@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
+from situate.policies.entropy import entropy
 from situate.policies.group_embedding import SampledGroups
 from situate.policies.grouper import Grouper
 from situate.policies.lstm import Activations
@@ -83,9 +84,10 @@ class Hierarchy(nn.Module):
         samples = zip(groups, drawn.devices.numpy(), strict=True)
         return np.stack([self._membership.place(*sample) for sample in samples])
 
-    def objective(self, drawn: Drawn, advantage: Tensor) -> Tensor:
+    def objective(self, drawn: Drawn, advantage: Tensor, entropy_weight: float = 0.0) -> Tensor:
         """1/s sum_i A_i (log p(g_i; theta_g) + log p(d_i | g_i; theta_d)), whose gradient is the
-        poster's two estimators with A (s,) for R."""
+        poster's two estimators with A (s,) for R; plus so many times the entropy of the placer's
+        distributions."""
         weights = advantage / len(advantage)
         # (s,) to (m,): a grouping's weight is the sum over the samples that place it, as its
         # probability stands in the objective once for each of them.
@@ -94,7 +96,8 @@ class Hierarchy(nn.Module):
         # (s, g, d) to (s, g, 1), the drawn devices alone, to (s,) log-probabilities of whole
         # placements.
         of_placement = log_p.gather(2, drawn.devices.unsqueeze(2)).sum((1, 2))
-        return self.grouper.log_prob(drawn.groups, of_grouping) + of_placement @ weights
+        objective = self.grouper.log_prob(drawn.groups, of_grouping) + of_placement @ weights
+        return objective + entropy_weight * entropy(log_p) if entropy_weight else objective
 
 
 def _each(memory: Memory, grouping: Tensor) -> Memory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.data.arrays import Placement
+from situate.data.arrays import Ints, Placement
 from situate.data.problem import Problem
 from situate.data.topology import accelerators, op_devices
 from situate.solvers.search import Search
@@ -25,7 +25,11 @@ def expert_placement(problem: Problem) -> Placement:
 
     devices = accelerators(problem)
     stage = np.array(expert(problem.graph, len(devices)))
-    wanted = np.array(devices)[stage]
+    return wished(problem, np.array(devices)[stage])
+
+
+def wished(problem: Problem, wanted: Ints) -> Placement:
+    """Placement (n,) of ops on the devices wanted (n,) for them; pins and groups go first."""
     of_unit = problem.allowed.argmax(axis=1)
     # Backwards, so that a unit goes where the first of its ops is wanted.
     for op in reversed(problem.graph.order):

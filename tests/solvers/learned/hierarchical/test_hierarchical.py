@@ -105,6 +105,13 @@ def test_the_same_seed_draws_the_same_placements_and_another_seed_others(setting
     assert (teach(other, 30) != times).any()
 
 
+def test_a_baseline_that_is_not_known_yet_is_restored_as_well():
+    own = replace(SMALL, pessimistic=False)
+    one, other = make(PROBLEM, own, 0), make(PROBLEM, own, 0)
+    other.restore(one.state())
+    np.testing.assert_array_equal(teach(one, 30), teach(other, 30))
+
+
 @both
 def test_what_a_checkpoint_restores_goes_on_as_if_nothing_had_happened(settings):
     one, other = make(PROBLEM, settings, 0), make(PROBLEM, settings, 0)
@@ -133,6 +140,23 @@ def test_when_all_samples_fail_nothing_becomes_nan_and_the_policy_moves_on(setti
         learner.tell(placements, told(np.ones(len(placements)), failed=True))
     assert np.isfinite(parameters(learner)).all()
     assert (parameters(learner) != begin).any()
+
+
+def moved_by_equal_rewards(settings):
+    """The distance that the parameters move in the first update, whose rewards are all the same."""
+    learner = make(PROBLEM, settings, 0)
+    begin = parameters(learner)
+    learner.tell(learner.ask(learner.batch), told(np.ones(learner.batch)))
+    return np.abs(parameters(learner) - begin).max()
+
+
+def test_the_first_placements_are_good_beside_a_failure_and_neither_good_nor_bad_by_themselves():
+    assert moved_by_equal_rewards(SMALL) > 0
+    assert moved_by_equal_rewards(replace(SMALL, pessimistic=False)) == 0
+
+
+def test_entropy_moves_the_policy_where_rewards_do_not():
+    assert moved_by_equal_rewards(replace(SMALL, pessimistic=False, entropy=1.0)) > 0
 
 
 def late(ok):

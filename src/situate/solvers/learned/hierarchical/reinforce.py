@@ -13,6 +13,8 @@ source leaves open; `settings.py` has the numbers, `situate.policies.hierarchica
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -57,7 +59,8 @@ class HierarchicalLearner:
         self._failure = failure
         self._seed = seed
         self._ascent = Ascent(hierarchy, "adam", settings.learning_rate, settings.clip)
-        self._baseline = -float(np.sqrt(failure))
+        # Not a number until the first rewards are known, unless it begins at a failure's.
+        self._baseline = -float(np.sqrt(failure)) if settings.pessimistic else math.nan
         self._samples = 0
         self._updates = 0
         self._drawn: Drawn | None = None
@@ -105,12 +108,13 @@ class HierarchicalLearner:
         self._ascent.learning_rate = self._settings.rate(self._updates)
         with arithmetic():
             weights = torch.from_numpy(advantage.astype(np.float32))
-            self._ascent.step(self.hierarchy.objective(drawn, weights))
+            self._ascent.step(self.hierarchy.objective(drawn, weights, self._settings.entropy))
 
     def _advantage(self, seconds: Floats) -> Floats:
         """(k,) rewards, less what was expected."""
         rewards = -np.sqrt(seconds)
-        before, mean, decay = self._baseline, float(rewards.mean()), self._settings.baseline
+        mean, decay = float(rewards.mean()), self._settings.baseline
+        before = mean if math.isnan(self._baseline) else self._baseline
         self._baseline = decay * before + (1 - decay) * mean
         return (
             normalised(rewards, baseline=before) if self._settings.normalise else rewards - before

@@ -29,9 +29,12 @@ class HierarchicalSettings:
         noise, noise_until: of the logits when drawing, relative to their root mean square, and the
             last update that has it.
         baseline: decay of the rewards' moving average.
+        pessimistic: whether that average begins at the reward of a failure, else at the mean of the
+            first update's.
         late: updates after which nothing is learnt from placements that fail; None for never.
         normalise: advantages are relative to the update's own mean, or where all rewards are equal
             to the moving average, and divided by their root mean square.
+        entropy: weight of the entropy of the placer's distributions, in nats a group; 0 for none.
     """
 
     groups: int = 256
@@ -55,8 +58,10 @@ class HierarchicalSettings:
     noise: float = 0.5
     noise_until: int = 750
     baseline: float = 0.9
+    pessimistic: bool = True
     late: int | None = 1000
     normalise: bool = False
+    entropy: float = 0.0
 
     def rate(self, update: int) -> float:
         """The learning rate in update number `update`."""

@@ -9,12 +9,11 @@ from typing import Any
 from benchmarks.papers import markdown, published
 from benchmarks.papers.checks import below
 from benchmarks.papers.claims import claim
-from benchmarks.papers.claims import colocrl as colocrl_claims
 from benchmarks.papers.claims import hierarchical as claims
 from benchmarks.papers.claims import spotlight as spotlight_claims
-from benchmarks.papers.page_post import is_given
+from benchmarks.papers.pages.post import is_given
 from benchmarks.papers.published import TITLES, HierarchicalRow
-from benchmarks.papers.tables import Results, Spread
+from benchmarks.papers.tables import APART, Results
 
 PEAK = 4.29e12
 """FLOP/s of a Tesla K40, single precision (NVIDIA's datasheet)."""
@@ -105,19 +104,16 @@ def _lines(results: Results, rows: Sequence[HierarchicalRow]) -> Iterator[Sequen
             *[markdown.NONE] * 3,
         )  # fmt: skip
         yield _ours(results, _case(row), "tuned")
-        if found := _in_paper(results, row):
-            planner, before, after = markdown.spread(found), len(RULES), len(HEAD) - 3 - len(RULES)
-            yield (
-                "",
-                markdown.settings("paper"),
-                *[markdown.NONE] * before,
-                planner,
-                *[markdown.NONE] * after,
-            )
+        for settings in APART:
+            if results.of(_case(row), "hierarchical", settings):
+                yield _learnt_alone(results, _case(row), settings)
 
 
-def _in_paper(results: Results, row: HierarchicalRow) -> Spread | None:
-    return results.spread(_case(row), "hierarchical", "paper")
+def _learnt_alone(results: Results, case: str, settings: str) -> Sequence[str]:
+    """The learners' cells alone: the others are those of the line above."""
+    learnt = [results.spread(case, method, settings) for method in ("hierarchical", "post")]
+    rules, rest = [markdown.NONE] * len(RULES), [markdown.NONE] * 2
+    return "", markdown.settings(settings), *rules, *map(markdown.spread, learnt), *rest
 
 
 def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
@@ -198,8 +194,3 @@ def _rules(results: Results) -> str:
 def _learnt(results: Results, case: str, method: str, settings: str) -> list[str]:
     columns = ("first_best", "best", "last_mean")
     return [markdown.spread(results.spread(case, method, settings, c)) for c in columns]
-
-
-def colocrl() -> Mapping[str, str]:
-    """Names of text/colocrl.md."""
-    return {"claims": claim.table(colocrl_claims.claims())}

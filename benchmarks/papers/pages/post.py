@@ -41,6 +41,7 @@ def table(content: Mapping[str, Any]) -> Mapping[str, str]:
         "ruled_out": ruled_out(results, rows),
         "below_ungrouped": _below_ungrouped(results, rows),
         "metis": _metis(results, rows),
+        "hours": _hours(results),
     }
 
 
@@ -76,7 +77,7 @@ def _lines(results: Results, rows: Sequence[PostRow]) -> Iterator[Sequence[str]]
             *map(markdown.published, (row.expert, row.metis, row.policy_gradient)),
             missing, missing, markdown.published(row.post), missing, missing,
         )  # fmt: skip
-        for settings in ("tuned", "paper"):
+        for settings in markdown.SETTINGS:
             if results.of(_case(row), "post", settings):
                 yield _ours(results, _case(row), settings)
 
@@ -221,6 +222,18 @@ def _metis(results: Results, rows: Sequence[PostRow]) -> str:
         if row.single is not None
     ]
     return markdown.table(head, lines)
+
+
+def _hours(results: Results) -> str:
+    """Hours of training Inception-V3 on 4 GPUs to the end, by the step of each placement."""
+    case, steps = claims.HOURS
+    lines = [("paper", *(f"{hours:.1f}" for hours in published.HOURS))]
+    for settings in markdown.SETTINGS:
+        if results.of(case, "post", settings):
+            means = (results.mean(case, m, settings) for m in ("policy_gradient", "post"))
+            taken = (results.rule(case, "single"), *means)
+            lines.append((markdown.settings(settings), *(f"{s * steps / 3600:.1f}" for s in taken)))
+    return markdown.table(("", "one GPU", "policy gradient", "Post"), lines)
 
 
 def curves(content: Mapping[str, Any]) -> Mapping[str, str]:

@@ -27,6 +27,7 @@ class Timed:
         paper_h: hours of that, the most where they are several; None where there are none.
         case: a network that is nearest to the paper's.
         samples, controllers, workers: of the search; workers of each controller.
+        counted: the paper says how many samples.
     """
 
     said: str
@@ -36,6 +37,7 @@ class Timed:
     samples: int
     controllers: int
     workers: int
+    counted: bool = True
 
 
 SEARCHES = (
@@ -66,6 +68,7 @@ SEARCHES = (
         Case("nmt4", 4, "k40"),
         "colocrl",
         *(8000, 20, 8),
+        counted=False,
     ),
 )
 
@@ -116,7 +119,7 @@ def _hours(search: Timed, samples: int) -> float:
 
 def _setup(search: Timed, samples: int, clock_h: float) -> float | None:
     """Seconds for setting each placement up with which the clock would have the paper's hours."""
-    if search.paper_h is None or samples != search.samples:
+    if search.paper_h is None or not search.counted or samples != search.samples:
         return None
     left = (search.paper_h - clock_h) * 3600
     return left * search.controllers * search.workers / samples

@@ -1,0 +1,1 @@
+"""ColocRL: `python -m benchmarks.papers.colocrl.colocrl_table`."""

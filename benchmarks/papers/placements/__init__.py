@@ -1,0 +1,1 @@
+"""Placements looked at: `python -m benchmarks.papers.placements.learned_placements`."""

@@ -1,0 +1,55 @@
+"""Hours of searches by a virtual clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.papers.clocks import spotlight_hours
+from benchmarks.papers.clocks.batches import batches, ends, until_best
+from benchmarks.papers.pages import clocks as page
+from situate.solvers.learned.asynchronous.virtual_clock import STEPS, VirtualClock
+
+SAMPLES = np.array([3600.0, 1800.0, np.inf, 900.0, 7200.0])
+CLOCK = VirtualClock(2)
+
+
+def test_batches_have_a_sample_for_each_worker_and_keep_their_failures():
+    found = batches(SAMPLES, 2)
+    assert [len(each) for each in found] == [2, 2, 1]
+    assert found[1].ok.tolist() == [False, True]
+
+
+def test_a_sample_is_known_when_all_of_its_batch_is():
+    assert ends(SAMPLES, CLOCK) == pytest.approx(STEPS * np.array([1, 1, 1.25, 1.25, 3.25]))
+    assert until_best(SAMPLES, CLOCK) == pytest.approx(STEPS * 1.25)
+
+
+def test_the_set_up_is_what_the_slides_minutes_leave():
+    hours = spotlight_hours.MINUTES / 60
+    trials = spotlight_hours.SAMPLES / spotlight_hours.MACHINES
+    found = spotlight_hours._setup(hours - 1, spotlight_hours.SAMPLES)
+    assert found == pytest.approx(3600 / trials)
+    assert spotlight_hours._setup(2 * hours, spotlight_hours.SAMPLES) == 0
+
+
+def search(controllers: int, hours: float) -> dict[str, object]:
+    return {
+        "case": page.LARGEST,
+        "method": "hierarchical",
+        "settings": "paper",
+        "controllers": controllers,
+        "best": 2.0,
+        "first_mean": 3.0,
+        "last_mean": 4.0,
+        "hours": hours,
+        "staleness": 2.5,
+    }
+
+
+@pytest.mark.parametrize(("hours", "verdict"), [(2.9, "yes"), (3.1, "**no**")])
+def test_the_planners_hours_are_those_of_its_asynchronous_controllers(hours, verdict):
+    rows = [search(0, 9.0), search(4, hours)]
+    names = page.searches({"tables": {"searches": rows}})
+    assert names["claims"].splitlines()[-1].endswith(f"| {verdict} |")
+    assert len(names["planner"].splitlines()) == 4
