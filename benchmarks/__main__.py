@@ -22,7 +22,7 @@ PAPERS = (
     "papers.hierarchical_table",
     "papers.heuristics",
     "papers.spotlight_cifar",
-    "papers.wall_times",
+    "learning.wall_times",
     "papers.post_curves",
     "papers.post_timeline",
     "papers.page",

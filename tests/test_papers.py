@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import typer
 
+from benchmarks.learning import wall_times
 from benchmarks.lib.record import RESULTS
 from benchmarks.papers import (
     checks,
@@ -19,10 +20,8 @@ from benchmarks.papers import (
     page,
     page_hierarchical,
     page_post,
-    page_wall_times,
     published,
     spotlight_cifar,
-    wall_times,
 )
 from benchmarks.papers.cases import Case, calibrated
 from benchmarks.papers.claims import claim
@@ -292,7 +291,7 @@ def test_a_paper_s_hours_are_the_clock_s_and_what_setting_up_takes():
     for row, workers in ((one, 5), (several, 10)):
         assert row["clock_h"] > 0
         assert row["clock_h"] + row["setup_s"] * 24 / workers / 3600 == pytest.approx(3.0)
-    table = page_wall_times.fill({"tables": {"searches": [one, several]}})["table"]
+    table = wall_times.fill({"tables": {"searches": [one, several]}})["table"]
     assert table.count("| it took 3 hours | cifar_cnn/4 | 24 |") == 2
 
 
@@ -300,3 +299,4 @@ def test_a_search_of_other_length_says_nothing_of_setting_up():
     case = Case("cifar_cnn", 4, "k80")
     search = wall_times.Timed("it took 3 hours", 3.0, case, "post", 24, 1, 12)
     assert wall_times.row(12, search)["setup_s"] is None
+    assert wall_times.row(None, replace(search, counted=False))["setup_s"] is None

@@ -13,6 +13,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from benchmarks.learning import wall_times
 from benchmarks.lib.record import RESULTS, ROOT
 from benchmarks.papers import (
     page_heuristics,
@@ -20,7 +21,6 @@ from benchmarks.papers import (
     page_memory,
     page_post,
     page_timeline,
-    page_wall_times,
 )
 from benchmarks.papers.tables import apart
 
@@ -50,7 +50,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
     ),
     ("spotlight_cifar", ("spotlight_cifar",), page_hierarchical.spotlight),
     ("colocrl", (), page_hierarchical.colocrl),
-    ("wall_times", ("wall_times",), page_wall_times.fill),
+    ("wall_times", ("wall_times",), wall_times.fill),
 )
 """Each section's text, the results that fill it, and what its names stand for; of several
 results the first are its own."""
@@ -80,10 +80,16 @@ def _section(name: str, paths: Sequence[Path], fill: Fill) -> str:
     missing = [path.stem for path in paths if not path.is_file()]
     if missing:
         heading = text.partition("\n")[0]
-        return f"{heading}\nNot measured yet: `python -m benchmarks.papers.{missing[0]}`.\n"
+        return f"{heading}\nNot measured yet: `python -m {_module(missing[0])}`.\n"
     contents = [_content(path) for path in paths]
     made = contents[0]["made"] if contents else ""
     return Template(text).substitute(fill(*contents), made=made)
+
+
+def _module(name: str) -> str:
+    """The benchmark that writes a result."""
+    folder = "papers" if (Path(__file__).parent / f"{name}.py").is_file() else "learning"
+    return f"benchmarks.{folder}.{name}"
 
 
 def _content(path: Path) -> Content:

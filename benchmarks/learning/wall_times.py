@@ -7,10 +7,13 @@ Most of its own time goes to the Hierarchical Planner and to ColocRL.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from benchmarks.lib.record import Row, record
 from benchmarks.lib.workers import add_workers, jobs
+from benchmarks.papers import markdown
 from benchmarks.papers.cases import Case, calibrated
 from situate.evaluators.measurements import Measurements
 from situate.solvers import solve
@@ -27,6 +30,7 @@ class Timed:
         paper_h: hours of that, the most where they are several; None where there are none.
         case: a network that is nearest to the paper's.
         samples, controllers, workers: of the search; workers of each controller.
+        counted: the paper says how many samples.
     """
 
     said: str
@@ -36,6 +40,7 @@ class Timed:
     samples: int
     controllers: int
     workers: int
+    counted: bool = True
 
 
 SEARCHES = (
@@ -66,8 +71,20 @@ SEARCHES = (
         Case("nmt4", 4, "k40"),
         "colocrl",
         *(8000, 20, 8),
+        counted=False,
     ),
 )
+
+HEAD = (
+    "the paper",
+    "case",
+    "placements",
+    "workers",
+    "the paper [h]",
+    "the clock [h]",
+    "setting up [s]",
+)
+"""Columns of the page."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -116,10 +133,31 @@ def _hours(search: Timed, samples: int) -> float:
 
 def _setup(search: Timed, samples: int, clock_h: float) -> float | None:
     """Seconds for setting each placement up with which the clock would have the paper's hours."""
-    if search.paper_h is None or samples != search.samples:
+    if search.paper_h is None or not search.counted or samples != search.samples:
         return None
     left = (search.paper_h - clock_h) * 3600
     return left * search.controllers * search.workers / samples
+
+
+def fill(content: Mapping[str, Any]) -> Mapping[str, str]:
+    """Names of the page's text, papers/text/wall_times.md."""
+    lines = [
+        (
+            row["paper"],
+            row["case"],
+            f"{row['samples']:,}",
+            str(row["workers"]),
+            _figure(row["paper_h"]),
+            _figure(row["clock_h"]),
+            _figure(row["setup_s"]),
+        )
+        for row in content["tables"]["searches"]
+    ]
+    return {"table": markdown.table(HEAD, lines, 2)}
+
+
+def _figure(value: float | None) -> str:
+    return markdown.NONE if value is None else f"{value:.3g}"
 
 
 if __name__ == "__main__":
