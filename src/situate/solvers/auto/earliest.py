@@ -1,0 +1,26 @@
+"""Baechi's list rules, which keep to memory and to accelerators, and wait for children."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate import _core
+from situate.solvers.heuristics.favourite_children import critical_children
+from situate.solvers.heuristics.m_etf import offer_earliest
+from situate.solvers.search import Search
+
+OFFERS = 20
+"""Offers that take longer than both rules."""
+
+
+def offer_earliest_rules(search: Search) -> None:
+    """Offer the plans of `m_etf`, and of `m_sct` with the child of each op as its favourite that
+    the longest rest of the step waits for: the linear program that chooses it in `m_sct` takes long,
+    and needs HiGHS."""
+    problem = search.problem
+    if problem.objective != "time" or not search.affords(OFFERS):
+        return
+    offer_earliest(search, np.full(problem.n, -1, np.int32))
+    if not search.finished():
+        rank = _core.upward_rank(search.simulator.core)
+        offer_earliest(search, critical_children(problem, rank))
