@@ -14,9 +14,8 @@ OFFERS = 20
 
 
 def offer_earliest_rules(search: Search) -> None:
-    """Offer the plans of `m_etf`, and of `m_sct` with the child of each op as its favourite that
-    the longest rest of the step waits for: the linear program that chooses it in `m_sct` takes long,
-    and needs HiGHS."""
+    """Offer the plan of `m_etf`, and that of `m_sct` where the favourite child of an op is the one
+    that the longest rest of the step waits for: no linear program has to be solved for that."""
     problem = search.problem
     if problem.objective != "time" or not search.affords(OFFERS):
         return
