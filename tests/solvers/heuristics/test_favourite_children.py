@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from situate import _core
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.solvers.heuristics.favourite_children import favourite_children, favourite_program
+from situate.simulation.simulator import Simulator
+from situate.solvers.heuristics.favourite_children import (
+    critical_children,
+    favourite_children,
+    favourite_program,
+)
 from tests.oracle.problems import random_problem
 from tests.solvers.families import apart, chain, devices, fork, layered
 from tests.solvers.programs import needs_highs
@@ -96,3 +102,32 @@ def test_a_signal_takes_the_synchronisation() -> None:
     slow = devices(1, 1, latency=9.0, synchronisation=0.5)
     graph = Graph("g", fork(2).ops, control=((0, 1),))
     assert favourite_program(Problem(graph, slow)).transfer.tolist() == [0.5]
+
+
+def _critical(problem: Problem) -> list[int]:
+    found = critical_children(problem, _core.upward_rank(Simulator(problem).core))
+    children: list[int] = found.tolist()
+    return children
+
+
+def test_the_longest_rest_is_behind_a_critical_child() -> None:
+    """Of two children with equal transfers the one that works longer."""
+    ops = tuple(Op(name, seconds={"*": s}) for name, s in (("a", 1.0), ("b", 1.0), ("c", 5.0)))
+    problem = Problem(Graph("g", ops, (Tensor("a", 0, 3, (1, 2)),)), devices(1, 1))
+    assert _critical(problem) == [2, -1, -1]
+
+
+def test_of_two_ops_the_higher_one_has_their_child() -> None:
+    ops = tuple(Op(name, seconds={"*": s}) for name, s in (("a", 1.0), ("b", 5.0), ("c", 1.0)))
+    tensors = (Tensor("a", 0, 3, (2,)), Tensor("b", 1, 3, (2,)))
+    assert _critical(Problem(Graph("g", ops, tensors), devices(1, 1))) == [-1, 2, -1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_critical_children_are_children_of_one_op_each(seed: int) -> None:
+    problem = random_problem(seed)
+    found = _critical(problem)
+    chosen = [child for child in found if child >= 0]
+    assert len(chosen) == len(set(chosen))
+    edges = set(problem.graph.edges())
+    assert all((op, child) in edges for op, child in enumerate(found) if child >= 0)

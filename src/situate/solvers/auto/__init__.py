@@ -33,6 +33,7 @@ from situate.solvers.auto.cooling import (
 )
 from situate.solvers.auto.critical import move_critical, phase_lines
 from situate.solvers.auto.device_swap import swap_devices
+from situate.solvers.auto.earliest import offer_earliest_rules
 from situate.solvers.auto.islands import Islands, islands
 from situate.solvers.auto.level_cuts import offer_level_cuts
 from situate.solvers.auto.liveness import orders_count
@@ -152,7 +153,9 @@ def _offer_constructed(search: Search) -> bool:
     """Offer what is cut of a line of units, drawn, and listed anew; True where the network has
     outgrown the fastest accelerator."""
     _list_to_fit(search)
-    offer_proportional_cuts(search)
+    offer_earliest_rules(search)
+    if not search.finished():
+        offer_proportional_cuts(search)
     if search.finished():
         return False
     offer_memory_fits(search)

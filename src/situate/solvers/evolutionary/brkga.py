@@ -109,7 +109,8 @@ class _Breeding:
         search = self._search
         if search.time_limit is None:
             return inf
-        return search.left() * search.time_limit - self._offer_seconds
+        limit = search.time_limit * (1 - search.reserve)
+        return search.left() * limit - self._offer_seconds
 
     def offer(self) -> None:
         """Offer the best chromosome, unless one as good was offered."""

@@ -34,6 +34,24 @@ def favourite_children(problem: Problem, seconds: float | None) -> Order:
     return favourite
 
 
+def critical_children(problem: Problem, rank: Floats) -> Order:
+    """(n,) the child of each op that the longest rest of the step waits for; of two ops with the
+    same child, the one of the higher rank has it. No program is solved.
+
+    Args:
+        rank: (n,) seconds of the longest way from each op to the end.
+    """
+    program = favourite_program(problem)
+    behind = program.transfer + rank[program.consumer]
+    favourite = np.full(problem.n, -1, np.int32)
+    taken = np.zeros(problem.n, np.bool_)
+    for edge in np.lexsort((-behind, -rank[program.producer])).tolist():
+        op, child = program.producer[edge], program.consumer[edge]
+        if program.free[edge] and favourite[op] < 0 and not taken[child]:
+            favourite[op], taken[child] = child, True
+    return favourite
+
+
 def favourite_program(problem: Problem) -> FavouriteProgram:
     """The program of a problem: an edge a pair of an op and one that reads it, with the seconds of
     all tensors between them.

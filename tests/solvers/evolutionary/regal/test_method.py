@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ from situate.errors import MissingExtra, SituateError  # noqa: E402
 from situate.policies import installed  # noqa: E402
 from situate.solvers import solve  # noqa: E402
 from situate.solvers.evolutionary.regal import weights  # noqa: E402
+from situate.solvers.evolutionary.regal.method import _population_for_features  # noqa: E402
 from situate.solvers.evolutionary.regal.settings import SETTINGS  # noqa: E402
 from situate.solvers.learned.learner import Learning  # noqa: E402
+from situate.solvers.search import Search  # noqa: E402
 from tests.solvers.evolutionary.regal.test_weights import about, policy  # noqa: E402
 from tests.solvers.families import chain, devices, families, fork, problem  # noqa: E402
 from tests.solvers.test_solve import check  # noqa: E402
@@ -70,6 +74,27 @@ def test_the_seed_decides_and_threads_do_not(method: str, tmp_path: Path) -> Non
 def test_a_budget_of_nothing_gives_a_plan(tmp_path: Path) -> None:
     of = Problem(fork(12), devices(1, 1), rules="regal")
     assert solve(of, "regal", time_limit=0, learning=learning(tmp_path)).evaluations >= 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_network_is_not_asked_without_time_for_its_proposals(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = Problem(fork(12), devices(1, 1), rules="regal")
+    given = learning(tmp_path, method=method)
+    monkeypatch.setattr("situate.solvers.evolutionary.regal.method.encoding", None)
+    assert solve(of, method, time_limit=0, learning=given).evaluations == 1
+
+
+def test_features_leave_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock that goes on by a second at every look."""
+    clock = itertools.count()
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr("situate.solvers.evolutionary.brkga.SLICE_SECONDS", 0.001)
+    endless = replace(SETTINGS["paper", "time"], feature_evaluations=10**9)
+    search = Search(Problem(fork(12), devices(1, 1), rules="regal"), time_limit=400.0, threads=1)
+    _population_for_features(search, endless)
+    assert 200 <= search.seconds <= 220
 
 
 def test_weights_of_something_else_are_refused(tmp_path: Path) -> None:

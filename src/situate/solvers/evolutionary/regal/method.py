@@ -5,22 +5,33 @@ from __future__ import annotations
 from itertools import count
 from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from situate import _core
 from situate.data.arrays import Ints
 from situate.errors import SituateError
 from situate.policies.installed import check_torch
 from situate.solvers.evolutionary.brkga import breed, check_objective
-from situate.solvers.evolutionary.regal.encoding import Encoding, encoding, expected
+from situate.solvers.evolutionary.regal.encoding import encoding, expected
 from situate.solvers.evolutionary.regal.populations import derived, for_features, proposed
 from situate.solvers.evolutionary.regal.settings import RegalSettings
 from situate.solvers.evolutionary.settings import BRKGA
 from situate.solvers.search import Search
+
+if TYPE_CHECKING:
+    from situate.solvers.evolutionary.regal.inference import Proposer
 
 WEIGHTS = Path(__file__).parent / "weights"
 """The folder of the package's own."""
 
 FIRST_GENERATION = BRKGA["paper"].population
 """Its chromosomes."""
+
+FEATURES_SHARE = 0.5
+"""Share of the budget that the features which the network reads take at most."""
+
+OFFERS_TO_ASK = 25
+"""Offers that take longer than to encode a large problem and to ask the network."""
 
 
 def regal(search: Search) -> None:
@@ -37,24 +48,27 @@ def gas(search: Search) -> None:
 def idrs(search: Search) -> None:
     """Draw at random from what the network proposes, without breeding: all chromosomes are of a
     first generation."""
-    settings, actions = _proposals(search, "idrs")
+    proposer = _proposer(search, "idrs")
+    actions = _actions(search, proposer)
     for part in count():
-        if search.finished():
+        if actions is None or search.finished():
             return
+        settings = proposer.settings
         population = proposed(search.simulator, settings, actions, derived(search.seed, part))
         breed(search, population, settings.decoder, FIRST_GENERATION)
 
 
 def _breed_where_proposed(search: Search, method: str) -> None:
-    settings, actions = _proposals(search, method)
-    if not search.finished():
+    proposer = _proposer(search, method)
+    actions = _actions(search, proposer)
+    if actions is not None and not search.finished():
+        settings = proposer.settings
         population = proposed(search.simulator, settings, actions, search.seed)
         breed(search, population, settings.decoder)
 
 
-def _proposals(search: Search, method: str) -> tuple[RegalSettings, Ints]:
-    """The settings of the weights, and what their network proposes, after its features have been
-    paid for."""
+def _proposer(search: Search, method: str) -> Proposer:
+    """The network of the weights."""
     check_torch("safetensors")
     check_objective(search)
     from situate.solvers.evolutionary.regal.inference import Proposer
@@ -67,7 +81,18 @@ def _proposals(search: Search, method: str) -> tuple[RegalSettings, Ints]:
             f"{path}: the weights are of a {proposer.settings.shape.kind} network, and {method} "
             f"takes those of a {kind} network: see situate train regal --settings"
         )
-    return proposer.settings, proposer.actions(_encoded(search, proposer.settings), search.seed)
+    return proposer
+
+
+def _actions(search: Search, proposer: Proposer) -> Ints | None:
+    """What the network proposes, after its features have been paid for; None where no time is left
+    to ask it."""
+    settings = proposer.settings
+    population = _population_for_features(search, settings)
+    if search.finished() or not search.affords(OFFERS_TO_ASK):
+        return None
+    encoded = encoding(search.problem, expected(population), settings.places)
+    return proposer.actions(encoded, search.seed)
 
 
 def _weights(search: Search, method: str) -> Path:
@@ -85,9 +110,11 @@ def _weights(search: Search, method: str) -> Path:
     return path
 
 
-def _encoded(search: Search, settings: RegalSettings) -> Encoding:
-    """The problem as the network reads it, after plain BRKGA on half of the budget at most."""
-    most = inf if search.evaluation_limit is None else max(1, search.evaluation_limit // 2)
+def _population_for_features(search: Search, settings: RegalSettings) -> _core.Brkga:
+    """What plain BRKGA finds in its share of the budget."""
+    limit = search.evaluation_limit
+    most = inf if limit is None else max(1, int(FEATURES_SHARE * limit))
     population = for_features(search.simulator, settings, search.seed)
-    breed(search, population, settings.decoder, min(settings.feature_evaluations, most))
-    return encoding(search.problem, expected(population), settings.places)
+    with search.reserving(1 - FEATURES_SHARE):
+        breed(search, population, settings.decoder, min(settings.feature_evaluations, most))
+    return population

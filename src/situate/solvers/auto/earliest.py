@@ -1,0 +1,26 @@
+"""Baechi's list rules, which keep to memory and to accelerators, and wait for children."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from situate import _core
+from situate.solvers.heuristics.favourite_children import critical_children
+from situate.solvers.heuristics.m_etf import offer_earliest
+from situate.solvers.search import Search
+
+OFFERS = 200
+"""Offers that take ten times as long as both rules: what has no time for so many needs it for
+other parts."""
+
+
+def offer_earliest_rules(search: Search) -> None:
+    """Offer the plan of `m_etf`, and that of `m_sct` where the favourite child of an op is the one
+    that the longest rest of the step waits for: no linear program has to be solved for that."""
+    problem = search.problem
+    if problem.objective != "time" or not search.affords(OFFERS):
+        return
+    offer_earliest(search, np.full(problem.n, -1, np.int32))
+    if not search.finished():
+        rank = _core.upward_rank(search.simulator.core)
+        offer_earliest(search, critical_children(problem, rank))

@@ -1,0 +1,40 @@
+"""Baechi's list rules among what `auto` begins with."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate.data.problem import Problem
+from situate.solvers import solve
+from situate.solvers.auto.earliest import offer_earliest_rules
+from situate.solvers.search import Search
+from tests.solvers.families import devices, layered
+
+
+def _offered(problem: Problem, **limits: float) -> Search:
+    search = Search(problem, threads=1, **limits)
+    offer_earliest_rules(search)
+    return search
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_it_offers_is_no_worse_than_m_etf(seed: int) -> None:
+    problem = Problem(layered(6, 6, seed), devices(1, 1, 2))
+    assert _offered(problem).incumbent.value <= solve(problem, "m_etf").value
+
+
+def test_waiting_for_children_saves_transfers() -> None:
+    """Somewhere among these a device that waits for the rest's first op makes the step shorter."""
+    problems = [Problem(layered(6, 6, seed), devices(1, 1, 2)) for seed in range(10)]
+    assert any(_offered(p).incumbent.value < solve(p, "m_etf").value for p in problems)
+
+
+def test_the_makespan_alone_is_what_they_are_for() -> None:
+    assert _offered(Problem(layered(3, 3, 0), devices(1, 1), "memory")).best is None
+
+
+def test_nothing_is_begun_without_time_for_it() -> None:
+    search = Search(Problem(layered(3, 3, 0), devices(1, 1)), time_limit=1.0, threads=1)
+    search.took(0.1)
+    offer_earliest_rules(search)
+    assert search.best is None
