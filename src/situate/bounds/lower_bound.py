@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from situate.bounds.joins import with_joins
 from situate.bounds.load import least_load
 from situate.bounds.memory import needs
 from situate.bounds.narrow import least_narrow
@@ -73,9 +74,11 @@ def _on_time(problem: Problem, until: float) -> Iterator[Bound]:
         return
     load = least_load(problem, until)
     yield Bound(load.seconds, "load")
+    paths = with_joins(problem, paths)
     yield Bound(least_window(problem, paths, load), "window")
     yield Bound(least_narrow(problem, paths), "narrow work")
     yield Bound(least_together(problem, paths), "together")
+    yield Bound(paths.longest, "joins")
 
 
 def _rounded(problem: Problem, seconds: float) -> float:

@@ -1,0 +1,108 @@
+"""Results that meet: heads and tails by what must share a device with an op."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from situate.bounds import joins
+from situate.bounds.joins import with_joins
+from situate.bounds.lower_bound import lower_bound
+from situate.bounds.paths import Paths
+from situate.data.graph import Graph
+from situate.data.problem import RULES, Problem
+from tests.solvers.exhaustive import best_values
+from tests.solvers.families import apart, chain, devices, fork, graph
+
+MANY = devices(*[1] * 16)
+
+
+def joined(problem: Problem) -> Paths:
+    return with_joins(problem, Paths.of(problem))
+
+
+def sums(size: int, backwards: bool = False) -> Graph:
+    """Four sums of two ops each, whose transfers take so many seconds, and one of them all."""
+    edges = [(j, 8 + j // 2) for j in range(8)] + [(8 + j, 12) for j in range(4)]
+    if backwards:
+        edges = [(12 - after, 12 - before) for before, after in edges]
+    slow = range(1, 5) if backwards else range(8)
+    small = graph(13, edges, size=size)
+    tensors = (structs.replace(t, size=size * (t.producer in slow)) for t in small.tensors)
+    return dataclasses.replace(small, tensors=tuple(tensors))
+
+
+def test_what_is_added_up_runs_one_after_the_other_or_is_sent() -> None:
+    assert joined(Problem(sums(size=100), MANY)).longest == 4
+    assert joined(Problem(sums(size=0), MANY)).longest == 3
+
+
+def test_a_transfer_is_paid_where_it_takes_less() -> None:
+    quick = dataclasses.replace(MANY, links=(structs.replace(MANY.links[0], bandwidth=2.0),))
+    assert joined(Problem(sums(size=1), quick)).longest == 3.5
+
+
+def test_heads_and_tails_mirror_each_other() -> None:
+    forwards = joined(Problem(sums(size=100), MANY))
+    backwards = joined(Problem(sums(size=100, backwards=True), MANY))
+    assert forwards.head.tolist() == [0] * 8 + [2] * 4 + [3]
+    assert np.array_equal(forwards.head, backwards.tail[::-1])
+    assert np.array_equal(forwards.tail, backwards.head[::-1])
+
+
+def test_an_op_far_before_the_join_is_held_too() -> None:
+    """Two chains of two ops meet; a transfer anywhere takes a hundred seconds."""
+    small = graph(5, [(0, 1), (1, 4), (2, 3), (3, 4)], size=100)
+    assert joined(Problem(small, MANY)).head.tolist() == [0, 1, 0, 1, 4]
+
+
+def test_the_bound_on_the_time_takes_joins_in() -> None:
+    assert lower_bound(Problem(sums(size=100), MANY)) == pytest.approx(4)
+
+
+def test_where_nothing_meets_paths_stay_as_they_are() -> None:
+    for problem in (
+        Problem(apart(5), MANY),
+        Problem(chain(5, size=9), MANY),
+        Problem(fork(9), devices(1)),
+    ):
+        before = Paths.of(problem)
+        after = with_joins(problem, before)
+        assert np.array_equal(after.head, before.head)
+        assert np.array_equal(after.tail, before.tail)
+        assert after.longest == before.longest
+
+
+def test_looking_ends_and_what_is_known_by_then_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem(sums(size=100), MANY)
+    most = joined(problem).head
+    for looks in range(0, 40, 4):
+        monkeypatch.setattr(joins, "LOOKS", looks)
+        assert (joined(problem).head <= most).all()
+    monkeypatch.setattr(joins, "LOOKS", 0)
+    assert joined(problem).longest == 3
+
+
+def drawn(seed: int, rules: str) -> Problem:
+    """Half of all pairs of five ops have an edge, whose transfer takes up to six seconds."""
+    random = np.random.default_rng(seed)
+    edges = [(a, b) for b in range(5) for a in range(b) if random.random() < 0.5]
+    small = graph(5, edges, seconds=random.integers(1, 4, 5).astype(float).tolist())
+    tensors = tuple(structs.replace(t, size=int(random.integers(7))) for t in small.tensors)
+    return Problem(
+        dataclasses.replace(small, tensors=tensors), devices(1, 1, 2), rules=RULES[rules]
+    )
+
+
+@pytest.mark.parametrize("rules", ["situate", "regal", "doppler"])
+def test_no_plan_of_a_tiny_problem_is_faster(rules: str) -> None:
+    raised = 0
+    for seed in range(20):
+        problem = drawn(seed, rules)
+        longest = joined(problem).longest
+        assert longest <= best_values(problem)["time"]
+        raised += longest > Paths.of(problem).longest
+    assert raised >= 8
