@@ -278,15 +278,16 @@ class Search:
         self.report()
         return best
 
-    def consider(self, placement: Placement, order: Order, decoder: DecoderName) -> None:
-        """Offer a decision if it is better than the best: a worse one costs little."""
+    def consider(self, placement: Placement, order: Order, decoder: DecoderName) -> int:
+        """Offer a decision if it is better than the best, for a worse one costs little; the bytes
+        by which it is over the limits."""
         # The simulator scores times and peaks without a schedule; periods and calls need one.
         known = self.problem.objective != "throughput" and decoder != "calls"
         if known and self.best is not None:
             estimated = self.estimate(placement, order, decoder)
             if estimated >= self.best.score:
-                return
-        self.offer(placement, order, [decoder])
+                return estimated[0]
+        return self.offer(placement, order, [decoder]).excess
 
     def estimate(
         self, placement: Placement, order: Order, decoder: DecoderName

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.data.arrays import Ints, Order, Placement
+from situate.data.arrays import Bools, Ints, Order, Placement
 from situate.data.problem import Problem
-from situate.data.topology import op_devices
+from situate.data.topology import edge_producers, edge_tensors, op_devices
 from situate.errors import SituateError
 from situate.solvers.replica_placement import NOWHERE, meeting_devices, replica_devices
 from situate.solvers.search import Search
@@ -124,12 +124,14 @@ def beside(problem: Problem, where: Ints) -> Ints:
         where: (units,) devices, or places of any other kind.
     """
     where = where.copy()
-    read, made = _neighbours(problem)
-    for op in reversed(problem.graph.order):
+    nowhere = where[problem.unit] < 0
+    read, made = _neighbours(problem, nowhere)
+    along = [op for op in problem.graph.order if nowhere[op]]
+    for op in reversed(along):
         _place(problem, where, op, made[op], least=max(read[op], default=(0, 0))[0])
-    for op in problem.graph.order:
+    for op in along:
         _place(problem, where, op, read[op])
-    for op in reversed(problem.graph.order):
+    for op in reversed(along):
         _place(problem, where, op, made[op])
     return where
 
@@ -158,32 +160,45 @@ def side_by_side(problem: Problem) -> Order:
     A device with several slices then waits less for parameters of others, and holds more
     activations, than slice after slice.
     """
-    ops, place = problem.graph.ops, np.zeros(problem.n)
-    seen = dict[int | None, int]()
-    read, _ = _neighbours(problem)
-    for op in problem.graph.program_order:
-        part = ops[op].slice
-        if part is None:
-            place[op] = max((place[other] for _, other in read[op]), default=-1.0)
-        else:
-            place[op] = seen[part] = seen.get(part, -1) + 1
     order = np.array(problem.graph.program_order, np.int32)
+    slices = np.array([NOWHERE if op.slice is None else op.slice for op in problem.graph.ops])
+    place = _places_in_slices(slices, order)
+    read, _ = _neighbours(problem, slices < 0)
+    for op in order[slices[order] < 0].tolist():
+        place[op] = max((place[other] for _, other in read[op]), default=-1)
     return order[np.argsort(place[order], kind="stable")]
 
 
-Neighbours = list[list[tuple[int, int]]]
+def _places_in_slices(slices: Ints, order: Order) -> Ints:
+    """(n,) the number of each op among those of its slice, in the order (n,)."""
+    place = np.zeros(len(slices), np.int64)
+    # Slice after slice, and what is of none before them.
+    ops = order[np.argsort(slices[order], kind="stable")]
+    begin = np.searchsorted(slices[ops], slices[ops])
+    place[ops] = np.arange(len(ops)) - begin
+    return place
+
+
+Neighbours = dict[int, list[tuple[int, int]]]
 """By op, the tensors on one side of it: their bytes, and the op at the other end."""
 
 
-def _neighbours(problem: Problem) -> tuple[Neighbours, Neighbours]:
-    """The tensors that every op reads, and those that it makes for each reader."""
-    read: Neighbours = [[] for _ in range(problem.n)]
-    made: Neighbours = [[] for _ in range(problem.n)]
-    for tensor in problem.graph.tensors:
-        for reader in tensor.consumers:
-            read[reader].append((tensor.size, tensor.producer))
-            made[tensor.producer].append((tensor.size, reader))
-    return read, made
+def _neighbours(problem: Problem, wanted: Bools) -> tuple[Neighbours, Neighbours]:
+    """The tensors that each wanted op (n,) reads, and those that it makes for each reader."""
+    data = edge_tensors(problem) < len(problem.graph.tensors)  # what follows them is control
+    size = problem.size[edge_tensors(problem)[data]]
+    maker, reader = edge_producers(problem)[data], problem.consumers[data]
+    return _ends(reader, size, maker, wanted), _ends(maker, size, reader, wanted)
+
+
+def _ends(ops: Ints, size: Ints, others: Ints, wanted: Bools) -> Neighbours:
+    """The other ends of the edges (edges,) at wanted ops."""
+    found: Neighbours = {op: [] for op in np.flatnonzero(wanted).tolist()}
+    on = wanted[ops]
+    edges = zip(ops[on].tolist(), size[on].tolist(), others[on].tolist(), strict=True)
+    for op, length, other in edges:
+        found[op].append((length, other))
+    return found
 
 
 def _place(

@@ -18,10 +18,13 @@ from situate.bounds.lower_bound import lower_bound
 from situate.data.problem import Problem, Rules, find_rules
 from situate.simulation.decoding import is_topological, scheduled
 from situate.simulation.simulator import Simulator
-from situate.solvers.auto.placed_orders import URGENCIES, offer_placed_orders
+from situate.solvers.auto.placed_orders import URGENCIES, list_pipelines, offer_placed_orders
+from situate.solvers.heuristics import one_f_one_b
 from situate.solvers.search import Search
+from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import chain, devices
+from tests.solvers.slice_pipelines.uniform import uniform
 
 SIZES = [(stages, times * stages) for stages in (2, 3, 4, 8) for times in (2, 4)]
 
@@ -53,6 +56,23 @@ def test_a_uniform_pipeline_is_optimal_in_the_memory_of_1f1b(
     assert search.incumbent.feasible
     assert search.incumbent.value == 3 * batches + stages - 1
     assert search.proved()
+
+
+def test_a_pipeline_by_hand_is_listed_anew() -> None:
+    problem = uniform(4, 8, split=True)
+    search = Search(problem, evaluations=10_000, threads=1)
+    placements = offer_slice_pipelines(search, one_f_one_b.ORDERS)
+    assert search.incumbent.value == 30
+    list_pipelines(search, placements)
+    assert search.incumbent.value == 27
+
+
+def test_what_keeps_a_device_busy_for_as_long_as_the_best_plan_is_not_listed() -> None:
+    searches = [begun(pipeline(4, 8)) for _ in range(2)]
+    alone = np.zeros(searches[0].problem.n, np.int32)
+    for search, placements in zip(searches, ([], [alone]), strict=True):
+        list_pipelines(search, placements)
+    assert searches[0].evaluations == searches[1].evaluations
 
 
 def test_auto_proves_a_pipeline_optimal_that_list_rules_do_not_fit_into_memory() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from situate.data.arrays import Order, Placement
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.solvers import solve
 from situate.solvers.heuristics import one_f_one_b
 from situate.solvers.search import Search
-from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
+from situate.solvers.slice_pipelines.offering import SLACKS, offer_slice_pipelines
 from tests.solvers.families import OBJECTIVES, RULES, chain, devices
 from tests.solvers.slice_pipelines.uniform import uniform
 from tests.solvers.slices import sliced
@@ -63,6 +65,20 @@ def test_one_plan_of_each_order_is_offered_however_short_the_time():
     search = Search(uniform(2, 4), time_limit=0.0)
     offer_slice_pipelines(search, one_f_one_b.ORDERS)
     assert search.incumbent.value == 15
+
+
+def test_a_pipeline_that_fits_is_decoded_once():
+    search = Search(uniform(2, 4), evaluations=100)
+    search.offer(*_alone(search.problem))
+    before = search.evaluations
+    (placement,) = offer_slice_pipelines(search, one_f_one_b.ORDERS)
+    assert search.incumbent.placement.tolist() == placement.tolist()
+    # One estimate a cut, and the first is decoded as a plan.
+    assert search.evaluations - before == len(SLACKS) + 1
+
+
+def _alone(problem: Problem) -> tuple[Placement, Order]:
+    return np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32)
 
 
 def test_a_limit_of_evaluations_holds():

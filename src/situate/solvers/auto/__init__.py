@@ -40,7 +40,7 @@ from situate.solvers.auto.liveness import orders_count
 from situate.solvers.auto.memory_fit import offer_memory_fits
 from situate.solvers.auto.one_device import candidates, keep_to_one_device
 from situate.solvers.auto.pipeline import offer_pipelines
-from situate.solvers.auto.placed_orders import offer_placed_orders
+from situate.solvers.auto.placed_orders import list_pipelines, offer_placed_orders
 from situate.solvers.auto.proportional_cut import offer_proportional_cuts
 from situate.solvers.auto.rank import by_rank
 from situate.solvers.auto.segments import offer_segments, outgrown
@@ -203,8 +203,9 @@ def _offer_rules(search: Search) -> bool:
 
 
 def _offer_slice_pipelines(search: Search) -> None:
-    """Offer the plans of `gpipe`, `one_f_one_b`, `interleaved` and both of `zero_bubble`."""
-    offer_slice_pipelines(search, PASS_ORDERS)
+    """Offer the plans of `gpipe`, `one_f_one_b`, `interleaved` and both of `zero_bubble`, and what
+    becomes of their placements in other orders."""
+    list_pipelines(search, offer_slice_pipelines(search, PASS_ORDERS))
 
 
 def _offer_random(search: Search) -> None:

@@ -38,6 +38,9 @@ SEED_RANGE = 2**32
 OFFERS_TO_SET_UP = 20
 """Offers that take longer than the work before the first step."""
 
+ROUNDING = 1e-9
+"""Share by which values of orders that are equally good may differ."""
+
 EVALUATIONS_BETWEEN_OFFERS = 50
 """Evaluations after which the search, and with it the user, is told of a better plan."""
 
@@ -100,7 +103,13 @@ def best_order(search: Search, found: Found) -> Order:
     own = order_of(problem, found.schedule)
     # The first of equally good ones is taken, so the most general stands first.
     orders = [np.array(problem.graph.order, np.int32), by_rank(search), own]
-    return min(orders, key=lambda order: search.estimate(found.placement, order, "eager"))
+    scores = [search.estimate(found.placement, order, "eager") for order in orders]
+    excess, least = min(scores)
+    return next(
+        order
+        for order, score in zip(orders, scores, strict=True)
+        if score[0] == excess and score[1] <= least * (1 + ROUNDING)
+    )
 
 
 class _Ascent:

@@ -26,10 +26,11 @@ TRIES = 4
 """Cuts at most, each with as much less room on a device as it lacked with the one before."""
 
 
-def offer_slice_pipelines(search: Search, orders: Sequence[PassOrder]) -> None:
+def offer_slice_pipelines(search: Search, orders: Sequence[PassOrder]) -> list[Placement]:
     """Offer pipelines in which every device keeps to its order of passes: along the accelerators as
     the cluster lists them and, where that is another machine, in the opposite direction, cut with
     each of `SLACKS`. One of each order is offered in any case, the others while there is time.
+    Their placements, each once.
 
     Raises:
         SituateError: the step takes its batch whole.
@@ -38,11 +39,14 @@ def offer_slice_pipelines(search: Search, orders: Sequence[PassOrder]) -> None:
     line = line_of(problem)
     of_ops = OpOrders(problem, line)
     pipelines = [_Pipeline(problem, line, of_ops, order) for order in orders]
+    found: dict[bytes, Placement] = {}
     for number, (along, slack) in enumerate(product(_directions(problem), SLACKS)):
         for pipeline in pipelines:
             if search.evaluated() or (number and search.finished()):
-                return
-            pipeline.offer(search, along, slack)
+                return list(found.values())
+            placement = pipeline.offer(search, along, slack)
+            found[placement.tobytes()] = placement
+    return list(found.values())
 
 
 def _directions(problem: Problem) -> list[Ints]:
@@ -71,8 +75,9 @@ class _Pipeline:
         if problem.rules.memory == "persistent":
             self._in_flight[:] = 0
 
-    def offer(self, search: Search, along: Ints, slack: float) -> None:
-        """Offer it along these devices, cut anew while one of them lacks memory."""
+    def offer(self, search: Search, along: Ints, slack: float) -> Placement:
+        """Offer it along these devices, cut anew while one of them lacks memory; the placement that
+        was offered last."""
         devices = np.tile(along, self._chunks)
         decoder = "serial" if "serial" in search.decoders else search.decoders[0]
         room = self._problem.capacity[devices] / self._chunks
@@ -81,13 +86,12 @@ class _Pipeline:
             borders = cut(self._line, weights, slack)
             placement = self._placement(devices, borders)
             order = self._of_ops.order(self._ranks, borders)
-            search.consider(placement, order, decoder)
-            if decoder == "calls" or search.finished():
-                return
+            excess = search.consider(placement, order, decoder)
+            if not excess or decoder == "calls" or search.finished():
+                break
             lacking = _lacking(search, placement, order)[devices]
-            if not lacking.any():
-                return
             room = np.maximum(0, room - lacking / self._chunks)
+        return placement
 
     def _placement(self, devices: Ints, borders: Ints) -> Placement:
         stage = np.searchsorted(borders, self._line.of_unit, "right")
