@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from situate.cli.options import (
+    BatchNorm,
     ChosenSlices,
     Clock,
     Cluster,
@@ -82,6 +83,7 @@ def plan(
     slices: ChosenSlices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    batch_norm: BatchNorm = None,
     replicas: Replicas = None,
     once: Once = None,
     recompute: Recompute = None,
@@ -147,6 +149,7 @@ def plan(
         slices,
         slice_dim,
         slice_loss,
+        batch_norm,
         replicas,
         once,
         objective=objective,
