@@ -8,8 +8,8 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Slices
-from situate.runtime.lockstep import Lockstep, Run
-from situate.runtime.norm_over_slices import over_slices
+from situate.runtime.lockstep.norms import over_slices
+from situate.runtime.lockstep.turns import Lockstep, Run
 from situate.runtime.programs.seeds import kept_generator, seeded
 from situate.torch_capture.build import from_real, set_mode
 from situate.torch_capture.slices.cut import cut_inputs

@@ -110,6 +110,6 @@ class Cuts:
 
 
 def _options(slices: Slices) -> str:
-    """What follows `--slices`."""
+    """The text that follows `--slices`."""
     more = "" if slices.batch_norm == "slice" else f" --batch-norm {slices.batch_norm}"
     return f"{shares_text(slices.shares)}{more}"

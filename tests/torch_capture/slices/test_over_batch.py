@@ -65,7 +65,7 @@ def written(model, x, y, table):
             native,
             (),
             {},
-            r"aten._batch_norm_with_update_functional of loss is called as such, .*--batch-norm slice",
+            r"_norm_with_update_functional of loss is called as such, .*--batch-norm slice",
         ),
         (
             otherwise,

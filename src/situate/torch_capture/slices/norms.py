@@ -158,7 +158,7 @@ class Backward(_Pass):
             self.stand_for([self._parts, *self.found])
 
     def together(self, found: Sequence[tuple[Any, ...]], count: int) -> fx.Node:
-        """What turns the normalised input into what is missing in its gradient."""
+        """A factor and an addend that make of the normalised input what its gradient lacks."""
         from situate.torch_capture.slices.norm_operators import batch_norm_gradients
 
         weights, biases = map(list, zip(*found, strict=True))

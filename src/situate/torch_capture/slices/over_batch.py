@@ -43,7 +43,7 @@ class OverBatch:
     def begun(
         self, graph: fx.Graph, node: fx.Node, nodes: dict[fx.Node, fx.Node], number: int
     ) -> Forward | Backward | None:
-        """What a slice finds of a norm before it meets the others; None for all other nodes.
+        """A norm in a slice that has still to meet the others; None for all other nodes.
 
         Args:
             graph: of the step.

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
-from situate.runtime.lockstep import Lockstep  # noqa: E402
+from situate.runtime.lockstep.turns import Lockstep  # noqa: E402
 
 
 class Place:

@@ -15,7 +15,7 @@ from situate.data.slices import Slices  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
 from situate.runtime.programs.program import Program, capture_program  # noqa: E402
 from situate.runtime.step import StartDevices  # noqa: E402
-from tests.runtime.normed import branching, residual  # noqa: E402
+from tests.runtime.lockstep.models import branching, residual  # noqa: E402
 from tests.runtime.placing import sgd  # noqa: E402
 from tests.runtime.steps import step_of  # noqa: E402
 from tests.torch_capture.recompute.models import blocks  # noqa: E402

@@ -18,20 +18,20 @@ Run = Callable[[], Any]
 
 
 class Place(Protocol):
-    """What a model is like in some of the slices."""
+    """The state of a model in some of the slices."""
 
     def put(self) -> None:
-        """Let the model be so."""
+        """Let the model have it."""
 
     def take(self) -> None:
-        """Note what it is like now."""
+        """Note the one that it has now."""
 
 
 class Lockstep:
     """Runs of slices that meet.
 
     Args:
-        places: by slice, what the model is like in it.
+        places: by slice, the state of the model in it.
     """
 
     def __init__(self, places: Sequence[Place]) -> None:
@@ -43,7 +43,7 @@ class Lockstep:
         self._error: BaseException | None = None
 
     def results(self, runs: Sequence[Run]) -> list[Any]:
-        """What each slice returns; raises the first error of one."""
+        """The results of all slices; raises the first error of one."""
         found: list[Any] = [None for _ in runs]
         modes = _modes()
 
@@ -67,7 +67,7 @@ class Lockstep:
         return found
 
     def meet(self, found: Any, make: Callable[[list[Any]], Any]) -> Any:
-        """What `make` makes of what all slices have found.
+        """The result of `make` for that which all slices have found.
 
         Raises:
             SituateError: some of them come to fewer meetings.
@@ -106,7 +106,7 @@ class Lockstep:
 
 
 def _modes() -> tuple[list[TorchDispatchMode], int]:
-    """What PyTorch keeps for the calling thread alone: modes, and the number of threads."""
+    """The modes that PyTorch keeps for the calling thread alone, and the number of threads."""
     import torch
     from torch.overrides import _get_current_function_mode_stack
     from torch.utils._python_dispatch import _get_current_dispatch_mode_stack

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from situate.runtime.lockstep import Lockstep
+from situate.runtime.lockstep.turns import Lockstep
 from situate.torch_capture.patches.norm_statistics import finest
 from situate.torch_capture.patches.patched import replaced
 
