@@ -169,7 +169,7 @@ def plan(
         how = f"; {resumption(kept)}" if len(result.samples) else ""
         note(f"interrupted: this is the best plan so far{how}")
     say_of_slices(found.choice)
-    if told := slicing_text(result):
+    if found.choice is None and (told := slicing_text(result)):
         note(told)
     try:
         write_outputs(result, out, picture, schedule)
