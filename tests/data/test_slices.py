@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.data.slices import Slices, parse
+from situate.data.slices import Slices, parse, parse_auto
 from situate.errors import SituateError
 
 
@@ -76,6 +76,15 @@ def test_a_loss_is_a_mean_or_a_sum():
     assert parse("2", loss="sum").loss == "sum"
     with pytest.raises(SituateError, match="must be a mean or a sum over samples, got 'median'"):
         parse("2", loss="median")
+
+
+def test_batch_norms_are_over_a_slice_or_over_the_batch():
+    assert parse("2").batch_norm == parse("2", batch_norm="slice").batch_norm == "slice"
+    cut = parse("4", replicas="2", batch_norm="batch")
+    assert str(cut) == "4, replicas 2, batch norms over the batch"
+    assert parse_auto(batch_norm="batch").of((3, 1)) == parse("3:1", batch_norm="batch")
+    with pytest.raises(SituateError, match=r"got 'all': give slice or batch$"):
+        parse("2", batch_norm="all")
 
 
 def test_shares_that_are_numbers_are_checked_too():

@@ -83,19 +83,26 @@ def slices_of(
     slices: str | None,
     dims: Sequence[str] | None,
     loss: str | None,
+    batch_norm: str | None,
     replicas: str | None,
     once: Sequence[str] | None,
 ) -> Slices | None:
-    """The slices that the options --slices, --slice-dim, --slice-loss, --replicas and --once stand
-    for."""
+    """The slices that the options --slices, --slice-dim, --slice-loss, --batch-norm, --replicas and
+    --once stand for."""
     if slices == AUTO:
         raise SituateError(
             "--slices auto: 'plan', 'compare' and 'explain' choose slices for a cluster: give a "
             "number, such as 4"
         )
     if slices is not None:
-        return parse(slices, dims, loss, replicas, once)
-    given = {"slice-dim": dims, "slice-loss": loss, "replicas": replicas, "once": once}
+        return parse(slices, dims, loss, replicas, once, batch_norm)
+    given = {
+        "slice-dim": dims,
+        "slice-loss": loss,
+        "batch-norm": batch_norm,
+        "replicas": replicas,
+        "once": once,
+    }
     for name, value in given.items():
         if value:
             raise SituateError(f"--{name} says how the batch is cut: give --slices too")

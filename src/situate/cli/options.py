@@ -272,6 +272,15 @@ SliceLoss = Annotated[
         help="The loss is a mean, or a sum, over samples. Default: found out from the step.",
     ),
 ]
+BatchNorm = Annotated[
+    str | None,
+    typer.Option(
+        metavar="slice|batch",
+        help="Batch norms take statistics over each slice by itself, or over the whole batch, for "
+        "which slices wait for one another. Default: slice.",
+        autocompletion=of(lambda: ("slice", "batch")),
+    ),
+]
 Replicas = Annotated[
     str | None,
     typer.Option(

@@ -42,6 +42,7 @@ def read_step(
     slices: str | None,
     slice_dim: Sequence[str] | None,
     slice_loss: str | None,
+    batch_norm: str | None,
     replicas: str | None,
     once: Sequence[str] | None,
     *,
@@ -67,7 +68,7 @@ def read_step(
         recompute=again,
     )
     if slices != AUTO:
-        return read(slices=slices_of(slices, slice_dim, slice_loss, replicas, once))
+        return read(slices=slices_of(slices, slice_dim, slice_loss, batch_norm, replicas, once))
     if replicas or once:
         raise SituateError(
             f"--{'replicas' if replicas else 'once'}: says which slices read a copy: give --slices "
@@ -80,7 +81,7 @@ def read_step(
         )
     for method in methods:
         check_method(method)
-    return _cuts(model, optimizer, read, parse_auto(slice_dim, slice_loss), again)
+    return _cuts(model, optimizer, read, parse_auto(slice_dim, slice_loss, batch_norm), again)
 
 
 def _cuts(

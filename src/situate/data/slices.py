@@ -15,6 +15,9 @@ from situate.validation import check
 Reduction = Literal["mean", "sum"]
 """The way in which a loss is made of those of samples."""
 
+Statistics = Literal["slice", "batch"]
+"""The samples over which a batch norm that trains takes its statistics."""
+
 MOST = 4096
 """Slices of a step."""
 
@@ -42,6 +45,9 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     once."""
     once: tuple[str, ...] = ()
     """Names of parameters, or patterns such as `embed*`, that are there once beside replicas."""
+    batch_norm: Statistics = "slice"
+    """The samples over which batch norms take statistics: each slice's own, or the whole batch's,
+    for which slices wait for one another."""
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.shares) <= MOST:
@@ -64,11 +70,14 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
     def __str__(self) -> str:
         """Such as `4` where all are equal, or `3:1`; `4, replicas 2` where there are any."""
-        text = shares_text(self.shares)
-        if not self.replicas:
-            return text
-        but = f", parameters there once {len(self.once):,}" if self.once else ""
-        return f"{text}, replicas {shares_text(self.replicas)}{but}"
+        parts = [shares_text(self.shares)]
+        if self.replicas:
+            parts.append(f"replicas {shares_text(self.replicas)}")
+        if self.once:
+            parts.append(f"parameters there once {len(self.once):,}")
+        if self.batch_norm == "batch":
+            parts.append("batch norms over the batch")
+        return ", ".join(parts)
 
     @property
     def replica(self) -> tuple[int, ...]:
@@ -105,16 +114,23 @@ class AutoSlices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     axes: dict[str, int | None] = {}
     loss: Reduction | None = None
-    """Both as in `Slices`."""
+    batch_norm: Statistics = "slice"
+    """All as in `Slices`."""
 
     def of(self, shares: Sequence[int]) -> Slices:
         """Slices in these shares."""
-        return Slices(tuple(shares), self.axes, self.loss)
+        return Slices(tuple(shares), self.axes, self.loss, batch_norm=self.batch_norm)
 
 
-def parse_auto(axes: Sequence[str] | None = None, loss: str | None = None) -> AutoSlices:
+def parse_auto(
+    axes: Sequence[str] | None = None, loss: str | None = None, batch_norm: str | None = None
+) -> AutoSlices:
     """Slices that are to be chosen, as a user has it; arguments and errors are those of `parse`."""
-    return AutoSlices(dict(map(_axis, axes or ())), None if loss is None else _reduction(loss))
+    return AutoSlices(
+        dict(map(_axis, axes or ())),
+        None if loss is None else _reduction(loss),
+        "slice" if batch_norm is None else _statistics(batch_norm),
+    )
 
 
 def parse(
@@ -123,6 +139,7 @@ def parse(
     loss: str | None = None,
     replicas: str | None = None,
     once: Sequence[str] | None = None,
+    batch_norm: str | None = None,
 ) -> Slices:
     """The slices that a text stands for.
 
@@ -133,12 +150,13 @@ def parse(
         replicas: of the parameters: a number that as many slices read each, or how many read each,
             such as `4:2`.
         once: names of parameters, or patterns, that are there once beside them.
+        batch_norm: `slice` or `batch`, over which batch norms take statistics.
 
     Raises:
         SituateError: it stands for none.
     """
     check(text, str, "slices")
-    told = parse_auto(axes, loss)
+    told = parse_auto(axes, loss, batch_norm)
     if (shares := _numbers(text)) is None:
         raise SituateError(
             f"slices {text!r}: must be a number of equal slices, such as 4, or shares, such as 3:1"
@@ -146,7 +164,7 @@ def parse(
     if len(shares) == 1:
         shares = (1,) * min(shares[0], MOST + 1)
     readers = () if replicas is None else _replicas(replicas, len(shares))
-    return Slices(shares, told.axes, told.loss, readers, tuple(once or ()))
+    return Slices(shares, told.axes, told.loss, readers, tuple(once or ()), told.batch_norm)
 
 
 def _replicas(text: str, slices: int) -> tuple[int, ...]:
@@ -189,6 +207,17 @@ def _reduction(text: str) -> Reduction:
             found: Reduction = known
             return found
     raise SituateError(f"slices: the loss must be a mean or a sum over samples, got {text!r}")
+
+
+def _statistics(text: str) -> Statistics:
+    for known in get_args(Statistics):
+        if text == known:
+            found: Statistics = known
+            return found
+    raise SituateError(
+        f"slices: batch norms take statistics over each slice or over the batch, got {text!r}: "
+        "give slice or batch"
+    )
 
 
 def _axis(text: str) -> tuple[str, int | None]:

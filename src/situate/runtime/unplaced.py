@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Slices
+from situate.runtime.lockstep.norms import over_slices
+from situate.runtime.lockstep.turns import Lockstep, Run
 from situate.runtime.programs.seeds import kept_generator, seeded
 from situate.torch_capture.build import from_real, set_mode
 from situate.torch_capture.slices.cut import cut_inputs
@@ -52,6 +53,7 @@ class Unplaced:
         self._cut = None if slices is None else cut_inputs(built, slices)
         self._divisors = self._cut.divisors(slices.loss) if self._cut and slices else []
         self._replica = slices.replica if slices else ()
+        self._meets = slices is not None and slices.batch_norm == "batch"
         self._model, self._call = model, built.call
         # A step may write over its inputs, which are the caller's.
         self.separate = built.separate
@@ -89,13 +91,13 @@ class Unplaced:
         """The sum of the losses of slices, after the backward pass of each: gradients add up slice
         by slice for each replica, and then these sums in the order of the replicas. What slices
         write into the model is seen by the next of their replica; that of the first stays."""
-        assert self._cut is not None
         count = max(self._replica) + 1
-        replicas = [_Replica(self._model, alone=count == 1) for _ in range(count)]
-        losses = []
-        for s, (r, divisor) in enumerate(zip(self._replica, self._divisors, strict=True)):
-            with replicas[r].in_place():
-                losses.append(self._differentiated(self._cut.of_slice(self.tensors, s), divisor))
+        # What slices that meet write into the model, they write together.
+        alone = count == 1 or self._meets
+        replicas = [_Replica(self._model, alone) for _ in range(count)]
+        places = [replicas[r] for r in self._replica]
+        runs = [partial(self._slice, s) for s in range(len(places))]
+        losses = self._in_lockstep(runs, places) if self._meets else _one_by_one(runs, places)
         replicas[0].put()
         for parameter, *gradients in zip(
             self._model.parameters(), *(replica.gradients for replica in replicas), strict=True
@@ -103,6 +105,16 @@ class Unplaced:
             found = [gradient for gradient in gradients if gradient is not None]
             parameter.grad = reduce(add, found) if found else None
         return reduce(add, losses)
+
+    def _slice(self, s: int) -> torch.Tensor:
+        """The loss of a slice, after its backward pass."""
+        assert self._cut is not None
+        return self._differentiated(self._cut.of_slice(self.tensors, s), self._divisors[s])
+
+    def _in_lockstep(self, runs: Sequence[Run], places: Sequence[_Replica]) -> list[torch.Tensor]:
+        lockstep = Lockstep(places)
+        with over_slices(self._model, lockstep, len(runs)):
+            return lockstep.results(runs)
 
     def _infer(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """The results of the model, of which the call may make a loss."""
@@ -134,16 +146,8 @@ class _Replica:
         self.gradients: list[torch.Tensor | None] = [None for _ in model.parameters()]
         self._left = self._copies()
 
-    @contextmanager
-    def in_place(self) -> Iterator[None]:
-        """A block in which the model is as the replica's slices have left it."""
-        self.put()
-        yield
-        self.gradients = [parameter.grad for parameter in self._model.parameters()]
-        self._left = self._copies()
-
     def put(self) -> None:
-        """Let the model be so."""
+        """Let the model be as the replica's slices have left it."""
         import torch
 
         with torch.no_grad():
@@ -152,11 +156,25 @@ class _Replica:
         for parameter, gradient in zip(self._model.parameters(), self.gradients, strict=True):
             parameter.grad = gradient
 
+    def take(self) -> None:
+        """Note how a slice has left the model."""
+        self.gradients = [parameter.grad for parameter in self._model.parameters()]
+        self._left = self._copies()
+
     def _copies(self) -> list[torch.Tensor]:
         return [buffer.detach().clone() for buffer in self._buffers()]
 
     def _buffers(self) -> list[torch.Tensor]:
         return [] if self._alone else list(self._model.buffers())
+
+
+def _one_by_one(runs: Sequence[Run], places: Sequence[_Replica]) -> list[torch.Tensor]:
+    losses = []
+    for run, place in zip(runs, places, strict=True):
+        place.put()
+        losses.append(run())
+        place.take()
+    return losses
 
 
 def leaves(value: Any) -> list[torch.Tensor]:

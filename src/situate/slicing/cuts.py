@@ -13,7 +13,7 @@ from situate.bounds.paths import Paths
 from situate.data.cost_lookup import estimated
 from situate.data.graph import Graph
 from situate.data.problem import Problem
-from situate.data.slices import AutoSlices, Slices
+from situate.data.slices import AutoSlices, Slices, shares_text
 from situate.errors import SituateError
 from situate.slicing.shares import WHOLE, Shares
 
@@ -94,8 +94,9 @@ class Cuts:
             graph = self._capture(slices)
         costs, devices = self.whole.costs, self.whole.cluster.devices
         if costs is not None and (missing := estimated(graph, devices, costs)):
+            asked = _options(slices)
             raise SituateError(
-                f"{missing[0]}: profile the step with --slices {slices} to have them tried"
+                f"{missing[0]}: profile the step with --slices {asked} to have them tried"
             )
         return replace(self.whole, graph=graph)
 
@@ -106,3 +107,9 @@ class Cuts:
             yield
         finally:
             self.seconds += time.perf_counter() - begin
+
+
+def _options(slices: Slices) -> str:
+    """The text that follows `--slices`."""
+    more = "" if slices.batch_norm == "slice" else f" --batch-norm {slices.batch_norm}"
+    return f"{shares_text(slices.shares)}{more}"

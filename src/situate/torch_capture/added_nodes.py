@@ -17,6 +17,15 @@ def add_call(graph: fx.Graph, module: str, name: str, *args: Any, **kwargs: Any)
 
     packet, _, overload = name.partition(".")
     op: OpOverload = getattr(getattr(torch.ops.aten, packet), overload)
+    return add_operator(graph, module, op, *args, **kwargs)
+
+
+def add_operator(
+    graph: fx.Graph, module: str, op: OpOverload, *args: Any, **kwargs: Any
+) -> fx.Node:
+    """The same of any operator."""
+    import torch
+
     node = graph.call_function(op, args, kwargs)
     values, named = torch.fx.node.map_arg((args, kwargs), lambda given: given.meta["val"])
     with torch.no_grad():

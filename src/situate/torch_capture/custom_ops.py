@@ -10,8 +10,9 @@ from situate.torch_capture.formulas import formula
 if TYPE_CHECKING:
     from torch import fx
 
-OWN = frozenset({"aten", "prims"})
-"""Namespaces of PyTorch's operators, of which those without a formula multiply nothing."""
+OWN = frozenset({"aten", "prims", "situate"})
+"""Namespaces of operators, PyTorch's and `slices.norm_operators`', of which those without a formula
+multiply nothing."""
 
 
 UNCOUNTED = (

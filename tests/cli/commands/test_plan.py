@@ -219,6 +219,7 @@ def test_slices_are_chosen_and_what_was_tried_is_told(situate, tmp_path):
     asked = (*asked, "--evaluations", "200")
     text = situate("plan", *asked)
     assert "slices that were tried" in text.out
+    assert "with --slices auto" not in text.err
     found = situate("plan", *asked, "--out", "plan.json", "--json").json
     values = {str(row["slices"]): row["value"] for row in found["tried"] if row["value"]}
     assert {"None", "[8, 8]"} <= values.keys()
@@ -260,6 +261,8 @@ def test_parameters_that_are_there_once_may_be_left_to_the_predicted_step(situat
         (("--slice-loss", "sum"), "--slice-loss says how the batch is cut: give --slices too"),
         (("--replicas", "2"), "--replicas says how the batch is cut: give --slices too"),
         (("--once", "a"), "--once says how the batch is cut: give --slices too"),
+        (("--batch-norm", "batch"), "--batch-norm says how the batch is cut: give --slices too"),
+        (("--slices", "2", "--batch-norm", "all"), "got 'all': give slice or batch"),
         (
             ("--slices", "2", "--replicas", "3"),
             "replicas: give at least 2, and no more than the 2",

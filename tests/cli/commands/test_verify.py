@@ -62,6 +62,13 @@ def test_a_step_that_runs_modules_again_is_equal_to_one_that_keeps_all(situate, 
     assert (run.status, run.json["equal"]) == (0, True)
 
 
+def test_batch_norms_over_the_batch_are_equal_to_slices_in_lockstep(situate, tmp_path, started):
+    model = "tests.torch_capture.recompute.models:blocks"
+    planned(tmp_path, model, "random", slices=Slices((3, 1), batch_norm="batch"))
+    run = situate("verify", "plan.json", *HERE, "--json", "--steps", "2")
+    assert (run.status, run.json["equal"], run.json["tolerance"]) == (0, True, 0.0)
+
+
 @pytest.mark.parametrize("method", ["single", "random"])
 def test_a_placed_step_is_equal(situate, tmp_path, method):
     plan = planned(tmp_path, method=method)

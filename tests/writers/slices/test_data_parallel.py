@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from situate.data.problem import Problem
+from situate.data.slices import Slices
 from situate.errors import PlanError
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import rescheduled
@@ -58,6 +60,20 @@ def test_one_device_accumulates(tmp_path: Path):
     found = words(tmp_path / "run.sh")
     assert found == ["accelerate", "launch", "--num_processes", "1", "train.py"]
     assert f"export {STEPS}=3" in (tmp_path / "run.sh").read_text()
+
+
+def test_batch_norms_over_the_batch_are_said_or_refused(tmp_path: Path):
+    problem, schedule = plan(2)
+    cut = Slices((1, 1), batch_norm="batch")
+    problem = replace(problem, graph=replace(problem.graph, slices=cut))
+    with pytest.warns(UserWarning, match=r"SyncBatchNorm.convert_sync_batchnorm makes of yours"):
+        write(problem, schedule, tmp_path / "run.sh")
+    problem, schedule = plan(4)
+    cut = Slices((1,) * 4, batch_norm="batch")
+    problem = replace(problem, graph=replace(problem.graph, slices=cut))
+    with pytest.raises(PlanError, match=r"one of its 2 slices at a time: plan with a slice a dev"):
+        write(problem, schedule, tmp_path / "not.sh")
+    assert not (tmp_path / "not.sh").exists()
 
 
 def test_accelerate_takes_the_options_and_reads_the_steps(tmp_path: Path, monkeypatch: Any):

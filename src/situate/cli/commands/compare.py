@@ -8,6 +8,7 @@ import typer
 
 from situate.cli import completions
 from situate.cli.options import (
+    BatchNorm,
     ChosenSlices,
     Clock,
     Cluster,
@@ -89,6 +90,7 @@ def compare(
     slices: ChosenSlices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    batch_norm: BatchNorm = None,
     replicas: Replicas = None,
     once: Once = None,
     recompute: Recompute = None,
@@ -153,6 +155,7 @@ def compare(
         slices,
         slice_dim,
         slice_loss,
+        batch_norm,
         replicas,
         once,
         objective=objective,

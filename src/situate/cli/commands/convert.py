@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from situate.cli.options import (
+    BatchNorm,
     Dim,
     Model,
     Once,
@@ -27,6 +28,7 @@ def convert(
     slices: Slices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    batch_norm: BatchNorm = None,
     replicas: Replicas = None,
     once: Once = None,
     recompute: Recompute = None,
@@ -42,7 +44,7 @@ def convert(
 
     check_graph(out)
     check_outputs([model], [out])
-    cut = slices_of(slices, slice_dim, slice_loss, replicas, once)
+    cut = slices_of(slices, slice_dim, slice_loss, batch_norm, replicas, once)
     again = recompute_of(recompute)
     graph = read_model(model, optimizer, dim, fresh, slices=cut, recompute=again)
     graph_json.write(graph, out)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from situate.cli.options import (
+    BatchNorm,
     ChosenSlices,
     Cluster,
     Costs,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 SEARCHED = (
     *("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads"),
-    *("slices", "slice_dim", "slice_loss", "replicas", "once", "recompute"),
+    *("slices", "slice_dim", "slice_loss", "batch_norm", "replicas", "once", "recompute"),
 )
 """Options of the search for a plan, and of the step that is planned."""
 
@@ -62,6 +63,7 @@ def explain(
     slices: ChosenSlices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    batch_norm: BatchNorm = None,
     replicas: Replicas = None,
     once: Once = None,
     recompute: Recompute = None,
@@ -102,6 +104,7 @@ def explain(
             slices,
             slice_dim,
             slice_loss,
+            batch_norm,
             replicas,
             once,
             objective=objective,

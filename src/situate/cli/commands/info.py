@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from situate.cli.options import (
+    BatchNorm,
     Dim,
     Json,
     Model,
@@ -30,6 +31,7 @@ def info(
     slices: Slices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    batch_norm: BatchNorm = None,
     replicas: Replicas = None,
     once: Once = None,
     recompute: Recompute = None,
@@ -40,7 +42,7 @@ def info(
     from situate.cli.inputs import read_model, recompute_of, slices_of
     from situate.report import tables
 
-    cut = slices_of(slices, slice_dim, slice_loss, replicas, once)
+    cut = slices_of(slices, slice_dim, slice_loss, batch_norm, replicas, once)
     again = recompute_of(recompute)
     graph = read_model(model, optimizer, dim, slices=cut, recompute=again)
     if as_json:

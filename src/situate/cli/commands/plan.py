@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from situate.cli.options import (
+    BatchNorm,
     ChosenSlices,
     Clock,
     Cluster,
@@ -82,6 +83,7 @@ def plan(
     slices: ChosenSlices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    batch_norm: BatchNorm = None,
     replicas: Replicas = None,
     once: Once = None,
     recompute: Recompute = None,
@@ -147,6 +149,7 @@ def plan(
         slices,
         slice_dim,
         slice_loss,
+        batch_norm,
         replicas,
         once,
         objective=objective,
@@ -166,7 +169,7 @@ def plan(
         how = f"; {resumption(kept)}" if len(result.samples) else ""
         note(f"interrupted: this is the best plan so far{how}")
     say_of_slices(found.choice)
-    if told := slicing_text(result):
+    if found.choice is None and (told := slicing_text(result)):
         note(told)
     try:
         write_outputs(result, out, picture, schedule)

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from situate.cli.options import Cpus, Json, Once, Optimizer, Replicas, SliceDim, SliceLoss, Slices
+from situate.cli.options import (
+    BatchNorm,
+    Cpus,
+    Json,
+    Once,
+    Optimizer,
+    Replicas,
+    SliceDim,
+    SliceLoss,
+    Slices,
+)
 
 if TYPE_CHECKING:
     from situate.data.cluster import Cluster
@@ -45,6 +55,7 @@ def profile(
     slices: Slices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    batch_norm: BatchNorm = None,
     replicas: Replicas = None,
     once: Once = None,
     as_json: Json = False,
@@ -65,7 +76,7 @@ def profile(
     from situate.report.costs import costs_table, step_seconds
 
     check_outputs([model, cluster], [out, cluster_out])
-    cut = slices_of(slices, slice_dim, slice_loss, replicas, once)
+    cut = slices_of(slices, slice_dim, slice_loss, batch_norm, replicas, once)
     chosen = _devices(cluster, cpus)
     with working(f"measuring {model}"):
         found = measure(model, chosen, optimizer, cut)

@@ -34,16 +34,16 @@ def statistics_as_computed() -> Iterator[None]:
         made = run(func, args, kwargs)
         if getattr(func, "_opname", None) not in NORMALISATIONS:
             return made
-        finest = _finest(args)
+        dtype = finest(args)
         with mode:
-            statistics = [torch.empty_like(value, dtype=finest) for value in made[1:3]]
+            statistics = [torch.empty_like(value, dtype=dtype) for value in made[1:3]]
         return (made[0], *statistics, *made[3:])
 
     with dispatched(corrected):
         yield
 
 
-def _finest(args: Sequence[Any]) -> Any:
+def finest(args: Sequence[Any]) -> Any:
     """The type that holds the numbers of all tensors that an operator is given."""
     import torch
 

@@ -12,6 +12,7 @@ from situate.data.slices import Slices
 from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.slices.cut import Cut, cut_inputs
 from situate.torch_capture.slices.join import joined
+from situate.torch_capture.slices.over_batch import OverBatch, over_batch
 from situate.torch_capture.slices.reduction import reduction
 from situate.torch_capture.slices.replicas import Replicas
 from situate.torch_capture.slices.sizes import Sizes
@@ -33,15 +34,18 @@ def sliced(traces: Traces, slices: Slices) -> tuple[Trace, Cut]:
 
     Raises:
         SituateError: inputs that cannot be cut so; a step that cannot be captured at a slice's
-            size; a loss that is neither a mean nor a sum over samples; a name of no parameter.
+            size; a loss that is neither a mean nor a sum over samples; a name of no parameter;
+            batch norms that cannot take statistics over the batch.
     """
     cut = cut_inputs(traces.what, slices)
     whole, parts = traces.whole, traces.parts(cut)
     sizes = Sizes(parts[0], whole, cut)
     kind = slices.loss or reduction(sizes, _loss(parts[0]))
     replicas = Replicas(parts, slices)
-    told = (*notes(sizes), *replicas.notes())
-    found = joined(parts, cut, cut.divisors(kind), replicas)
+    is_over_batch = slices.batch_norm == "batch"
+    norms = over_batch(sizes, parts, cut) if is_over_batch else OverBatch()
+    told = (*notes(sizes, norms.nodes), *replicas.notes(norms.written))
+    found = joined(parts, cut, cut.divisors(kind), replicas, norms)
     taken = msgspec.structs.replace(slices, shares=cut.samples, loss=kind, once=replicas.once)
     return replace(found, slices=taken, notes=told), cut
 

@@ -126,9 +126,10 @@ def batch_of(what: Built, named: Mapping[str, int | None]) -> tuple[tuple[int | 
             continue
         shape = list(tensor.shape)
         if len(shape) <= axis:
+            other = f"{name}=AXIS, or " if shape else ""
             raise SituateError(
                 f"slices: input {name} of shape {shape} has no dimension {axis} to be cut along: "
-                f"--slice-dim {name}=AXIS, or {name}=whole if every slice reads all of it"
+                f"--slice-dim {other}{name}=whole if every slice reads all of it"
             )
         batch = batch or shape[axis]
         if shape[axis] != batch:
@@ -138,5 +139,8 @@ def batch_of(what: Built, named: Mapping[str, int | None]) -> tuple[tuple[int | 
                 f"batch's dimension, {name}=whole lets every slice read all of it"
             )
     if not batch:
-        raise SituateError("slices: no input is cut, so that all slices are the same")
+        raise SituateError(
+            "slices: no input is cut, so that all slices are the same: leave --slices out, or let "
+            "the samples be an input"
+        )
     return axes, batch

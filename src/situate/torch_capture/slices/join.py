@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.added_nodes import add_call, module_of
 from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.names import INPUT, NAME, SLICE, held, path
 from situate.torch_capture.slices.cut import Cut
+from situate.torch_capture.slices.norms import Backward, Forward, meet
+from situate.torch_capture.slices.over_batch import OverBatch
 from situate.torch_capture.slices.replicas import Replicas
 from situate.torch_capture.slices.sums import GradientSums
 from situate.torch_capture.tracing import Trace
@@ -20,10 +22,15 @@ if TYPE_CHECKING:
 
 
 def joined(
-    parts: Sequence[Trace], cut: Cut, divisors: Sequence[float], replicas: Replicas
+    parts: Sequence[Trace],
+    cut: Cut,
+    divisors: Sequence[float],
+    replicas: Replicas,
+    norms: OverBatch,
 ) -> Trace:
     """The step that computes slice after slice and adds up losses and gradients in this order,
-    gradients replica by replica.
+    gradients replica by replica. Where batch norms take their statistics over the batch, every
+    slice comes up to the next of them in turn.
 
     Parameters are there once, but for those of replicas, and so are buffers: one that a slice
     writes is handed on to the next of its replica, and the first replica's is kept. What is
@@ -34,10 +41,12 @@ def joined(
         cut: what the slices take as inputs.
         divisors: by slice, what its loss is divided by before it is differentiated.
         replicas: of the parameters.
+        norms: that take their statistics over the batch.
     """
-    step = _Step(cut, replicas)
-    for part, divisor in zip(parts, divisors, strict=True):
-        step.add(part, divisor)
+    step = _Step(cut, replicas, norms)
+    walks = [step.added(s, *each) for s, each in enumerate(zip(parts, divisors, strict=True))]
+    while met := [norm for walk in walks if (norm := next(walk, None)) is not None]:
+        meet(met)
     first = parts[0]
     taken = tuple(
         dataclasses.replace(each, number=cut.number(s, each.number), name=f"{each.name}, slice {s}")
@@ -58,12 +67,13 @@ class _Step:
         constants: by name.
     """
 
-    def __init__(self, cut: Cut, replicas: Replicas) -> None:
+    def __init__(self, cut: Cut, replicas: Replicas, norms: OverBatch) -> None:
         from torch import fx
 
         self.graph = fx.Graph()
         self.constants: dict[str, torch.Tensor] = {}
-        self._cut, self._replicas = cut, replicas
+        self._cut, self._replicas, self._norms = cut, replicas, norms
+        # The slice that is being added to.
         self._slice = -1
         # By path of a parameter, a copy of one or a buffer, or number of an input, what a slice
         # reads.
@@ -76,9 +86,9 @@ class _Step:
         self._loss: tuple[Any, fx.Node] | None = None
         self._constants: dict[tuple[int, str], fx.Node] = {}
 
-    def add(self, part: Trace, divisor: float) -> None:
-        """Add the next slice."""
-        self._slice += 1
+    def added(self, s: int, part: Trace, divisor: float) -> Iterator[Forward | Backward]:
+        """Add a slice, and hand out what it finds of each norm before it meets the others."""
+        self._slice = s
         nodes: dict[fx.Node, fx.Node] = {}
         outputs = list(described_outputs(part.graph))
         gradients = _Gradients(part, outputs)
@@ -87,7 +97,11 @@ class _Step:
                 nodes[node] = self._given(part, node, divisor)
             elif node.op == "get_attr":
                 nodes[node] = self._constant(part, node, held(node))
-            elif node.op == "call_function":
+            elif norm := self._norms.begun(self.graph, node, nodes, s):
+                if norm.meets:
+                    yield norm
+                    self._slice = s
+            elif node.op == "call_function" and node not in nodes:
                 nodes[node] = self._copied(node, nodes)
             for name, descriptor, made in gradients.complete(node):
                 self._accumulate(name, descriptor, [nodes[each] for each in made])
@@ -172,6 +186,8 @@ class _Step:
                     loss = add_call(self.graph, "", "add.Tensor", self._loss[1], loss)
                     loss.meta["partitioner_tag"] = "is_forward"
                 self._loss = descriptor, loss
+            case "InputMutationAOTOutput" if path(descriptor.mutated_input) in self._norms.written:
+                self._written.setdefault(path(descriptor.mutated_input), (descriptor, node))
             case "InputMutationAOTOutput" if name := path(descriptor.mutated_input):
                 written = self._replicas.writes(name, self._slice)
                 self._left[written] = node

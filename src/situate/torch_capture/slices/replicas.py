@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -65,9 +65,11 @@ class Replicas:
             node.meta["desc"] = dataclasses.replace(descriptor, target=target)
             node.meta[REPLICA] = self.of_slice[s]
 
-    def notes(self) -> Iterator[str]:
-        """A line on what the slices write, where there are replicas."""
-        buffers = [name for name in self._written if name not in self._first.canonical]
+    def notes(self, shared: Collection[str] = ()) -> Iterator[str]:
+        """A line on what the slices write, but for what all of them write together, where there are
+        replicas."""
+        known = {*self._first.canonical, *shared}
+        buffers = [name for name in self._written if name not in known]
         if self._count and buffers:
             yield (
                 f"replicas: buffers, {buffers[0]!r} the first of {len(buffers)}, are written by "

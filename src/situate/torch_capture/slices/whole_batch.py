@@ -4,7 +4,7 @@ slice alone."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,8 @@ ALONG = frozenset(
 VIEWS = frozenset({"view", "_unsafe_view", "reshape"})
 
 STATISTICS = (
-    "batch normalisation: each slice has statistics of its own, as where gradients accumulate"
+    "batch normalisation: each slice has statistics of its own, as where gradients accumulate; "
+    "--batch-norm batch takes those of the batch"
 )
 TOGETHER = "{} takes in all samples of a slice together, and not all of the batch"
 PAIRS = "{} relates every sample to those of its slice, and not to all of the batch"
@@ -39,8 +40,12 @@ OTHER_OPS = (
 )
 
 
-def notes(sizes: Sizes) -> Iterator[str]:
+def notes(sizes: Sizes, exact: Collection[fx.Node] = ()) -> Iterator[str]:
     """A line for each way in which the samples of a batch depend on one another.
+
+    Args:
+        sizes: of a slice, beside the batch.
+        exact: batch norms whose statistics are those of the batch.
 
     Raises:
         SituateError: an op has a size of the batch as a number.
@@ -52,7 +57,7 @@ def notes(sizes: Sizes) -> Iterator[str]:
     for node in sizes.forward:
         if node.op == "call_function" and node in sizes.of_samples:
             _check_view(sizes, node)
-            if text := _note(sizes, node):
+            if node not in exact and (text := _note(sizes, node)):
                 found[text].append(node)
     for name in sizes.written:
         yield f"slices: buffer {name!r} is written by every slice, one after the other"
@@ -66,7 +71,7 @@ def _note(sizes: Sizes, node: fx.Node) -> str:
     """The line on a node, without its place; empty where samples stay apart."""
     name, source = name_of(node), node.all_input_nodes[0]
     if name in BATCH_NORMS:
-        return STATISTICS * _has_statistics(sizes, node)
+        return STATISTICS * has_statistics(sizes, node)
     if any(len(sizes.growing(each)) > 1 for each in node.all_input_nodes):
         return ""
     if len(sizes.growing(node)) > 1:
@@ -78,7 +83,7 @@ def _note(sizes: Sizes, node: fx.Node) -> str:
     return ""
 
 
-def _has_statistics(sizes: Sizes, node: fx.Node) -> bool:
+def has_statistics(sizes: Sizes, node: fx.Node) -> bool:
     """True for a batch norm that trains, and whose channels are not the samples themselves, as
     instance norm has it."""
     trains = given(node).get("training", given(node).get("train", True))

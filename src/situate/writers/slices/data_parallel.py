@@ -31,12 +31,14 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
 
     Raises:
         PlanError: a slice is spread over devices, the slices or the devices' shares are not equal,
-            a device is no accelerator.
+            a device is no accelerator; batch norms are over a batch of which a process takes
+            several slices.
         SituateError: `path` cannot be written.
     """
     found = _checked(problem, schedule)
     _, samples = equal_slices(problem, "accelerate")
     steps = next(iter(found.samples.values())) // samples
+    _check_statistics(problem, steps)
     devices = [problem.cluster.names.index(name) for name in found.samples]
     made = script(
         problem,
@@ -60,6 +62,16 @@ def _checked(problem: Problem, schedule: Schedule) -> DataParallel:
             f"multiple of {len(found.samples)} slices, or run it by situate.compile"
         )
     return found
+
+
+def _check_statistics(problem: Problem, steps: int) -> None:
+    """Refuse batch norms over the batch where a process takes several slices of it."""
+    slices = problem.graph.slices
+    if slices is not None and slices.batch_norm == "batch" and steps > 1:
+        raise PlanError(
+            "batch norms take their statistics over the batch, and those of a process over one of "
+            f"its {steps} slices at a time: plan with a slice a device, or with --batch-norm slice"
+        )
 
 
 def _spread(problem: Problem, schedule: Schedule) -> str:
@@ -106,6 +118,11 @@ def _differences(problem: Problem, schedule: Schedule, found: DataParallel) -> l
         lines.append(
             "the loss is a sum over samples, and accelerate takes the mean over batches and "
             f"processes: multiply it by {len(slices.shares)}"
+        )
+    if slices is not None and slices.batch_norm == "batch":
+        lines.append(
+            "batch norms take their statistics over the batch: give accelerate the model that "
+            "torch.nn.SyncBatchNorm.convert_sync_batchnorm makes of yours"
         )
     return lines
 

@@ -60,6 +60,11 @@ def slice_pipeline(problem: Problem, schedule: Schedule) -> SlicePipeline:
             not go through the stages in order.
     """
     count, samples = equal_slices(problem, "a pipeline")
+    if problem.graph.slices and problem.graph.slices.batch_norm == "batch":
+        raise PlanError(
+            "batch norms take their statistics over the batch, for which all slices wait, and no "
+            "pipeline does: plan with --batch-norm slice, or run it by situate.compile"
+        )
     stages = slice_stages(problem, schedule)
     devices = tuple(dict.fromkeys(stage.device for stage in stages))
     if len(devices) < 2:

@@ -1,0 +1,138 @@
+"""The batch norms of a step that take their statistics over all slices, where they can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from situate.errors import SituateError
+from situate.torch_capture import names
+from situate.torch_capture.flow import described_outputs
+from situate.torch_capture.names import path
+from situate.torch_capture.slices.call import given, name_of
+from situate.torch_capture.slices.cut import Cut
+from situate.torch_capture.slices.norms import Backward, Forward
+from situate.torch_capture.slices.sizes import Sizes
+from situate.torch_capture.slices.whole_batch import BATCH_NORMS, has_statistics
+from situate.torch_capture.tracing import Trace
+
+if TYPE_CHECKING:
+    from torch import fx
+
+FUNCTIONAL = frozenset({"_native_batch_norm_legit_functional", "_native_batch_norm_legit"})
+"""Operators that capture makes of PyTorch's modules and functions."""
+
+GRADIENT = "native_batch_norm_backward"
+
+INSTEAD = "let each slice have statistics of its own: --batch-norm slice"
+
+
+@dataclass(frozen=True)
+class OverBatch:
+    """Batch norms that take their statistics over all slices.
+
+    Attributes:
+        nodes: these norms in the traces of slices, and the nodes of their gradients.
+        written: names of the buffers that they write, once a step.
+    """
+
+    nodes: frozenset[fx.Node] = frozenset()
+    written: frozenset[str] = frozenset()
+
+    def begun(
+        self, graph: fx.Graph, node: fx.Node, nodes: dict[fx.Node, fx.Node], number: int
+    ) -> Forward | Backward | None:
+        """A norm in a slice that has still to meet the others; None for all other nodes.
+
+        Args:
+            graph: of the step.
+            node: of the slice's trace.
+            nodes: by node of that, the one that stands for it.
+            number: of the slice.
+        """
+        if node not in self.nodes:
+            return None
+        kind = Backward if name_of(node) == GRADIENT else Forward
+        return kind(graph, node, nodes, number)
+
+
+def over_batch(sizes: Sizes, parts: Sequence[Trace], cut: Cut) -> OverBatch:
+    """The norms whose statistics are those of the batch.
+
+    Args:
+        sizes: of the first slice, beside the whole batch.
+        parts: the trace of each slice.
+        cut: of the inputs.
+
+    Raises:
+        SituateError: there are none; an operator that cannot be split; slices that wait for one
+            another in another way too.
+    """
+    if not sizes.comparable:
+        raise SituateError(
+            "slices: the step runs other ops at a slice's size than at the batch's, so that it "
+            f"cannot be told which batch norms depend on the samples: {INSTEAD}"
+        )
+    kept = [has_statistics(sizes, node) for node in _norms(parts[0])]
+    if not any(kept):
+        raise SituateError(
+            "slices: no batch norm takes statistics of the samples: leave --batch-norm out"
+        )
+    nodes = frozenset(node for part in parts for node in _chosen(part, kept))
+    written = frozenset(name for node in nodes for name in _buffers(parts[0], node))
+    _check_buffers(parts[0], written, cut)
+    gradients = (node for part in parts for node in _gradients(part, nodes))
+    return OverBatch(nodes.union(gradients), written)
+
+
+def _norms(part: Trace) -> list[fx.Node]:
+    return [n for n in part.graph.nodes if n.op == "call_function" and name_of(n) in BATCH_NORMS]
+
+
+def _chosen(part: Trace, kept: Sequence[bool]) -> Iterator[fx.Node]:
+    norms = _norms(part)
+    if len(norms) != len(kept):
+        raise SituateError(f"slices: they have unequal numbers of batch norms: {INSTEAD}")
+    for node, chosen in zip(norms, kept, strict=True):
+        if chosen and name_of(node) not in FUNCTIONAL:
+            where = names.module(node) or "the model"
+            raise SituateError(
+                f"slices: aten.{name_of(node)} of {where} is called as such, and only what "
+                f"torch.nn.functional.batch_norm calls is split: call that, or {INSTEAD}"
+            )
+        if chosen:
+            yield node
+
+
+def _gradients(part: Trace, norms: frozenset[fx.Node]) -> Iterator[fx.Node]:
+    for node in part.graph.nodes:
+        if node.op == "call_function" and name_of(node) == GRADIENT:
+            mean = given(node)["save_mean"]
+            if mean is not None and mean.args[0] in norms:
+                yield node
+
+
+def _buffers(part: Trace, node: fx.Node) -> Iterator[str]:
+    """The running averages of a norm, and the counter beside them."""
+    for name in ("running_mean", "running_var"):
+        buffer = given(node).get(name)
+        if buffer is not None and (held := names.held(buffer)):
+            yield held
+            yield f"{held.rpartition('.')[0]}.num_batches_tracked".lstrip(".")
+
+
+def _check_buffers(part: Trace, written: frozenset[str], cut: Cut) -> None:
+    """Refuse what a slice hands on to the next only when it has ended."""
+    for _, descriptor in described_outputs(part.graph):
+        if type(descriptor).__name__ != "InputMutationAOTOutput":
+            continue
+        mutated = descriptor.mutated_input
+        name = path(mutated)
+        handed = name not in written if name else cut.axes[mutated.idx] is None
+        if handed:
+            what = f"buffer {name!r}" if name else f"input {mutated.idx}"
+            raise SituateError(
+                f"slices: {what} is written by every slice for the next, which cannot wait for "
+                f"all of it where batch norms take statistics over the batch: {INSTEAD}"
+            )
