@@ -78,6 +78,7 @@ COMMANDS = {
     "colocrl_table": "colocrl.colocrl_table",
     "spotlight_hours": "clocks.spotlight_hours",
     "search_hours": "clocks.search_hours",
+    "wall_times": "clocks.wall_times",
     "learned_placements": "placements.learned_placements",
     "sliced_steps": "placements.sliced_steps",
     "model_statistics": "placements.model_statistics",
