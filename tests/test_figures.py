@@ -1,5 +1,5 @@
 """Figures on the pages of the four seeds are those of their records, and none stands there that is
-not looked up here, in `test_tuning` (tables of candidates) or in `test_papers`."""
+not looked up here, in `test_tuning` (tables of candidates) or in `papers`."""
 
 from __future__ import annotations
 

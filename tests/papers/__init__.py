@@ -1,1 +1,1 @@
-"""The papers' experiments beyond their tables."""
+"""The papers' experiments, in `benchmarks.papers`."""

@@ -28,7 +28,7 @@ from situate.solvers.auto.islands import (
 )
 from situate.solvers.learned.learner import Learning
 from situate.solvers.search import Search
-from tests.solvers.auto.harmed_islands import FOLDER, killed_once, killed_where_it_is_a_worker
+from tests.evaluators.workers.harmed_islands import FOLDER, killed_once, killed_where_it_is_a_worker
 from tests.solvers.families import devices, layered
 
 
