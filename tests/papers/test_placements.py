@@ -1,4 +1,4 @@
-"""What is said of placements: by hand, and the figures of who computes and what is copied."""
+"""Placements by hand, and the figures of who computes and what is copied."""
 
 from __future__ import annotations
 

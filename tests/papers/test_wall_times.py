@@ -1,4 +1,4 @@
-"""How long the papers' searches took, beside a virtual clock's."""
+"""Hours of the papers' searches, beside a virtual clock's."""
 
 from __future__ import annotations
 

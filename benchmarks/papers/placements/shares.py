@@ -1,4 +1,4 @@
-"""What devices compute and send under a placement: seconds by phase, by module and by kind of
+"""Work and copies of devices under a placement: seconds by phase, by module and by kind of
 copy."""
 
 from __future__ import annotations
