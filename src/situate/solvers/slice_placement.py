@@ -191,7 +191,7 @@ def _neighbours(problem: Problem, wanted: Bools) -> tuple[Neighbours, Neighbours
     return _ends(reader, size, maker, wanted), _ends(maker, size, reader, wanted)
 
 
-def _ends(ops: Ints, size: Ints, others: Ints, wanted: Bools) -> Neighbours:
+def _ends(ops: Ints | Order, size: Ints, others: Ints | Order, wanted: Bools) -> Neighbours:
     """The other ends of the edges (edges,) at wanted ops."""
     found: Neighbours = {op: [] for op in np.flatnonzero(wanted).tolist()}
     on = wanted[ops]

@@ -43,6 +43,16 @@ def test_a_cpu_takes_a_part_of_a_slice():
     assert search.incumbent.value < before
 
 
+def test_auto_begins_with_whole_slices_on_a_cpu_where_that_is_shorter():
+    """Slices take a GPU 16, 16 and 4, and the CPU the last in 16."""
+    problem = Problem(sliced(4, 4, 1), with_cpu(2))
+    assert solve(problem, "data_parallel").makespan == pytest.approx(20, rel=1e-4)
+    search = begun(problem)
+    data_parallel.offer_on(search, range(3))
+    assert search.incumbent.value == pytest.approx(16, rel=1e-4)
+    assert solve(problem, evaluations=50).makespan <= search.incumbent.value
+
+
 def test_a_step_that_takes_its_batch_whole_is_left_alone():
     problem = Problem(chain(4), devices(1, 1))
     search = Search(problem, evaluations=100)

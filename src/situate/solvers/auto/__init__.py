@@ -13,6 +13,7 @@ from collections.abc import Callable
 from situate import _core
 from situate.data.arrays import Order
 from situate.data.problem import Problem
+from situate.data.topology import accelerators
 from situate.errors import SituateError
 from situate.simulation.decoding import order_of
 from situate.simulation.transfer_order import TransferOrder
@@ -183,6 +184,7 @@ def _offer_rules(search: Search) -> bool:
         single.run,
         expert.run,
         data_parallel.run,
+        _offer_slices_everywhere,
         fsdp.run,
         _offer_slice_pipelines,
         topological.run,
@@ -194,12 +196,18 @@ def _offer_rules(search: Search) -> bool:
             rule(search)
         except SituateError:
             # Not every network has an expert placement, and few steps take their batch in slices.
-            if rule not in (expert.run, data_parallel.run, fsdp.run, _offer_slice_pipelines):
+            if rule in (single.run, topological.run, heft.run, etf.run):
                 raise
         if search.proved() or search.evaluated():
             return True
     by_load = search.problem.objective == "throughput"
     return search.finished() or (by_load and search.problem.d == 1 and search.incumbent.feasible)
+
+
+def _offer_slices_everywhere(search: Search) -> None:
+    """Offer what `data_parallel` makes of all devices where it leaves CPUs out."""
+    if len(accelerators(search.problem)) < search.problem.d:
+        data_parallel.offer_on(search, range(search.problem.d))
 
 
 def _offer_slice_pipelines(search: Search) -> None:

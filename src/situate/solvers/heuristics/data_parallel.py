@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,17 @@ def run(search: Search) -> None:
     Raises:
         SituateError: the step takes its batch whole.
     """
+    offer_on(search, accelerators(search.problem))
+
+
+def offer_on(search: Search, among: Sequence[int]) -> None:
+    """The same among any devices.
+
+    Raises:
+        SituateError: the step takes its batch whole.
+    """
     problem = search.problem
-    slices, devices = slice_of_units(problem), np.array(accelerators(problem))
+    slices, devices = slice_of_units(problem), np.array(among)
     # (units, devices): what cannot run on a device is sent elsewhere, and takes no time there.
     seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)[:, devices]
     of_slice = slice_seconds(slices, seconds)

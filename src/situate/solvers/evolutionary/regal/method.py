@@ -85,7 +85,7 @@ def _proposer(search: Search, method: str) -> Proposer:
 
 
 def _actions(search: Search, proposer: Proposer) -> Ints | None:
-    """The choices of the network, after its features have been paid for; None where no time is left
+    """The network's proposals, after its features have been paid for; None where no time is left
     to ask it."""
     settings = proposer.settings
     population = _population_for_features(search, settings)
@@ -111,7 +111,7 @@ def _weights(search: Search, method: str) -> Path:
 
 
 def _population_for_features(search: Search, settings: RegalSettings) -> _core.Brkga:
-    """Plain BRKGA, run for its share of the budget."""
+    """The population that plain BRKGA breeds in its share of the budget."""
     limit = search.evaluation_limit
     most = inf if limit is None else max(1, int(FEATURES_SHARE * limit))
     population = for_features(search.simulator, settings, search.seed)
