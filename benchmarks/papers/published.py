@@ -103,8 +103,8 @@ BELOW_POLICY_GRADIENT = (0.240, 0.637)
 """The range of Post's reductions against the policy gradient (Post, section 1)."""
 
 HOURS = (20.0, 20.5, 13.5)
-"""The time of 40,000 steps of Inception-V3 on 4 GPUs, by one GPU, the policy gradient and Post (section
-4)."""
+"""The time of 40,000 steps of Inception-V3 on 4 GPUs, by one GPU, the policy gradient and Post
+(section 4)."""
 
 CURVES = (("resnet50", 2), ("resnet101", 8), ("inception_v3", 4))
 """Whose learning curves Fig. 2 is drawn for. The text names the first, and says that the other two

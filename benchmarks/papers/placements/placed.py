@@ -71,7 +71,7 @@ def place(wanted: Wanted) -> Placed:
 
 
 def _schedule(wanted: Wanted) -> tuple[Problem, Schedule]:
-    """The plan of `auto` as it is; placements in the order in which the learners' machine runs ops."""
+    """The plan of `auto` as it is; placements in the order of the learners' machine."""
     case = wanted.case
     if wanted.method in BY_HAND:
         sliced = wanted.method == "synchronous tower"
