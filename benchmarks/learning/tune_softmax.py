@@ -12,6 +12,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import situate
 from benchmarks.learning import tuning
@@ -43,7 +44,7 @@ SAMPLES = 2400
 GROUPS = 96
 """As many as the sequence models place, for candidates without levels."""
 
-LEVELS: tuple[dict[str, object], ...] = (
+LEVELS: tuple[dict[str, Any], ...] = (
     {"groups": 256, "coarser": ((16, 0.15), (64, 0.4))},
     {"groups": 512, "coarser": ((16, 0.15), (128, 0.4))},
     {"groups": 512, "coarser": ((32, 0.15), (128, 0.4))},
@@ -84,7 +85,7 @@ def _as_paper(tuned: SoftmaxSettings) -> SoftmaxSettings:
     )
 
 
-def _changes(tuned: SoftmaxSettings) -> Iterator[dict[str, object]]:
+def _changes(tuned: SoftmaxSettings) -> Iterator[dict[str, Any]]:
     yield from ({"groups": count, "coarser": ()} for count in (64, GROUPS, 128))
     yield from LEVELS
     yield from ({"grouping": rule} for rule in RULES if rule != tuned.grouping)
@@ -96,7 +97,7 @@ def _changes(tuned: SoftmaxSettings) -> Iterator[dict[str, object]]:
         yield from ({"memory": memory} for memory in (1, 2, 4))
         yield from ({"minimisations": count} for count in (0, 5, 20))
         for N, elite in ((120, 0.1), (240, 0.05)):
-            several: dict[str, object] = {"N": N, "elite": elite}
+            several: dict[str, Any] = {"N": N, "elite": elite}
             yield several
             yield from ({**several, "learning_rate": rate} for rate in rates if 0.2 < rate < 1)
 

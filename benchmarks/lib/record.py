@@ -26,7 +26,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 WRITTEN = ("benchmarks/results", "docs/images", "docs/papers.md", "docs/regal.md")
 """Files that benchmarks write: they may differ from the commit that the benchmarks are run at."""
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 """Figures by column: text, numbers, yes or no, or None where there is none."""
 
 

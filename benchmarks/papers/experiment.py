@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,7 @@ class Experiment:
 
     def _write(self) -> None:
         results = self._results()
-        tables = {"rules": results.rules, "runs": results.runs}
+        tables: Mapping[str, Sequence[Row]] = {"rules": results.rules, "runs": results.runs}
         write(self.options.out, tables, self.targets(results), options=self._measured())
 
     def _measured(self) -> argparse.Namespace:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from benchmarks.lib.record import RESULTS, Row, show, write
 from benchmarks.regal.compared import DEVICES
 from benchmarks.regal.published import ENTROPY
-from situate import Cluster, Problem
+from situate import RULES, Cluster, Problem
 from situate.data.arrays import Ints
 from situate.data.problem import Objective
 from situate.readers import read
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> None:
     paths = sorted(path for path in options.folder.iterdir() if path.is_file())[: options.graphs]
     entropies, chosen, weights = [], list[Ints](), list[NDArray[np.float64]]()
     for path in paths:
-        problem = Problem(read(path), Cluster.identical(DEVICES), about.objective, "regal")
+        problem = Problem(read(path), Cluster.identical(DEVICES), about.objective, RULES["regal"])
         actions = asked(options.weights, problem, options.seed)
         parts = kinds(actions, about.settings.proposed)
         entropies.append({kind: entropy(choices) for kind, choices in parts.items()})

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from situate import Cluster, Learning, Problem, solve
+from situate import RULES, Cluster, Learning, Problem, solve
 from situate.data.problem import Objective
 from situate.readers import read
 from situate.solvers.evolutionary.regal import weights
@@ -45,8 +45,9 @@ class Compared:
         twice, as in training."""
         learning = None
         if self.method in LEARNING:
-            settings = "tuned" if self.settings == "tuned" else "paper"
-            learning = Learning(settings=settings, weights=self.weights)
+            learning = Learning(
+                settings="tuned" if self.settings == "tuned" else "paper", weights=self.weights
+            )
         result = solve(
             problem,
             self.method,
@@ -109,5 +110,6 @@ class Task:
     def run(self) -> dict[str, tuple[float, float]]:
         """Value and wall seconds by label."""
         torch.set_num_threads(1)
-        problem = Problem(read(self.path), Cluster.identical(DEVICES), self.objective, "regal")
+        graph, cluster = read(self.path), Cluster.identical(DEVICES)
+        problem = Problem(graph, cluster, self.objective, RULES["regal"])
         return {each.label: each.planned(problem, self.seed) for each in self.compared}

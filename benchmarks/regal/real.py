@@ -33,7 +33,7 @@ from situate.bounds.lower_bound import lower_bound
 from situate.data import graph_json
 from situate.data.cluster import Cluster, Link
 from situate.data.graph import Graph
-from situate.data.problem import Objective, Problem
+from situate.data.problem import RULES, Objective, Problem
 from situate.data.roofline import op_seconds
 from situate.errors import SituateError
 from situate.files.atomic import write_bytes
@@ -188,7 +188,7 @@ def write_parts(graphs: list[Graph], objective: Objective, folder: Path) -> dict
 
 def has_room(graph: Graph, objective: Objective) -> bool:
     """True where a short search does not meet the lower bound."""
-    problem = Problem(graph, Cluster.identical(2), objective, "regal")
+    problem = Problem(graph, Cluster.identical(2), objective, RULES["regal"])
     population = evolution(Simulator(problem), BRKGA["paper"], goal=objective, seed=0)
     population.run(EVALUATIONS, inf, usable_cpus())
     return population.best()[1] > lower_bound(problem) * (1 + 1e-9)

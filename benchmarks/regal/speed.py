@@ -15,7 +15,7 @@ import torch
 from benchmarks.lib.graphs import TWO_DEVICES
 from benchmarks.lib.record import Row, Target, record
 from benchmarks.regal.published import SECONDS
-from situate import Cluster, Learning, Problem, solve
+from situate import RULES, Cluster, Learning, Problem, solve
 from situate.bench.families.regal import synthetic
 from situate.bench.families.unequal import layered
 from situate.host.machine import usable_cpus
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _plans(options: argparse.Namespace) -> Iterator[Row]:
     """Medians of wall seconds, on all threads."""
-    problem = Problem(synthetic("er", options.ops, 0), Cluster.identical(2), rules="regal")
+    problem = Problem(synthetic("er", options.ops, 0), Cluster.identical(2), rules=RULES["regal"])
     learnings = {
         "brkga": Learning(settings="paper"),
         "tuned_brkga": Learning(settings="tuned"),
@@ -76,7 +76,7 @@ def _network(options: argparse.Namespace) -> Iterator[Row]:
     """The median of the policy's wall seconds, features aside."""
     torch.set_num_threads(1)
     graph = layered(options.network_ops, 0)
-    problem = Problem(graph, TWO_DEVICES, rules="regal")
+    problem = Problem(graph, TWO_DEVICES, rules=RULES["regal"])
     proposer = Proposer(options.weights, problem)
     expected = np.full((problem.n, problem.d + 1), 0.5, np.float32)
     read = encoding(problem, expected, proposer.settings.places)

@@ -20,7 +20,7 @@ from benchmarks.regal.costgraph_file import costgraph
 from situate.bench.families.regal import MODELS, Counted, synthetic
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph
-from situate.data.problem import Problem
+from situate.data.problem import RULES, Problem
 from situate.evaluators.workers.jobs import Jobs
 from situate.files.atomic import write_bytes
 from situate.host.machine import usable_cpus
@@ -130,7 +130,7 @@ def candidate(seed: int, counted: Counted, wanted: Wanted, part: str, number: in
 
 def gain(graph: Graph, seed: int, wanted: Wanted) -> float:
     """The part of the value after few evaluations by which that after many is better."""
-    problem = Problem(replace(graph, unit="s"), Cluster.identical(2), rules="regal")
+    problem = Problem(replace(graph, unit="s"), Cluster.identical(2), rules=RULES["regal"])
     population = evolution(Simulator(problem), BRKGA["paper"], goal="time", seed=seed)
     values = []
     for evaluations in (wanted.short, wanted.long):

@@ -22,7 +22,7 @@ import torch
 from benchmarks.lib.record import RESULTS, Row, show, write
 from benchmarks.regal.compared import DEVICES, Compared, guided, plain
 from benchmarks.regal.processes import Processes
-from situate import Cluster, Problem
+from situate import RULES, Cluster, Problem
 from situate.data.problem import Objective
 from situate.host.machine import usable_cpus
 from situate.readers import read
@@ -92,7 +92,7 @@ class Task:
         graph = read(self.path)
         if self.copy:
             graph = copied(graph, derived(self.seed, self.copy))
-        problem = Problem(graph, Cluster.identical(DEVICES), self.objective, "regal")
+        problem = Problem(graph, Cluster.identical(DEVICES), self.objective, RULES["regal"])
         reached, reference = (
             each.planned(problem, self.seed)[0] for each in (self.regal, self.brkga)
         )

@@ -109,7 +109,7 @@ def _row(name: str, case: Case, options: argparse.Namespace) -> Row:
         "data_parallel_replicas": situate.solve(replicated, "data_parallel").makespan,
         "auto_replicas": copied.makespan,
         "lower_bound_replicas": copied.lower_bound,
-        "parameters_once": len(chosen.graph.slices.once),
+        "parameters_once": len(chosen.graph.slices.once) if chosen.graph.slices else 0,
         "auto_once": situate.solve(chosen, **limits).makespan,
         "goal": case.goal,
         "whole_over_auto": before.makespan / found.makespan,

@@ -27,14 +27,14 @@ from benchmarks.lib.workers import add_workers, jobs
 from situate.bench.families.regal import synthetic
 from situate.bench.families.unequal import layered
 from situate.data.cluster import Cluster
-from situate.data.problem import Problem
+from situate.data.problem import RULES, Problem
 from situate.evaluators.workers.jobs import Jobs
 from situate.host.machine import usable_cpus
 from situate.simulation.simulator import Decoder, Simulator
 from situate.solvers.evolutionary.brkga import evolution
 from situate.solvers.evolutionary.settings import BRKGA, BrkgaSettings
 
-VALUES = {
+VALUES: dict[str, tuple[Any, ...]] = {
     "alpha": (0.5, 1.0, 3.0),
     "beta": (1.0, 4.0, 30.0),
     "population": (50, 100, 200),
@@ -59,7 +59,7 @@ PROBLEMS = {
     ),
     "layered, overlapped": lambda: Problem(layered(48, 1), Cluster.preset("k80-4")),
     "branching, blocking": lambda: Problem(
-        branching(3, 4, 1), Cluster.preset("k80-4"), rules="regal"
+        branching(3, 4, 1), Cluster.preset("k80-4"), rules=RULES["regal"]
     ),
 }
 """None of them is in another benchmark."""
@@ -106,7 +106,7 @@ def _tables(searches: Jobs, seeds: int) -> dict[str, list[Row]]:
 def grid() -> list[BrkgaSettings]:
     """The 648 settings."""
     return [
-        BrkgaSettings(**dict(zip(VALUES, chosen, strict=True)))
+        replace(BrkgaSettings(), **dict(zip(VALUES, chosen, strict=True)))
         for chosen in product(*VALUES.values())
     ]
 

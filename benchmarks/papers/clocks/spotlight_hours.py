@@ -9,11 +9,10 @@ minutes of one core a search.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from benchmarks.lib.record import RESULTS, Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
@@ -102,7 +101,7 @@ def _setup(hours: float, samples: int) -> float:
     """Seconds of set-up with which the samples take the slides' minutes, scaled to how many there
     are; at least 0."""
     wanted = MINUTES * 60 * samples / SAMPLES
-    return max(0.0, (wanted - 3600 * hours) / np.ceil(samples / MACHINES))
+    return max(0.0, (wanted - 3600 * hours) / math.ceil(samples / MACHINES))
 
 
 if __name__ == "__main__":

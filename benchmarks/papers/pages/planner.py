@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmarks.lib.record import Row
 from benchmarks.papers import markdown
 from benchmarks.papers.planner.candidates import PUBLISHED, falls
 from benchmarks.papers.published import TITLES
@@ -13,7 +14,7 @@ from benchmarks.papers.published import TITLES
 WHEN = ("first", "last")
 """After the first update, and after the last."""
 
-Runs = Sequence[Mapping[str, Any]]
+Runs = Sequence[Row]
 
 
 def ablation(content: Mapping[str, Any]) -> Mapping[str, str]:

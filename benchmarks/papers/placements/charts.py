@@ -48,7 +48,7 @@ def copies(path: Path, found: Sequence[Placed]) -> None:
 
 
 def _seconds(placed: Placed, kind: str) -> float:
-    return sum(row["seconds"] for row in placed.copies if row["kind"] == kind)
+    return float(sum(row["seconds"] for row in placed.copies if row["kind"] == kind))
 
 
 def _title(placed: Placed) -> str:
