@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from benchmarks.lib.record import Row
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,8 @@ def _only(settings: str, path: Path) -> dict[str, Any]:
 class Results:
     """Rows of the rules, one a case, and rows of the runs, one a method, settings and seed."""
 
-    rules: Sequence[Mapping[str, Any]]
-    runs: Sequence[Mapping[str, Any]]
+    rules: Sequence[Row]
+    runs: Sequence[Row]
 
     @classmethod
     def read(cls, path: Path) -> Results:
@@ -73,7 +75,7 @@ class Results:
         """The better of one GPU and the expert."""
         return min(self.rule(case, "single"), self.rule(case, "expert"))
 
-    def of(self, case: str, method: str, settings: str) -> list[Mapping[str, Any]]:
+    def of(self, case: str, method: str, settings: str) -> list[Row]:
         """The runs of a method, by seed; settings do not matter to one that does not learn."""
         wanted = [r for r in self.runs if r["case"] == case and r["method"] == method]
         found = [r for r in wanted if r["settings"] == settings or "mean" not in r]
