@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.data.slices import Slices, parse, parse_auto
+from situate.data.slices import AutoSlices, Slices, parse, parse_auto
 from situate.errors import SituateError
 
 
@@ -85,6 +85,13 @@ def test_batch_norms_are_over_a_slice_or_over_the_batch():
     assert parse_auto(batch_norm="batch").of((3, 1)) == parse("3:1", batch_norm="batch")
     with pytest.raises(SituateError, match=r"got 'all': give slice or batch$"):
         parse("2", batch_norm="all")
+    with pytest.raises(SituateError, match=r"got 'all': give slice or batch$"):
+        AutoSlices(batch_norm="all")  # type: ignore[arg-type]
+
+
+def test_a_loss_that_is_a_word_of_no_kind_is_refused_from_python_too():
+    with pytest.raises(SituateError, match="must be a mean or a sum over samples, got 'median'"):
+        Slices((1, 1), loss="median")  # type: ignore[arg-type]
 
 
 def test_shares_that_are_numbers_are_checked_too():

@@ -29,7 +29,8 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     """The slices of a step's batch, as asked for or, in a graph and a plan, as they were cut.
 
     Raises:
-        SituateError: fewer than two slices, or a share that is not positive.
+        SituateError: fewer than two slices, a share that is not positive, or a word that a field
+            does not have.
     """
 
     shares: tuple[int, ...]
@@ -54,6 +55,7 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
             raise SituateError(f"slices: give 2 to {MOST:,} of them, got {len(self.shares)}")
         if min(self.shares) < 1:
             raise SituateError(f"slices {self}: every share must be positive")
+        _check_words(self.loss, self.batch_norm)
         if self.replicas:
             self._check_replicas()
         elif self.once:
@@ -116,6 +118,9 @@ class AutoSlices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loss: Reduction | None = None
     batch_norm: Statistics = "slice"
     """All as in `Slices`."""
+
+    def __post_init__(self) -> None:
+        _check_words(self.loss, self.batch_norm)
 
     def of(self, shares: Sequence[int]) -> Slices:
         """Slices in these shares."""
@@ -199,6 +204,12 @@ def _numbers(text: str) -> tuple[int, ...] | None:
     if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
         return None
     return tuple(map(int, parts))
+
+
+def _check_words(loss: str | None, batch_norm: str) -> None:
+    if loss is not None:
+        _reduction(loss)
+    _statistics(batch_norm)
 
 
 def _reduction(text: str) -> Reduction:

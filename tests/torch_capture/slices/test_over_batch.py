@@ -40,6 +40,21 @@ def otherwise(model, x, y):
     return mse(model, F.batch_norm(x if len(x) > 4 else x + 0, None, None, training=True), y)
 
 
+class Looking(nn.Module):
+    """Normalises one way or the other, by whether a mask hides anything."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.other, self.last = nn.BatchNorm1d(6), nn.BatchNorm1d(6), nn.Linear(6, 3)
+
+    def forward(self, x, mask):
+        return self.last(self.one(x) if mask.all() else self.other(x))
+
+
+def looking(model, x, y, mask):
+    return F.mse_loss(model(x, mask), y)
+
+
 def written(model, x, y, table):
     table.mul_(2)
     return mse(model, F.batch_norm(x, None, None, training=True) + table, y)
@@ -60,6 +75,12 @@ def written(model, x, y, table):
             (torch.ones(6),),
             {"axes": {"2": None}},
             r"input 2 is written by every slice for the next, .*--batch-norm slice",
+        ),
+        (
+            looking,
+            (torch.arange(8) < 6,),
+            {"model": Looking()},
+            "they do not all run the same batch norms: .*--batch-norm slice",
         ),
         (
             native,

@@ -79,11 +79,14 @@ def over_batch(sizes: Sizes, parts: Sequence[Trace], cut: Cut) -> OverBatch:
         raise SituateError(
             "slices: no batch norm takes statistics of the samples: leave --batch-norm out"
         )
-    nodes = frozenset(node for part in parts for node in _chosen(part, kept))
-    written = frozenset(name for node in nodes for name in _buffers(parts[0], node))
+    chosen = [list(_chosen(part, kept)) for part in parts]
+    _check_alike(chosen)
+    nodes = frozenset(node for norms in chosen for node in norms)
+    written = frozenset(name for node in nodes for name in _buffers(node))
     _check_buffers(parts[0], written, cut)
-    gradients = (node for part in parts for node in _gradients(part, nodes))
-    return OverBatch(nodes.union(gradients), written)
+    gradients = [list(_gradients(part, nodes)) for part in parts]
+    _check_alike(gradients)
+    return OverBatch(nodes.union(*gradients), written)
 
 
 def _norms(part: Trace) -> list[fx.Node]:
@@ -91,10 +94,7 @@ def _norms(part: Trace) -> list[fx.Node]:
 
 
 def _chosen(part: Trace, kept: Sequence[bool]) -> Iterator[fx.Node]:
-    norms = _norms(part)
-    if len(norms) != len(kept):
-        raise SituateError(f"slices: they have unequal numbers of batch norms: {INSTEAD}")
-    for node, chosen in zip(norms, kept, strict=True):
+    for node, chosen in zip(_norms(part), kept, strict=False):
         if chosen and name_of(node) not in FUNCTIONAL:
             where = names.module(node) or "the model"
             raise SituateError(
@@ -113,7 +113,14 @@ def _gradients(part: Trace, norms: frozenset[fx.Node]) -> Iterator[fx.Node]:
                 yield node
 
 
-def _buffers(part: Trace, node: fx.Node) -> Iterator[str]:
+def _check_alike(of_slices: Sequence[Sequence[fx.Node]]) -> None:
+    """Refuse slices that run other norms than the first, as where they look at values."""
+    modules = [[names.module(node) for node in nodes] for nodes in of_slices]
+    if any(other != modules[0] for other in modules):
+        raise SituateError(f"slices: they do not all run the same batch norms: {INSTEAD}")
+
+
+def _buffers(node: fx.Node) -> Iterator[str]:
     """The running averages of a norm, and the counter beside them."""
     for name in ("running_mean", "running_var"):
         buffer = given(node).get(name)
