@@ -111,7 +111,7 @@ def _critical(problem: Problem) -> list[int]:
 
 
 def test_the_longest_rest_is_behind_a_critical_child() -> None:
-    """Of two children with equal transfers the one that works longer."""
+    """The one of two children with equal transfers that works longer."""
     ops = tuple(Op(name, seconds={"*": s}) for name, s in (("a", 1.0), ("b", 1.0), ("c", 5.0)))
     problem = Problem(Graph("g", ops, (Tensor("a", 0, 3, (1, 2)),)), devices(1, 1))
     assert _critical(problem) == [2, -1, -1]
