@@ -28,7 +28,6 @@ BATCH = 60
 DIGITS = 5
 """Significant ones that curves keep."""
 
-
 LEARNING = {
     "tuned": Learning(),
     "structure": Learning(grouping="structure"),
