@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,11 @@ def test_where_no_worker_is_left_this_process_finds_the_same(
     assert disturbed == _found(on_island, workers=1)
 
 
-def test_in_a_time_limit_an_island_whose_worker_is_killed_is_left_out(harm: None) -> None:
+def test_in_a_time_limit_an_island_whose_worker_is_killed_is_left_out(
+    harm: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The name of the module in its package is that of the function.
+    monkeypatch.setattr(sys.modules[improved.__module__], "LATE_SECONDS", 600.0)
     with Jobs(improved, 2, shared=(problem(), 0.0)) as jobs:
         while jobs.ready(1.0) < 2:
             pass
