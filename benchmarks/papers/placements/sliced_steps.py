@@ -63,10 +63,10 @@ def _rows(case: Case, options: argparse.Namespace) -> Iterator[Row]:
         yield {**key, "method": "bound", "seed": 0, "seconds": lower_bound(problem), "took": 0.0}
         if batch == "sliced":
             yield {**key, "method": "tower", "seed": 0, "seconds": _tower(problem), "took": 0.0}
-            yield key | _solved(problem, "data_parallel", 0, 1)
+            yield {**key, **_solved(problem, "data_parallel", 0, 1)}
         for method in SEARCHES:
             for seed in range(options.seeds):
-                yield key | _solved(problem, method, seed, options.samples)
+                yield {**key, **_solved(problem, method, seed, options.samples)}
 
 
 def _tower(problem: Problem) -> float | None:
