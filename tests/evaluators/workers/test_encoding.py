@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+import pickle
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,3 +88,37 @@ def test_an_error_is() -> None:
     error = decoded(encoded(Answer(None, ValueError("no")))).error
     assert isinstance(error, ValueError)
     assert str(error) == "no"
+
+
+PROGRAM = """
+import sys
+from dataclasses import dataclass
+
+from situate.evaluators.workers.encoding import packed
+
+
+@dataclass(frozen=True)
+class Wanted:
+    most: int
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(packed((Wanted(3), Wanted)))
+"""
+
+
+def test_classes_of_a_program_are_those_of_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wanting.py").write_text(PROGRAM)
+    path = [str(tmp_path), *sys.path]
+    said = subprocess.run(
+        [sys.executable, "-m", "wanting"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    wanting = importlib.import_module("wanting")
+    found = pickle.loads(said.stdout)  # noqa: S301
+    assert found == (wanting.Wanted(3), wanting.Wanted)

@@ -7,7 +7,10 @@ as it is; no message is a tuple.
 
 from __future__ import annotations
 
+import io
 import pickle
+import sys
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -22,7 +25,31 @@ def encoded(message: Work | Message) -> bytes:
     Raises:
         Exception: it cannot be pickled.
     """
-    return pickle.dumps(_short(message))
+    short = _short(message)
+    return pickle.dumps(short) if isinstance(short, tuple) else packed(message)
+
+
+def packed(value: Any) -> bytes:
+    """A value as bytes. Classes of a program that runs as a module (`python -m`) are written as
+    those of the module: in another process `__main__` is another program."""
+    written = io.BytesIO()
+    _Pickler(written).dump(value)
+    return written.getvalue()
+
+
+class _Pickler(pickle.Pickler):
+    """See `packed`."""
+
+    def reducer_override(self, given: Any) -> Any:
+        if isinstance(given, type) and given.__module__ == "__main__":
+            spec = sys.modules["__main__"].__spec__
+            if spec is not None:
+                return _attribute, (spec.name, given.__qualname__)
+        return NotImplemented
+
+
+def _attribute(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
 
 
 def decoded(message: bytes) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import reprlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +14,7 @@ from typing import Any
 
 from situate.errors import SituateError
 from situate.evaluators.workers.dispatch import Dispatch
+from situate.evaluators.workers.encoding import packed
 from situate.evaluators.workers.messages import Counts, Job
 from situate.evaluators.workers.processes import ProcessWorkers
 from situate.evaluators.workers.terms import Terms
@@ -102,7 +102,7 @@ class Jobs:
         self._function = Function.of(function, shared)
         self._dispatch: Dispatch | None = None
         if start is not None or workers > 1:
-            made = (start or ProcessWorkers)(pickle.dumps(self._function))
+            made = (start or ProcessWorkers)(packed(self._function))
             self._dispatch = Dispatch(made, workers, Terms(limit=limit), alike)
 
     @property
