@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from situate.data.problem import Problem
@@ -38,3 +39,12 @@ def test_nothing_is_begun_without_time_for_it() -> None:
     search.took(0.1)
     offer_earliest_rules(search)
     assert search.best is None
+
+
+def test_plans_that_do_not_fit_do_not_count() -> None:
+    problem = Problem(layered(6, 6, 0), devices(1, 1, memory=1))
+    search = Search(problem, threads=1)
+    search.offer(np.zeros(problem.n, np.int32), np.arange(problem.n, dtype=np.int32))
+    before = search.incumbent
+    offer_earliest_rules(search)
+    assert search.incumbent is before

@@ -16,11 +16,17 @@ other parts."""
 
 def offer_earliest_rules(search: Search) -> None:
     """Offer the plan of `m_etf`, and that of `m_sct` where the favourite child of an op is the one
-    that the longest rest of the step waits for: no linear program has to be solved for that."""
-    problem = search.problem
+    that the longest rest of the step waits for: no linear program has to be solved for that.
+
+    Where nothing fits these plans do not count: a device that is filled in the order of the step
+    lacks few bytes, and yet is far from what fits.
+    """
+    problem, before = search.problem, search.best
     if problem.objective != "time" or not search.affords(OFFERS):
         return
     offer_earliest(search, np.full(problem.n, -1, np.int32))
     if not search.finished():
         rank = _core.upward_rank(search.simulator.core)
         offer_earliest(search, critical_children(problem, rank))
+    if before is not None and not search.incumbent.feasible:
+        search.best = before
