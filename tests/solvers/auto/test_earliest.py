@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.data.problem import Problem
+from situate.data.problem import RULES, Problem
 from situate.solvers import solve
 from situate.solvers.auto.earliest import offer_earliest_rules
 from situate.solvers.search import Search
@@ -32,6 +32,12 @@ def test_waiting_for_children_saves_transfers() -> None:
 
 def test_the_makespan_alone_is_what_they_are_for() -> None:
     assert _offered(Problem(layered(3, 3, 0), devices(1, 1), "memory")).best is None
+
+
+@pytest.mark.parametrize("rules", ["regal", "dnn-partitioning"])
+def test_transfers_that_overlap_are_what_they_are_for(rules: str) -> None:
+    problem = Problem(layered(3, 3, 0), devices(1, 1), rules=RULES[rules])
+    assert _offered(problem).best is None
 
 
 def test_nothing_is_begun_without_time_for_it() -> None:

@@ -22,7 +22,9 @@ def offer_earliest_rules(search: Search) -> None:
     lacks few bytes, and yet is far from what fits.
     """
     problem, before = search.problem, search.best
-    if problem.objective != "time" or not search.affords(OFFERS):
+    if problem.objective != "time" or problem.transfers != "overlapped":
+        return
+    if not search.affords(OFFERS):
         return
     offer_earliest(search, np.full(problem.n, -1, np.int32))
     if not search.finished():
