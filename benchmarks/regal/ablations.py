@@ -20,11 +20,13 @@ from typing import get_args
 import numpy as np
 
 from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.workers import add_workers, jobs
 from benchmarks.regal.compared import DEVICES, Task, guided, plain
 from benchmarks.regal.evaluation import Values, interval
-from benchmarks.regal.processes import Processes
 from benchmarks.regal.published import TABLE_4
+from benchmarks.regal.tasks import outcome
 from situate import Cluster
+from situate.evaluators.workers.jobs import Jobs
 from situate.host.machine import usable_cpus
 from situate.simulation.simulator import Decoder
 from situate.solvers.evolutionary.regal import weights
@@ -55,7 +57,7 @@ POINTS = 10
 def main(arguments: list[str] | None = None) -> None:
     """Train, plan, print and record."""
     options = _options(arguments)
-    with Processes(options.processes) as pool:
+    with jobs(options, outcome) as pool:
         rows, curves = [], list[Row]()
         for name, settings in _variants(options).items():
             found = [_trained(name, settings, seed, options) for seed in range(options.seeds)]
@@ -88,7 +90,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=2, help="trainings of a variant; default: 2")
     parser.add_argument("--evaluations", type=int, default=5000, help="of each test graph")
     parser.add_argument("--graphs", type=int, default=100, help="of test at most; default: 100")
-    parser.add_argument("--processes", type=int, default=usable_cpus())
+    add_workers(parser, usable_cpus(), "graphs")
     return parser.parse_args(arguments)
 
 
@@ -126,20 +128,20 @@ def _trained(name: str, settings: RegalSettings, seed: int, options: argparse.Na
         settings,
         copies=options.copies,
         seed=seed,
-        threads=options.processes,
+        threads=usable_cpus(),
         command="python -m benchmarks.regal.ablations",
         every=max(1, options.steps // POINTS),
     )
     return train(asked, print, lambda point: print(f"{out.name}: {point}", flush=True))
 
 
-def _improvements(path: Path, pool: Processes, options: argparse.Namespace) -> Values:
+def _improvements(path: Path, pool: Jobs, options: argparse.Namespace) -> Values:
     """(graphs,) per cent over BRKGA with the same decoder."""
     graphs = sorted((options.folder / "test").iterdir())[: options.graphs]
     [regal] = [e for e in guided(options.evaluations, {"": path}) if e.method == "regal"]
     [brkga] = [e for e in plain(options.evaluations) if e.label == regal.plain]
     tasks = [Task(graph, options.objective, 0, (regal, brkga)) for graph in graphs]
-    found = pool.map(Task.run, tasks)
+    found = list(pool.map((task,) for task in tasks))
     return np.array([100 * (1 - of[regal.label][0] / of[brkga.label][0]) for of in found])
 
 

@@ -28,8 +28,9 @@ import torch
 from msgspec import structs
 
 from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.workers import add_workers, jobs
 from benchmarks.regal.evaluation import NO_WORSE, Values, interval
-from benchmarks.regal.processes import Processes
+from benchmarks.regal.tasks import outcome
 from situate import Cluster, Learning, Problem, Result, solve
 from situate.data.cluster import Link
 from situate.data.problem import Objective
@@ -71,8 +72,8 @@ def main(arguments: list[str] | None = None) -> None:
         *(Budget(evaluations=evaluations) for evaluations in options.evaluations),
     ]
     tasks = [Task(path, i, budgets, options) for i, path in enumerate(paths)]
-    with Processes(options.processes) as pool:
-        rows = pool.map(Task.run, tasks)
+    with jobs(options, outcome) as pool:
+        rows = list(pool.map((task,) for task in tasks))
     tables = {"budgets": list(_summary(budgets, rows)), "graphs": rows}
     show(f"regal_auto_{options.name}", tables["budgets"])
     options.weights = options.weights.name
@@ -98,7 +99,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--evaluations", nargs="*", type=int, default=[5000])
     parser.add_argument("--graphs", type=int, default=200, help="of the folder; default: 200")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--processes", type=int, default=1, help="more share a machine's caches")
+    add_workers(parser, 1, "graphs, and share a machine's caches")
     return parser.parse_args(arguments)
 
 

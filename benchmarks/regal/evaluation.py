@@ -31,10 +31,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.workers import add_workers, jobs
 from benchmarks.regal.compared import REFERENCE, Compared, Task, guided, methods, plain
-from benchmarks.regal.processes import Processes
 from benchmarks.regal.published import TABLE_1
+from benchmarks.regal.tasks import outcome
 from situate.data.problem import Objective
+from situate.evaluators.workers.jobs import Jobs
 from situate.host.machine import usable_cpus
 
 Values = NDArray[np.float64]
@@ -56,7 +58,7 @@ def main(arguments: list[str] | None = None) -> None:
     files = dict(options.weights)
     paths = sorted(path for path in options.folder.iterdir() if path.is_file())[: options.graphs]
     compared = list(methods(options.evaluations, files))
-    with Processes(options.processes) as pool:
+    with jobs(options, outcome) as pool:
         solved = _solver(pool, options)
         found = solved(compared, paths)
         limits = list(_limits(solved, paths[: options.limit_graphs], files, options))
@@ -87,7 +89,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--limit-graphs", type=int, default=100, help="for other budgets")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--processes", type=int, default=usable_cpus())
+    add_workers(parser, usable_cpus(), "graphs")
     options = parser.parse_args(arguments)
     if options.name in TABLE_1 and not options.name.endswith(options.objective):
         parser.error(f"--name {options.name}: is not a set for --objective {options.objective}")
@@ -99,12 +101,12 @@ def _named(text: str) -> tuple[str, Path]:
     return name, Path(path)
 
 
-def _solver(pool: Processes, options: argparse.Namespace) -> Solve:
-    """Plans graphs in processes."""
+def _solver(pool: Jobs, options: argparse.Namespace) -> Solve:
+    """Plans graphs by workers."""
 
     def solved(compared: Sequence[Compared], paths: Sequence[Path]) -> Found:
         tasks = [Task(path, options.objective, options.seed, compared) for path in paths]
-        return pool.map(Task.run, tasks)
+        return list(pool.map((task,) for task in tasks))
 
     return solved
 

@@ -20,8 +20,9 @@ import numpy as np
 import torch
 
 from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.workers import add_workers, jobs
 from benchmarks.regal.compared import DEVICES, Compared, guided, plain
-from benchmarks.regal.processes import Processes
+from benchmarks.regal.tasks import outcome
 from situate import RULES, Cluster, Problem
 from situate.data.problem import Objective
 from situate.host.machine import usable_cpus
@@ -42,8 +43,9 @@ def main(arguments: list[str] | None = None) -> None:
         for path in paths
         for copy in range(options.copies + 1)
     ]
-    with Processes(options.processes) as pool:
-        rewards = np.array(pool.map(Task.run, tasks)).reshape(len(paths), -1)
+    with jobs(options, outcome) as pool:
+        found = list(pool.map((task,) for task in tasks))
+    rewards = np.array(found).reshape(len(paths), -1)
     rows = list(_rows(paths, rewards))
     options.weights = options.weights.name
     tables = {"all": [_row("all", rewards)], "topologies": rows}
@@ -63,7 +65,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--evaluations", type=int, default=5000)
     parser.add_argument("--graphs", type=int, help="of the folder; default: all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--processes", type=int, default=usable_cpus())
+    add_workers(parser, usable_cpus(), "graphs")
     return parser.parse_args(arguments)
 
 

@@ -42,7 +42,7 @@ def found(graphs: Path) -> dict[str, Any]:
         patched.setattr(evaluation, "RESULTS", graphs / "results")
         evaluation.main(
             [
-                *(str(graphs / "test"), "--name", "synthetic_time", "--processes", "1"),
+                *(str(graphs / "test"), "--name", "synthetic_time", "--workers", "1"),
                 *("--weights", f"small={graphs / 'small.safetensors'}"),
                 *("--evaluations", str(EVALUATIONS), "--limits", "30", str(EVALUATIONS)),
             ]

@@ -24,7 +24,6 @@ from benchmarks.regal import (
     tables,
     topologies,
 )
-from benchmarks.regal.processes import Processes
 from situate.bench.families.regal import MODELS, synthetic
 from situate.data import graph_json
 from situate.data.graph import Graph
@@ -66,11 +65,6 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def content(results: Path, name: str) -> dict[str, Any]:
     return dict(json.loads((results / f"regal_{name}.json").read_text()))
-
-
-def test_processes_keep_the_order_of_their_tasks() -> None:
-    with Processes(1) as one, Processes(2) as two:
-        assert one.map(abs, [-3, 2, -1]) == two.map(abs, [-3, 2, -1]) == [3, 2, 1]
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -119,7 +113,7 @@ def test_a_start_that_is_better_counts_as_improvement() -> None:
 
 def test_rewards_are_of_each_topology_and_its_copies(folder: Path, results: Path) -> None:
     given = ("--name", "x", "--weights", str(folder / "time.safetensors"), "--copies", "2")
-    topologies.main([str(folder / "test"), *given, "--evaluations", "60", "--processes", "1"])
+    topologies.main([str(folder / "test"), *given, "--evaluations", "60", "--workers", "1"])
     found = content(results, "topologies_x")
     rows = found["tables"]["topologies"]
     assert [row["rewards"] for row in rows] == [3, 3]
@@ -136,7 +130,7 @@ def test_trainings_differ_in_rounds_and_go_on(
     monkeypatch.setattr(ablations, "settings_of", lambda *_: SMALL)
     monkeypatch.setattr(ablations, "ROUNDS", (0, 2))
     out = results / "out"
-    given = ("--name", "x", "--out", str(out), "--steps", "4", "--seeds", "2", "--processes", "1")
+    given = ("--name", "x", "--out", str(out), "--steps", "4", "--seeds", "2", "--workers", "1")
     command = ["rounds", str(folder), *given, "--evaluations", "120"]
     ablations.main(command)
     found = content(results, "rounds_x")["tables"]
