@@ -29,6 +29,7 @@ from situate.evaluators.workers.messages import (
     Unready,
 )
 from situate.evaluators.workers.terms import Terms
+from situate.evaluators.workers.workers import NoWorkers
 from situate.results.result import WorkerProgress
 
 Says = Callable[[int, Task], Message | None]
@@ -501,3 +502,19 @@ def test_figures_are_shown_on_the_workers_board(made: Make) -> None:
     workers, giving = made(1)
     giving.show({"best_seconds": 2.0})
     assert workers.shown == {"best_seconds": 2.0}
+
+
+def test_a_task_that_could_not_be_given_is_no_answer_later(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers, dispatched = made(2)
+    assert numbers(dispatched.answers(tasks(6))) == list(range(6))
+
+    def lost(worker: int, task: Task) -> None:
+        raise NoWorkers("lost")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(workers, "give", lost)
+        with pytest.raises(NoWorkers):
+            list(dispatched.answers(tasks(6)))
+    assert numbers(dispatched.answers(tasks(12))) == list(range(12))

@@ -216,8 +216,8 @@ class Dispatch:
                 number = self._slow_task(batch, worker)
             if number is None:
                 continue
-            self._idle.remove(worker)
             self._give_one(worker, _Given(batch, number, time.monotonic()))
+            self._idle.remove(worker)
         if self._usual < SHORT_SECONDS:
             self._give_second(batch)
 
@@ -231,10 +231,10 @@ class Dispatch:
                 self._give_one(worker, _Given(batch, number, inf))
 
     def _give_one(self, worker: int, given: _Given) -> None:
+        self._workers.give(worker, given.task)  # where it raises, nothing was given
         queue = self._given.setdefault(worker, deque())
         queue.append(given)
         self._count_given(worker)
-        self._workers.give(worker, given.task)
 
     def _count_given(self, worker: int) -> None:
         """Keep `_single`, the workers that have one task."""
