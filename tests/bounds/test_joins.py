@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
@@ -84,6 +85,11 @@ def test_looking_ends_and_what_is_known_by_then_holds(monkeypatch: pytest.Monkey
         assert (joined(problem).head <= most).all()
     monkeypatch.setattr(joins, "LOOKS", 0)
     assert joined(problem).longest == 3
+
+
+def test_no_more_is_found_than_there_is_time_for() -> None:
+    problem = Problem(sums(size=100), MANY)
+    assert with_joins(problem, Paths.of(problem), until=time.perf_counter()).longest == 3
 
 
 def drawn(seed: int, rules: str) -> Problem:

@@ -8,6 +8,7 @@ Algorithms", SIAM Journal on Computing 19(2), 1990, for ops and transfers of any
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
@@ -29,20 +30,23 @@ Edges = list[list[tuple[int, float]]]
 """For every op those next to it in one direction, with the seconds of the transfer between them."""
 
 
-def with_joins(problem: Problem, paths: Paths) -> Paths:
-    """The paths, with heads and tails that are longer where results meet."""
+def with_joins(problem: Problem, paths: Paths, until: float = math.inf) -> Paths:
+    """The paths, with heads and tails that are longer where results meet, as far as they are found
+    by when `time.perf_counter` says `until`."""
     producer, consumer = edge_producers(problem), problem.consumers
     if not 0 < len(consumer) <= EDGES or problem.d < 2:
         return paths
     sent = least_transfers(problem)[edge_tensors(problem)]
+    if not sent.any():
+        return paths
     before: Edges = [[] for _ in range(problem.n)]
     after: Edges = [[] for _ in range(problem.n)]
     for a, b, seconds in zip(producer.tolist(), consumer.tolist(), sent.tolist(), strict=True):
         before[b].append((a, seconds))
         after[a].append((b, seconds))
     fastest, order = problem.fastest, list(problem.graph.order)
-    head = _Starts(fastest, before, after, order).starts(paths.head)
-    tail = _Starts(fastest, after, before, order[::-1]).starts(paths.tail)
+    head = _Starts(fastest, before, after, order, until).starts(paths.head)
+    tail = _Starts(fastest, after, before, order[::-1], until).starts(paths.tail)
     longest = max(paths.longest, float((head + fastest + tail).max()))
     return Paths(head, tail, longest)
 
@@ -50,10 +54,12 @@ def with_joins(problem: Problem, paths: Paths) -> Paths:
 class _Starts:
     """The least time at which each op may start, in this direction of time."""
 
-    def __init__(self, seconds: Floats, before: Edges, after: Edges, order: list[int]) -> None:
+    def __init__(
+        self, seconds: Floats, before: Edges, after: Edges, order: list[int], until: float
+    ) -> None:
         self._seconds, self._before, self._after = seconds.tolist(), before, after
         self._order, self._place = order, {op: place for place, op in enumerate(order)}
-        self._looks = LOOKS // 2
+        self._looks, self._until = LOOKS // 2, until
 
     def starts(self, least: Floats) -> Floats:
         """(n,) seconds, no less than those that are known."""
@@ -84,7 +90,7 @@ class _Starts:
         # it is on another device.
         together, apart = {op: 0.0}, {op: math.inf}
         waiting = self._next(op)
-        while waiting and self._looks > 0:
+        while waiting and self._looks > 0 and time.perf_counter() < self._until:
             self._looks -= 1
             a = self._order[-heappop(waiting)]
             after = [(b, sent) for b, sent in self._after[a] if b in together]

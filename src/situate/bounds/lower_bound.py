@@ -42,39 +42,43 @@ def lower_bound(problem: Problem, until: float = math.inf) -> float:
 
 
 def tightest_bound(
-    problem: Problem, until: float = math.inf, split_until: float = math.inf
+    problem: Problem, until: float = math.inf, refined_until: float = math.inf
 ) -> Bound:
     """The largest of all bounds on the objective.
 
     Args:
         problem: what is to be planned.
-        until, split_until: what `time.perf_counter` says when the ascents for the load and for the
-            split end, were they not at their best by then; `until` also ends the flows of memory.
+        until: what `time.perf_counter` says when the ascent for the load ends, were it not at its
+            best by then, and the flows of memory.
+        refined_until: the same for the search for joins and the ascent for the split.
     """
     if problem.objective == "memory":
         need = max(needs(problem, until), key=lambda need: need.peak)
         return Bound(float(need.peak), need.name)
     of_objective = _on_throughput if problem.objective == "throughput" else _on_time
     # The first of those that are equal.
-    bounds = [*of_objective(problem, until), Bound(least_split(problem, split_until), "split")]
+    bounds = [
+        *of_objective(problem, until, refined_until),
+        Bound(least_split(problem, refined_until), "split"),
+    ]
     tightest = max(bounds, key=lambda bound: bound.value)
     return Bound(_rounded(problem, tightest.value), tightest.name)
 
 
-def _on_throughput(problem: Problem, until: float) -> Iterator[Bound]:
+def _on_throughput(problem: Problem, until: float, _: float) -> Iterator[Bound]:
     yield Bound(least_load(problem, until).seconds, "load")
     yield Bound(least_narrow(problem, Paths.without(problem)), "narrow work")
     yield Bound(float(problem.fastest.max()), "longest op")
 
 
-def _on_time(problem: Problem, until: float) -> Iterator[Bound]:
+def _on_time(problem: Problem, until: float, refined_until: float) -> Iterator[Bound]:
     paths = Paths.of(problem)
     yield Bound(paths.longest, "critical path")
     if problem.transfers == "atomic":
         return
     load = least_load(problem, until)
     yield Bound(load.seconds, "load")
-    paths = with_joins(problem, paths)
+    paths = with_joins(problem, paths, refined_until)
     yield Bound(least_window(problem, paths, load), "window")
     yield Bound(least_narrow(problem, paths), "narrow work")
     yield Bound(least_together(problem, paths), "together")

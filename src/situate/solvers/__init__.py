@@ -48,9 +48,9 @@ BOUNDING, BOUNDING_AT_LEAST = 0.2, 0.5
 LARGE = 20_000
 """Ops from which on `auto` has a plan before the bound is computed, which takes longer."""
 
-SPLITTING, SPLITTING_AT_LEAST = 0.1, 0.05
-"""Part of the time limit in which the bound by what a split sends may go on, and the seconds below
-which it gains less than the search loses."""
+REFINING, REFINING_AT_LEAST = 0.1, 0.05
+"""Part of the time limit in which the bounds by joins and by what a split sends may go on, and the
+seconds below which they gain less than the search loses."""
 
 
 def solve(
@@ -115,7 +115,7 @@ def solve(
     if name == "auto" and problem.n >= LARGE:
         METHODS["single"].run(search)
     bound = tightest_bound(
-        problem, _bounded_until(begin, time_limit), _split_until(begin, time_limit)
+        problem, _bounded_until(begin, time_limit), _refined_until(begin, time_limit)
     )
     search.lower_bound, search.bounded_by = bound.value, bound.name
     if not learns:
@@ -142,10 +142,10 @@ def _bounded_until(begin: float, time_limit: float | None) -> float:
     return begin + max(BOUNDING_AT_LEAST, BOUNDING * _seconds(time_limit))
 
 
-def _split_until(begin: float, time_limit: float | None) -> float:
-    """The same for what a split sends."""
-    seconds = SPLITTING * _seconds(time_limit)
-    return begin + (seconds if seconds >= SPLITTING_AT_LEAST else 0.0)
+def _refined_until(begin: float, time_limit: float | None) -> float:
+    """The same for the bounds that it may do without."""
+    seconds = REFINING * _seconds(time_limit)
+    return begin + (seconds if seconds >= REFINING_AT_LEAST else 0.0)
 
 
 def _seconds(time_limit: float | None) -> float:
