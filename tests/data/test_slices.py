@@ -78,6 +78,17 @@ def test_a_loss_is_a_mean_or_a_sum():
         parse("2", loss="median")
 
 
+def test_gradients_are_added_up_in_a_chain_or_in_a_tree():
+    assert parse("2").sums == parse("2", sums="chain").sums == "chain"
+    cut = parse("4", replicas="2", sums="tree")
+    assert str(cut) == "4, replicas 2, sums in a tree"
+    assert parse_auto(sums="tree").of((3, 1)) == parse("3:1", sums="tree")
+    with pytest.raises(SituateError, match="got 'star': give chain, tree or auto"):
+        parse("2", sums="star")
+    with pytest.raises(SituateError, match="got 'star': give chain, tree or auto"):
+        AutoSlices(sums="star")  # type: ignore[arg-type]
+
+
 def test_batch_norms_are_over_a_slice_or_over_the_batch():
     assert parse("2").batch_norm == parse("2", batch_norm="slice").batch_norm == "slice"
     cut = parse("4", replicas="2", batch_norm="batch")

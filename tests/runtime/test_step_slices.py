@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 
+import msgspec
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -180,6 +181,28 @@ def test_replicas_are_equal_to_the_loop_that_adds_up_each_of_them(
     count = len(list(model.parameters())) - len(found.graph.slices.once)
     assert len(same.copies) == (len(replicas) - 1) * count > 0
     assert same.within(0.0)
+
+
+TREES = {
+    "towers": ((2, 2, 2, 1, 1), ()),
+    "double": ((2, 1, 1, 1, 1, 1, 1), (4, 3)),
+    "odd": ((1,) * 6, (1,) * 6),
+    "following": ((2,) * 4, ()),
+}
+"""The samples of each slice of one of `MODELS`, and the slices that read each replica."""
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_gradients_of_slices_are_added_up_in_a_tree(processes: StartDevices, name: str):
+    model, inputs, loss = MODELS[name]()
+    shares, replicas = TREES[name]
+    slices = Slices(shares, loss="mean", replicas=replicas, sums="tree")
+    found = capture_program(model, inputs, loss, optimizer="adam", name=name, slices=slices)
+    step = functools.partial(step_of, found, devices=2, start=processes)
+    same = functools.partial(compare, model, inputs, loss, torch.optim.Adam, step, threads=1)
+    taken = found.graph.slices
+    assert same(slices=taken).within(0.0)
+    assert not same(slices=msgspec.structs.replace(taken, sums="chain")).within(0.0)
 
 
 def replicated(optimizer: type = torch.optim.Adam) -> tuple[PlacedStep, tuple[Tensor, ...]]:

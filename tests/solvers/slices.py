@@ -4,7 +4,7 @@ updates."""
 from __future__ import annotations
 
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.slices import Slices
+from situate.data.slices import Slices, Sums
 
 
 def sliced(
@@ -12,6 +12,8 @@ def sliced(
     update: float = 0.0,
     held: tuple[int, int] = (4, 4),
     replicas: tuple[int, ...] = (),
+    adding: float = 0.0,
+    sums: Sums = "chain",
 ) -> Graph:
     """Each slice's ops take so many seconds, four times as long on a CPU; one is no slice.
 
@@ -19,8 +21,11 @@ def sliced(
         update: seconds of an update.
         held: bytes of the parameters.
         replicas: of the parameters, by the slices that read each, if there are any.
+        adding: seconds of an addition of gradients.
+        sums: their order, of 2**k slices without replicas where it is a tree.
     """
-    slices = Slices((1,) * len(seconds), replicas=replicas) if len(seconds) > 1 else None
+    is_cut = len(seconds) > 1
+    slices = Slices((1,) * len(seconds), replicas=replicas, sums=sums) if is_cut else None
     reads = slices.replica if slices else (0,)
     ops: list[Op] = []
     tensors: dict[str, tuple[int, int, list[int]]] = {}
@@ -55,15 +60,21 @@ def sliced(
         add(f"slice{s}/ga", time, f"slice{s}/gb", size=held[0], module="a", **fields)
     for layer, size in (("b", held[1]), ("a", held[0])):
         fields = {"size": size, "phase": "backward", "module": layer}
-        sums: dict[int, str] = {}
-        for s, r in enumerate(reads):
-            gradient, before = f"slice{s}/g{layer}", sums.get(r)
-            sums[r] = gradient if before is None else called(r, f"{layer}/add{s}")
+        parts = [f"slice{s}/g{layer}" for s in range(len(seconds))]
+        while sums == "tree" and len(parts) > 1:
+            pairs = list(zip(parts[::2], parts[1::2], strict=True))
+            parts = [f"{layer}/{len(pairs)}add{k}" for k in range(len(pairs))]
+            for name, pair in zip(parts, pairs, strict=True):
+                add(name, adding, *pair, **fields)
+        found: dict[int, str] = {}
+        for s, (r, gradient) in enumerate(zip(reads, parts, strict=False)):
+            before = found.get(r)
+            found[r] = gradient if before is None else called(r, f"{layer}/add{s}")
             if before is not None:
-                add(sums[r], 0.0, before, gradient, **fields, **at(r))
-        total = sums[0]
+                add(found[r], adding, before, gradient, **fields, **at(r))
+        total = found[0]
         for r in numbers[1:]:
-            add(f"{layer}/sum{r}", 0.0, total, sums[r], **fields)
+            add(f"{layer}/sum{r}", adding, total, found[r], **fields)
             total = f"{layer}/sum{r}"
         for r in numbers:
             group = called(r, layer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from situate.data.costs import Costs
 from situate.data.graph import Graph
 from situate.data.problem import OBJECTIVES, Objective, Problem, find_rules
 from situate.data.recompute import is_auto, parse_modules
-from situate.data.slices import AUTO, Slices, parse
+from situate.data.slices import AUTO, Slices, Sums, parse
 from situate.errors import PlanError, SituateError, nearest
 from situate.model import check_model, find_model, is_file
 from situate.results.plan import Plan
@@ -84,22 +84,24 @@ def slices_of(
     dims: Sequence[str] | None,
     loss: str | None,
     batch_norm: str | None,
+    sums: str | None,
     replicas: str | None,
     once: Sequence[str] | None,
 ) -> Slices | None:
-    """The slices that the options --slices, --slice-dim, --slice-loss, --batch-norm, --replicas and
-    --once stand for."""
+    """The slices that the options --slices, --slice-dim, --slice-loss, --batch-norm, --sums,
+    --replicas and --once stand for."""
     if slices == AUTO:
         raise SituateError(
             "--slices auto: 'plan', 'compare' and 'explain' choose slices for a cluster: give a "
             "number, such as 4"
         )
     if slices is not None:
-        return parse(slices, dims, loss, replicas, once, batch_norm)
+        return parse(slices, dims, loss, replicas, once, batch_norm, sums)
     given = {
         "slice-dim": dims,
         "slice-loss": loss,
         "batch-norm": batch_norm,
+        "sums": sums,
         "replicas": replicas,
         "once": once,
     }
@@ -136,9 +138,9 @@ def read_problem(
     check_model(model)
     if chosen is None and not is_file(model):
         raise _no_machine(model, f"{_presets()} or a TOML file")
-    signed, is_open = measured is not None, slices is not None and slices.once == (AUTO,)
-    if slices is not None and is_open:
-        slices = msgspec.structs.replace(slices, once=())
+    signed, asked = measured is not None, slices
+    if slices is not None:
+        slices = _closed(slices)
 
     def problem_of(graph: Graph) -> Problem:
         machine = chosen or _own_machine(graph)
@@ -151,14 +153,39 @@ def read_problem(
     else:
         graph = read_model(model, optimizer, dim, False, signed, slices, recompute, captures)
         problem = problem_of(graph)
-    if is_open:
-        # Captured again, as a plan's step is when it runs, so that both are the same graph.
-        cut, again = _with_once(problem), problem.graph.recompute
+
+    def captured(cut: Slices | None) -> Problem:
+        """Captured again, as a plan's step is when it runs, so that both are the same graph."""
+        again = problem.graph.recompute
         graph = _found(model, optimizer, dim, signed=signed, slices=cut, recompute=again)
-        problem = replace(problem, graph=graph)
+        return replace(problem, graph=graph)
+
+    if asked is not None and asked.sums == AUTO:
+        problem = _with_better_sums(problem, captured)
+    if asked is not None and asked.once == (AUTO,):
+        problem = captured(_with_once(problem))
     if problem.graph.rules != (rules or "situate"):
         _say_rules(problem.graph, rules)
     return problem
+
+
+def _closed(slices: Slices) -> Slices:
+    """The slices with which a choice of what is open in them begins."""
+    once = () if slices.once == (AUTO,) else slices.once
+    sums: Sums = "chain" if slices.sums == AUTO else slices.sums
+    return msgspec.structs.replace(slices, once=once, sums=sums)
+
+
+def _with_better_sums(chain: Problem, captured: Callable[[Slices | None], Problem]) -> Problem:
+    """The step whose gradients are added up in a chain, or in a tree where that is better."""
+    from situate.solvers.sum_choice import better_sums
+
+    cut = chain.graph.slices
+    tree = captured(cut and msgspec.structs.replace(cut, sums="tree"))
+    with working("choosing the order of sums"):
+        order = better_sums(chain, tree)
+    note(f"sums: gradients are added up in a {order}")
+    return tree if order == "tree" else chain
 
 
 def _with_once(problem: Problem) -> Slices | None:

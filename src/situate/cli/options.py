@@ -281,6 +281,15 @@ BatchNorm = Annotated[
         autocompletion=of(lambda: ("slice", "batch")),
     ),
 ]
+Sums = Annotated[
+    str | None,
+    typer.Option(
+        metavar="chain|tree|auto",
+        help="Add up gradients slice after slice, or in pairs of neighbours; auto leaves the "
+        "choice to the predicted step. Default: chain.",
+        autocompletion=of(lambda: ("chain", "tree", "auto")),
+    ),
+]
 Replicas = Annotated[
     str | None,
     typer.Option(

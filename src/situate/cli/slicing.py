@@ -43,6 +43,7 @@ def read_step(
     slice_dim: Sequence[str] | None,
     slice_loss: str | None,
     batch_norm: str | None,
+    sums: str | None,
     replicas: str | None,
     once: Sequence[str] | None,
     *,
@@ -68,11 +69,18 @@ def read_step(
         recompute=again,
     )
     if slices != AUTO:
-        return read(slices=slices_of(slices, slice_dim, slice_loss, batch_norm, replicas, once))
+        return read(
+            slices=slices_of(slices, slice_dim, slice_loss, batch_norm, sums, replicas, once)
+        )
     if replicas or once:
         raise SituateError(
             f"--{'replicas' if replicas else 'once'}: says which slices read a copy: give --slices "
             "a number, such as the one that auto chose"
+        )
+    if sums == AUTO:
+        raise SituateError(
+            "--sums auto: is chosen for one cut of the batch: give --slices a number, such as the "
+            "one that auto chose, or --sums chain or tree"
         )
     if is_auto(again):
         raise SituateError(
@@ -81,7 +89,7 @@ def read_step(
         )
     for method in methods:
         check_method(method)
-    return _cuts(model, optimizer, read, parse_auto(slice_dim, slice_loss, batch_norm), again)
+    return _cuts(model, optimizer, read, parse_auto(slice_dim, slice_loss, batch_norm, sums), again)
 
 
 def _cuts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import msgspec
 
@@ -17,6 +17,10 @@ Reduction = Literal["mean", "sum"]
 
 Statistics = Literal["slice", "batch"]
 """The samples over which a batch norm that trains takes its statistics."""
+
+Sums = Literal["chain", "tree", "auto"]
+"""The order in which the gradients of slices are added up: each to the sum of those before it, or
+in pairs of neighbours, then these sums in pairs, and so on; or what is yet to be chosen of them."""
 
 MOST = 4096
 """Slices of a step."""
@@ -49,13 +53,15 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     batch_norm: Statistics = "slice"
     """The samples over which batch norms take statistics: each slice's own, or the whole batch's,
     for which slices wait for one another."""
+    sums: Sums = "chain"
+    """The order in which gradients are added up, within each replica and then over replicas."""
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.shares) <= MOST:
             raise SituateError(f"slices: give 2 to {MOST:,} of them, got {len(self.shares)}")
         if min(self.shares) < 1:
             raise SituateError(f"slices {self}: every share must be positive")
-        _check_words(self.loss, self.batch_norm)
+        _check_words(self.loss, self.batch_norm, self.sums)
         if self.replicas:
             self._check_replicas()
         elif self.once:
@@ -79,6 +85,8 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
             parts.append(f"parameters there once {len(self.once):,}")
         if self.batch_norm == "batch":
             parts.append("batch norms over the batch")
+        if self.sums == "tree":
+            parts.append("sums in a tree")
         return ", ".join(parts)
 
     @property
@@ -117,24 +125,32 @@ class AutoSlices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     axes: dict[str, int | None] = {}
     loss: Reduction | None = None
     batch_norm: Statistics = "slice"
+    sums: Sums = "chain"
     """All as in `Slices`."""
 
     def __post_init__(self) -> None:
-        _check_words(self.loss, self.batch_norm)
+        _check_words(self.loss, self.batch_norm, self.sums)
 
     def of(self, shares: Sequence[int]) -> Slices:
         """Slices in these shares."""
-        return Slices(tuple(shares), self.axes, self.loss, batch_norm=self.batch_norm)
+        return Slices(
+            tuple(shares), self.axes, self.loss, batch_norm=self.batch_norm, sums=self.sums
+        )
 
 
 def parse_auto(
-    axes: Sequence[str] | None = None, loss: str | None = None, batch_norm: str | None = None
+    axes: Sequence[str] | None = None,
+    loss: str | None = None,
+    batch_norm: str | None = None,
+    sums: str | None = None,
 ) -> AutoSlices:
     """Slices that are to be chosen, as a user has it; arguments and errors are those of `parse`."""
+    # The words are checked where slices are made of them.
     return AutoSlices(
         dict(map(_axis, axes or ())),
-        None if loss is None else _reduction(loss),
-        "slice" if batch_norm is None else _statistics(batch_norm),
+        cast("Reduction | None", loss),
+        cast(Statistics, batch_norm or "slice"),
+        cast(Sums, sums or "chain"),
     )
 
 
@@ -145,6 +161,7 @@ def parse(
     replicas: str | None = None,
     once: Sequence[str] | None = None,
     batch_norm: str | None = None,
+    sums: str | None = None,
 ) -> Slices:
     """The slices that a text stands for.
 
@@ -156,12 +173,13 @@ def parse(
             such as `4:2`.
         once: names of parameters, or patterns, that are there once beside them.
         batch_norm: `slice` or `batch`, over which batch norms take statistics.
+        sums: `chain`, `tree` or `auto`, the order in which gradients are added up.
 
     Raises:
         SituateError: it stands for none.
     """
     check(text, str, "slices")
-    told = parse_auto(axes, loss, batch_norm)
+    told = parse_auto(axes, loss, batch_norm, sums)
     if (shares := _numbers(text)) is None:
         raise SituateError(
             f"slices {text!r}: must be a number of equal slices, such as 4, or shares, such as 3:1"
@@ -169,7 +187,8 @@ def parse(
     if len(shares) == 1:
         shares = (1,) * min(shares[0], MOST + 1)
     readers = () if replicas is None else _replicas(replicas, len(shares))
-    return Slices(shares, told.axes, told.loss, readers, tuple(once or ()), told.batch_norm)
+    names = tuple(once or ())
+    return Slices(shares, told.axes, told.loss, readers, names, told.batch_norm, told.sums)
 
 
 def _replicas(text: str, slices: int) -> tuple[int, ...]:
@@ -206,29 +225,19 @@ def _numbers(text: str) -> tuple[int, ...] | None:
     return tuple(map(int, parts))
 
 
-def _check_words(loss: str | None, batch_norm: str) -> None:
-    if loss is not None:
-        _reduction(loss)
-    _statistics(batch_norm)
-
-
-def _reduction(text: str) -> Reduction:
-    for known in get_args(Reduction):
-        if text == known:
-            found: Reduction = known
-            return found
-    raise SituateError(f"slices: the loss must be a mean or a sum over samples, got {text!r}")
-
-
-def _statistics(text: str) -> Statistics:
-    for known in get_args(Statistics):
-        if text == known:
-            found: Statistics = known
-            return found
-    raise SituateError(
-        f"slices: batch norms take statistics over each slice or over the batch, got {text!r}: "
-        "give slice or batch"
-    )
+def _check_words(loss: str | None, batch_norm: str, sums: str) -> None:
+    if loss is not None and loss not in get_args(Reduction):
+        raise SituateError(f"slices: the loss must be a mean or a sum over samples, got {loss!r}")
+    if batch_norm not in get_args(Statistics):
+        raise SituateError(
+            "slices: batch norms take statistics over each slice or over the batch, got "
+            f"{batch_norm!r}: give slice or batch"
+        )
+    if sums not in get_args(Sums):
+        raise SituateError(
+            f"slices: gradients are added up in a chain or in a tree, got {sums!r}: give chain, "
+            "tree or auto"
+        )
 
 
 def _axis(text: str) -> tuple[str, int | None]:

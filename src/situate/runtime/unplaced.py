@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from situate.data.slices import Slices
+from situate.data.slices import Slices, Sums
 from situate.runtime.lockstep.norms import over_slices
 from situate.runtime.lockstep.turns import Lockstep, Run
 from situate.runtime.programs.seeds import kept_generator, seeded
@@ -27,7 +27,7 @@ class Unplaced:
         loss: as in `situate.capture`.
         optimizer: of the model's parameters; None infers.
         clip: the largest norm of the gradients, all together.
-        slices: of the batch, as a captured step has them: their gradients add up one by one.
+        slices: of the batch, as a captured step has them.
 
     Attributes:
         tensors: copies of those in the inputs, which the steps may write over.
@@ -53,6 +53,7 @@ class Unplaced:
         self._cut = None if slices is None else cut_inputs(built, slices)
         self._divisors = self._cut.divisors(slices.loss) if self._cut and slices else []
         self._replica = slices.replica if slices else ()
+        self._sums: Sums = slices.sums if slices else "chain"
         self._meets = slices is not None and slices.batch_norm == "batch"
         self._model, self._call = model, built.call
         # A step may write over its inputs, which are the caller's.
@@ -88,30 +89,41 @@ class Unplaced:
         return loss.detach()
 
     def _accumulated(self) -> torch.Tensor:
-        """The sum of the losses of slices, after the backward pass of each: gradients add up slice
-        by slice for each replica, and then these sums in the order of the replicas. What slices
-        write into the model is seen by the next of their replica; that of the first stays."""
+        """The sum of the losses of slices, after the backward pass of each: their gradients add up
+        for each replica, and then these sums. What slices write into the model is seen by the next
+        of their replica; that of the first stays."""
         count = max(self._replica) + 1
         # What slices that meet write into the model, they write together.
         alone = count == 1 or self._meets
-        replicas = [_Replica(self._model, alone) for _ in range(count)]
-        places = [replicas[r] for r in self._replica]
+        buffers = [_Buffers(self._model, alone) for _ in range(count)]
+        # By replica, gradients that PyTorch adds up slice by slice, or those of each slice.
+        gradients: list[list[_Gradients]] = [[] for _ in range(count)]
+        places = []
+        for r in self._replica:
+            if self._sums == "tree" or not gradients[r]:
+                gradients[r].append(_Gradients(self._model))
+            places.append(_Place(buffers[r], gradients[r][-1]))
         runs = [partial(self._slice, s) for s in range(len(places))]
         losses = self._in_lockstep(runs, places) if self._meets else _one_by_one(runs, places)
-        replicas[0].put()
-        for parameter, *gradients in zip(
-            self._model.parameters(), *(replica.gradients for replica in replicas), strict=True
-        ):
-            found = [gradient for gradient in gradients if gradient is not None]
-            parameter.grad = reduce(add, found) if found else None
+        buffers[0].put()
+        for i, parameter in enumerate(self._model.parameters()):
+            found = ([each.of[i] for each in of_replica] for of_replica in gradients)
+            parameter.grad = self._sum([self._sum(each) for each in found])
         return reduce(add, losses)
+
+    def _sum(self, gradients: Sequence[torch.Tensor | None]) -> torch.Tensor | None:
+        """The sum of those that are there."""
+        found = [gradient for gradient in gradients if gradient is not None]
+        if not found:
+            return None
+        return _in_pairs(found) if self._sums == "tree" else reduce(add, found)
 
     def _slice(self, s: int) -> torch.Tensor:
         """The loss of a slice, after its backward pass."""
         assert self._cut is not None
         return self._differentiated(self._cut.of_slice(self.tensors, s), self._divisors[s])
 
-    def _in_lockstep(self, runs: Sequence[Run], places: Sequence[_Replica]) -> list[torch.Tensor]:
+    def _in_lockstep(self, runs: Sequence[Run], places: Sequence[_Place]) -> list[torch.Tensor]:
         lockstep = Lockstep(places)
         with over_slices(self._model, lockstep, len(runs)):
             return lockstep.results(runs)
@@ -131,50 +143,83 @@ class Unplaced:
         return [tensor.clone() for tensor in leaves(returned[-1] if returned else value)]
 
 
-class _Replica:
-    """Gradients and buffers, as the slices of a replica leave them in a model.
+class _Buffers:
+    """The buffers of a model, as the slices of a replica leave them.
 
     Args:
-        alone: there is no other whose buffers must be kept apart.
-
-    Attributes:
-        gradients: of each parameter, their sum so far.
+        alone: there is no other replica whose buffers must be kept apart.
     """
 
     def __init__(self, model: torch.nn.Module, alone: bool) -> None:
         self._model, self._alone = model, alone
-        self.gradients: list[torch.Tensor | None] = [None for _ in model.parameters()]
-        self._left = self._copies()
+        self._left: list[torch.Tensor] = []
+        self.take()
 
     def put(self) -> None:
-        """Let the model be as the replica's slices have left it."""
         import torch
 
         with torch.no_grad():
             for buffer, left in zip(self._buffers(), self._left, strict=True):
                 buffer.copy_(left)
-        for parameter, gradient in zip(self._model.parameters(), self.gradients, strict=True):
-            parameter.grad = gradient
 
     def take(self) -> None:
-        """Note how a slice has left the model."""
-        self.gradients = [parameter.grad for parameter in self._model.parameters()]
-        self._left = self._copies()
-
-    def _copies(self) -> list[torch.Tensor]:
-        return [buffer.detach().clone() for buffer in self._buffers()]
+        self._left = [buffer.detach().clone() for buffer in self._buffers()]
 
     def _buffers(self) -> list[torch.Tensor]:
+        # A step may put other tensors in their place.
         return [] if self._alone else list(self._model.buffers())
 
 
-def _one_by_one(runs: Sequence[Run], places: Sequence[_Replica]) -> list[torch.Tensor]:
+class _Gradients:
+    """The gradients of a model, as slices leave them.
+
+    Attributes:
+        of: each parameter, the sum so far.
+    """
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._parameters = list(model.parameters())
+        self.of: list[torch.Tensor | None] = [None for _ in self._parameters]
+
+    def put(self) -> None:
+        for parameter, gradient in zip(self._parameters, self.of, strict=True):
+            parameter.grad = gradient
+
+    def take(self) -> None:
+        self.of = [parameter.grad for parameter in self._parameters]
+
+
+class _Place(NamedTuple):
+    """The state in which slices leave a model, put back before the next of them runs."""
+
+    buffers: _Buffers
+    gradients: _Gradients
+
+    def put(self) -> None:
+        for part in self:
+            part.put()
+
+    def take(self) -> None:
+        for part in self:
+            part.take()
+
+
+def _one_by_one(runs: Sequence[Run], places: Sequence[_Place]) -> list[torch.Tensor]:
     losses = []
     for run, place in zip(runs, places, strict=True):
         place.put()
         losses.append(run())
         place.take()
     return losses
+
+
+def _in_pairs(found: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The sum of the first 2**k tensors and that of the others, each of them made in this way, with
+    the largest k that leaves any."""
+    if len(found) == 1:
+        return found[0]
+    half = 1 << ((len(found) - 1).bit_length() - 1)
+    return _in_pairs(found[:half]) + _in_pairs(found[half:])
 
 
 def leaves(value: Any) -> list[torch.Tensor]:

@@ -252,6 +252,17 @@ def test_parameters_that_are_there_once_may_be_left_to_the_predicted_step(situat
     assert "auto" not in cut.once
 
 
+def test_the_order_of_sums_is_told_or_left_to_the_predicted_step(situate, tmp_path):
+    pytest.importorskip("torch")
+    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "4", "--out", "plan.json")
+    assert situate("plan", *asked, "--sums", "tree", *QUICK).status == 0
+    assert Plan.read(tmp_path / "plan.json").cut.sums == "tree"
+    assert situate("explain", "plan.json").status == 0
+    run = situate("plan", *asked, "--sums", "auto", *QUICK)
+    assert run.status == 0
+    assert f"added up in a {Plan.read(tmp_path / 'plan.json').cut.sums}" in run.err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -263,6 +274,9 @@ def test_parameters_that_are_there_once_may_be_left_to_the_predicted_step(situat
         (("--once", "a"), "--once says how the batch is cut: give --slices too"),
         (("--batch-norm", "batch"), "--batch-norm says how the batch is cut: give --slices too"),
         (("--slices", "2", "--batch-norm", "all"), "got 'all': give slice or batch"),
+        (("--sums", "tree"), "--sums says how the batch is cut: give --slices too"),
+        (("--slices", "2", "--sums", "star"), "got 'star': give chain, tree or auto"),
+        (("--slices", "auto", "--sums", "auto"), "--sums auto: is chosen for one cut of the batch"),
         (
             ("--slices", "2", "--replicas", "3"),
             "replicas: give at least 2, and no more than the 2",

@@ -1,4 +1,4 @@
-"""Sums of gradients: slice by slice, then replica by replica."""
+"""Sums of gradients: slice by slice or in pairs, then replica by replica."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ torch = pytest.importorskip("torch")
 
 from torch import fx  # noqa: E402
 
+from situate.data.slices import Sums  # noqa: E402
+from situate.errors import SituateError  # noqa: E402
 from situate.torch_capture.names import NAME, REPLICA  # noqa: E402
 from situate.torch_capture.slices.sums import GradientSums  # noqa: E402
+from tests.torch_capture.slices.steps import captured  # noqa: E402
 
 
-def sums(replica: tuple[int, ...], given: tuple[int, ...]) -> tuple[fx.Graph, str]:
+def sums(
+    replica: tuple[int, ...], given: tuple[int, ...], order: Sums = "chain"
+) -> tuple[fx.Graph, str]:
     """The graph after the slices of these numbers have given gradients of `w`, and its total as a
     sum of them."""
     graph = fx.Graph()
-    made = GradientSums(graph, replica)
+    made = GradientSums(graph, replica, order)
     for s in range(len(replica)):
         node = graph.placeholder(f"g{s}")
         node.meta["val"] = torch.zeros(2)
@@ -46,6 +51,23 @@ def test_the_order_of_additions_is_that_of_slices_and_of_replicas(replica, given
     assert sums(replica, given)[1] == total
 
 
+@pytest.mark.parametrize(
+    ("replica", "given", "total"),
+    [
+        ((0,) * 2, range(2), "(g0+g1)"),
+        ((0,) * 3, range(3), "((g0+g1)+g2)"),
+        ((0,) * 4, range(4), "((g0+g1)+(g2+g3))"),
+        ((0,) * 7, range(7), "(((g0+g1)+(g2+g3))+((g4+g5)+g6))"),
+        ((0,) * 5, (0, 2, 3, 4), "((g0+g2)+(g3+g4))"),
+        ((0, 1, 2, 3), range(4), "((g0+g1)+(g2+g3))"),
+        ((0, 1) * 3, range(6), "(((g0+g2)+g4)+((g1+g3)+g5))"),
+        ((0, 1, 2, 3), (0, 2, 3), "((g0+g2)+g3)"),
+    ],
+)
+def test_a_tree_adds_up_pairs_of_neighbours(replica, given, total):
+    assert sums(replica, tuple(given), "tree")[1] == total
+
+
 def test_a_sum_is_called_by_its_replica_and_comes_as_soon_as_it_can():
     graph, _ = sums((0, 1, 0, 1), (0, 1, 2, 3))
     adds = [node for node in graph.nodes if node.op == "call_function"]
@@ -53,3 +75,14 @@ def test_a_sum_is_called_by_its_replica_and_comes_as_soon_as_it_can():
     assert {node.meta[NAME] for node in adds} == {"w/add"}
     names = [node.name for node in graph.nodes]
     assert names.index(adds[0].name) < names.index("g3")
+
+
+def test_a_pair_is_added_up_as_soon_as_it_is_there():
+    graph, _ = sums((0,) * 4, (0, 1, 2, 3), "tree")
+    names = [node.name for node in graph.nodes]
+    assert names == ["g0", "g1", "add_tensor", "g2", "g3", "add_tensor_1", "add_tensor_2"]
+
+
+def test_an_order_that_is_not_chosen_yet_is_refused():
+    with pytest.raises(SituateError, match="plan, compare and explain choose the order"):
+        captured(torch.nn.functional.mse_loss, sums="auto")

@@ -17,6 +17,7 @@ from situate.cli.options import (
     SliceDim,
     SliceLoss,
     Slices,
+    Sums,
 )
 
 
@@ -29,6 +30,7 @@ def convert(
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
     batch_norm: BatchNorm = None,
+    sums: Sums = None,
     replicas: Replicas = None,
     once: Once = None,
     recompute: Recompute = None,
@@ -44,7 +46,7 @@ def convert(
 
     check_graph(out)
     check_outputs([model], [out])
-    cut = slices_of(slices, slice_dim, slice_loss, batch_norm, replicas, once)
+    cut = slices_of(slices, slice_dim, slice_loss, batch_norm, sums, replicas, once)
     again = recompute_of(recompute)
     graph = read_model(model, optimizer, dim, fresh, slices=cut, recompute=again)
     graph_json.write(graph, out)

@@ -27,6 +27,7 @@ from situate.cli.options import (
     Seed,
     SliceDim,
     SliceLoss,
+    Sums,
     Threads,
     TimeLimit,
 )
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 SEARCHED = (
     *("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads"),
-    *("slices", "slice_dim", "slice_loss", "batch_norm", "replicas", "once", "recompute"),
+    *("slices", "slice_dim", "slice_loss", "batch_norm", "sums", "replicas", "once", "recompute"),
 )
 """Options of the search for a plan, and of the step that is planned."""
 
@@ -64,6 +65,7 @@ def explain(
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
     batch_norm: BatchNorm = None,
+    sums: Sums = None,
     replicas: Replicas = None,
     once: Once = None,
     recompute: Recompute = None,
@@ -105,6 +107,7 @@ def explain(
             slice_dim,
             slice_loss,
             batch_norm,
+            sums,
             replicas,
             once,
             objective=objective,

@@ -18,6 +18,7 @@ from situate.cli.options import (
     SliceDim,
     SliceLoss,
     Slices,
+    Sums,
 )
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def info(
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
     batch_norm: BatchNorm = None,
+    sums: Sums = None,
     replicas: Replicas = None,
     once: Once = None,
     recompute: Recompute = None,
@@ -42,7 +44,7 @@ def info(
     from situate.cli.inputs import read_model, recompute_of, slices_of
     from situate.report import tables
 
-    cut = slices_of(slices, slice_dim, slice_loss, batch_norm, replicas, once)
+    cut = slices_of(slices, slice_dim, slice_loss, batch_norm, sums, replicas, once)
     again = recompute_of(recompute)
     graph = read_model(model, optimizer, dim, slices=cut, recompute=again)
     if as_json:

@@ -16,6 +16,7 @@ from situate.cli.options import (
     SliceDim,
     SliceLoss,
     Slices,
+    Sums,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def profile(
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
     batch_norm: BatchNorm = None,
+    sums: Sums = None,
     replicas: Replicas = None,
     once: Once = None,
     as_json: Json = False,
@@ -76,7 +78,7 @@ def profile(
     from situate.report.costs import costs_table, step_seconds
 
     check_outputs([model, cluster], [out, cluster_out])
-    cut = slices_of(slices, slice_dim, slice_loss, batch_norm, replicas, once)
+    cut = slices_of(slices, slice_dim, slice_loss, batch_norm, sums, replicas, once)
     chosen = _devices(cluster, cpus)
     with working(f"measuring {model}"):
         found = measure(model, chosen, optimizer, cut)

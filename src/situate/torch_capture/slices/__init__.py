@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from situate.data.slices import Slices
+from situate.data.slices import AUTO, Slices
+from situate.errors import SituateError
 from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.slices.cut import Cut, cut_inputs
 from situate.torch_capture.slices.join import joined
@@ -35,8 +36,14 @@ def sliced(traces: Traces, slices: Slices) -> tuple[Trace, Cut]:
     Raises:
         SituateError: inputs that cannot be cut so; a step that cannot be captured at a slice's
             size; a loss that is neither a mean nor a sum over samples; a name of no parameter;
-            batch norms that cannot take statistics over the batch.
+            batch norms that cannot take statistics over the batch; an order of sums that is yet to
+            be chosen.
     """
+    if slices.sums == AUTO:
+        raise SituateError(
+            "slices: plan, compare and explain choose the order of sums for a cluster: give chain "
+            "or tree"
+        )
     cut = cut_inputs(traces.what, slices)
     whole, parts = traces.whole, traces.parts(cut)
     sizes = Sizes(parts[0], whole, cut)
@@ -45,7 +52,7 @@ def sliced(traces: Traces, slices: Slices) -> tuple[Trace, Cut]:
     is_over_batch = slices.batch_norm == "batch"
     norms = over_batch(sizes, parts, cut) if is_over_batch else OverBatch()
     told = (*notes(sizes, norms.nodes), *replicas.notes(norms.written))
-    found = joined(parts, cut, cut.divisors(kind), replicas, norms)
+    found = joined(parts, cut, cut.divisors(kind), replicas, norms, slices.sums)
     taken = msgspec.structs.replace(slices, shares=cut.samples, loss=kind, once=replicas.once)
     return replace(found, slices=taken, notes=told), cut
 

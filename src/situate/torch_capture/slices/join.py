@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from situate.data.slices import Sums
 from situate.torch_capture.added_nodes import add_call, module_of
 from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.names import INPUT, NAME, SLICE, held, path
@@ -27,10 +28,11 @@ def joined(
     divisors: Sequence[float],
     replicas: Replicas,
     norms: OverBatch,
+    sums: Sums,
 ) -> Trace:
-    """The step that computes slice after slice and adds up losses and gradients in this order,
-    gradients replica by replica. Where batch norms take their statistics over the batch, every
-    slice comes up to the next of them in turn.
+    """The step that computes slice after slice and adds up losses in this order, and gradients
+    replica by replica in the order that is given. Where batch norms take their statistics over the
+    batch, every slice comes up to the next of them in turn.
 
     Parameters are there once, but for those of replicas, and so are buffers: one that a slice
     writes is handed on to the next of its replica, and the first replica's is kept. What is
@@ -42,8 +44,9 @@ def joined(
         divisors: by slice, what its loss is divided by before it is differentiated.
         replicas: of the parameters.
         norms: that take their statistics over the batch.
+        sums: the order in which gradients are added up.
     """
-    step = _Step(cut, replicas, norms)
+    step = _Step(cut, replicas, norms, sums)
     walks = [step.added(s, *each) for s, each in enumerate(zip(parts, divisors, strict=True))]
     while met := [norm for walk in walks if (norm := next(walk, None)) is not None]:
         meet(met)
@@ -67,7 +70,7 @@ class _Step:
         constants: by name.
     """
 
-    def __init__(self, cut: Cut, replicas: Replicas, norms: OverBatch) -> None:
+    def __init__(self, cut: Cut, replicas: Replicas, norms: OverBatch, sums: Sums) -> None:
         from torch import fx
 
         self.graph = fx.Graph()
@@ -82,7 +85,7 @@ class _Step:
         self._left: dict[tuple[int, str], fx.Node] = {}
         # By path of a buffer, or number of an input, the placeholder's description and new value.
         self._written: dict[str | int, tuple[Any, fx.Node]] = {}
-        self._gradients = GradientSums(self.graph, replicas.of_slice)
+        self._gradients = GradientSums(self.graph, replicas.of_slice, sums)
         self._loss: tuple[Any, fx.Node] | None = None
         self._constants: dict[tuple[int, str], fx.Node] = {}
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from situate.data.slices import Sums
 from situate.torch_capture.added_nodes import add_call, module_of
 from situate.torch_capture.names import NAME, REPLICA
 
@@ -19,25 +20,24 @@ class GradientSums:
     Args:
         graph: of the step, which grows slice by slice.
         replica: by slice, the number of its replica.
+        order: of the additions, within a replica and among them.
     """
 
-    def __init__(self, graph: fx.Graph, replica: Sequence[int]) -> None:
-        self._graph, self._replica = graph, replica
+    def __init__(self, graph: fx.Graph, replica: Sequence[int], order: Sums) -> None:
+        self._graph, self._replica, self._order = graph, replica, order
         self._last = {r: s for s, r in enumerate(replica)}
         self._descriptor: dict[str, Any] = {}
         # By parameter: the sum of each replica that is not in the total yet, and the total.
-        self._sums: dict[str, dict[int, fx.Node]] = {}
-        self._total: dict[str, fx.Node] = {}
+        self._sums: dict[str, dict[int, _Sum]] = {}
+        self._total: dict[str, _Sum] = {}
 
     def add(self, name: str, descriptor: Any, s: int, gradient: fx.Node) -> None:
         """Add the gradient of a parameter in slice `s`."""
         self._descriptor[name] = descriptor
         sums, r = self._sums.setdefault(name, {}), self._replica[s]
-        if r in sums:
-            gradient = self._plus(name, sums[r], gradient)
-            if len(self._last) > 1:
-                gradient.meta[REPLICA] = r
-        sums[r] = gradient
+        if r not in sums:
+            sums[r] = _Sum(self._plus(name, r if len(self._last) > 1 else None), self._order)
+        sums[r].add(gradient)
         if s == self._last[r]:
             self._add_complete(name, s)
 
@@ -45,20 +45,63 @@ class GradientSums:
         """By parameter, what describes it and the sum of its gradients."""
         for name in self._sums:
             self._add_complete(name, len(self._replica))
-        return [(descriptor, self._total[name]) for name, descriptor in self._descriptor.items()]
+        return [
+            (descriptor, self._total[name].total()) for name, descriptor in self._descriptor.items()
+        ]
 
     def _add_complete(self, name: str, s: int) -> None:
         """Add the sums of the first replicas to the total, as far as none of them has a slice after
         `s`."""
         sums = self._sums[name]
+        total = self._total.setdefault(name, _Sum(self._plus(name, None), self._order))
         for r in sorted(self._last):
             if self._last[r] > s:
                 return
             if r in sums:
-                before, found = self._total.get(name), sums.pop(r)
-                self._total[name] = self._plus(name, before, found) if before else found
+                total.add(sums.pop(r).total())
 
-    def _plus(self, name: str, one: fx.Node, other: fx.Node) -> fx.Node:
-        found = add_call(self._graph, module_of(name), "add.Tensor", one, other)
-        found.meta[NAME] = f"{name}/add"
-        return found
+    def _plus(self, name: str, r: int | None) -> Plus:
+        """An addition for a parameter, of a replica or of all."""
+
+        def plus(one: fx.Node, other: fx.Node) -> fx.Node:
+            found = add_call(self._graph, module_of(name), "add.Tensor", one, other)
+            found.meta[NAME] = f"{name}/add"
+            if r is not None:
+                found.meta[REPLICA] = r
+            return found
+
+        return plus
+
+
+Plus = Callable[["fx.Node", "fx.Node"], "fx.Node"]
+"""Makes the sum of two nodes."""
+
+
+class _Sum:
+    """A sum that grows: of two parts that have as many summands each, or in a chain of any two,
+    one is made at once."""
+
+    def __init__(self, plus: Plus, order: Sums) -> None:
+        self._plus, self._order = plus, order
+        # Parts that are not added up yet with how many summands each has, fewer and fewer.
+        self._parts: list[tuple[int, fx.Node]] = []
+
+    def add(self, node: fx.Node) -> None:
+        """Add one more summand."""
+        self._parts.append((1, node))
+        while len(self._parts) > 1 and self._is_due():
+            self._join()
+
+    def total(self) -> fx.Node:
+        """The sum of all, of which there is one at least."""
+        while len(self._parts) > 1:
+            self._join()
+        return self._parts[0][1]
+
+    def _is_due(self) -> bool:
+        (before, _), (last, _) = self._parts[-2:]
+        return self._order == "chain" or before == last
+
+    def _join(self) -> None:
+        (before, one), (last, other) = self._parts[-2:]
+        self._parts[-2:] = [(before + last, self._plus(one, other))]
