@@ -2,13 +2,14 @@
 steps whose batch is cut into slices, and how near the predicted seconds are.
 
 One device takes the batch whole. Plans are made from measured costs, of the batch's size and of a
-slice's. The steps run in turn; a figure is the median of the rounds' ratios.
+slice's. Beside them slices run in processes that share nothing and update nothing, which shows what
+the machine gives. All run in turn; a figure is the median of the rounds' ratios.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -18,8 +19,8 @@ import torch
 
 import situate
 from benchmarks.lib.record import Row, Target, record
+from benchmarks.runtime.nothing_shared import NothingShared
 from benchmarks.runtime.runtime_cases import OPTIMIZERS, Case, Turns, cpus, in_turn, profiled
-from situate.results.result import Result
 
 NETWORKS = ("inception_v3", "resnet50", "gpt2_batch4")
 LEAST = 1.85
@@ -29,6 +30,7 @@ NEAR = 0.1
 """Most that predicted seconds may be off, as a share of the measured ones."""
 
 WHOLE, SLICED, AUTO = "one device, whole batch", "one device, slices", "two devices, slices"
+APART = "processes that share nothing"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -42,8 +44,12 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     rows = [row for name in options.networks for row in _rows(name, options)]
-    tables = {"two devices over one": rows}
-    record("sliced_speed", tables, list(_targets(rows)), options=options)
+    plans = [row for row in rows if row["plan"] != APART]
+    tables = {
+        "two devices over one": plans,
+        "what the machine gives": [row for row in rows if row["plan"] == APART],
+    }
+    record("sliced_speed", tables, list(_targets(plans)), options=options)
 
 
 def _rows(name: str, options: argparse.Namespace) -> Iterator[Row]:
@@ -63,24 +69,32 @@ def _rows(name: str, options: argparse.Namespace) -> Iterator[Row]:
             stack.enter_context(cases[name].placed(plan.schedule, plan.problem.cluster))
             for name, plan in plans.items()
         ]
-        times = in_turn([partial(step, *whole.inputs) for step in steps], options.seconds)
+        apart = stack.enter_context(NothingShared(whole, options.slices))
+        calls: list[Callable[[], object]] = [partial(step, *whole.inputs) for step in steps]
+        calls.append(apart)
+        times = in_turn(calls, options.seconds)
     print(f"{name}, rounds: {times.rounds}", flush=True)
     for column, (how, plan) in enumerate(plans.items()):
-        yield _row(cases[how], how, plan, times, column)
+        planned = {
+            "devices_used": len(np.unique(plan.placement)),
+            "transfers": len(plan.schedule.tensor),
+            "planned_seconds": plan.makespan,
+            "predicted_seconds": plan.expected,
+            "lower_bound": plan.lower_bound,
+        }
+        yield _row(cases[how], how, times, column, planned)
+    yield _row(sliced, APART, times, len(plans), {})
 
 
-def _row(case: Case, how: str, plan: Result, times: Turns, column: int) -> Row:
+def _row(case: Case, how: str, times: Turns, column: int, planned: Row) -> Row:
     low, high = np.quantile(times.ratios(0, column), (0.25, 0.75))
     return {
         "network": case.name,
         "plan": how,
         "slices": case.slices,
-        "devices_used": len(np.unique(plan.placement)),
-        "transfers": len(plan.schedule.tensor),
+        **planned,
         "rounds": times.rounds,
         "seconds": times.seconds(column),
-        "predicted_seconds": plan.makespan,
-        "lower_bound": plan.lower_bound,
         "speed": times.ratio(0, column),
         "speed_low": float(low),
         "speed_high": float(high),

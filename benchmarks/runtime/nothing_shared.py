@@ -1,0 +1,56 @@
+"""Slices of a step in processes that share nothing: what a machine gives at best."""
+
+from __future__ import annotations
+
+import multiprocessing
+from multiprocessing.connection import Connection
+
+import torch
+
+from benchmarks.runtime.runtime_cases import Case
+
+
+class NothingShared:
+    """The forward and backward passes of a network on each equal slice of its batch, in PyTorch, at
+    once: a process a slice, one thread each, with a copy of the model, gradients that stay there
+    and no update. So a step that shares its work out over as many devices can hardly be faster, and
+    what it takes more than one slice alone is what the machine's cores cost one another."""
+
+    def __init__(self, case: Case, slices: int) -> None:
+        start = multiprocessing.get_context("spawn")
+        self._ends: list[Connection] = []
+        self._processes = []
+        for s in range(slices):
+            ours, theirs = start.Pipe()
+            process = start.Process(target=_serve, args=(case, slices, s, theirs), daemon=True)
+            process.start()
+            self._ends.append(ours)
+            self._processes.append(process)
+        for end in self._ends:
+            end.recv()
+
+    def __call__(self) -> None:
+        """Run all, until the last has ended."""
+        for end in self._ends:
+            end.send(True)
+        for end in self._ends:
+            end.recv()
+
+    def __enter__(self) -> NothingShared:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for end, process in zip(self._ends, self._processes, strict=True):
+            end.send(False)
+            process.join()
+
+
+def _serve(case: Case, slices: int, s: int, end: Connection) -> None:
+    torch.set_num_threads(1)
+    model, inputs, loss = case.built
+    part = tuple(tensor.tensor_split(slices)[s] for tensor in inputs)
+    end.send(True)
+    while end.recv():
+        model.zero_grad()
+        loss(model, *part).backward()
+        end.send(True)
