@@ -61,6 +61,11 @@ def test_a_stage_is_cut_anew_where_its_device_lacks_memory():
     assert max(solve(uniform(2, 2, chunks=4), "gpipe").schedule.peak) <= 9
 
 
+def test_every_cut_is_told_what_devices_hold_beyond_what_was_counted():
+    problem = Problem(sliced(1, 1, 1, update=1, held=(1, 9)), devices(1, 1, 1, memory=35))
+    assert solve(problem, "one_f_one_b").feasible
+
+
 def test_one_plan_of_each_order_is_offered_however_short_the_time():
     search = Search(uniform(2, 4), time_limit=0.0)
     offer_slice_pipelines(search, one_f_one_b.ORDERS)

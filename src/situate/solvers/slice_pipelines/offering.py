@@ -23,7 +23,8 @@ SLACKS = (0.0, 0.1)
 stage to stage."""
 
 TRIES = 4
-"""Cuts at most, each with as much less room on a device as it lacked with the one before."""
+"""Cuts at most, each with as much less room on a device as those before held there beyond what they
+were counted for."""
 
 
 def offer_slice_pipelines(search: Search, orders: Sequence[PassOrder]) -> list[Placement]:
@@ -80,8 +81,9 @@ class _Pipeline:
         was offered last."""
         devices = np.tile(along, self._chunks)
         decoder = "serial" if "serial" in search.decoders else search.decoders[0]
-        room = self._problem.capacity[devices] / self._chunks
+        beyond = np.zeros(self._problem.d)
         for _ in range(TRIES):
+            room = np.maximum(0, self._problem.capacity - beyond)[devices] / self._chunks
             weights = weights_of(self._line, devices, self._in_flight, room)
             borders = cut(self._line, weights, slack)
             placement = self._placement(devices, borders)
@@ -89,8 +91,8 @@ class _Pipeline:
             excess = search.consider(placement, order, decoder)
             if not excess or decoder == "calls" or search.finished():
                 break
-            lacking = _lacking(search, placement, order)[devices]
-            room = np.maximum(0, room - lacking / self._chunks)
+            counted = np.bincount(devices, weights.held(borders), self._problem.d)
+            beyond = np.maximum(beyond, _peaks(search, placement, order) - counted)
         return placement
 
     def _placement(self, devices: Ints, borders: Ints) -> Placement:
@@ -98,10 +100,10 @@ class _Pipeline:
         return on_devices(self._problem, devices[stage])
 
 
-def _lacking(search: Search, placement: Placement, order: Order) -> Ints:
-    """(devices,) bytes by which each is over its memory."""
+def _peaks(search: Search, placement: Placement, order: Order) -> Ints:
+    """(devices,) the most bytes that each holds."""
     _, [peak] = search.simulator.evaluate(
         placement[None], priority_of(order)[None], decoder="serial", threads=1
     )
     search.evaluations += 1
-    return np.asarray(np.maximum(0, peak - search.problem.capacity))
+    return np.asarray(peak)

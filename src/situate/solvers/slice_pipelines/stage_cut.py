@@ -35,6 +35,12 @@ class Weights:
         """Places of the line."""
         return int(self.seconds.shape[1]) - 1
 
+    def held(self, borders: Ints) -> Floats:
+        """(stages,) bytes of each between borders (stages - 1,)."""
+        stage = np.arange(self.stages)
+        begin, end = np.append(0, borders), np.append(borders, self.length)
+        return np.asarray(self.bytes[stage, end] - self.bytes[stage, begin])
+
     def longest(self, stage: int, begin: int, limit: float) -> int:
         """The last end of a stage that begins at a place, within so many seconds and its room."""
         seconds, size = self.seconds[stage], self.bytes[stage]
