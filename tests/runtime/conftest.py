@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.runtime.apart_compiler import COMPILER, library
+from tests.runtime.apart.compiler import COMPILER, library
 
 if TYPE_CHECKING:
     from situate.evaluators.hardware.workers import HardwareWorkers

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import torch
 
-from tests.runtime.apart_compiler import library
+from tests.runtime.apart.compiler import library
 
 
 def _module() -> ModuleType:

@@ -13,7 +13,7 @@ from pathlib import Path
 COMPILER = os.environ.get("CXX") or shutil.which("c++")
 """None where there is none."""
 
-SOURCE = Path(__file__).with_name("apart_device.cpp")
+SOURCE = Path(__file__).with_name("device.cpp")
 
 
 def library() -> Path:
