@@ -2,7 +2,7 @@
 steps whose batch is cut into slices, and how near the predicted seconds are.
 
 One device takes the batch whole. Plans are made from measured costs, of the batch's size and of a
-slice's. Beside them slices run in processes that share nothing and update nothing, which shows what
+slice's. Steps keep no copies with which one that fails is undone, as PyTorch's do not. Beside them slices run in processes that share nothing and update nothing, which shows what
 the machine gives. All run in turn; a figure is the median of the rounds' ratios.
 """
 
@@ -66,7 +66,7 @@ def _rows(name: str, options: argparse.Namespace) -> Iterator[Row]:
     }
     with ExitStack() as stack:
         steps = [
-            stack.enter_context(cases[name].placed(plan.schedule, plan.problem.cluster))
+            stack.enter_context(cases[name].placed(plan.schedule, plan.problem.cluster, keep=False))
             for name, plan in plans.items()
         ]
         apart = stack.enter_context(NothingShared(whole, options.slices))
