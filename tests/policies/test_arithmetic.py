@@ -8,6 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from situate.host.thread_limit import at_most  # noqa: E402
 from situate.policies.arithmetic import MAX_THREADS, arithmetic, product, threads  # noqa: E402
 
 DENORMAL = 1e-40
@@ -33,6 +34,11 @@ def test_what_gives_the_same_with_any_number_of_threads_has_as_many_as_there_wer
     with arithmetic():
         assert threads() == 3
     assert threads() == 1
+
+
+def test_there_are_no_more_threads_than_the_caller_allows():
+    with at_most(2), arithmetic():
+        assert threads() == 2
 
 
 def test_steps_are_too_short_for_many_threads():

@@ -14,6 +14,7 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
+from situate.host.thread_limit import thread_limit
 from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.learned.learner import Learning
@@ -42,6 +43,21 @@ def test_an_own_method_has_no_time_limit_and_as_many_samples_as_the_others(
     monkeypatch.setattr("situate.solvers.learned.driver.SAMPLES", 44)
     monkeypatch.setattr("situate.solvers.search.Search.proved", lambda _: False)
     assert len(solve(PROBLEM, climbing()).samples) == 44
+
+
+def test_what_a_method_runs_has_no_more_threads_than_it_was_given() -> None:
+    found = []
+
+    class Looking(SimulatedMachine):
+        name = "looking"
+
+        def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
+            found.append(thread_limit(8))
+            return super().measure(placements, first)
+
+    learning = Learning(evaluator=Looking(PROBLEM, 0.0, 0))
+    solve(PROBLEM, climbing(), evaluations=4, threads=2, learning=learning)
+    assert set(found) == {2}
 
 
 class Interrupted(SimulatedMachine):

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from situate.host.thread_limit import thread_limit
+
 THREADED_MULTIPLICATIONS = 2**26
 """Multiplications of a product, a millisecond, that are worth a second thread."""
 
@@ -30,7 +32,7 @@ def arithmetic() -> Iterator[None]:
     a processor some hundred times as long as another number and adds nothing to a sum.
     """
     threads, flushed = torch.get_num_threads(), _denormals_are_zero()
-    token = _threads.set(threads)
+    token = _threads.set(thread_limit(threads))
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     try:
@@ -42,8 +44,8 @@ def arithmetic() -> Iterator[None]:
 
 
 def threads() -> int:
-    """As many as PyTorch had outside `arithmetic`, for what gives the same with any number, and at
-    most `MAX_THREADS`."""
+    """As many as PyTorch had outside `arithmetic`, for what gives the same with any number, within
+    the caller's limit and `MAX_THREADS`."""
     return min(_threads.get(), MAX_THREADS)
 
 

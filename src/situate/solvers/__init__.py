@@ -12,6 +12,7 @@ from numbers import Integral
 from situate.bounds.lower_bound import tightest_bound
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
+from situate.host.thread_limit import at_most
 from situate.results.result import Progress, Result
 from situate.solvers.custom import custom_name
 from situate.solvers.learned.learner import Learning, MakeLearner
@@ -121,7 +122,8 @@ def solve(
     if not learns:
         search.knows = "told costs"
     try:
-        run(search)
+        with at_most(search.threads):
+            run(search)
     except KeyboardInterrupt:
         if search.best is None:
             raise
