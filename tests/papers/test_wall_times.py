@@ -26,6 +26,12 @@ def test_a_paper_s_hours_are_the_clock_s_and_what_setting_up_takes():
     assert table.count("| it took 3 hours | cifar_cnn/4 | 24 |") == 2
 
 
+def test_steps_that_take_longer_than_the_paper_leave_nothing_for_setting_up():
+    row = {"paper": "", "case": "", "samples": 1, "workers": 1, "paper_h": 3.0, "clock_h": 4.0}
+    table = page.fill({"tables": {"searches": [row | {"setup_s": -3600.0}]}})["table"]
+    assert table.splitlines()[-1].endswith("| 3 | 4 | nothing left |")
+
+
 def test_a_search_of_other_length_says_nothing_of_setting_up():
     case = Case("cifar_cnn", 4, "k80")
     search = wall_times.Timed("it took 3 hours", 3.0, case, "post", 24, 1, 12)
