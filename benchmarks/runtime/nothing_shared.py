@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+from dataclasses import replace
 from multiprocessing.connection import Connection
 
 import torch
@@ -22,7 +23,9 @@ class NothingShared:
         self._processes = []
         for s in range(slices):
             ours, theirs = start.Pipe()
-            process = start.Process(target=_serve, args=(case, slices, s, theirs), daemon=True)
+            # Without what it has kept, such as a captured step, which no process could be sent.
+            sent = replace(case), slices, s, theirs
+            process = start.Process(target=_serve, args=sent, daemon=True)
             process.start()
             self._ends.append(ours)
             self._processes.append(process)
