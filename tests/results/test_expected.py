@@ -87,3 +87,23 @@ def test_blocking_transfers_keep_their_urgency(seed: int) -> None:
     urgent = np.random.default_rng(seed).random((len(problem.size), problem.d), np.float32)
     made = Simulator(problem).schedule(decision.placement, decision.priority, urgent, "serial")
     assert expected_seconds(problem, made) == made.makespan
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ops_that_take_no_time_change_nothing(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    seconds = rng.choice([0.0, 1e-6, 1.0, 2.0], 30)
+    ops = tuple(Op(f"op{j}", "aten.mm", seconds={"*": s}) for j, s in enumerate(seconds.tolist()))
+    devices = tuple(Device(name, kind="cpu", threads=1) for name in ("x", "y"))
+    links = (Link("*", "*", bandwidth=10.0),)
+    measured = [
+        MeasuredDevice(d.name, d.kind, contention={"matmul": 1.5}, threads=1) for d in devices
+    ]
+    costs = Costs("here", "today", {}, measured, [], 0.0, 0.0)
+    problem = Problem(Graph("ops", ops, ()), Cluster("two", devices, links), costs=costs)
+    placement, order = rng.integers(0, 2, 30).astype(np.int32), rng.permutation(30)
+    planned = decode(problem, placement, order.astype(np.int32), "eager")
+    found = expected_schedule(problem, planned)
+    longer = found.end - found.start - seconds
+    assert (longer >= -1e-9).all()
+    assert (longer <= 0.5 * seconds + 1e-9).all()

@@ -70,7 +70,8 @@ def _longer(problem: Problem, schedule: Schedule) -> Floats:
 def _busy_until(schedule: Schedule, device: int) -> tuple[Floats, Floats]:
     """Instants at which a device begins or ends an op, and the seconds it has worked by then."""
     ops = np.flatnonzero(schedule.placement == device)
-    ops = ops[np.argsort(schedule.start[ops], kind="stable")]
+    # What takes no time comes before what begins with it, so that instants rise.
+    ops = ops[np.lexsort((schedule.end[ops], schedule.start[ops]))]
     times = np.stack((schedule.start[ops], schedule.end[ops]), axis=1).ravel()
     worked = np.repeat(np.cumsum(schedule.end[ops] - schedule.start[ops]), 2)
     worked[::2] -= schedule.end[ops] - schedule.start[ops]
