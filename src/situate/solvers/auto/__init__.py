@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 
 from situate import _core
-from situate.data.arrays import Order
+from situate.data.arrays import Order, Placement
 from situate.data.problem import Problem
 from situate.data.topology import accelerators
 from situate.errors import SituateError
@@ -178,15 +178,17 @@ def _list_to_fit(search: Search) -> None:
 def _offer_rules(search: Search) -> bool:
     """Offer the plans of the list rules; True where nothing is left to improve or to do it with.
 
-    However short the time, all rules are run: so `auto` is never worse than one of them.
+    However short the time, all rules are run: so `auto` is never worse than one of them. Orders
+    that devices of a pipeline might keep to instead are looked for when all have been.
     """
+    pipelines: list[Placement] = []
     rules: tuple[Callable[[Search], None], ...] = (
         single.run,
         expert.run,
         data_parallel.run,
         _offer_slices_everywhere,
         fsdp.run,
-        _offer_slice_pipelines,
+        lambda search: pipelines.extend(offer_slice_pipelines(search, PASS_ORDERS)),
         topological.run,
         heft.run,
         etf.run,
@@ -200,6 +202,8 @@ def _offer_rules(search: Search) -> bool:
                 raise
         if search.proved() or search.evaluated():
             return True
+    if pipelines:
+        list_pipelines(search, pipelines)
     by_load = search.problem.objective == "throughput"
     return search.finished() or (by_load and search.problem.d == 1 and search.incumbent.feasible)
 
@@ -208,12 +212,6 @@ def _offer_slices_everywhere(search: Search) -> None:
     """Offer what `data_parallel` makes of all devices where it leaves CPUs out."""
     if len(accelerators(search.problem)) < search.problem.d:
         data_parallel.offer_on(search, range(search.problem.d))
-
-
-def _offer_slice_pipelines(search: Search) -> None:
-    """Offer the plans of `gpipe`, `one_f_one_b`, `interleaved` and both of `zero_bubble`, and what
-    becomes of their placements in other orders."""
-    list_pipelines(search, offer_slice_pipelines(search, PASS_ORDERS))
 
 
 def _offer_random(search: Search) -> None:
