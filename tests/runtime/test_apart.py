@@ -100,7 +100,7 @@ NETWORKS: dict[str, Callable[[], Built]] = {
 def test_a_step_is_that_of_pytorch(
     name: str, devices: Any, processes: StartDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "defining_modules", lambda kernels: ("tests.runtime.apart",))
+    monkeypatch.setattr(steps, "defining_modules", lambda kernels: ("tests.runtime.apart.backend",))
     torch.manual_seed(0)
     model, inputs, loss = NETWORKS[name]()
     copied = copy.deepcopy(model)
@@ -120,7 +120,7 @@ def test_what_a_device_receives_and_reads_is_not_counted_twice(
     processes: StartDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tests' device reports no allocation, so what is left is the state."""
-    monkeypatch.setattr(steps, "defining_modules", lambda kernels: ("tests.runtime.apart",))
+    monkeypatch.setattr(steps, "defining_modules", lambda kernels: ("tests.runtime.apart.backend",))
     model, inputs, loss = MODELS["towers"]()
     placed = cut(capture_program(model, inputs, loss, optimizer="sgd"), 1)
     with PlacedStep(

@@ -17,7 +17,7 @@ compiled = pytest.mark.usefixtures("apart")
 
 HEAD = """
 import torch
-import tests.runtime.apart
+import tests.runtime.apart.backend
 from situate.runtime.processes.copies import Copies
 
 device = torch.device("apart:0")
