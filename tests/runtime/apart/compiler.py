@@ -1,4 +1,4 @@
-"""Compiles the device of `tests.runtime.apart.backend`, once for every version of it and of PyTorch."""
+"""Compiles the device of `tests.runtime.apart`, once for each version of it and of PyTorch."""
 
 from __future__ import annotations
 
