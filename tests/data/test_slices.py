@@ -87,6 +87,8 @@ def test_gradients_are_added_up_in_a_chain_or_in_a_tree():
         parse("2", sums="star")
     with pytest.raises(SituateError, match="got 'star': give chain, tree or auto"):
         AutoSlices(sums="star")  # type: ignore[arg-type]
+    with pytest.raises(SituateError, match="chosen for one cut of the batch"):
+        AutoSlices(sums="auto")
 
 
 def test_batch_norms_are_over_a_slice_or_over_the_batch():

@@ -130,6 +130,10 @@ class AutoSlices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         _check_words(self.loss, self.batch_norm, self.sums)
+        if self.sums == AUTO:
+            raise SituateError(
+                "slices: the order of sums is chosen for one cut of the batch: give chain or tree"
+            )
 
     def of(self, shares: Sequence[int]) -> Slices:
         """Slices in these shares."""
@@ -179,7 +183,7 @@ def parse(
         SituateError: it stands for none.
     """
     check(text, str, "slices")
-    told = parse_auto(axes, loss, batch_norm, sums)
+    told, order = parse_auto(axes, loss, batch_norm), cast(Sums, sums or "chain")
     if (shares := _numbers(text)) is None:
         raise SituateError(
             f"slices {text!r}: must be a number of equal slices, such as 4, or shares, such as 3:1"
@@ -188,7 +192,7 @@ def parse(
         shares = (1,) * min(shares[0], MOST + 1)
     readers = () if replicas is None else _replicas(replicas, len(shares))
     names = tuple(once or ())
-    return Slices(shares, told.axes, told.loss, readers, names, told.batch_norm, told.sums)
+    return Slices(shares, told.axes, told.loss, readers, names, told.batch_norm, order)
 
 
 def _replicas(text: str, slices: int) -> tuple[int, ...]:
