@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Plan in both orders, print and record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", nargs="+", default=list(STEPS), choices=list(STEPS))
-    parser.add_argument("--evaluations", type=int, default=20_000)
+    parser.add_argument("--evaluations", type=int, default=4000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     rows = [_row(name, STEPS[name], options) for name in options.cases]

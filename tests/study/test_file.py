@@ -79,6 +79,22 @@ def test_a_checkpoint_waits_until_the_last_one_is_old(
         assert study.checkpoint()[0] == 0
 
 
+def test_a_file_has_the_same_bytes_whatever_came_first_and_however_often_it_was_kept(
+    tmp_path: Path,
+) -> None:
+    found = []
+    for name, rows, checkpoints in (("a", (0, 1, 2, 3), 1), ("b", (2, 0, 3, 1), 5)):
+        placements, measured = batch(4)
+        with StudyFile(made(tmp_path / name, batches=1), HEADER) as study:
+            for row in rows:
+                one = Measurements(measured.seconds[[row]], measured.outcome[[row]])
+                study.record(np.array([4 + row]), placements[[row]], one, 4)
+            for _ in range(checkpoints):
+                study.keep(8, state, now=True)
+        found.append((tmp_path / name).read_bytes())
+    assert found[0] == found[1]
+
+
 def test_no_path_keeps_nothing() -> None:
     with StudyFile.open(None, HEADER) as study:
         assert isinstance(study, NoStudy)

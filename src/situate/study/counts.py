@@ -16,7 +16,12 @@ TABLE = (
 def write(connection: sqlite3.Connection, name: str, rows: int) -> None:
     """Say how many rows a table has, in the caller's transaction."""
     row = name, rows, _checksum(name, rows)
-    connection.execute("INSERT OR REPLACE INTO counts VALUES (?, ?, ?)", row)
+    # A row that is there stays where it is: the file does not tell how often it was written.
+    connection.execute(
+        "INSERT INTO counts VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE"
+        " SET rows = excluded.rows, checksum = excluded.checksum",
+        row,
+    )
 
 
 def read(connection: sqlite3.Connection, path: Path, name: str) -> int:

@@ -93,9 +93,12 @@ class StudyFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Fold the log into the file, so that it is one file that can be copied, and close it."""
+        """Fold the log into the file, so that it is one file that can be copied, in the same bytes
+        however many checkpoints there were on the way, and close it."""
         with suppress(sqlite3.Error):
             self._connection.execute("PRAGMA journal_mode = DELETE")
+            if self._logged:
+                self._connection.execute("VACUUM")
         self._connection.close()
 
     def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Known:
