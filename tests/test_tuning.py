@@ -113,8 +113,8 @@ def test_softmax_candidates_have_names_of_their_own_and_differ():
     )
 
 
-def test_candidates_by_structure_are_told_no_costs_but_for_the_one_that_says_so():
-    found = tune_softmax.candidates(rule="structure")
+def test_candidates_are_told_no_costs_but_for_the_one_that_says_so():
+    found = tune_softmax.candidates()
     told = {name for name, settings in found.items() if settings.grouping != "structure"}
     assert told == {name for name in found if name.endswith("grouping heavy-edge")}
 

@@ -26,11 +26,11 @@ def candidates() -> dict[str, tuning.Make]:
         found[f"hill_climbing groups {groups}"] = make(groups)
     for groups in (96, GROUPS):
         found[f"hill_climbing groups {groups} one by one"] = make(groups, blocks=False)
-    found[f"hill_climbing structure {GROUPS}"] = make(GROUPS, rule="structure")
+    found[f"hill_climbing heavy-edge {GROUPS}"] = make(GROUPS, rule="heavy-edge")
     return found
 
 
-def make(groups: int, *, blocks: bool = True, rule: str = "heavy-edge") -> tuning.Make:
+def make(groups: int, *, blocks: bool = True, rule: str = "structure") -> tuning.Make:
     """The climber with so many groups of a rule."""
     return Function.of(climber, (groups, blocks, rule))
 

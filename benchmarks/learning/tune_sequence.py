@@ -41,10 +41,12 @@ Changes = Mapping[str, Mapping[str, Any]]
 """By name, what a candidate has other than `tuned`."""
 
 GROUPS: Changes = {"groups 64": {"groups": 64}, "groups 128": {"groups": 128}}
+TOLD: Changes = {"heavy-edge": {"grouping": "heavy-edge"}}
 REWARD: Changes = {"rewards in seconds": {"normalise": False}}
 
 OF_SPOTLIGHT: Changes = {
     **GROUPS,
+    **TOLD,
     **REWARD,
     "learning rate 0.003": {"learning_rate": 0.003},
     "learning rate 0.03": {"learning_rate": 0.03},
@@ -53,6 +55,7 @@ OF_SPOTLIGHT: Changes = {
 }
 OF_COLOCRL: Changes = {
     **GROUPS,
+    **TOLD,
     **REWARD,
     "learning rate 0.001": {"learning_rate": 0.001},
     "learning rate 0.01": {"learning_rate": 0.01},
@@ -61,6 +64,7 @@ OF_COLOCRL: Changes = {
 }
 OF_HIERARCHICAL: Changes = {
     **GROUPS,
+    **TOLD,
     **REWARD,
     "learning rate 0.003": {"learning_rate": 0.003},
     "learning rate 0.03": {"learning_rate": 0.03},
@@ -72,7 +76,7 @@ OF_HIERARCHICAL: Changes = {
 
 def candidates() -> dict[str, SequenceSettings]:
     """The settings that are weighed against one another; the first word is the method."""
-    groups: dict[str, Any] = {"grouping": "heavy-edge", "groups": 96}
+    groups: dict[str, Any] = {"grouping": "structure", "groups": 96}
     return {
         **_of(
             "spotlight",

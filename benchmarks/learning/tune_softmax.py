@@ -2,8 +2,8 @@
 
 `benchmarks.learning.tuning` says what a score is. Another number of samples is recorded under a
 name of its own: with few of them, as on a real machine, other settings may do better. So is
-`--grouping structure`, whose groups are told no costs. All four methods have the same candidates,
-as far as a change touches them.
+`--grouping heavy-edge`, whose groups are told costs. All four methods have the same candidates, as
+far as a change touches them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ LEVELS: tuple[dict[str, Any], ...] = (
 """From few groups to many."""
 
 
-RULES = ("heavy-edge", "structure")
+RULES = ("structure", "heavy-edge")
 """Rules of the groups of all candidates but those that have the other one."""
 
 

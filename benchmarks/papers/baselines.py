@@ -66,7 +66,7 @@ def key(run: Run) -> Row:
 
 def _uniform_on(run: Run) -> float:
     problem = run.case.problem()
-    groups = group(problem, "heavy-edge", DRAWN)
+    groups = group(problem, "structure", DRAWN)
     machine = SimulatedMachine(problem, threads=1)
     return uniform(
         groups.allowed,

@@ -16,7 +16,7 @@ from benchmarks.papers.runs import Run, by_workers, kept
 from benchmarks.papers.tables import Results
 from situate.solvers.learned.driver import SAMPLES
 
-SETTINGS = ("tuned", "structure", "paper")
+SETTINGS = ("tuned", "heavy-edge", "paper")
 
 SHOWN = (
     "case",

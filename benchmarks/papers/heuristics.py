@@ -1,8 +1,8 @@
 """Both tables' cases without a policy: list scheduling, and baselines on the learners' terms.
 
 HEFT and ETF as the methods give them, then their placements in the order in which the learners'
-machine runs ops; uniform draws over heavy-edge groups, hill climbing over its own, and `auto`. What
-an interrupted invocation at the same commit has measured is kept.
+machine runs ops; uniform draws over groups by `structure`, hill climbing over its own, and `auto`.
+What an interrupted invocation at the same commit has measured is kept.
 """
 
 from __future__ import annotations

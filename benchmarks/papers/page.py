@@ -43,7 +43,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
     ("fitted", (), dict),
     ("memory_limits", ("memory_limits",), memory.limits),
     ("post_table", ("post_table",), post.table),
-    ("told_costs", ("post_table_structure", "post_table"), told_costs.fill),
+    ("told_costs", ("post_table_heavy-edge", "post_table"), told_costs.fill),
     ("post_heuristics", ("heuristics", "post_table"), heuristics.post),
     ("post_curves", ("post_table",), post.curves),
     ("post_timeline", ("post_timeline",), timeline.fill),
@@ -72,8 +72,8 @@ results the first are its own."""
 
 
 COMMANDS = {
-    "post_table_structure": "post_table --settings structure --out "
-    "benchmarks/results/post_table_structure.json",
+    "post_table_heavy-edge": "post_table --settings heavy-edge --out "
+    "benchmarks/results/post_table_heavy-edge.json",
     "planner_ablation": "planner.planner_ablation",
     "colocrl_table": "colocrl.colocrl_table",
     "spotlight_hours": "clocks.spotlight_hours",

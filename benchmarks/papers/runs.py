@@ -30,13 +30,13 @@ DIGITS = 5
 
 LEARNING = {
     "tuned": Learning(),
-    "structure": Learning(grouping="structure"),
+    "heavy-edge": Learning(grouping="heavy-edge"),
     "paper": Learning(settings="paper"),
     "paper, prefix": Learning(settings="paper", grouping="prefix"),
     "paper, colocation": Learning(settings="paper", grouping="colocation"),
 }
-"""Settings of learners by their name in records; `structure` are the tuned ones with groups that
-are told no costs, the last two have the groups of another paper."""
+"""Settings of learners by their name in records; `heavy-edge` are the tuned ones with groups that
+are told costs, the last two have the groups of another paper."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def spread(values: Sequence[float | None]) -> Spread | None:
     return Spread(statistics.fmean(known), min(known), max(known), len(known)) if known else None
 
 
-APART = ("structure", "paper")
+APART = ("heavy-edge", "paper")
 """Settings whose runs may be in a file of their own, for these take long or are made later."""
 
 

@@ -33,8 +33,8 @@ def table(case: str, **best: float) -> dict[str, object]:
 
 @pytest.mark.parametrize(("post", "near"), [(1.02, "1 of 1 rows"), (1.03, "0 of 1 rows")])
 def test_post_that_is_told_no_costs_is_held_against_the_best_learner_in_any_settings(post, near):
-    best = {f"{method}_structure": 1.5 for method in SOFTMAX} | {"ppo_tuned": 1.0}
-    names = told_costs.fill({}, table("rnnlm/2", **{**best, "post_structure": post}))
+    best = {f"{method}_tuned": 1.5 for method in SOFTMAX} | {"ppo_heavy-edge": 1.0}
+    names = told_costs.fill({}, table("rnnlm/2", **{**best, "post_tuned": post}))
     assert names["near"].startswith(near)
     assert names["under"].startswith("1 of 1 rows")
 

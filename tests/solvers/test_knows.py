@@ -16,7 +16,8 @@ from tests.grouping.test_structure import told_otherwise
 PROBLEM = Problem(zoo.load("cifar_cnn"), Cluster.preset("k80-4"))
 OTHER = told_otherwise(PROBLEM)
 PAPER = Learning(settings="paper")
-STRUCTURE = Learning(grouping="structure")
+TUNED = Learning()
+TOLD = Learning(grouping="heavy-edge")
 NEED_TORCH = ("spotlight", "colocrl", "hierarchical")
 
 
@@ -32,8 +33,8 @@ def method(request):
     return request.param
 
 
-def test_with_groups_of_structure_the_first_proposals_are_the_same_whatever_ops_take(method):
-    first, other = (first_proposals(each, method, STRUCTURE) for each in (PROBLEM, OTHER))
+def test_in_tuned_settings_the_first_proposals_are_the_same_whatever_ops_take(method):
+    first, other = (first_proposals(each, method, TUNED) for each in (PROBLEM, OTHER))
     np.testing.assert_array_equal(first, other)
 
 
@@ -46,16 +47,17 @@ def test_in_the_papers_settings_they_are_the_same_too(of_a_paper):
 
 
 def test_with_groups_that_are_told_costs_they_are_others():
-    first, other = (first_proposals(each, "post", Learning(groups=16)) for each in (PROBLEM, OTHER))
+    told = Learning(grouping="heavy-edge", groups=16)
+    first, other = (first_proposals(each, "post", told) for each in (PROBLEM, OTHER))
     assert (first != other).any()
 
 
 @pytest.mark.parametrize(
     ("learning", "knows"),
     [
-        (Learning(), "told costs"),
+        (TOLD, "told costs"),
         (Learning(grouping="metis"), "told costs"),
-        (STRUCTURE, "measured times only"),
+        (TUNED, "measured times only"),
         (PAPER, "measured times only"),
     ],
 )
@@ -65,14 +67,14 @@ def test_a_learners_result_says_what_it_was_told(learning, knows):
     assert solve(PROBLEM, "post", evaluations=12, learning=learning).knows == knows
 
 
-@pytest.mark.parametrize("learning", [Learning(), STRUCTURE], ids=["tuned", "structure"])
+@pytest.mark.parametrize("learning", [TUNED, TOLD], ids=["tuned", "heavy-edge"])
 def test_every_learner_says_what_it_was_told(method, learning):
     learner = METHODS[method].learner()(PROBLEM, learning, 240, 0)
-    assert learner.told_costs == (learning.grouping is None)
+    assert learner.told_costs == (learning is TOLD)
 
 
 def test_a_plan_to_begin_with_tells_costs():
-    start = Learning(grouping="structure", start=lambda: np.zeros(PROBLEM.n, np.int32))
+    start = Learning(start=lambda: np.zeros(PROBLEM.n, np.int32))
     assert METHODS["post"].learner()(PROBLEM, start, 240, 0).told_costs
     assert METHODS["hill_climbing"].learner()(PROBLEM, start, 240, 0).told_costs
 
@@ -82,7 +84,7 @@ def test_a_method_that_does_not_learn_is_told_costs():
 
 
 def test_a_rule_that_takes_a_number_has_the_levels_of_the_settings():
-    learner = METHODS["post"].learner()(PROBLEM, STRUCTURE, 240, 0)
+    learner = METHODS["post"].learner()(PROBLEM, TOLD, 240, 0)
     assert len(learner.groups) == 16
-    asked = METHODS["post"].learner()(PROBLEM, Learning(grouping="structure", groups=20), 240, 0)
+    asked = METHODS["post"].learner()(PROBLEM, Learning(grouping="heavy-edge", groups=20), 240, 0)
     assert len(asked.groups) == 20

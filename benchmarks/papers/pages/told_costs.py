@@ -17,7 +17,7 @@ NEAR = 0.02
 def fill(_: Mapping[str, Any], table: Mapping[str, Any]) -> Mapping[str, str]:
     """Names of text/told_costs.md."""
     results = Results(table["tables"]["rules"], table["tables"]["runs"])
-    rows = [row for row in published.POST if results.of(_case(row), "post", "structure")]
+    rows = [row for row in published.POST if results.of(_case(row), "post", "heavy-edge")]
     titles = [_title(row) for row in rows]
     near = [_title(row) for row in rows if _post(results, row) <= _best(results, row) * (1 + NEAR)]
     under = [_title(row) for row in rows if _post(results, row) < results.better(_case(row))]
@@ -38,7 +38,7 @@ def _title(row: PostRow) -> str:
 
 
 def _post(results: Results, row: PostRow) -> float:
-    return results.mean(_case(row), "post", "structure")
+    return results.mean(_case(row), "post", "tuned")
 
 
 def _best(results: Results, row: PostRow) -> float:
@@ -48,7 +48,7 @@ def _best(results: Results, row: PostRow) -> float:
 
 
 def _table(results: Results, rows: Sequence[PostRow]) -> str:
-    """Means of each method by `structure`, and how far below them it is with told costs."""
+    """Means of each method in `tuned` settings, and how far below them it is with told costs."""
     lines = [(_title(row), *_pairs(results, _case(row))) for row in rows]
     heads = [f"{method.replace('_', ' ')}{what}" for method in SOFTMAX for what in ("", ": gain")]
     return markdown.table(("", *heads), lines)
@@ -57,6 +57,6 @@ def _table(results: Results, rows: Sequence[PostRow]) -> str:
 def _pairs(results: Results, case: str) -> list[str]:
     found: list[str] = []
     for method in SOFTMAX:
-        alone, told = (results.mean(case, method, s) for s in ("structure", "tuned"))
+        alone, told = (results.mean(case, method, s) for s in ("tuned", "heavy-edge"))
         found += [markdown.seconds(alone), markdown.percent(below(told, alone))]
     return found

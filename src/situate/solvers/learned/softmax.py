@@ -136,7 +136,7 @@ TUNED = {
     method: replace(
         PAPER[method],
         single_first=True,
-        grouping="heavy-edge",
+        grouping="structure",
         groups=256,
         coarser=((16, 0.15), (64, 0.4)),
         **changes,

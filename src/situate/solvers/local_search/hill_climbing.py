@@ -165,6 +165,6 @@ def _movable(level: Level, groups: Groups) -> Level:
 
 def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> HillClimber:
     """See `Learner` and docs/methods/hill_climbing.md."""
-    groups = grouped(problem, learning, "heavy-edge", GROUPS)
+    groups = grouped(problem, learning, "structure", GROUPS)
     first = initial_placements(problem, learning, groups)
     return HillClimber(groups, levels(problem, groups), first, seed)

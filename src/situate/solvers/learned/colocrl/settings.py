@@ -44,7 +44,7 @@ class ColocSettings:
 PAPER = ColocSettings()
 TUNED = ColocSettings(
     shape=Shape(hidden=128, score="general", aligned=True),
-    grouping="heavy-edge",
+    grouping="structure",
     groups=96,
     K=12,
     learning_rate=3e-3,

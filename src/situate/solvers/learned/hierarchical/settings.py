@@ -76,7 +76,7 @@ class HierarchicalSettings:
 PAPER = HierarchicalSettings()
 TUNED = HierarchicalSettings(
     groups=96,
-    grouping="heavy-edge",
+    grouping="structure",
     trust=12.0,
     relu=True,
     hidden=64,

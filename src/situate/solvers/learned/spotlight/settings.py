@@ -44,7 +44,7 @@ class SpotlightSettings:
 PAPER = SpotlightSettings()
 TUNED = SpotlightSettings(
     shape=Shape(hidden=48, layers=2, score="general", aligned=True),
-    grouping="heavy-edge",
+    grouping="structure",
     groups=96,
     K=12,
     steps=4,
