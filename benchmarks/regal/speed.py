@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--weights", type=Path, default=WEIGHTS / "time-2-tuned.safetensors")
+    parser.add_argument("--weights", type=Path, default=WEIGHTS / "time-2-tuned-real.safetensors")
     parser.add_argument("--ops", type=int, default=150)
     parser.add_argument("--network-ops", type=int, default=5000)
     parser.add_argument("--evaluations", type=int, default=5000)

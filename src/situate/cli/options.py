@@ -138,7 +138,7 @@ Weights = Annotated[
     typer.Option(
         metavar="FILE",
         help="Trained weights of regal, gas or idrs; 'situate train' writes them. Default: those "
-        "that come with situate.",
+        "that come with situate: real or synthetic, after the graphs that trained them.",
     ),
 ]
 Grouping = Annotated[

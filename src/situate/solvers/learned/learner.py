@@ -95,8 +95,9 @@ class Learning:
             batch.
         start: makes a placement (n,) that is worth measuring first, for methods that can begin with
             one.
-        weights: a file of trained weights, for methods that bring a network; None for the
-            package's own.
+        weights: a file of trained weights, for methods that bring a network, or `real` or
+            `synthetic` for those of the package that such graphs trained; None for its own, of
+            real ones where there are some.
 
     Raises:
         SituateError: unknown settings or grouping, groups below one or above `MOST_GROUPS`, noise

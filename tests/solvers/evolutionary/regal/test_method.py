@@ -16,7 +16,12 @@ from situate.errors import MissingExtra, SituateError  # noqa: E402
 from situate.policies import installed  # noqa: E402
 from situate.solvers import solve  # noqa: E402
 from situate.solvers.evolutionary.regal import weights  # noqa: E402
-from situate.solvers.evolutionary.regal.method import _population_for_features  # noqa: E402
+from situate.solvers.evolutionary.regal.method import (  # noqa: E402
+    SETS,
+    WEIGHTS,
+    _population_for_features,
+    _weights,
+)
 from situate.solvers.evolutionary.regal.settings import SETTINGS  # noqa: E402
 from situate.solvers.learned.learner import Learning  # noqa: E402
 from situate.solvers.search import Search  # noqa: E402
@@ -107,6 +112,27 @@ def test_without_weights_for_the_problem_it_says_how_to_train_some() -> None:
     of = Problem(chain(4), devices(*[1] * 7), rules="regal")
     with pytest.raises(SituateError, match="time on 7 devices come with situate: train some"):
         solve(of, "regal", evaluations=9)
+
+
+def test_the_weights_of_a_set_are_named_after_it_and_those_of_the_real_one_are_the_default() -> None:
+    of = Problem(fork(5), devices(1, 1), rules="regal")
+    files = {name: WEIGHTS / f"time-2-tuned-{name}.safetensors" for name in SETS}
+    assert files["real"].read_bytes() != files["synthetic"].read_bytes()
+    for given, meant in [(None, "real"), *((name, name) for name in SETS)]:
+        search = Search(of, learning=Learning(weights=given))
+        assert _weights(search, "regal") == files[meant]
+    assert solve(of, "regal", evaluations=9, learning=Learning(weights="synthetic")).feasible
+
+
+def test_a_file_with_the_name_of_a_set_is_given_by_its_path(tmp_path: Path) -> None:
+    search = Search(Problem(fork(5), devices(1, 1)), learning=Learning(weights=tmp_path / "real"))
+    assert _weights(search, "regal") == tmp_path / "real"
+
+
+def test_a_set_without_weights_for_the_problem_is_named() -> None:
+    of = Problem(chain(4), devices(*[1] * 7), rules="regal")
+    with pytest.raises(SituateError, match="no weights of the real set for time on 7 devices"):
+        solve(of, "regal", evaluations=9, learning=Learning(weights="real"))
 
 
 @pytest.mark.parametrize(("method", "other"), [("regal", "gas"), ("idrs", "gas"), ("gas", "regal")])

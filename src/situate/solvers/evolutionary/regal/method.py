@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 WEIGHTS = Path(__file__).parent / "weights"
 """The folder of the package's own."""
 
+SETS = ("real", "synthetic")
+"""The sets of graphs that trained them, the default first; see docs/methods/regal.md."""
+
 FIRST_GENERATION = BRKGA["paper"].population
 """Its chromosomes."""
 
@@ -98,16 +101,18 @@ def _actions(search: Search, proposer: Proposer) -> Ints | None:
 def _weights(search: Search, method: str) -> Path:
     """The file that was given, or the package's own for such problems."""
     given, problem = search.learning.weights, search.problem
-    if given is not None:
+    if given is not None and given not in SETS:
         return Path(given)
     settings = "gas" if method == "gas" else search.learning.settings
-    path = WEIGHTS / f"{problem.objective}-{problem.d}-{settings}.safetensors"
-    if not path.is_file():
-        raise SituateError(
-            f"{method}: no weights for {problem.objective} on {problem.d} devices come with "
-            f"situate: train some with situate train regal, and give them with --weights"
-        )
-    return path
+    for trained in SETS if given is None else (given,):
+        name = f"{problem.objective}-{problem.d}-{settings}-{trained}.safetensors"
+        if (path := WEIGHTS / name).is_file():
+            return path
+    which = "" if given is None else f" of the {given} set"
+    raise SituateError(
+        f"{method}: no weights{which} for {problem.objective} on {problem.d} devices come with "
+        f"situate: train some with situate train regal, and give them with --weights"
+    )
 
 
 def _population_for_features(search: Search, settings: RegalSettings) -> _core.Brkga:
