@@ -29,16 +29,18 @@ class Compared:
     """A method with its settings and budget, `label` in the tables.
 
     Attributes:
+        evaluations: None where `seconds` are the budget.
         weights: a file of trained weights, of methods that take one.
         plain: the label of BRKGA with the same decoder.
     """
 
     label: str
     method: str
-    evaluations: int
+    evaluations: int | None
     settings: str = "paper"
     weights: str | None = None
     plain: str = REFERENCE
+    seconds: float | None = None
 
     def planned(self, problem: Problem, seed: int) -> tuple[float, float]:
         """The value of its plan, and wall seconds, on one thread. A plan that does not fit counts
@@ -52,6 +54,7 @@ class Compared:
             problem,
             self.method,
             evaluations=self.evaluations,
+            time_limit=self.seconds,
             seed=seed,
             threads=1,
             learning=learning,
@@ -63,13 +66,18 @@ LEARNING = ("brkga", "tuned_brkga", "regal", "gas", "idrs")
 """Methods that have settings."""
 
 
-def methods(evaluations: int, files: Mapping[str, Path]) -> Iterator[Compared]:
+def methods(
+    evaluations: int, files: Mapping[str, Path], exact: float | None = None
+) -> Iterator[Compared]:
     """Those of the table with a common budget, and longer searches for the best known value.
 
     Args:
         evaluations: of each method but the long ones.
         files: weights by what to call them.
+        exact: seconds of CP-SAT; None to leave it out.
     """
+    if exact is not None:
+        yield Compared("cp_sat", "cp_sat", None, seconds=exact)
     yield Compared("partition_dfs", "partition_dfs", evaluations)
     yield Compared("local_search", "local_search", evaluations)
     yield from plain(evaluations)

@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = _options(arguments)
     files = dict(options.weights)
     paths = sorted(path for path in options.folder.iterdir() if path.is_file())[: options.graphs]
-    compared = list(methods(options.evaluations, files))
+    compared = list(methods(options.evaluations, files, options.exact))
     with jobs(options, outcome) as pool:
         solved = _solver(pool, options)
         found = solved(compared, paths)
@@ -83,6 +83,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--objective", choices=get_args(Objective), default="time")
     parser.add_argument("--weights", nargs="+", type=_named, default=[], metavar="NAME=FILE")
     parser.add_argument("--evaluations", type=int, default=5000)
+    parser.add_argument(
+        "--exact", type=float, metavar="SECONDS", help="of CP-SAT for a graph; default: none"
+    )
     parser.add_argument("--graphs", type=int, help="of the folder; default: all")
     parser.add_argument(
         "--limits", nargs="*", type=int, default=[1000, 2000, 5000, 10_000, 20_000, 50_000]

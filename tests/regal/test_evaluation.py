@@ -59,6 +59,18 @@ def test_every_method_is_beside_the_papers_figure(found: dict[str, Any]) -> None
     assert set(found["tables"]["graphs"][0]) == {"graph", *rows}
 
 
+def test_cp_sat_is_among_the_methods_where_it_is_given_seconds(
+    graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ortools")
+    monkeypatch.setattr(evaluation, "RESULTS", tmp_path)
+    few = ("--evaluations", "30", "--limits", "--graphs", "1", "--workers", "1")
+    named = ("--name", "synthetic_time", "--exact", "0.3")
+    evaluation.main([str(graphs / "test"), *named, *few])
+    rows = json.loads((tmp_path / "regal_synthetic_time.json").read_text())["tables"]["methods"]
+    assert [row["paper_gap_%"] for row in rows if row["method"] == "cp_sat"] == [0.0]
+
+
 def test_means_are_of_the_values_by_graph(found: dict[str, Any]) -> None:
     graphs = found["tables"]["graphs"]
     assert [row["graph"] for row in graphs] == sorted(f"{model}.json" for model in MODELS)

@@ -114,7 +114,7 @@ def test_without_weights_for_the_problem_it_says_how_to_train_some() -> None:
         solve(of, "regal", evaluations=9)
 
 
-def test_the_weights_of_a_set_are_named_after_it_and_those_of_the_real_one_are_the_default() -> None:
+def test_weights_are_named_after_their_set_and_the_real_ones_are_the_default() -> None:
     of = Problem(fork(5), devices(1, 1), rules="regal")
     files = {name: WEIGHTS / f"time-2-tuned-{name}.safetensors" for name in SETS}
     assert files["real"].read_bytes() != files["synthetic"].read_bytes()
