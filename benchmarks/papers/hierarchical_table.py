@@ -31,11 +31,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _runs(case: Case, options: argparse.Namespace) -> Iterator[Run]:
     for seed in range(options.seeds):
-        yield Run(case, "auto", "tuned", seed, options.samples)
-        for settings in dict.fromkeys(("tuned", *options.settings)):
+        if "tuned" in options.settings:
+            yield Run(case, "auto", "tuned", seed, options.samples)
+        for settings in options.settings:
             if settings != "paper":
                 yield Run(case, "post", settings, seed, options.samples)
-        for settings in options.settings:
             yield Run(case, "hierarchical", settings, seed, options.samples)
 
 

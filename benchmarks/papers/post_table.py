@@ -29,7 +29,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _runs(case: Case, options: argparse.Namespace) -> Iterator[Run]:
     for seed in range(options.seeds):
-        yield Run(case, "auto", "tuned", seed, options.samples)
+        if "tuned" in options.settings:
+            yield Run(case, "auto", "tuned", seed, options.samples)
         for settings in options.settings:
             for method in checks.SOFTMAX:
                 yield Run(case, method, settings, seed, options.samples)

@@ -17,7 +17,7 @@ NEAR = 0.02
 def fill(_: Mapping[str, Any], table: Mapping[str, Any]) -> Mapping[str, str]:
     """Names of text/told_costs.md."""
     results = Results(table["tables"]["rules"], table["tables"]["runs"])
-    rows = [row for row in published.POST if results.of(_case(row), "post", "heavy-edge")]
+    rows = [row for row in published.POST if results.of(_case(row), "post", "tuned")]
     titles = [_title(row) for row in rows]
     near = [_title(row) for row in rows if _post(results, row) <= _best(results, row) * (1 + NEAR)]
     under = [_title(row) for row in rows if _post(results, row) < results.better(_case(row))]
