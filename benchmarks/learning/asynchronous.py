@@ -7,10 +7,11 @@ import argparse
 from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
 
 import situate
 from benchmarks.lib.record import Row, Target, record
-from benchmarks.papers.clocks.batches import batches
+from situate.evaluators.measurements import Measurements
 from situate.results.result import Result
 from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock, hours
 from situate.solvers.learned.learner import Learning
@@ -51,7 +52,7 @@ def _pair(problem: situate.Problem, method: str, samples: int, seed: int) -> Row
     """One search that waits for all sixteen workers, one of four controllers with four each."""
     waiting = _learn(problem, method, samples, seed)
     together = VirtualClock(CONTROLLERS * WORKERS, slowness=SLOWNESS)
-    synchronous = hours(together, batches(waiting.samples, CONTROLLERS * WORKERS))
+    synchronous = hours(together, _rounds(waiting.samples))
     clock = VirtualClock(WORKERS, slowness=SLOWNESS)
     more = int(samples * MORE_SAMPLES)
     sharing = _learn(problem, method, more, seed, controllers=CONTROLLERS, clock=clock)
@@ -69,6 +70,15 @@ def _pair(problem: situate.Problem, method: str, samples: int, seed: int) -> Row
         "staleness": sum(late * n for late, n in staleness.items()) / sum(staleness.values()),
         "as_good_after": share * sharing.asynchrony.seconds / 3600 / synchronous[-1],
     }
+
+
+def _rounds(samples: NDArray[np.float64]) -> list[Measurements]:
+    """Samples (s,), infinite where they failed, one for each worker at a time."""
+    size = CONTROLLERS * WORKERS
+    return [
+        Measurements(part, np.where(np.isfinite(part), 0, 1).astype(np.uint8))
+        for part in np.split(samples, range(size, len(samples), size))
+    ]
 
 
 def _learn(

@@ -6,7 +6,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,13 @@ from benchmarks.lib.record import Row, commit
 from benchmarks.lib.workers import jobs
 from benchmarks.papers.cases import Case
 from situate.data.problem import Problem
+from situate.evaluators.measurements import Measurements
 from situate.results.result import Result
 from situate.solvers import LEARNERS, solve
 from situate.solvers.learned.learner import Learning
 from situate.solvers.learned.penalty import failure_seconds
+
+OnMeasured = Callable[[int, Measurements], None]
 
 BATCH = 60
 """Samples that one point of a learning curve stands for, and "the first" and "the last" ones."""
@@ -55,15 +58,16 @@ class Run:
         """The key of a run among those of one experiment."""
         return self.case.name, self.method, self.settings, self.seed
 
-    def result(self) -> Result:
-        """The method's result, on one thread."""
+    def result(self, on_measured: OnMeasured | None = None) -> Result:
+        """The method's result, on one thread; for `on_measured` see `Learning`."""
+        learning = replace(LEARNING[self.settings], on_measured=on_measured)
         return solve(
             self.case.problem(),
             self.method,
             evaluations=self.samples,
             seed=self.seed,
             threads=1,
-            learning=LEARNING[self.settings] if self.method in LEARNERS else None,
+            learning=learning if self.method in LEARNERS else None,
         )
 
 

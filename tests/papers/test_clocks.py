@@ -6,23 +6,40 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.clocks import spotlight_hours
-from benchmarks.papers.clocks.batches import batches, ends, until_best
+from benchmarks.papers.clocks.batches import at_once, ends, until_best
 from benchmarks.papers.pages import clocks as page
+from situate.evaluators.measurements import Measurements
 from situate.solvers.learned.asynchronous.virtual_clock import STEPS, VirtualClock
 
 SAMPLES = np.array([3600.0, 1800.0, np.inf, 900.0, 7200.0])
 CLOCK = VirtualClock(2)
 
 
-def test_batches_have_a_sample_for_each_worker_and_keep_their_failures():
-    found = batches(SAMPLES, 2)
+def told(size: int) -> list[Measurements]:
+    """The samples in batches of so many."""
+    return [
+        Measurements(part, np.where(np.isfinite(part), 0, 1).astype(np.uint8))
+        for part in np.split(SAMPLES, range(size, len(SAMPLES), size))
+    ]
+
+
+def test_batches_smaller_than_the_workers_are_put_together_with_their_failures():
+    found = at_once(told(1), 2)
     assert [len(each) for each in found] == [2, 2, 1]
     assert found[1].ok.tolist() == [False, True]
 
 
+def test_a_learners_own_batches_are_left_as_they_are():
+    assert [len(each) for each in at_once(told(3), 2)] == [3, 2]
+
+
 def test_a_sample_is_known_when_all_of_its_batch_is():
-    assert ends(SAMPLES, CLOCK) == pytest.approx(STEPS * np.array([1, 1, 1.25, 1.25, 3.25]))
-    assert until_best(SAMPLES, CLOCK) == pytest.approx(STEPS * 1.25)
+    assert ends(told(2), CLOCK) == pytest.approx(STEPS * np.array([1, 1, 1.25, 1.25, 3.25]))
+    assert until_best(SAMPLES, told(2), CLOCK) == pytest.approx(STEPS * 1.25)
+
+
+def test_workers_wait_for_one_another_at_the_end_of_a_batch_alone():
+    assert ends(told(5), CLOCK)[0] == pytest.approx(STEPS * 2.75)
 
 
 def test_the_set_up_is_what_the_slides_minutes_leave():
@@ -33,7 +50,7 @@ def test_the_set_up_is_what_the_slides_minutes_leave():
     assert spotlight_hours._setup(2 * hours, spotlight_hours.SAMPLES) == 0
 
 
-def search(controllers: int, hours: float) -> dict[str, object]:
+def search(controllers: int, hours: float, failures: int = 0) -> dict[str, object]:
     return {
         "case": page.LARGEST,
         "method": "hierarchical",
@@ -44,6 +61,8 @@ def search(controllers: int, hours: float) -> dict[str, object]:
         "last_mean": 4.0,
         "hours": hours,
         "staleness": 2.5,
+        "samples": 100,
+        "failures": failures,
     }
 
 
@@ -53,3 +72,10 @@ def test_the_planners_hours_are_those_of_its_asynchronous_controllers(hours, ver
     names = page.searches({"tables": {"searches": rows}})
     assert names["claims"].splitlines()[-1].endswith(f"| {verdict} |")
     assert len(names["planner"].splitlines()) == 4
+
+
+def test_hours_of_placements_of_which_most_fail_are_not_counted():
+    rows = [search(4, 1.0, failures=51)]
+    last = page.searches({"tables": {"searches": rows}})["claims"].splitlines()[-1]
+    assert "51.0 % of the placements fail" in last
+    assert last.endswith("| not counted: unlike |")

@@ -44,15 +44,19 @@ def published_reduction(row: HierarchicalRow) -> float:
 
 def _reductions(results: Results, rows: Mapping[str, HierarchicalRow]) -> Iterator[Claim]:
     found = {case: reduction(results, case, "paper") for case in rows}
-    yield claim.between(
-        "best prior results are outperformed by 60.6 % for NMT (2-layer) and 53.7 % for NMT "
-        "(4-layer)",
-        "the planner, `paper`, below the best other placement by as much",
-        {case: found[case] for case in ("nmt2/2", "nmt4/4")},
-        0.537,
-        0.606,
-    )
     for case, least, sentence, confirmed in (
+        (
+            "nmt2/2",
+            0.606,
+            "best prior results are outperformed by 60.6 % for NMT (2-layer)",
+            "the planner, `paper`, at least 60.6 % below the best other placement",
+        ),
+        (
+            "nmt4/4",
+            0.537,
+            "and by 53.7 % for NMT (4-layer)",
+            "the planner, `paper`, at least 53.7 % below the best other placement",
+        ),
         (
             "inception_v3/2",
             0.163,
@@ -83,14 +87,18 @@ def _reductions(results: Results, rows: Mapping[str, HierarchicalRow]) -> Iterat
 
 def _baselines(results: Results, rows: Mapping[str, HierarchicalRow]) -> Iterator[Claim]:
     planner = {case: results.mean(case, "hierarchical", "paper") for case in rows}
-    yield claim.on_all(
+    least = {
+        case: min(results.rule(case, column) for column in ("single", "scotch", "expert"))
+        for case in rows
+    }
+    ahead = [case for case in rows if planner[case] <= least[case]]
+    wanted = sum(_least_but_mincut(row) >= row.hierarchical for row in rows.values())
+    yield Claim(
         "outperforms TensorFlow's default placements, the Scotch algorithm's and human experts'",
-        "the planner, `paper`, below one GPU, Scotch and the expert, or as low",
-        {
-            case: planner[case]
-            <= min(results.rule(case, column) for column in ("single", "scotch", "expert"))
-            for case in rows
-        },
+        f"the planner, `paper`, below one GPU, Scotch and the expert, or as low, on {wanted} of "
+        f"{len(rows)} rows as in the paper's table; one GPU is taken for the default",
+        f"on {len(ahead)} of {len(rows)} rows",
+        claim.verdict(len(ahead) >= wanted),
     )
     known = [case for case in rows if math.isfinite(results.rule(case, "expert"))]
     worse = {
@@ -102,10 +110,15 @@ def _baselines(results: Results, rows: Mapping[str, HierarchicalRow]) -> Iterato
     ends = f"{markdown.percent(min(worse.values()))} to {markdown.percent(max(worse.values()))}"
     yield claim.on_all(
         "Scotch and MinCut were significantly worse than human expert baselines",
-        "both above the expert, wherever that fits",
+        "both above the expert at all, wherever that fits",
         {case: value > 0 for case, value in worse.items()},
         f"the better of the two {ends} above",
     )
+
+
+def _least_but_mincut(row: HierarchicalRow) -> float:
+    """The best of the paper's one GPU, Scotch and the expert."""
+    return min(value for value in (row.single, row.scotch, row.expert) if value is not None)
 
 
 def _scale(scale: Mapping[str, Any]) -> Iterator[Claim]:

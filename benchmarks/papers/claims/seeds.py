@@ -27,6 +27,20 @@ def sure(results: Results, cases: Mapping[str, str], method: str, others: Sequen
     return markdown.of_rows(won, list(cases))
 
 
+def behind(results: Results, cases: Mapping[str, str], method: str, others: Sequence[str]) -> str:
+    """The cases, by title, on which the lead of one of the others on a method is more than
+    chance."""
+    lost = [
+        title
+        for title, case in cases.items()
+        if any(
+            chance(_best(results, case, other), _best(results, case, method)) < LIKELY
+            for other in others
+        )
+    ]
+    return markdown.of_rows(lost, list(cases))
+
+
 def _best(results: Results, case: str, method: str) -> list[float]:
     found = [run["best"] for run in results.of(case, method, "tuned")]
     return [math.inf if seconds is None else float(seconds) for seconds in found]

@@ -1,6 +1,8 @@
-"""Samples in the batches that workers measure, and the hours that these take."""
+"""The batches that workers measure, and the hours that these take."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,22 +11,31 @@ from situate.data.arrays import Floats
 from situate.evaluators.measurements import Measurements
 from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock, hours
 
-
-def batches(samples: NDArray[np.float64], size: int) -> list[Measurements]:
-    """Samples (s,), infinite where they failed, in batches of so many."""
-    return [
-        Measurements(part, np.where(np.isfinite(part), 0, 1).astype(np.uint8))
-        for part in np.split(samples, range(size, len(samples), size))
-    ]
+Batches = Sequence[Measurements]
+"""What a learner was told of, batch by batch."""
 
 
-def ends(samples: NDArray[np.float64], clock: VirtualClock) -> Floats:
-    """(s,) hours by the clock until each sample's batch is measured, a batch of one sample for each
-    worker after the other."""
-    each = hours(clock, batches(samples, clock.workers))
-    return np.repeat(each, clock.workers)[: len(samples)]
+def at_once(batches: Batches, workers: int) -> list[Measurements]:
+    """Batches of at least as many placements as there are workers, but for the last.
+
+    Of a learner that is told of fewer, as Spotlight is of each, several are put together: the hours
+    are those of workers that all have a placement.
+    """
+    made: list[Measurements] = []
+    for batch in batches:
+        if made and len(made[-1]) < workers:
+            made[-1] = made[-1].then(batch)
+        else:
+            made.append(batch)
+    return made
 
 
-def until_best(samples: NDArray[np.float64], clock: VirtualClock) -> float:
-    """Hours until the best sample's batch is measured."""
-    return float(ends(samples, clock)[int(samples.argmin())])
+def ends(batches: Batches, clock: VirtualClock) -> Floats:
+    """(s,) hours by the clock until all is measured that each sample is measured with."""
+    together = at_once(batches, clock.workers)
+    return np.repeat(hours(clock, together), [len(batch) for batch in together])
+
+
+def until_best(samples: NDArray[np.float64], batches: Batches, clock: VirtualClock) -> float:
+    """Hours until the best of the samples is measured."""
+    return float(ends(batches, clock)[int(samples.argmin())])

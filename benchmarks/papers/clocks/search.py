@@ -11,6 +11,7 @@ from benchmarks.lib.record import Row
 from benchmarks.papers.cases import Case
 from benchmarks.papers.clocks.batches import ends, until_best
 from benchmarks.papers.runs import LEARNING, learnt
+from situate.evaluators.measurements import Measurements
 from situate.solvers import solve
 from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock
 
@@ -37,7 +38,9 @@ class Search:
 def row(search: Search) -> Row:
     """Run it on one thread; hours are those of the virtual clock, without set-ups."""
     begin = time.perf_counter()
-    clock, learning = VirtualClock(search.workers), LEARNING[search.settings]
+    told: list[Measurements] = []
+    clock = VirtualClock(search.workers)
+    learning = replace(LEARNING[search.settings], on_measured=lambda _, batch: told.append(batch))
     if search.controllers:
         learning = replace(learning, controllers=search.controllers, clock=clock)
     result = solve(
@@ -64,8 +67,8 @@ def row(search: Search) -> Row:
         "first_mean": figures["mean_curve"][0],
         "last_mean": figures["last_mean"],
         "failures": figures["failures"],
-        "hours": float(ends(samples, clock)[-1]) if late is None else late.seconds / 3600,
-        "best_hours": until_best(samples, clock) if late is None else None,
+        "hours": float(ends(told, clock)[-1]) if late is None else late.seconds / 3600,
+        "best_hours": until_best(samples, told, clock) if late is None else None,
         "staleness": 0.0 if late is None else late.mean_staleness,
         "took": round(time.perf_counter() - begin, 1),
     }

@@ -20,6 +20,9 @@ PLANNER_HOURS = 3
 
 LARGEST = "nmt8/8"
 
+MOSTLY = 0.5
+"""Fraction of failures from which on hours by the clock are not those of placements that run."""
+
 Row = Mapping[str, Any]
 
 
@@ -103,11 +106,13 @@ def _planner_claims(rows: Sequence[Row]) -> Iterator[Claim]:
     ]
     if own:
         hours = _mean(own, "hours")
+        failed = sum(row["failures"] for row in own) / sum(row["samples"] for row in own)
         yield Claim(
             "1,000 iterations take at most three hours for the largest benchmark",
             "no longer by the clock of 4 controllers of 4 workers, NMT with 8 layers, `paper`",
-            f"{hours:.2f} hours, without set-ups",
-            claim.verdict(hours <= PLANNER_HOURS),
+            f"{hours:.2f} hours, without set-ups; {markdown.percent(failed)} of the placements "
+            "fail, which takes no time",
+            "unlike" if failed > MOSTLY else claim.verdict(hours <= PLANNER_HOURS),
         )
 
 

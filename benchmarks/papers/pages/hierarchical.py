@@ -67,7 +67,17 @@ def _planner(results: Results, rows: Sequence[HierarchicalRow]) -> Mapping[str, 
         for row in nmt
         for run in results.of(_case(row), "hierarchical", "paper")
     ]
+    alone = [
+        results.mean(case, "hierarchical", "paper") / results.rule(case, "single")
+        for case in ("inception_v3/2", "rnnlm/2")
+    ]
+    allowed = [
+        below(results.rule(case, "lower_bound"), results.rule(case, "expert"))
+        for case in ("nmt2/2", "nmt4/4")
+    ]
     return {
+        "near": " and ".join(f"{share:.2f}" for share in alone),
+        "allowed": " and ".join(map(markdown.percent, allowed)),
         "post_ahead": f"{markdown.percent(min(post))} to {markdown.percent(max(post))}",
         "eight": markdown.percent(eight),
         "times": f"{min(times):.1f} to {max(times):.1f}",

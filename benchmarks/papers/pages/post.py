@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ def table(content: Mapping[str, Any]) -> Mapping[str, str]:
     """Names of text/post_table.md."""
     results = Results(content["tables"]["rules"], content["tables"]["runs"])
     rows = [row for row in published.POST if _case(row) in results.cases]
+    cases = {_title(row): _case(row) for row in rows}
     found = claims.claims(results)
     return {
         "calibration": _calibration(results, rows),
@@ -34,9 +36,10 @@ def table(content: Mapping[str, Any]) -> Mapping[str, str]:
         "resnet50": taken(results, [row for row in rows if row.network == "resnet50"]),
         "deeper": taken(results, _deeper(rows)),
         "deeper_post": taken(results, _deeper(rows), ("post",)),
-        "sure": seeds.sure(
-            results, {_title(row): _case(row) for row in rows}, "post", METHODS[:-1]
-        ),
+        "sure": seeds.sure(results, cases, "post", METHODS[:-1]),
+        "behind": seeds.behind(results, cases, "post", METHODS[:-1]),
+        "ppo": _ppo(results, rows),
+        "gradient_ahead": _gradient_ahead(results, rows),
         **_first(results, rows),
         "ruled_out": ruled_out(results, rows),
         "below_ungrouped": _below_ungrouped(results, rows),
@@ -139,7 +142,37 @@ def _first(results: Results, rows: Sequence[PostRow]) -> Mapping[str, str]:
     return {
         "first": f"{len(won)} of {len(rows)}",
         "nearest": f" (on {nearest} by {won[nearest]:.0e} s)" if nearest else "",
+        "leaders": _leaders(results, [row for row in rows if _title(row) not in won]),
     }
+
+
+def _leaders(results: Results, rows: Sequence[PostRow]) -> str:
+    """On how many rows each other method has the least mean, in `tuned` settings."""
+    least = Counter(
+        min(METHODS, key=lambda method: results.mean(_case(row), method, "tuned")) for row in rows
+    )
+    named = [f"{method.replace('_', ' ')} has it on {k}" for method, k in least.most_common()]
+    return ", ".join(named) or "there are none"
+
+
+def _ppo(results: Results, rows: Sequence[PostRow]) -> str:
+    """How far PPO is below the policy gradient, both in `paper` settings, over the rows."""
+    found = [
+        checks.below(*(results.mean(_case(row), m, "paper") for m in ("ppo", "policy_gradient")))
+        for row in rows
+    ]
+    return f"{markdown.percent(min(found))} to {markdown.percent(max(found))}"
+
+
+def _gradient_ahead(results: Results, rows: Sequence[PostRow]) -> str:
+    """The rows on which the policy gradient in `tuned` settings is below Post in `paper` ones."""
+    ahead = [
+        _title(row)
+        for row in rows
+        if results.mean(_case(row), "policy_gradient", "tuned")
+        < results.mean(_case(row), "post", "paper")
+    ]
+    return markdown.of_rows(ahead, list(map(_title, rows)))
 
 
 def _margin(results: Results, case: str) -> float:

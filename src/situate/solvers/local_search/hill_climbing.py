@@ -20,7 +20,7 @@ from situate.solvers.learned.learner import Learning, State
 from situate.solvers.learned.levels import Level, levels
 
 GROUPS = 384
-"""Heavy-edge groups, where no others are asked for."""
+"""Groups, where no others are asked for."""
 
 BATCH = 4
 """Neighbours that are measured before the best of them is gone to."""
