@@ -53,8 +53,8 @@ CANDIDATES = (
     Candidate("C = 1", "5; full version", "release", {"tanh_constant": 1.0}),
     Candidate("temperature 1, C = 1", "10, 5; full version", "release", RELEASED),
     Candidate("no noise", "0.5; release", "`tuned`", {"noise": 0.0}),
-    Candidate("entropy 10", "none; both", "as `colocrl`", {"entropy": 10.0}),
-    Candidate("entropy 100", "none; both", "as `colocrl`", {"entropy": 100.0}),
+    Candidate("entropy 10", "none; release", "–", {"entropy": 10.0}),
+    Candidate("entropy 100", "none; release", "–", {"entropy": 100.0}),
     Candidate("rewards in standard deviations", "R - b; both", "`tuned`", {"normalise": True}),
     Candidate("first baseline, learning rate 0.001", "as above", "as above", SLOW),
     Candidate("these, temperature 1, C = 1", "as above", "as above", {**SLOW, **RELEASED}),
@@ -116,8 +116,8 @@ def measured(learner: Learner, machine: SimulatedMachine, samples: range) -> NDA
 
 
 def policy(learner: Learner) -> Row:
-    """The mean entropy of the placer's distributions, in nats, and the groups that a grouping
-    uses."""
+    """The mean entropy of the placer's distributions of the groups that a grouping uses, in nats,
+    and how many these are."""
     from torch import no_grad
 
     from situate.policies.arithmetic import arithmetic
@@ -129,7 +129,9 @@ def policy(learner: Learner) -> Row:
     with arithmetic(), no_grad():
         drawn = learner.hierarchy.draw(PROBES, PROBES, generator(0))
         log_p = learner.hierarchy.placer.log_probs(drawn.memory, drawn.devices, drawn.allowed)
-        return {"entropy": float(entropy(log_p)), "groups": len(np.unique(drawn.groups.numpy()))}
+        # An empty group may go to one device alone.
+        used = drawn.allowed[0].sum(1) > 1
+        return {"entropy": float(entropy(log_p[:, used])), "groups": int(used.sum())}
 
 
 def falls(run: Row) -> bool:
