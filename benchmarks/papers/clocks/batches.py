@@ -12,7 +12,7 @@ from situate.evaluators.measurements import Measurements
 from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock, hours
 
 Batches = Sequence[Measurements]
-"""What a learner was told of, batch by batch."""
+"""The batches that a learner was told of, in order."""
 
 
 def at_once(batches: Batches, workers: int) -> list[Measurements]:
