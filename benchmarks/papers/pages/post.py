@@ -156,7 +156,8 @@ def _leaders(results: Results, rows: Sequence[PostRow]) -> str:
 
 
 def _ppo(results: Results, rows: Sequence[PostRow]) -> str:
-    """The fraction by which PPO is below the policy gradient, both in `paper` settings, over the rows."""
+    """The fractions by which PPO is below the policy gradient, both in `paper` settings: the least
+    and the most."""
     found = [
         checks.below(*(results.mean(_case(row), m, "paper") for m in ("ppo", "policy_gradient")))
         for row in rows
