@@ -69,6 +69,17 @@ def test_a_folder_is_no_model(tmp_path):
         find_model(str(tmp_path))
 
 
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with the modules `mine` and `nets.deep`, below one with `above`."""
+    folder = tmp_path / "here"
+    for name in ("above.py", "here/mine.py", "here/nets/deep.py", "here/my-nets/flat.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("def build(): ...")
+    monkeypatch.chdir(folder)
+    return folder
+
+
 @pytest.mark.parametrize("text", ["nets/mine.py", "nets.mine"])
 def test_of_a_module_a_function_is_asked_for(tmp_path, monkeypatch, text):
     monkeypatch.chdir(tmp_path)
@@ -76,6 +87,36 @@ def test_of_a_module_a_function_is_asked_for(tmp_path, monkeypatch, text):
     (tmp_path / "nets" / "mine.py").write_text("def build(): ...")
     with pytest.raises(SituateError, match=r"give a function of it .*: nets.mine:FUNCTION"):
         find_model(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("mine.py:build", "write mine:build"),
+        ("./mine.py:build", "write mine:build"),
+        ("nets/deep.py:build", "write nets.deep:build"),
+        ("nets/deep:build:inference", "write nets.deep:build:inference"),
+        ("nets.deep.py:build", "write nets.deep:build"),
+        ("../above.py:build", "write above:build, from .."),
+        ("my-nets/flat.py:build", "write flat:build, from my-nets"),
+    ],
+)
+def test_a_function_of_a_file_is_answered_with_that_of_the_module(here, text, remedy):
+    with pytest.raises(SituateError) as error:
+        find_model(text)
+    assert str(error.value) == f"{text}: a function is named by its module: {remedy}"
+
+
+@pytest.mark.parametrize("text", ["none.py:build", "nets/none:build"])
+def test_a_function_of_a_file_that_is_missing(here, text):
+    with pytest.raises(ReadError, match=r"none.py: no such file$"):
+        find_model(text)
+
+
+def test_a_file_whose_name_no_module_can_have_is_to_be_renamed(here):
+    (here / "my-net.py").write_text("def build(): ...")
+    with pytest.raises(SituateError, match=r"^my-net.py: no module can be called so: rename it"):
+        find_model("my-net.py:build")
 
 
 def test_a_module_elsewhere_is_named_with_its_folder(tmp_path, monkeypatch):

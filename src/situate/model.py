@@ -138,8 +138,10 @@ def check_model(text: str) -> None:
     """
     from situate import zoo
 
-    function = re.fullmatch(r"[\w.]+:\w+(:inference)?", text)
-    if not (is_file(text) or function or text.partition(":")[0] in zoo.names()):
+    if is_file(text) or text.partition(":")[0] in zoo.names():
+        return
+    _check_no_source(text)
+    if not re.fullmatch(r"[\w.]+:\w+(:inference)?", text):
         raise _unknown(text)
 
 
@@ -186,19 +188,46 @@ def _captured_once(path: str) -> SituateError:
     )
 
 
+def _check_no_source(text: str) -> None:
+    """
+    Raises:
+        SituateError: a function is looked for in a file of Python source, not in a module.
+    """
+    match = re.fullmatch(r"(.+?)(\.py)?:(\w+(?::inference)?)", text)
+    if match is None or not (match[2] or os.sep in match[1]):
+        return
+    path = next((p for p in (match[1], match[1].replace(".", os.sep)) if _is_source(p)), None)
+    if path is None:
+        raise ReadError(f"{match[1]}.py: no such file")
+    if not os.path.basename(path).isidentifier():
+        raise SituateError(f"{path}.py: no module can be called so: rename it, such as mine.py")
+    raise SituateError(f"{text}: a function is named by its module: write {_named(path, match[3])}")
+
+
+def _is_source(path: str) -> bool:
+    return os.path.isfile(f"{path}.py")
+
+
 def _of_module(path: str) -> str:
-    """A hint for the name of a module, which is looked up from the current directory."""
+    """A hint for the name of a function of a module."""
+    hint = "give a function of it that returns a model, inputs and loss"
+    return f"{hint}: {_named(path, 'FUNCTION')}"
+
+
+def _named(path: str, function: str) -> str:
+    """A function of a module, which is looked up from the current directory."""
     found = os.path.relpath(path)
-    folder, name = os.path.split(found) if found.startswith(os.pardir) else ("", found)
+    folder, name = os.path.split(found)
+    if all(part.isidentifier() for part in folder.split(os.sep)):
+        folder, name = "", found
     where = f", from {folder}" if folder else ""
-    module = name.replace(os.sep, ".")
-    return f"give a function of it that returns a model, inputs and loss: {module}:FUNCTION{where}"
+    return f"{name.replace(os.sep, '.')}:{function}{where}"
 
 
 def _unknown(text: str) -> SituateError:
     from situate import zoo
 
-    if re.fullmatch(r"[\w.]+", text) and os.path.isfile(text.replace(".", os.sep) + ".py"):
+    if re.fullmatch(r"[\w.]+", text) and _is_source(text.replace(".", os.sep)):
         return SituateError(f"{text}: is a module: {_of_module(text)}")
     if os.path.isdir(text):
         return ReadError(f"{text}: is a directory")

@@ -79,7 +79,7 @@ def test_a_plan_made_with_costs_needs_them_again(situate, signed, costs, pair):
 
 def test_costs_are_read_before_the_model_and_never_overwritten(situate, signed, costs, pair):
     run = situate("plan", "no_such", "--cluster", pair, "--costs", "none.json")
-    assert (run.status, run.err) == (2, "error: none.json: No such file or directory\n")
+    assert (run.status, run.err) == (2, "error: none.json: no such file\n")
     assert situate("plan", signed, "--cluster", pair, "--costs", costs, "--out", costs).status == 2
     assert Costs.read(costs).machine == "here"
 
@@ -100,7 +100,8 @@ def test_a_plan_of_a_cluster_file_asks_for_that_file(situate, model, pair):
         name, *options = command
         run = situate(name, model, "p.json", *options)
         asked = (
-            "error: the plan was made for cluster 'pair', which is a file: give it with --cluster\n"
+            "error: the plan was made for cluster 'pair', which is a file: give it with --cluster "
+            "FILE\n"
         )
         assert (run.status, run.err) == (2, asked)
 

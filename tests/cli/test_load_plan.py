@@ -98,7 +98,9 @@ def test_the_optimizer_is_the_plans(here):
 
 
 def test_another_optimizer_is_another_graph(here):
-    with pytest.raises(SituateError, match="plan again"):
+    with pytest.raises(
+        SituateError, match="the plan is for optimizer sgd, the one given is adam: "
+    ):
         read("plan.json", optimizer="adam")
 
 

@@ -116,7 +116,7 @@ def test_a_file_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_missing_file_and_an_unwritable_one_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match=r"none\.json: No such file"):
+    with pytest.raises(ReadError, match=r"none\.json: no such file"):
         Costs.read(tmp_path / "none.json")
     with pytest.raises(SituateError, match="cannot write"):
         COSTS.write(tmp_path / "none" / "c.json")

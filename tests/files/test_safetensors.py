@@ -104,7 +104,7 @@ def test_a_header_longer_than_any_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="nothere: cannot be read as safetensors: No such file"):
+    with pytest.raises(ReadError, match="nothere: cannot be read as safetensors: no such file"):
         safetensors.read(tmp_path / "nothere", 10_000)
 
 

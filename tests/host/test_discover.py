@@ -194,7 +194,7 @@ def test_any_name_and_number_reads_back_the_same(tmp_path):
     cluster = Cluster(
         awkward,
         (
-            Device("a b", model=awkward, memory=1, flops={"float32": 1 / 3}, launch=1e-300),
+            Device("a b", model=awkward, memory=1, flops={"float32": 1e12 / 3}, launch=1e-300),
             Device("b", kind="cpu", efficiency={"matmul": 0.1 + 0.2}),
         ),
         (Link("a b", "b", math.inf, 5e-324, awkward, both=False), Link("b", "*", 123456789.0)),
@@ -207,8 +207,8 @@ def test_any_name_and_number_reads_back_the_same(tmp_path):
 
 
 def test_numbers_out_of_arrays_are_written_as_numbers(tmp_path):
-    gpu = Device("g0", memory=np.int64(2**40 + 1), flops={"float32": np.float64(1 / 3)})
-    link = Link("g0", "g1", np.float64(1 / 7))
+    gpu = Device("g0", memory=np.int64(2**40 + 1), flops={"float32": np.float64(1e12 / 3)})
+    link = Link("g0", "g1", np.float64(1e9 / 7))
     both = (gpu, msgspec.structs.replace(gpu, name="g1"))
     cluster = Cluster("c", both, (link,), synchronisation=np.float64(1 / 9))
     (tmp_path / "c.toml").write_text(discover.to_toml(cluster))

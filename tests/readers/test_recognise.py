@@ -86,5 +86,7 @@ def test_json_that_is_broken_says_where():
 
 
 def test_a_plan_is_told_from_a_model():
-    with pytest.raises(ReadError, match="is a plan, not a model: give it to situate explain"):
+    with pytest.raises(
+        ReadError, match=r"is a plan, not a model: give it to situate explain.* verify"
+    ):
         recognise(b'{\n "format": "situate-plan",\n "graph": "g"\n}')

@@ -82,6 +82,18 @@ def test_a_plan_for_another_graph_is_refused() -> None:
     )
 
 
+def test_a_plan_for_another_optimizer_names_both() -> None:
+    adamw, sgd = (
+        Problem(replace(graph, optimizer=rule), devices(1, 2))
+        for graph, rule in ((layered(3, 3, 1), "adamw"), (chain(9), "sgd"))
+    )
+    message = (
+        r"^the plan is for optimizer adamw, the one given is sgd: give adamw \(--optimizer, "
+        r"optimizer=\), or plan with --optimizer sgd$"
+    )
+    _rejected(message, lambda: _plan(adamw).schedule(sgd))
+
+
 def test_a_plan_for_an_onnx_file_of_other_sizes_names_the_option() -> None:
     other = Problem(replace(chain(9), source="onnx"), devices(1, 2))
     _rejected("its model has changed, or --dim gives other sizes", lambda: _plan().schedule(other))
@@ -238,7 +250,7 @@ def test_a_file_that_is_no_plan_is_named(content: bytes, message: str, tmp_path:
 
 
 def test_a_missing_file_a_folder_and_an_impossible_name_are_named(tmp_path: Path) -> None:
-    _rejected("missing.json: No such file", lambda: Plan.read(tmp_path / "missing.json"))
+    _rejected("missing.json: no such file", lambda: Plan.read(tmp_path / "missing.json"))
     _rejected("Is a directory", lambda: Plan.read(tmp_path))
     _rejected("null", lambda: Plan.read("a\0b"))
 

@@ -46,6 +46,14 @@ def test_the_entries_of_dicts_may_come_in_any_order(inputs: Any) -> None:
     assert [id(t) for t in built(inputs).separate((turned,))] == [id(X), id(Y)]
 
 
+@pytest.mark.parametrize("wrapped", [lambda x: x, lambda x: (x,), lambda x: {"x": x}])
+def test_of_a_loader_one_batch_is_asked_for(wrapped: Any) -> None:
+    loader = torch.utils.data.DataLoader([X, X])
+    for given, kind in ((loader, "DataLoader"), (iter([X]), "list_iterator")):
+        with pytest.raises(SituateError, match=f"are a {kind}: .*: next\\(iter\\(loader\\)\\)$"):
+            built(wrapped(given))
+
+
 def test_other_entries_are_refused() -> None:
     with pytest.raises(SituateError, match="not structured like"):
         built({"x": X, "y": Y}).separate(({"x": X, "z": Y},))

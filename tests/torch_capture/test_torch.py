@@ -415,7 +415,7 @@ class TestCaptureFunction:
             ("needs:step", "needs 'not_installed_anywhere', which is not installed"),
             ("wrong:step", r"importing wrong: wrong\.py:1: ZeroDivisionError"),
             ("bad:step", "SyntaxError"),
-            ("leaves:step", r"importing leaves: .*SystemExit: 3"),
+            ("leaves:step", r'importing leaves: leaves.py:1: .* under if __name__ == "__main__":$'),
             ("mine.py", "must look like package.module:function"),
             ("../mine:step", "must look like package.module:function"),
         ],

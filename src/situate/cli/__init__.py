@@ -99,7 +99,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         status = app(arguments, prog_name="situate", standalone_mode=False) or 0
         sys.stdout.flush()
     except typer.TyperException as error:
-        return fail(error.format_message())
+        return fail(_plain(error.format_message()))
     except SituateError as error:
         return fail(str(error))
     except OSError as error:
@@ -110,6 +110,17 @@ def _run(arguments: Sequence[str] | None) -> int:
     if status == INTERRUPTED:
         note("interrupted")
     return int(status)
+
+
+def _plain(message: str) -> str:
+    """An error of typer about a value, without the words of the library that looks at it."""
+    for said, plain in (
+        ("a valid integer, unable to parse string as an integer", "a whole number, such as 10"),
+        ("a valid number, unable to parse string as a number", "a number, such as 0.1"),
+        ("Input should be ", "must be "),
+    ):
+        message = message.replace(said, plain)
+    return message
 
 
 def _broken(error: OSError) -> int:

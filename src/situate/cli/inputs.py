@@ -301,5 +301,6 @@ def model_and_plan(model: str, plan: str | None) -> tuple[str, str | None]:
 def cluster_missing(plan: Plan) -> PlanError:
     """The error for a plan whose cluster is needed and not found by its name alone."""
     return PlanError(
-        f"the plan was made for cluster {plan.cluster!r}, which is a file: give it with --cluster"
+        f"the plan was made for cluster {plan.cluster!r}, which is a file: give it with --cluster "
+        "FILE"
     )

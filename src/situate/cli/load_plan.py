@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from situate import zoo
 from situate.cli.inputs import cluster_missing, model_and_plan
 from situate.cli.terminal import note, working
 from situate.data.cluster import Cluster
 from situate.data.costs import Costs
 from situate.data.update_rule import DEFAULT, UpdateRule, update_rule
-from situate.errors import SituateError, nearest
-from situate.model import check_model
+from situate.errors import SituateError
+from situate.model import check_model, is_file
 from situate.results.plan import Plan
 from situate.runtime.compile import Built, Prepared, build_planned, prepare
 from situate.runtime.model_state import optimizers
@@ -124,12 +122,12 @@ def _cluster(plan: Plan, given: str | None) -> Cluster:
 
 def _check_runs(model: str) -> None:
     """Raises SituateError for what builds no PyTorch model."""
-    base = model.removesuffix(INFERENCE)
-    if os.path.isfile(model) or not (base in zoo.names() or re.fullmatch(r"[\w.]+:\w+", base)):
+    if is_file(model):
         raise SituateError(
             f"{model!r} is no PyTorch model that could run: give a network of the zoo or "
-            f"package.module:function{nearest(base, zoo.names())}"
+            "package.module:function"
         )
+    check_model(model)
 
 
 def _built(plan: Plan, seed: int, devices: NamedDevices) -> Built:

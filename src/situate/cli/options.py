@@ -11,9 +11,13 @@ from situate.cli import completions
 from situate.cli.completions import of
 
 
-def _positive(value: float | None) -> float | None:
-    if value is not None and not (math.isfinite(value) and value > 0):
-        raise typer.BadParameter(f"must be a positive number of seconds, got {value}")
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise typer.BadParameter(f"must be a positive number of seconds, such as 10, got {text!r}")
     return value
 
 
@@ -102,7 +106,8 @@ Rules = Annotated[
 TimeLimit = Annotated[
     float | None,
     typer.Option(
-        callback=_positive,
+        parser=_seconds,
+        metavar="SECONDS",
         help="Seconds that planning may take once the model is read. Default: 10, or no limit "
         "where --evaluations is given.",
     ),
@@ -213,7 +218,8 @@ Stalest = Annotated[
 Timeout = Annotated[
     float | None,
     typer.Option(
-        callback=_positive,
+        parser=_seconds,
+        metavar="SECONDS",
         help="Time limit of one placement with --evaluator hardware, in seconds. Default: 60.",
     ),
 ]

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.cluster_keys import check_keys
 from situate.data.dtypes import DTYPES
 from situate.data.graph import BYTES_LIMIT, MachineDevice
 from situate.data.op_classes import EFFICIENCY
@@ -234,7 +235,7 @@ class Cluster:
         Raises:
             ClusterError: no such file, or not one of a cluster; names the file and the entry.
         """
-        from situate.files.contents import one_line, packed
+        from situate.files.contents import one_line, packed, reason_of
 
         try:
             return cls._of_toml(packed(Path(path), LIMIT).decode("utf-8-sig"))
@@ -245,12 +246,14 @@ class Cluster:
         except tomllib.TOMLDecodeError as error:
             reason = f"is no TOML: {error}"
         except (OSError, ValueError) as error:  # msgspec's and ours are ValueErrors too
-            reason = getattr(error, "strerror", None) or str(error)
+            reason = reason_of(error)
         raise ClusterError(one_line(f"{path}: {reason}"))
 
     @classmethod
     def _of_toml(cls, text: str) -> Cluster:
-        file = msgspec.convert(tomllib.loads(text), _File)
+        content = tomllib.loads(text)
+        check_keys(content)
+        file = msgspec.convert(content, _File)
         devices = [d for i, entry in enumerate(file.devices) for d in _devices(entry, i)]
         return cls(
             file.name,
@@ -316,6 +319,8 @@ class Cluster:
             return cls.identical(_device_count(int(match[1][:9])))
         if text.endswith(".toml") or os.path.isfile(text):
             return cls.read(text)
+        if text.partition(":")[0] == "identical":
+            raise ClusterError(f"{text}: identical:N takes a number, such as identical:2")
         return cls.preset(text)
 
 
@@ -340,8 +345,6 @@ def _devices(entry: dict[str, Any], index: int) -> list[Device]:
         raise ClusterError(f"{where}: {error}") from None
     if count is None:
         return [device]
-    if not isinstance(count, int) or isinstance(count, bool):
-        raise ClusterError(f"{where}.count: must be a whole number, got {count!r}")
     if not 1 <= count <= MOST_DEVICES:
         raise ClusterError(f"{where}.count: must be between 1 and {MOST_DEVICES}, got {count}")
     return [msgspec.structs.replace(device, name=f"{device.name}{i}") for i in range(count)]
@@ -355,7 +358,7 @@ def _device_count(count: int) -> int:
 
 def _bytes(value: object, where: str) -> int:
     """Bytes from a number or a text such as `24 GiB`."""
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int):
         return _bare(value, where)
     if isinstance(value, float) and value.is_integer():
         return _bare(int(value), where)

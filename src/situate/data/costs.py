@@ -139,7 +139,7 @@ class Costs(
         Raises:
             ReadError: no such file, or not one of costs; names the file and the field.
         """
-        from situate.files.contents import packed
+        from situate.files.contents import packed, reason_of
         from situate.files.strict_json import decode
 
         try:
@@ -148,7 +148,7 @@ class Costs(
         except ReadError as error:
             raise ReadError(f"{path}: not a cost file: {error}") from None
         except (OSError, ValueError) as error:
-            raise ReadError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+            raise ReadError(f"{path}: {reason_of(error)}") from None
         return costs
 
 

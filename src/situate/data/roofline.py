@@ -131,10 +131,14 @@ def _check_finite(ops: Sequence[Op], endless: NDArray[np.bool_], device: Device)
 
 
 def _check_rates(op: Op, device: Device, known: Rates) -> None:
-    arithmetic = not op.flops or np.isfinite(peak(known.flops, op.dtype))
-    if not arithmetic or not (known.flops or np.isfinite(known.bandwidth)):
+    if not (known.flops or np.isfinite(known.bandwidth)):
         raise SituateError(
             f"op {op.name!r} on device {device.name!r}: no seconds and no rate to derive them "
             "from: plan on a preset or a TOML file that gives the device flops and bandwidth, "
             "or give the op seconds"
+        )
+    if op.flops and not np.isfinite(peak(known.flops, op.dtype)):
+        raise SituateError(
+            f"op {op.name!r}: device {device.name!r} has no rate for {op.dtype or 'float32'} (it "
+            f"has {', '.join(sorted(known.flops)) or 'none'}): add it to its flops"
         )

@@ -38,13 +38,19 @@ def contents(path: Path, limit: int = LIMIT) -> bytes:
     try:
         data = packed(path, limit)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ReadError(f"cannot be read: {reason}") from None
+        raise ReadError(f"cannot be read: {reason_of(error)}") from None
     if data.startswith(b"\x1f\x8b"):
         data = _unpacked(data, limit)
     if not data:
         raise ReadError("the file is empty")
     return data
+
+
+def reason_of(error: Exception) -> str:
+    """The reason why a file cannot be read, in the same words for all kinds of files."""
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    return getattr(error, "strerror", None) or str(error)
 
 
 def packed(path: Path, limit: int) -> bytes:

@@ -16,7 +16,7 @@ from safetensors.numpy import save
 
 from situate.errors import ReadError
 from situate.files.atomic import write_bytes
-from situate.files.contents import one_line
+from situate.files.contents import one_line, reason_of
 
 Arrays = dict[str, NDArray[np.float32]]
 
@@ -51,8 +51,8 @@ def read(path: str | Path, limit: int) -> tuple[Arrays, dict[str, str]]:
             arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
             about = opened.metadata() or {}
     except (OSError, SafetensorError, ValueError, TypeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ReadError(one_line(f"{path}: cannot be read as safetensors: {reason}")) from None
+        message = f"{path}: cannot be read as safetensors: {reason_of(error)}"
+        raise ReadError(one_line(message)) from None
     for name, array in arrays.items():
         _check(path, name, array)
     return arrays, about

@@ -84,7 +84,8 @@ def discover(cpus: int | None = None) -> Cluster:
 
 
 def to_toml(cluster: Cluster) -> str:
-    """The text of a cluster file that `Cluster.read` reads back as the same cluster."""
+    """The text of a cluster file that `Cluster.read` reads back as the same cluster, where its
+    rates are such as machines have."""
     head = {
         "name": cluster.name,
         "description": cluster.description,

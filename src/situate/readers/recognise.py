@@ -61,5 +61,5 @@ def recognise(data: bytes) -> str:
         if reader.recognises(data, keys):
             return name
     if PLAN in data[:4096]:
-        raise ReadError("is a plan, not a model: give it to situate explain or export")
+        raise ReadError("is a plan, not a model: give it to situate explain, export, run or verify")
     raise ReadError(f"is in no format that situate reads; these are {', '.join(READERS)}")

@@ -136,7 +136,7 @@ class Plan(
         Raises:
             PlanError: no such file, or not a plan; names the file and the field.
         """
-        from situate.files.contents import packed
+        from situate.files.contents import packed, reason_of
         from situate.files.strict_json import decode as decode_json
 
         try:
@@ -144,7 +144,7 @@ class Plan(
         except ReadError as error:
             raise PlanError(f"{path}: not a plan: {error}") from None
         except (OSError, ValueError) as error:
-            raise PlanError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+            raise PlanError(f"{path}: {reason_of(error)}") from None
         if plan.version != 1:
             raise PlanError(f"{path}: plan version {plan.version}; this situate reads version 1")
         return plan
@@ -238,7 +238,7 @@ class Plan(
 
     def _check(self, problem: Problem) -> None:
         if self.graph_hash != problem.graph.hash and self.graph == problem.graph.name:
-            raise PlanError(_changed(problem.graph))
+            raise PlanError(_changed(self, problem.graph))
         for what, ours, theirs, name in (
             ("graph", self.graph_hash, problem.graph.hash, problem.graph.name),
             ("cluster", self.cluster_hash, problem.cluster.hash, problem.cluster.name),
@@ -302,9 +302,16 @@ def _called(tensor: str | ControlEdges) -> str:
     return f"tensor {tensor!r}"
 
 
-def _changed(graph: Graph) -> str:
+def _changed(plan: Plan, graph: Graph) -> str:
     """Why a graph of the plan's own name is another one."""
-    other = "its model or inputs have changed, or another optimizer is asked for: plan again"
+    ours, theirs = plan.optimizer, graph.optimizer
+    if ours and theirs and ours != theirs:
+        return (
+            f"the plan is for optimizer {ours}, the one given is {theirs}: give {ours} "
+            f"(--optimizer, optimizer=), or plan with --optimizer {theirs}"
+        )
+    unsaid = ", or another optimizer is asked for" if None in (ours, theirs) else ""
+    other = f"its model or inputs have changed{unsaid}: plan again"
     if graph.source == "onnx":
         other = "its model has changed, or --dim gives other sizes: give the plan's or plan again"
     return f"{graph.name!r} is not what the plan was made for: {other}"

@@ -162,7 +162,10 @@ def cluster_of(plan: Plan) -> Cluster:
         PlanError: it was made for the cluster of a file.
     """
     if plan.named_cluster is None:
-        raise PlanError(f"the plan was made for cluster {plan.cluster!r}: give its file: cluster=")
+        raise PlanError(
+            f"the plan was made for cluster {plan.cluster!r}, which is no preset: pass it, such as "
+            "cluster=situate.Cluster.read(FILE)"
+        )
     return Cluster.find(plan.named_cluster)
 
 

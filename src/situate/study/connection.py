@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from situate.errors import ReadError, SituateError
+from situate.files.contents import reason_of
 
 LOCK_TIMEOUT = 0.5
 """Seconds to wait for another process to let go of the file."""
@@ -78,7 +79,7 @@ def _check_place(path: Path, write: bool) -> None:
                 f"{path}: there is no folder {str(path.parent)!r}: make it first"
             ) from None
     except (OSError, ValueError) as error:
-        raise ReadError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        raise ReadError(f"{path}: {reason_of(error)}") from None
     else:
         _check_file(path, found, write)
 

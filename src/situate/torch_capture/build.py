@@ -187,6 +187,7 @@ def _checked(
     inputs = _arguments(inputs)
     tensors, fill = _separated(inputs)
     if not tensors:
+        _check_one_batch(inputs)
         raise SituateError(
             f"{RETURNS}; the inputs are {described(inputs)} without a tensor in it, or in tuples, "
             "lists and dicts in it: dataclasses and other objects are not looked into"
@@ -208,6 +209,18 @@ def _checked(
     return Built(
         model, tensors, called, call, _separator(inputs), mode, strangers, examples=examples
     )
+
+
+def _check_one_batch(inputs: object) -> None:
+    """Raise for inputs that hand out one batch after the other."""
+    import torch
+
+    for leaf in flatten(inputs)[0]:
+        if isinstance(leaf, (torch.utils.data.DataLoader, Iterator)):
+            raise SituateError(
+                f"{RETURNS}; the inputs are a {type(leaf).__name__}: give one batch: "
+                "next(iter(loader))"
+            )
 
 
 def _names(inputs: object) -> list[str]:

@@ -16,6 +16,7 @@ from situate.torch_capture.build import Build
 from situate.torch_capture.patches.devices import names_stand
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained, quiet
+from situate.torch_capture.refusals.lines import user_line
 
 
 @contextmanager
@@ -70,6 +71,11 @@ def _imported(name: str, text: str) -> ModuleType:
                 f"{text}: no module {missing!r} here or among the installed ones"
             ) from None
         raise SituateError(f"{text}: {name} needs {missing!r}, which is not installed") from None
-    except (Exception, SystemExit):
+    except SystemExit as error:
+        raise SituateError(
+            f"{text}: importing {name}: {user_line(error)}the program ends here: put what it runs "
+            'as a script under if __name__ == "__main__":'
+        ) from None
+    except Exception:
         with explained(text, f"importing {name}"):
             raise

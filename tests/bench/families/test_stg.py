@@ -30,7 +30,7 @@ def test_rows_with_a_published_optimum_are_instances_that_prove_it(folder):
 
 def test_a_table_that_is_missing_is_named(folder):
     (folder / "Case50_8_OPT.csv").unlink()
-    with pytest.raises(ReadError, match=r"Case50_8_OPT.csv: No such file"):
+    with pytest.raises(ReadError, match=r"Case50_8_OPT.csv: no such file"):
         closed(folder)
 
 

@@ -123,7 +123,7 @@ def test_gradients_are_clipped_as_the_plan_says(situate, tmp_path, started):
     assert (run.status, run.json["equal"]) == (0, True)
     other = situate("verify", "plan.json", *HERE, "--optimizer", "adam")
     assert other.status == 2
-    assert "another optimizer is asked for" in other.err
+    assert "the plan is for optimizer adam:clip=0.01, the one given is adam: " in other.err
 
 
 def test_inference_is_compared_too(situate, tmp_path):

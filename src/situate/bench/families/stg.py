@@ -14,6 +14,7 @@ from situate.bench.instances import Instance, Known
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.errors import ReadError
+from situate.files.contents import reason_of
 from situate.readers import read
 
 PROCESSORS = (2, 4, 8, 16)
@@ -57,7 +58,7 @@ def _closed_rows(path: Path) -> list[list[str]]:
         with path.open(encoding="utf-8") as file:
             return [row for row in csv.reader(file) if len(row) == 3]
     except OSError as error:
-        raise ReadError(f"{path}: {error.strerror}") from None
+        raise ReadError(f"{path}: {reason_of(error)}") from None
 
 
 def _instance(
