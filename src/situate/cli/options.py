@@ -284,6 +284,15 @@ BatchNorm = Annotated[
 Sums = Annotated[
     str | None,
     typer.Option(
+        metavar="chain|tree",
+        help="Add up gradients slice after slice, or in pairs of neighbours. Default: chain.",
+        autocompletion=of(lambda: ("chain", "tree")),
+    ),
+]
+ChosenSums = Annotated[
+    str | None,
+    typer.Option(
+        "--sums",
         metavar="chain|tree|auto",
         help="Add up gradients slice after slice, or in pairs of neighbours; auto leaves the "
         "choice to the predicted step. Default: chain.",
@@ -303,13 +312,32 @@ Once = Annotated[
     typer.Option(
         metavar="PARAMETER",
         help="A parameter that is there once beside replicas; a pattern such as 'embed*' names "
+        "several.",
+    ),
+]
+ChosenOnce = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--once",
+        metavar="PARAMETER|auto",
+        help="A parameter that is there once beside replicas; a pattern such as 'embed*' names "
         "several, and auto leaves the choice to the predicted step.",
     ),
 ]
 Recompute = Annotated[
     str | None,
     typer.Option(
-        metavar="MODULE,...",
+        metavar="MODULE,...|all",
+        help="Modules of a captured training step, by path such as layers.*, that run their "
+        "forward pass again before their backward pass, so that memory need not hold what they "
+        "made; all: the modules that save most.",
+    ),
+]
+ChosenRecompute = Annotated[
+    str | None,
+    typer.Option(
+        "--recompute",
+        metavar="MODULE,...|all|auto",
         help="Modules of a captured training step, by path such as layers.*, that run their "
         "forward pass again before their backward pass, so that memory need not hold what they "
         "made; all: the modules that save most; auto: as many of these as memory asks for.",
