@@ -303,8 +303,10 @@ def read_planned(
     return problem, read.schedule(problem)
 
 
-def model_and_plan(model: str, plan: str | None) -> tuple[str, str | None]:
+def model_and_plan(model: str | None, plan: str | None) -> tuple[str, str | None]:
     """Both files; a plan given alone stands for the model too, if that needs no file."""
+    if model is None:
+        raise SituateError("Missing argument: give MODEL, PLAN or both")
     if plan is not None or not os.path.isfile(model):
         return model, plan
     try:

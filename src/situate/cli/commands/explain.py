@@ -6,22 +6,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from situate.cli import completions
+from situate.cli.completions import of
 from situate.cli.options import (
     BatchNorm,
     ChosenOnce,
     ChosenRecompute,
     ChosenSlices,
     ChosenSums,
-    Cluster,
     Costs,
     Dim,
     Evaluations,
     Json,
     Method,
-    Model,
+    ModelOrPlanOptimizer,
     Objective,
-    Optimizer,
     Picture,
+    PlannedCluster,
     Replicas,
     Rules,
     ScheduleFile,
@@ -45,12 +46,20 @@ SEARCHED = (
 
 def explain(
     context: typer.Context,
-    model: Model,
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="MODEL",
+            help="What to plan, as 'plan' takes it, or what PLAN was made for. Not needed where "
+            "PLAN names its network or function itself.",
+            autocompletion=of(completions.networks),
+        ),
+    ] = None,
     plan: Annotated[
         str | None,
         typer.Argument(metavar="PLAN", help="A file that 'plan --out' wrote; else plan first."),
     ] = None,
-    cluster: Cluster = None,
+    cluster: PlannedCluster = None,
     costs: Costs = None,
     objective: Objective = "time",
     method: Method = "auto",
@@ -59,7 +68,7 @@ def explain(
     evaluations: Evaluations = None,
     seed: Seed = 0,
     threads: Threads = None,
-    optimizer: Optimizer = None,
+    optimizer: ModelOrPlanOptimizer = None,
     dim: Dim = None,
     slices: ChosenSlices = None,
     slice_dim: SliceDim = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from situate.cli.completions import of
-from situate.cli.options import Cluster, Costs, Dim, Model, Optimizer, PlanFile
+from situate.cli.options import Costs, Dim, PlanFile, PlannedCluster, PlannedModel, PlannedOptimizer
 from situate.errors import PlanError, SituateError
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ SCHEDULED = ("torchtitan", "pipelining")
 
 
 def export(
-    model: Model,
     to: Annotated[
         str,
         typer.Option(
@@ -49,10 +48,11 @@ def export(
         ),
     ],
     out: Annotated[str, typer.Option(metavar="FILE", help="The file to write.")],
+    model: PlannedModel = None,
     plan: PlanFile = None,
-    cluster: Cluster = None,
+    cluster: PlannedCluster = None,
     costs: Costs = None,
-    optimizer: Optimizer = None,
+    optimizer: PlannedOptimizer = None,
     dim: Dim = None,
 ) -> None:
     """Write a plan for another tool: a trace, a device map, the stages of a pipeline, a drawing.
