@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,25 @@ def test_every_command_line_has_a_command_and_options_that_exist(page, line):
     while words and words[0] in getattr(command, "commands", ()):
         command = command.commands[words.pop(0)]
     command.make_context(page, words)  # raises the command line's own error; runs nothing
+
+
+def leaves(command: Any, *words: str) -> Iterator[tuple[str, Any]]:
+    """All commands that do something, by their words."""
+    if below := getattr(command, "commands", {}):
+        for word, each in below.items():
+            yield from leaves(each, *words, word)
+    else:
+        yield " ".join(words), command
+
+
+@pytest.mark.parametrize(("words", "command"), leaves(typer.main.get_command(app)))
+def test_every_command_is_in_the_table_of_its_page_and_every_option_on_one(words, command):
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    table = page.partition("| command | does |")[2].partition("\n\n")[0]
+    assert re.search(rf"^\|[^|]*`{words}\b", table, re.MULTILINE)
+    told = page if words != "bench" else (ROOT / "docs" / "bench.md").read_text()
+    names = [name for option in command.params for name in option.opts if name.startswith("--")]
+    assert [name for name in names if not re.search(rf"{name}(?![\w-])", told)] == []
 
 
 def program(page: str, kind: str = "python", names: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -137,3 +137,19 @@ def test_sizes_of_axes_without_a_name_are_typed_by_input_and_axis(situate, tmp_p
     (tmp_path / "m.onnx").write_bytes(helper.make_model(graph).SerializeToString())
     run = situate("info", "m.onnx", "--dim", "a.b/x:0.0=8", "--dim", "a.b/x:0.1=16", "--json")
     assert (run.json["flops"], run.err) == (128, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        (("--slices", "auto"), "give a number, such as 4"),
+        (("--slices", "2", "--sums", "auto"), "give chain or tree"),
+        (("--slices", "2", "--replicas", "2", "--once", "auto"), "name parameters"),
+    ],
+)
+@pytest.mark.parametrize("command", ["convert", "info", "profile"])
+def test_nothing_is_chosen_without_a_cluster(situate, model, command, options, remedy):
+    rest = {"convert": ["out.json"], "info": [], "profile": ["--out", "out.json"]}[command]
+    run = situate(command, model, *rest, *options)
+    chosen = f"error: {options[-2]} auto: 'plan', 'compare' and 'explain' choose for a cluster"
+    assert (run.status, run.err) == (2, f"{chosen}: {remedy}\n")

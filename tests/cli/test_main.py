@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -10,9 +11,11 @@ import pytest
 import situate as package
 
 COMMANDS = (
-    *("plan", "compare", "explain", "info", "convert", "cluster", "export", "methods"),
-    *("profile", "run", "verify"),
+    *("plan", "compare", "bench", "explain", "info", "convert", "cluster", "export", "methods"),
+    *("profile", "run", "study", "train", "verify"),
 )
+SGD = "sgd, but a network of the zoo has its own"
+OF_PLAN = "Default: the plan's"
 
 
 def test_help_names_every_command_and_exit_status(situate):
@@ -30,6 +33,34 @@ def test_every_command_has_help(situate, command):
     run = situate(command, "--help")
     assert run.status == 0
     assert run.out.startswith("Usage:")
+
+
+@pytest.mark.parametrize("command", ["plan", "compare", "explain"])
+def test_commands_that_plan_offer_to_choose(situate, command):
+    out = situate(command, "--help").out
+    assert "N|A:B:...|auto" in out
+    assert "chain|tree|auto" in out
+    assert "PARAMETER|auto" in out
+
+
+@pytest.mark.parametrize("command", ["convert", "info", "profile"])
+def test_commands_that_plan_nothing_offer_no_choice(situate, command):
+    out = situate(command, "--help").out
+    assert "chain|tree" in out
+    assert not re.search(r"\bauto\b", out)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        *((name, SGD) for name in ("plan", "compare", "info", "convert", "profile")),
+        *((name, OF_PLAN) for name in ("export", "run", "verify")),
+        ("explain", OF_PLAN),
+        ("explain", SGD),
+    ],
+)
+def test_every_optimizer_has_a_default(situate, command, said):
+    assert said in " ".join(situate(command, "--help").out.split())
 
 
 @pytest.mark.parametrize("words", [(), ("plan",), ("cluster", "list")])

@@ -24,9 +24,10 @@ def test_it_splits_the_critical_path() -> None:
 
 
 def test_it_says_what_waiting_is_where_there_is_any() -> None:
-    said = "waiting: the device is at other ops"
+    said = "waiting: the device is at something else\n"
     assert said not in text_of(chain(3), [0, 0, 0])
     assert said in text_of(two_branches(), [0, 0, 0])
+    assert "waiting: the channel is at other tensors\n" in text_of(two_branches(), [0, 1, 1])
 
 
 def test_a_plan_that_does_not_fit_is_explained() -> None:

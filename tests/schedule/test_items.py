@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from situate.data.problem import Problem
-from situate.schedule.items import channel_items, device_items, item_order
+from situate.schedule.items import channel_items, device_items, item_order, turns
 from situate.schedule.schedule import Schedule
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
@@ -68,3 +68,9 @@ def test_in_a_call_nothing_has_a_device_or_a_channel_to_itself() -> None:
     call = replace(schedule, decoder="calls")
     for items, places in (device_items(call, problem), channel_items(call, problem)):
         assert items.tolist() == places.tolist() == []
+
+
+def test_turns_are_those_of_each_device_by_itself() -> None:
+    items, devices = np.array([0, 1, 2, 3]), np.array([1, 0, 1, 1])
+    order = np.array([3, 1, 0, 2])
+    assert turns(items, devices, order).T.tolist() == [[3, 0], [0, 2]]

@@ -31,6 +31,7 @@ from situate.cli.commands import (
 )
 from situate.cli.terminal import BAD_INPUT, FAILED, INTERRUPTED, fail, note
 from situate.cli.threads import reported
+from situate.cli.usage import TakesModelOrPlan, TakesPlan
 from situate.errors import SituateError
 from situate.host.streams import discard
 from situate.version import VERSION
@@ -40,6 +41,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
+CLASSES = {
+    explain.explain: TakesModelOrPlan,
+    export.export: TakesPlan,
+    run.run: TakesPlan,
+    verify.verify: TakesPlan,
+}
+"""Classes of commands whose arguments go together otherwise than one by one."""
+
 for command in (
     plan.plan,
     compare.compare,
@@ -53,7 +62,7 @@ for command in (
     run.run,
     verify.verify,
 ):
-    app.command()(command)
+    app.command(cls=CLASSES.get(command))(command)
 app.add_typer(train.app, name="train")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(study.app, name="study")

@@ -90,11 +90,6 @@ def slices_of(
 ) -> Slices | None:
     """The slices that the options --slices, --slice-dim, --slice-loss, --batch-norm, --sums,
     --replicas and --once stand for."""
-    if slices == AUTO:
-        raise SituateError(
-            "--slices auto: 'plan', 'compare' and 'explain' choose slices for a cluster: give a "
-            "number, such as 4"
-        )
     if slices is not None:
         return parse(slices, dims, loss, replicas, once, batch_norm, sums)
     given = {
@@ -109,6 +104,29 @@ def slices_of(
         if value:
             raise SituateError(f"--{name} says how the batch is cut: give --slices too")
     return None
+
+
+def told_slices(
+    slices: str | None,
+    dims: Sequence[str] | None,
+    loss: str | None,
+    batch_norm: str | None,
+    sums: str | None,
+    replicas: str | None,
+    once: Sequence[str] | None,
+) -> Slices | None:
+    """As `slices_of`, of a command that leaves nothing of them open."""
+    may_be_open = (
+        ("slices", slices == AUTO, "give a number, such as 4"),
+        ("sums", sums == AUTO, "give chain or tree"),
+        ("once", AUTO in (once or ()), "name parameters"),
+    )
+    for name, is_open, remedy in may_be_open:
+        if is_open:
+            raise SituateError(
+                f"--{name} auto: 'plan', 'compare' and 'explain' choose for a cluster: {remedy}"
+            )
+    return slices_of(slices, dims, loss, batch_norm, sums, replicas, once)
 
 
 def recompute_of(modules: str | None) -> tuple[str, ...]:
@@ -285,8 +303,10 @@ def read_planned(
     return problem, read.schedule(problem)
 
 
-def model_and_plan(model: str, plan: str | None) -> tuple[str, str | None]:
+def model_and_plan(model: str | None, plan: str | None) -> tuple[str, str | None]:
     """Both files; a plan given alone stands for the model too, if that needs no file."""
+    if model is None:
+        raise SituateError("Missing argument: give MODEL, PLAN or both")
     if plan is not None or not os.path.isfile(model):
         return model, plan
     try:

@@ -63,7 +63,7 @@ class LoadedPlan:
 
 
 def load_plan(
-    model: str,
+    model: str | None,
     plan: str | None,
     cluster: str | None,
     costs: str | None,
@@ -81,10 +81,10 @@ def load_plan(
             a model that cannot run; or devices that are not here.
     """
     named, path = model_and_plan(model, plan)
-    if path is None and not os.path.isfile(model):
-        check_model(model)
-        raise SituateError(f"{model}: give the plan too, a file that 'plan --out' wrote")
-    read = Plan.read(model if path is None else path)
+    if path is None and not os.path.isfile(named):
+        check_model(named)
+        raise SituateError(f"{named}: give the plan too, a file that 'plan --out' wrote")
+    read = Plan.read(named if path is None else path)
     chosen, measured = _cluster(read, cluster), None if costs is None else Costs.read(costs)
     read.check_costs(measured)
     _check_runs(named)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,8 +37,17 @@ Model = Annotated[
         autocompletion=of(completions.networks),
     ),
 ]
+PlannedModel = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="MODEL",
+        help="The model that the plan was made for, as 'plan' took it. Give the plan alone where "
+        "it names its network or function itself.",
+        autocompletion=of(completions.networks),
+    ),
+]
 Runnable = Annotated[
-    str,
+    str | None,
     typer.Argument(
         metavar="MODEL",
         help="The model that the plan was made for: a network of the zoo, or "
@@ -50,14 +59,23 @@ Runnable = Annotated[
 PlanFile = Annotated[
     str | None, typer.Argument(metavar="PLAN", help="A file that 'plan --out' wrote.")
 ]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
+
+
+def _cluster(default: str) -> Any:
+    return typer.Option(
+        "--cluster",
         metavar="NAME|FILE|identical:N",
         help="A preset, a TOML file, or N equal devices; 'situate cluster list' shows the "
-        "presets. Default: the machine described in the model's own file.",
+        f"presets. Default: {default}.",
         autocompletion=of(completions.presets),
-    ),
+    )
+
+
+OWN_MACHINE = "the machine described in the model's own file"
+
+Cluster = Annotated[str | None, _cluster(OWN_MACHINE)]
+PlannedCluster = Annotated[
+    str | None, _cluster(f"the preset or equal devices that the plan names, else {OWN_MACHINE}")
 ]
 Cpus = Annotated[
     int | None,
@@ -236,14 +254,22 @@ TensorBoard = Annotated[
         "a method.",
     ),
 ]
-Optimizer = Annotated[
-    str | None,
-    typer.Option(
+
+
+def _optimizer(default: str) -> Any:
+    return typer.Option(
+        "--optimizer",
         metavar="KIND",
         help="Update of a captured training step: sgd, momentum, adam or adamw; adamw:clip=1.0 "
-        "first clips the gradients to a norm of 1.",
-    ),
-]
+        f"first clips the gradients to a norm of 1. Default: {default}.",
+    )
+
+
+OWN_UPDATE = "sgd, but a network of the zoo has its own"
+
+Optimizer = Annotated[str | None, _optimizer(OWN_UPDATE)]
+PlannedOptimizer = Annotated[str | None, _optimizer("the plan's")]
+ModelOrPlanOptimizer = Annotated[str | None, _optimizer(f"the plan's; without one {OWN_UPDATE}")]
 Slices = Annotated[
     str | None,
     typer.Option(
@@ -290,6 +316,15 @@ BatchNorm = Annotated[
 Sums = Annotated[
     str | None,
     typer.Option(
+        metavar="chain|tree",
+        help="Add up gradients slice after slice, or in pairs of neighbours. Default: chain.",
+        autocompletion=of(lambda: ("chain", "tree")),
+    ),
+]
+ChosenSums = Annotated[
+    str | None,
+    typer.Option(
+        "--sums",
         metavar="chain|tree|auto",
         help="Add up gradients slice after slice, or in pairs of neighbours; auto leaves the "
         "choice to the predicted step. Default: chain.",
@@ -309,13 +344,32 @@ Once = Annotated[
     typer.Option(
         metavar="PARAMETER",
         help="A parameter that is there once beside replicas; a pattern such as 'embed*' names "
+        "several.",
+    ),
+]
+ChosenOnce = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--once",
+        metavar="PARAMETER|auto",
+        help="A parameter that is there once beside replicas; a pattern such as 'embed*' names "
         "several, and auto leaves the choice to the predicted step.",
     ),
 ]
 Recompute = Annotated[
     str | None,
     typer.Option(
-        metavar="MODULE,...",
+        metavar="MODULE,...|all",
+        help="Modules of a captured training step, by path such as layers.*, that run their "
+        "forward pass again before their backward pass, so that memory need not hold what they "
+        "made; all: the modules that save most.",
+    ),
+]
+ChosenRecompute = Annotated[
+    str | None,
+    typer.Option(
+        "--recompute",
+        metavar="MODULE,...|all|auto",
         help="Modules of a captured training step, by path such as layers.*, that run their "
         "forward pass again before their backward pass, so that memory need not hold what they "
         "made; all: the modules that save most; auto: as many of these as memory asks for.",

@@ -10,9 +10,17 @@ import numpy as np
 from situate.data.problem import Problem
 from situate.data.topology import edge_tensors
 from situate.report.text import tensor_name
+from situate.schedule.items import channel_items, device_items, item_order, turns
 from situate.schedule.schedule import Schedule
 
-Kind = Literal["compute", "transfer", "waits for device", "waits for channel"]
+Kind = Literal[
+    "compute",
+    "transfer",
+    "waits for device",
+    "waits for channel",
+    "waits for devices",
+    "waits for call",
+]
 
 
 @dataclass(frozen=True)
@@ -42,11 +50,13 @@ class Element:
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """The chain of inputs that arrived last, from the start of the step to its end.
+    """The chain of what each op waited for last, from the start of the step to its end: an input,
+    or, where devices keep to their order (decoder `serial`), its turn behind the op before it.
 
     `compute`, `transfer` and `waiting` add up to the makespan. Waiting is the time in which an op
     had all its inputs but its device was busy with others, or a tensor was made but not yet on its
-    way. Under atomic rules an input waits so for the call that takes it in.
+    way: for its channel, for what a transfer that blocks occupies, or under atomic rules for the
+    call that takes it in.
     """
 
     compute: float
@@ -59,7 +69,7 @@ class CriticalPath:
 
 
 def critical_path(problem: Problem, schedule: Schedule) -> CriticalPath:
-    """Follow the last input to arrive, from what ends last back to the start."""
+    """Follow what each op waited for last, from what ends last back to the start."""
     elements = tuple(reversed(_Walk(problem, schedule).back()))
     by_device: dict[str, dict[str, float]] = {}
     for element in elements:
@@ -84,6 +94,9 @@ class _Walk:
     def __init__(self, problem: Problem, schedule: Schedule) -> None:
         self.problem, self.schedule = problem, schedule
         self.elements: list[Element] = []
+        self.before = _before(problem, schedule)
+        self.op_waits, self.transfer_waits = _waits(problem, schedule)
+        self.end = np.concatenate((schedule.end, schedule.transfer_end))
         pairs = zip(schedule.tensor.tolist(), schedule.target.tolist(), strict=True)
         self.transfer = {pair: k for k, pair in enumerate(pairs)}
         # Edges sorted by reader: op j reads the tensors inputs[first[j] : first[j + 1]].
@@ -93,27 +106,30 @@ class _Walk:
 
     def back(self) -> list[Element]:
         """The segments of the path, the last one first."""
-        op: int | None = int(np.argmax(self.schedule.end))
-        while op is not None:
-            op = self._op(op)
+        n = self.problem.n
+        item: int | None = int(np.argmax(self.schedule.end))
+        while item is not None:
+            item = self._op(item) if item < n else self._transfer(item - n)
         return self.elements
 
     def _op(self, op: int) -> int | None:
-        """Add `op` and what it waited for; the op to go on with."""
+        """Add `op` and what it waited for; the item to go on with."""
         start = float(self.schedule.start[op])
         device = int(self.schedule.placement[op])
         name = self.problem.graph.ops[op].name
         self._add("compute", name, device, start, float(self.schedule.end[op]))
         arrivals = [(self._arrival(t, device), t) for t in self._inputs(op)]
         ready, tensor = max(((a, t) for a, t in arrivals if a <= start), default=(0.0, -1))
-        self._add("waits for device", name, device, ready, start)
+        if ready < start and (before := self._ahead(op, start)) is not None:
+            return before
+        self._add(self.op_waits, name, device, ready, start)
         if tensor < 0:
             return None
         k = self.transfer.get((tensor, device))
-        return int(self.problem.producer[tensor]) if k is None else self._transfer(k)
+        return int(self.problem.producer[tensor]) if k is None else self.problem.n + k
 
     def _transfer(self, k: int) -> int:
-        """Add transfer `k` and what it waited for; the op to go on with."""
+        """Add transfer `k` and what it waited for; the item to go on with."""
         schedule, tensor = self.schedule, int(self.schedule.tensor[k])
         producer = int(self.problem.producer[tensor])
         start, end = float(schedule.transfer_start[k]), float(schedule.transfer_end[k])
@@ -121,8 +137,15 @@ class _Walk:
         name = tensor_name(self.problem, tensor)
         self._add("transfer", name, target, start, end, source)
         left = float(schedule.end[producer])
-        self._add("waits for channel", name, target, left, start, source)
+        if left < start and (before := self._ahead(self.problem.n + k, start)) is not None:
+            return before
+        self._add(self.transfer_waits, name, target, left, start, source)
         return producer
+
+    def _ahead(self, item: int, start: float) -> int | None:
+        """The item whose end gives `item` its turn; None where items have no turns."""
+        ahead = self.before.get(item, ())
+        return next((before for before in ahead if self.end[before] == start), None)
 
     def _inputs(self, op: int) -> list[int]:
         chosen: list[int] = self.inputs[self.first[op] : self.first[op + 1]].tolist()
@@ -142,3 +165,28 @@ class _Walk:
             names = self.problem.cluster.names
             sender = names[source] if source >= 0 else ""
             self.elements.append(Element(kind, name, names[device], sender, start, end))
+
+
+def _waits(problem: Problem, schedule: Schedule) -> tuple[Kind, Kind]:
+    """The names of what an op and a transfer that could start wait for."""
+    if schedule.decoder == "calls":
+        return "waits for call", "waits for call"
+    blocking = problem.transfers == "blocking"
+    return "waits for device", "waits for devices" if blocking else "waits for channel"
+
+
+def _before(problem: Problem, schedule: Schedule) -> dict[int, list[int]]:
+    """By item those just ahead of it on its devices, where devices keep to their order, and with
+    blocking transfers, which have turns as ops do, on its channel; items as in
+    `situate.schedule.items`."""
+    if schedule.decoder != "serial":
+        return {}
+    found: dict[int, list[int]] = {}
+    order = item_order(schedule, problem)
+    lanes = [device_items(schedule, problem)]
+    if problem.transfers == "blocking":
+        lanes.append(channel_items(schedule, problem))
+    for items, places in lanes:
+        for before, after in turns(items, places, order).T.tolist():
+            found.setdefault(after, []).append(before)
+    return found

@@ -22,7 +22,13 @@ SLICES = 16
 HOLDERS = 4
 """Most holders that are listed for a device that is too full."""
 
-WAITING = "waiting: the device is at other ops, or the channel at other tensors"
+WAITING = {
+    "waits for device": "the device is at something else",
+    "waits for channel": "the channel is at other tensors",
+    "waits for devices": "sender, receiver or channel of a tensor are at something else",
+    "waits for call": "the call of the device has not come to it yet",
+}
+"""Why time passes on the critical path in which nothing on it runs."""
 
 ROUNDING = 1e-9
 """Thousandths of a factor that rounding may have added."""
@@ -83,7 +89,12 @@ def _path(explained: Explanation) -> RenderableType:
                 Text(_time(explained, share), "dim"),
                 Text(share_text(share / total), "dim"),
             )
-    return Group(made, Text(WAITING, "dim")) if path.waiting else made
+    return Group(made, Text(_waiting(path), "dim")) if path.waiting else made
+
+
+def _waiting(path: CriticalPath) -> str:
+    kinds = {element.kind for element in path.elements}
+    return f"waiting: {', or '.join(why for kind, why in WAITING.items() if kind in kinds)}"
 
 
 def _passed(path: CriticalPath, part: str) -> list[tuple[str, float]]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.topology import places
+
 if TYPE_CHECKING:
     from situate.data.problem import Problem
     from situate.schedule.arrays import ScheduleArrays
@@ -54,3 +56,17 @@ def channel_items(schedule: ScheduleArrays, problem: Problem) -> tuple[Indices, 
     moves = np.flatnonzero(~problem.signal[schedule.tensor])
     channel = problem.channel[schedule.source[moves], schedule.target[moves]]
     return problem.n + moves, channel.astype(np.int64)
+
+
+def turns(items: Indices, lanes: Indices, order: Indices) -> Indices:
+    """(2, ...) each item that has a device or channel (its lane) to itself, and the next one there.
+
+    Args:
+        items, lanes: (k,) items and where they run.
+        order: (n + transfers,) all items, as `item_order` has them.
+    """
+    # Sorted by lane and then by turn, neighbours of one lane are its consecutive items.
+    rising = np.lexsort((places(order)[items], lanes))
+    items, lanes = items[rising], lanes[rising]
+    together = lanes[1:] == lanes[:-1]
+    return np.stack((items[:-1][together], items[1:][together]))

@@ -40,12 +40,6 @@ def test_the_model_is_not_overwritten(situate, model):
     assert Path(model).read_bytes() == before
 
 
-def test_slices_are_not_chosen_without_a_cluster(situate, model):
-    run = situate("convert", model, "out.json", "--slices", "auto")
-    assert (run.status, run.err.count("\n")) == (2, 1)
-    assert "choose slices for a cluster: give a number, such as 4" in run.err
-
-
 def test_any_readable_format_converts(situate):
     Path("g.stg").write_text("1\n0 0 0\n1 5 1 0\n2 0 1 1\n")
     assert situate("convert", "g.stg", "g.json").status == 0

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from situate.cli.commands.export import TARGETS
 from situate.data import graph_json
 from tests.cli.conftest import diamond
+from tests.writers.layered import network
 
 
 @pytest.fixture
@@ -39,8 +42,31 @@ def test_a_pipeline_is_written(situate, target, network):
     run = situate("export", network, "plan.json", "--to", target, "--out", "out")
     assert run.status == 0
     own = "warning: of the script: "  # llama.cpp has the embedding on the CPU
-    assert run.err == "wrote out\n" or (target == "llamacpp" and run.err.startswith(own))
+    assert run.err.startswith(own if target == "llamacpp" else "wrote out\n")
     assert "8" in Path("out").read_text()
+
+
+TRAINS = "warning: the plan is of a training step, and {} infers: plan {}:inference\n"
+
+
+@pytest.mark.parametrize("target", ["vllm", "llamacpp", "megatron"])
+def test_a_step_that_trains_is_not_for_tools_that_infer(situate, target):
+    situate("plan", "gpt2", "--cluster", "h100-8", "--method", "expert", "--out", "plan.json")
+    run = situate("export", "plan.json", "--to", target, "--out", "out")
+    warned = run.err.endswith(f"wrote out\n{TRAINS.format(target, 'gpt2')}")
+    assert (run.status, warned) == (0, target != "megatron")
+
+
+@pytest.mark.parametrize("last", ["forward", "update"])
+def test_a_file_of_a_step_that_infers_is_for_tools_that_do(situate, pair, last):
+    graph = network().graph
+    ops = (*graph.ops[:-1], structs.replace(graph.ops[-1], phase=last))
+    graph_json.write(replace(graph, ops=ops), "layers.json")
+    cluster = ("--cluster", pair)
+    situate("plan", "layers.json", *cluster, "--method", "pipeline", "--out", "plan.json")
+    run = situate("export", "layers.json", "plan.json", *cluster, "--to", "vllm", "--out", "out")
+    assert run.status == 0, run.err
+    assert run.err.endswith(TRAINS.format("vllm", "MODEL")) == (last == "update")
 
 
 def test_a_plan_that_does_not_fit_is_written_with_a_warning(situate, model, tight_pair):

@@ -46,7 +46,10 @@ def test_what_it_writes_plans_other_graphs(situate: Situate, tmp_path: Path) -> 
         ((), "data: cannot be read: No such file"),
         (("--settings", "papier"), "unknown settings 'papier'; did you mean 'paper'?"),
         (("--objective", "tim"), "unknown objective 'tim'; did you mean 'time'?"),
-        (("--objective", "throughput"), "settings: none of name 'tuned' for throughput"),
+        (
+            ("--objective", "throughput"),
+            "--objective throughput: there are settings for time and memory",
+        ),
         (("--cluster", "identical:0"), "between 1 and 256 devices"),
         (("--rules", "regel"), "unknown rules 'regel'; did you mean 'regal'?"),
         (("--out", ""), "cannot write into ''"),
@@ -67,3 +70,10 @@ def test_a_command_is_missing(situate: Situate) -> None:
 
 def test_settings_are_those_that_there_are() -> None:
     assert get_args(Name) == NAMES
+
+
+def test_the_help_offers_what_it_trains_for(situate: Situate) -> None:
+    out = " ".join(situate("train", "regal", "--help").out.split())
+    assert "time or memory. [default: time]" in out
+    assert "throughput" not in out
+    assert out.count("Default: ") == out.count("[default: identical:2]") + 1

@@ -64,6 +64,12 @@ def test_a_name_of_no_parameter_is_refused():
         captured(mse, replicas=(1, 1), once=("bais",))
 
 
+@pytest.mark.parametrize("once", [("auto",), ("auto", "bias")])
+def test_a_choice_that_is_not_made_yet_is_refused(once):
+    with pytest.raises(SituateError, match=r"by plan, compare and explain, and stands alone"):
+        captured(mse, replicas=(1, 1), once=once)
+
+
 def test_frozen_parameters_are_copied_and_not_updated():
     model = nn.Linear(6, 3)
     model.weight.requires_grad_(False)

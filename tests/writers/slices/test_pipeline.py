@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from contextlib import nullcontext
+from importlib import import_module
 
 import pytest
 
@@ -96,3 +98,14 @@ def test_what_one_f_one_b_comes_to_is_said_where_it_is_not_the_plan(key, said):
         warn_of_one_f_one_b(problem, plan, slice_pipeline(problem, plan))
     texts = [str(line.message) for line in lines]
     assert any("predicted step 42.0 s (the plan's 39.0 s)" in text for text in texts) == said
+
+
+@pytest.mark.filterwarnings("ignore:of the pipeline")
+@pytest.mark.parametrize("target", ["pipelining", "deepspeed", "torchtitan", "megatron"])
+def test_only_tools_that_number_layers_ask_for_a_list_of_them(target, tmp_path):
+    problem = on(staged(paths=("stem", "body", "tail", "head")))
+    plan = planned(problem, (0, 0, 1, 1))
+    write = import_module(f"situate.writers.{target}").write
+    refused = pytest.raises(PlanError, match="names no layers, which a pipeline is made of")
+    with refused if target in ("torchtitan", "megatron") else nullcontext():
+        write(problem, plan, tmp_path / "stages")

@@ -39,14 +39,14 @@ def convert(
     ] = False,
 ) -> None:
     """Write a model as situate's own JSON, compressed where OUT ends in .gz."""
-    from situate.cli.inputs import read_model, recompute_of, slices_of
+    from situate.cli.inputs import read_model, recompute_of, told_slices
     from situate.cli.outputs import check_graph, check_outputs
     from situate.cli.terminal import note
     from situate.data import graph_json
 
     check_graph(out)
     check_outputs([model], [out])
-    cut = slices_of(slices, slice_dim, slice_loss, batch_norm, sums, replicas, once)
+    cut = told_slices(slices, slice_dim, slice_loss, batch_norm, sums, replicas, once)
     again = recompute_of(recompute)
     graph = read_model(model, optimizer, dim, fresh, slices=cut, recompute=again)
     graph_json.write(graph, out)

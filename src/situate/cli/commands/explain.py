@@ -6,28 +6,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from situate.cli import completions
+from situate.cli.completions import of
 from situate.cli.options import (
     BatchNorm,
+    ChosenOnce,
+    ChosenRecompute,
     ChosenSlices,
-    Cluster,
+    ChosenSums,
     Costs,
     Dim,
     Evaluations,
     Json,
     Method,
-    Model,
+    ModelOrPlanOptimizer,
     Objective,
-    Once,
-    Optimizer,
     Picture,
-    Recompute,
+    PlannedCluster,
     Replicas,
     Rules,
     ScheduleFile,
     Seed,
     SliceDim,
     SliceLoss,
-    Sums,
     Threads,
     TimeLimit,
 )
@@ -45,12 +46,20 @@ SEARCHED = (
 
 def explain(
     context: typer.Context,
-    model: Model,
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="MODEL",
+            help="What to plan, as 'plan' takes it, or what PLAN was made for. Not needed where "
+            "PLAN names its network or function itself.",
+            autocompletion=of(completions.networks),
+        ),
+    ] = None,
     plan: Annotated[
         str | None,
         typer.Argument(metavar="PLAN", help="A file that 'plan --out' wrote; else plan first."),
     ] = None,
-    cluster: Cluster = None,
+    cluster: PlannedCluster = None,
     costs: Costs = None,
     objective: Objective = "time",
     method: Method = "auto",
@@ -59,16 +68,16 @@ def explain(
     evaluations: Evaluations = None,
     seed: Seed = 0,
     threads: Threads = None,
-    optimizer: Optimizer = None,
+    optimizer: ModelOrPlanOptimizer = None,
     dim: Dim = None,
     slices: ChosenSlices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
     batch_norm: BatchNorm = None,
-    sums: Sums = None,
+    sums: ChosenSums = None,
     replicas: Replicas = None,
-    once: Once = None,
-    recompute: Recompute = None,
+    once: ChosenOnce = None,
+    recompute: ChosenRecompute = None,
     picture: Picture = None,
     schedule: ScheduleFile = None,
     as_json: Json = False,

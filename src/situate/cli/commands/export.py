@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from situate.cli.completions import of
-from situate.cli.options import Cluster, Costs, Dim, Model, Optimizer, PlanFile
+from situate.cli.options import Costs, Dim, PlanFile, PlannedCluster, PlannedModel, PlannedOptimizer
 from situate.errors import PlanError, SituateError
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ TARGETS = (
 TRAINERS = ("accelerate", "torchtitan", "megatron", "deepspeed", "pipelining")
 """Targets that run a step in slices of its batch."""
 
+INFERRING = ("vllm", "llamacpp")
+"""Targets that run forward passes alone."""
+
 DRAWINGS = ("perfetto", "dot")
 """Targets to look at, which run nothing."""
 
@@ -37,7 +40,6 @@ SCHEDULED = ("torchtitan", "pipelining")
 
 
 def export(
-    model: Model,
     to: Annotated[
         str,
         typer.Option(
@@ -46,10 +48,11 @@ def export(
         ),
     ],
     out: Annotated[str, typer.Option(metavar="FILE", help="The file to write.")],
+    model: PlannedModel = None,
     plan: PlanFile = None,
-    cluster: Cluster = None,
+    cluster: PlannedCluster = None,
     costs: Costs = None,
-    optimizer: Optimizer = None,
+    optimizer: PlannedOptimizer = None,
     dim: Dim = None,
 ) -> None:
     """Write a plan for another tool: a trace, a device map, the stages of a pipeline, a drawing.
@@ -65,7 +68,7 @@ def export(
     from situate.cli.inputs import check_name, model_and_plan, read_planned
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note, working
-    from situate.model import check_model
+    from situate.model import check_model, is_file
     from situate.report.slices.parallelism import parallelism_text
     from situate.report.slices.stages import NotAPipeline
     from situate.report.tables import over_text
@@ -97,6 +100,9 @@ def export(
     note(f"wrote {' and '.join(files)}")
     if kind := parallelism_text(problem, schedule):
         note(f"the plan is {kind}")
+    if to in INFERRING and any(op.phase in ("backward", "update") for op in problem.graph.ops):
+        name = "MODEL" if is_file(model) else model
+        note(f"warning: the plan is of a training step, and {to} infers: plan {name}:inference")
     if not schedule.feasible(problem):
         note(f"warning: the plan does not fit: {over_text(problem, schedule).removeprefix('no: ')}")
 

@@ -41,10 +41,10 @@ def info(
 ) -> None:
     """Show what is in a model: ops, tensors, sizes, groups, and the rules it is scored by."""
     from situate.cli.answer import print_json, print_table
-    from situate.cli.inputs import read_model, recompute_of, slices_of
+    from situate.cli.inputs import read_model, recompute_of, told_slices
     from situate.report import tables
 
-    cut = slices_of(slices, slice_dim, slice_loss, batch_norm, sums, replicas, once)
+    cut = told_slices(slices, slice_dim, slice_loss, batch_norm, sums, replicas, once)
     again = recompute_of(recompute)
     graph = read_model(model, optimizer, dim, slices=cut, recompute=again)
     if as_json:

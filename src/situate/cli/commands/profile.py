@@ -68,7 +68,7 @@ def profile(
     once on every device, and memory must hold as many copies of it.
     """
     from situate.cli.answer import print_json, print_table
-    from situate.cli.inputs import slices_of
+    from situate.cli.inputs import told_slices
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note, working
     from situate.files.atomic import write_bytes
@@ -78,7 +78,7 @@ def profile(
     from situate.report.costs import costs_table, step_seconds
 
     check_outputs([model, cluster], [out, cluster_out])
-    cut = slices_of(slices, slice_dim, slice_loss, batch_norm, sums, replicas, once)
+    cut = told_slices(slices, slice_dim, slice_loss, batch_norm, sums, replicas, once)
     chosen = _devices(cluster, cpus)
     with working(f"measuring {model}"):
         found = measure(model, chosen, optimizer, cut)

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from situate.cli.options import Costs, Json, Optimizer, PlanCluster, PlanFile, Runnable, Seed
+from situate.cli.options import Costs, Json, PlanCluster, PlanFile, PlannedOptimizer, Runnable, Seed
 
 MAX_RELATIVE_DEVIATION = 0.25
 """Standard deviation over mean above which steps measure other programs."""
 
 
 def run(
-    model: Runnable,
+    model: Runnable = None,
     plan: PlanFile = None,
     cluster: PlanCluster = None,
     costs: Costs = None,
@@ -21,7 +21,7 @@ def run(
         int, typer.Option(min=2, max=10**6, help="Steps to run; the first is not counted.")
     ] = 11,
     seed: Seed = 0,
-    optimizer: Optimizer = None,
+    optimizer: PlannedOptimizer = None,
     trace: Annotated[
         str | None,
         typer.Option(

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from situate.cli.options import Cluster, Json, Objective, Rules, Seed, Threads
+from situate.cli import completions
+from situate.cli.completions import of
+from situate.cli.options import Json, Seed, Threads
 from situate.errors import SituateError
 
 if TYPE_CHECKING:
@@ -43,9 +45,28 @@ def regal(
             help="Folder of the weights and the checkpoint; the same command goes on from it.",
         ),
     ],
-    objective: Objective = "time",
-    cluster: Cluster = "identical:2",
-    rules: Rules = "regal",
+    objective: Annotated[
+        str,
+        typer.Option(
+            help="What plans are to be best in: time or memory.",
+            autocompletion=of(lambda: ("time", "memory")),
+        ),
+    ] = "time",
+    cluster: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE|identical:N",
+            help="The devices that plans are for: a preset, a TOML file, or N equal devices.",
+            autocompletion=of(completions.presets),
+        ),
+    ] = "identical:2",
+    rules: Annotated[
+        str,
+        typer.Option(
+            help="Rules of execution: situate, regal, doppler or dnn-partitioning.",
+            autocompletion=of(completions.rules),
+        ),
+    ] = "regal",
     settings: Annotated[
         str, typer.Option(help=f"Settings of the network and its training: {', '.join(NAMES)}.")
     ] = "tuned",
@@ -85,9 +106,14 @@ def regal(
     from situate.evaluators.workers.places import Place
     from situate.host.machine import usable_cpus
     from situate.policies.installed import check_torch
+    from situate.solvers.evolutionary.regal.settings import SETTINGS
 
     check_torch("safetensors")
     check_name(objective, OBJECTIVES, "objective")
+    trained = dict.fromkeys(goal for _, goal in SETTINGS)
+    if objective not in trained:
+        known = " and ".join(trained)
+        raise SituateError(f"--objective {objective}: there are settings for {known}")
     check_name(settings, NAMES, "settings")
     check_folder(out)
     if workers is not None:
@@ -95,7 +121,7 @@ def regal(
     from situate.solvers.evolutionary.regal.training.data_set import Machine
     from situate.solvers.evolutionary.regal.training.train import Options, train
 
-    machine = Machine(Machines.find(cluster or ""), find_rules(rules or "").name, objective)  # type: ignore[arg-type]
+    machine = Machine(Machines.find(cluster), find_rules(rules).name, objective)
     options = Options(
         Path(data),
         Path(out),

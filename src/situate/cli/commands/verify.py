@@ -12,9 +12,9 @@ import typer
 from situate.cli.options import (
     Costs,
     Json,
-    Optimizer,
     PlanCluster,
     PlanFile,
+    PlannedOptimizer,
     Runnable,
     Seed,
     not_negative,
@@ -28,7 +28,7 @@ TOLERANCE = 1e-4
 
 
 def verify(
-    model: Runnable,
+    model: Runnable = None,
     plan: PlanFile = None,
     cluster: PlanCluster = None,
     costs: Costs = None,
@@ -45,7 +45,7 @@ def verify(
         ),
     ] = None,
     seed: Seed = 0,
-    optimizer: Optimizer = None,
+    optimizer: PlannedOptimizer = None,
     as_json: Json = False,
 ) -> int:
     """Check that a plan's step gives the losses and parameters that the model gives without it.

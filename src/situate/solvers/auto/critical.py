@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from situate.data.arrays import Ints
 from situate.data.problem import Problem
-from situate.data.topology import edge_tensors, folded_order, op_devices, places, unit_devices
-from situate.schedule.items import channel_items, device_items, item_order
+from situate.data.topology import edge_tensors, folded_order, op_devices, unit_devices
+from situate.schedule.items import channel_items, device_items, item_order, turns
 from situate.schedule.schedule import Schedule
 from situate.solvers.search import Found, Search
 
@@ -129,7 +129,7 @@ def _waited(problem: Problem, schedule: Schedule, ends: NDArray[np.float64]) -> 
     """(n + k,) the item that each waited for longest, or -1; see `situate.schedule.items`."""
     order = item_order(schedule, problem)
     by_turns = [items(schedule, problem) for items in (device_items, channel_items)]
-    pairs = [*(_turns(*taken, order) for taken in by_turns), _inputs(problem, schedule)]
+    pairs = [*(turns(*taken, order) for taken in by_turns), _inputs(problem, schedule)]
     before, after = np.concatenate(pairs, axis=1)
     rising = np.lexsort((ends[before], after))
     # (n + k,) from pairs (p,): sorted by end, so that the latest of an item's predecessors is the
@@ -137,20 +137,6 @@ def _waited(problem: Problem, schedule: Schedule, ends: NDArray[np.float64]) -> 
     waited = np.full(len(ends), -1)
     waited[after[rising]] = before[rising]
     return waited
-
-
-def _turns(items: Units, lanes: Units, order: Units) -> Units:
-    """(2, ...) each item that has a device or channel (its lane) to itself, and the next one there.
-
-    Args:
-        items, lanes: (k,) items and where they run.
-        order: (n + transfers,) items in the order in which they start.
-    """
-    # Sorted by lane and then by start, neighbours of one lane are its consecutive items.
-    rising = np.lexsort((places(order)[items], lanes))
-    items, lanes = items[rising], lanes[rising]
-    together = lanes[1:] == lanes[:-1]
-    return np.stack((items[:-1][together], items[1:][together]))
 
 
 def _inputs(problem: Problem, schedule: Schedule) -> Units:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from situate.data.slices import Slices
+from situate.data.slices import AUTO, Slices
 from situate.errors import SituateError, nearest
 from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.names import REPLICA, held, path
@@ -132,6 +132,11 @@ def _matching(patterns: Sequence[str], known: Sequence[str]) -> Iterator[str]:
     """
     for pattern in patterns:
         found = [name for name in known if name == pattern or fnmatchcase(name, pattern)]
+        if not found and pattern == AUTO:
+            raise SituateError(
+                "replicas: auto is chosen for a cluster, by plan, compare and explain, and stands "
+                "alone: name the parameters that are there once"
+            )
         if not found:
             raise SituateError(
                 f"replicas: no parameter is called {pattern!r}{nearest(pattern, known)}"
