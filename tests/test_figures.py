@@ -88,7 +88,6 @@ def of_colocrl() -> list[str]:
 
 
 def of_hierarchical() -> list[str]:
-    gained = behind("hierarchical", "learning rate 0.03")
     paper, tuned = table("hierarchical_scale", "searches")
     speed = {
         (row["method"], row["settings"]): row["updates_a_second"]
@@ -97,7 +96,7 @@ def of_hierarchical() -> list[str]:
     own = {settings: f"{speed['hierarchical', settings]:.1f}" for settings in ("paper", "tuned")}
     others = [value for (method, _), value in speed.items() if method != "hierarchical"]
     return [
-        f"{error('hierarchical')} by these seeds. A learning rate of 0.03 is {gained:.1f} points",
+        f"{error('hierarchical')} by these seeds",
         f"{paper['cpu_minutes']:.1f} minutes in `paper` and {tuned['cpu_minutes']:.1f} in `tuned`",
         f"On two cores that is {paper['wall_minutes']:.1f} and {tuned['wall_minutes']:.1f} minutes",
         f"that makes {own['paper']} updates a second, where `tuned` makes {own['tuned']} and the "
