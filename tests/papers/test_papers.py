@@ -43,8 +43,7 @@ def test_the_experiments_pictures_are_small():
     assert [picture.name for picture in pictures if picture.stat().st_size > 200_000] == []
 
 
-# Not spotlight_cifar's, which was made before and names the settings of its last command alone.
-@pytest.mark.parametrize("name", ["post_table", "hierarchical_table"])
+@pytest.mark.parametrize("name", ["post_table", "hierarchical_table", "spotlight_cifar"])
 def test_a_record_names_all_settings_that_its_methods_were_run_in(name):
     for path in sorted(RESULTS.glob(f"{name}*.json")):
         content = json.loads(path.read_bytes())
