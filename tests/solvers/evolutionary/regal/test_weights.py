@@ -144,7 +144,8 @@ def test_weights_of_the_package_are_what_their_names_say() -> None:
     files = sorted(method.WEIGHTS.iterdir())
     assert files
     for path in files:
-        objective, devices, settings = path.stem.split("-")
+        objective, devices, settings, trained = path.stem.split("-")
+        assert trained in method.SETS
         _, about = weights.read(path)
         weights.check_for(path, about, objective, int(devices))
         assert about.settings == SETTINGS[settings, objective]  # type: ignore[index]
