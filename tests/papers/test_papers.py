@@ -214,6 +214,14 @@ def test_a_method_is_surely_ahead_where_it_is_of_each_other():
     assert seeds_of.sure(near, cases, "post", ("ppo", "cross")).startswith("0 of 1 rows")
 
 
+@pytest.mark.parametrize(("cross", "found"), [(0.0, "1 of 1 rows"), (0.5, "0 of 1 rows")])
+def test_a_method_is_surely_behind_where_one_of_the_others_is_ahead_of_it(cross, found):
+    seconds = [1.5, 1.6, 1.7, 1.8, 1.9]
+    runs = seeds(post=seconds, ppo=seconds, cross=[s - 0.5 + cross for s in seconds])
+    cases = {"ResNet-101, 8": "resnet101/8"}
+    assert seeds_of.behind(runs, cases, "post", ("ppo", "cross")).startswith(found)
+
+
 def test_the_page_says_what_part_of_what_is_possible_each_of_the_methods_takes():
     rows = [row for row in published.POST if row.network == "resnet101"]
     found = seeds(policy_gradient=[1.9], ppo=[1.8], cross_entropy=[1.7], post=[1.5])

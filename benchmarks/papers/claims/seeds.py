@@ -16,29 +16,25 @@ LIKELY = 0.05
 def sure(results: Results, cases: Mapping[str, str], method: str, others: Sequence[str]) -> str:
     """The cases, by title, on which a method's lead on each of the others, all in `tuned` settings,
     is more than chance."""
-    won = [
-        title
+    leads = {
+        title: all(_leads(results, case, method, other) for other in others)
         for title, case in cases.items()
-        if all(
-            chance(_best(results, case, method), _best(results, case, other)) < LIKELY
-            for other in others
-        )
-    ]
-    return markdown.of_rows(won, list(cases))
+    }
+    return markdown.of_rows([title for title, won in leads.items() if won], list(cases))
 
 
 def behind(results: Results, cases: Mapping[str, str], method: str, others: Sequence[str]) -> str:
     """The cases, by title, on which the lead of one of the others on a method is more than
     chance."""
-    lost = [
-        title
+    lags = {
+        title: any(_leads(results, case, other, method) for other in others)
         for title, case in cases.items()
-        if any(
-            chance(_best(results, case, other), _best(results, case, method)) < LIKELY
-            for other in others
-        )
-    ]
-    return markdown.of_rows(lost, list(cases))
+    }
+    return markdown.of_rows([title for title, lost in lags.items() if lost], list(cases))
+
+
+def _leads(results: Results, case: str, method: str, other: str) -> bool:
+    return chance(_best(results, case, method), _best(results, case, other)) < LIKELY
 
 
 def _best(results: Results, case: str, method: str) -> list[float]:
