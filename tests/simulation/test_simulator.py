@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import astuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from situate.schedule.schedule import Schedule
 from situate.simulation.simulator import Simulator
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
+from tests.solvers.families import devices, layered
 
 DECODERS = ("eager", "serial")
 CHUNKS, CHUNK = 20, 250
@@ -62,6 +64,26 @@ def test_schedules_equal_the_oracles_and_pass_verification(chunk: int) -> None:
             assert schedule.peak.tolist() == expected.peak.tolist(), (seed, decoder)
             assert schedule.decoder == decoder
             schedule.verify(problem, allow_overflow=True)
+
+
+@pytest.mark.parametrize("rules", ["regal", "situate"])
+@pytest.mark.parametrize("count", [64**2, 64**3])
+def test_ops_of_no_duration_behind_all_others_delay_nothing(count: int, rules: Any) -> None:
+    """So many that a queue of them has another level."""
+    few = layered(8, 6, seed=0)
+    more = tuple(Op(f"more{j}", seconds={"*": 0.0}) for j in range(count))
+    alone = Problem(few, devices(1, 1), "time", rules)
+    among = Problem(Graph("more", few.ops + more, few.tensors), alone.cluster, "time", rules)
+    rng = np.random.default_rng(0)
+    placement = rng.integers(0, 2, among.n).astype(np.int32)
+    priority = np.append(1 + rng.random(alone.n), rng.random(count)).astype(np.float32)
+    for decoder in DECODERS:
+        expected = Simulator(alone).schedule(
+            placement[: alone.n], priority[: alone.n], None, decoder
+        )
+        schedule = Simulator(among).schedule(placement, priority, None, decoder)
+        assert schedule.start[: alone.n].tolist() == expected.start.tolist()
+        assert schedule.transfer_start.tolist() == expected.transfer_start.tolist()
 
 
 @pytest.mark.parametrize("decoder", DECODERS)

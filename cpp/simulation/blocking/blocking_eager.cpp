@@ -17,6 +17,7 @@ constexpr double never = std::numeric_limits<double>::infinity();
 BlockingEager::BlockingEager(const Problem& problem, BlockingItems& items)
     : problem_(problem),
       items_(items),
+      between_two_(problem),
       room_(static_cast<size_t>(problem.d) * problem.d),
       first_(room_.size()),
       next_(room_.size()),
@@ -198,6 +199,8 @@ class BlockingEager::Loop {
 
 double BlockingEager::run(const Decision& decision, Timeline& timeline, bool times) {
   items_.collect(decision, timeline);
+  if (problem_.d == 2 && !items_.has_timed_signals())
+    return between_two_.run(items_, timeline, times);
   if (items_.count() <= 1 << 12) return Loop<2>(*this, decision.placement, timeline, times).run();
   if (items_.count() <= 1 << 18) return Loop<3>(*this, decision.placement, timeline, times).run();
   return Loop<5>(*this, decision.placement, timeline, times).run();

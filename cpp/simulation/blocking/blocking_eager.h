@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "simulation/blocking/blocking_items.h"
+#include "simulation/blocking/eager_between_two.h"
 #include "simulation/timeline.h"
 
 namespace situate::sim {
@@ -42,6 +43,7 @@ class BlockingEager {
 
   const Problem& problem_;
   BlockingItems& items_;
+  EagerBetweenTwo between_two_;
   std::vector<Lane> lanes_;                  // d x d
   std::vector<std::vector<uint64_t>> room_;  // of each lane's queue
   std::vector<uint32_t> first_;              // rank in each queue; all bits set for none

@@ -41,6 +41,8 @@ class BlockingItems {
   size_t places() const { return 2 * static_cast<size_t>(problem_.d) + problem_.channels; }
   int channel(int source, int target) const;
   bool has_signals() const { return has_signals_; }
+  // Whether any signal takes time.
+  bool has_timed_signals() const { return !timed_.items.empty(); }
   // Consumers of an op's signals on other devices: from first_told(op) to first_told(op + 1). The
   // number of ops stands for a transfer, which tells nobody.
   const int32_t* told() const { return told_.data(); }

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 
+#include "simulation/prefetch.h"
+
 namespace situate::sim {
 
 namespace {
-inline void prefetch([[maybe_unused]] const void* address) {
-#if defined(__GNUC__)
-  __builtin_prefetch(address);
-#endif
-}
-
 // `condition ? yes : no`, of which compilers make a branch where they take it for predictable.
 inline uint32_t chosen(bool condition, uint32_t yes, uint32_t no) {
   return no ^ ((no ^ yes) & -static_cast<uint32_t>(condition));
