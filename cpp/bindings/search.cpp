@@ -13,16 +13,17 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "bindings/chains.h"
 #include "bindings/checks.h"
-#include "bindings/interruption.h"
 #include "bindings/names.h"
 #include "bindings/transfers.h"
+#include "problem/reversed.h"
 #include "search/annealer.h"
+#include "search/justification.h"
 #include "search/list_rules.h"
 #include "search/load_annealer.h"
 #include "search/memory_constrained.h"
 #include "search/placed/placed_orders.h"
-#include "threads/for_each.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,6 +34,7 @@ namespace {
 using search::Annealer;
 using search::Blocks;
 using search::Goal;
+using search::Justification;
 using search::LoadAnnealer;
 using search::Moves;
 using search::PlacedOrders;
@@ -63,43 +65,17 @@ auto memory_constrained(const Problem& p, double room, const Array<uint8_t, 1>& 
   return listed(rule, p, room);
 }
 
-// Several independent chains of annealing, advanced together.
-template <typename Chain>
-struct Chains {
-  std::vector<std::unique_ptr<Chain>> members;
-
-  Chains() = default;
-  Chains(Chains&&) = default;
-  Chains(const Chains&) = delete;
-
-  void run(double temperature, int64_t evaluations, double seconds, int threads) {
-    check(threads > 0, "there must be a thread");
-    Interruption interruption;
-    const auto advance = [&](size_t k) {
-      const auto begin = Clock::now();
-      members[k]->run(temperature, evaluations, [&, begin] {
-        const auto now = Clock::now();
-        return std::chrono::duration<double>(now - begin).count() > seconds ||
-               interruption.heard(now);
-      });
-    };
-    {
-      nb::gil_scoped_release released;
-      threads::for_each(members.size(), threads, [&] { return advance; });
-    }
-    interruption.raise();
-  }
-  int64_t evaluations() const {
-    int64_t sum = 0;
-    for (const auto& chain : members) sum += chain->evaluations();
-    return sum;
-  }
-};
-
-constexpr uint64_t seed_stride = 1000003;  // so that chains of near seeds have seeds of their own
-
 using Annealers = Chains<Annealer>;
 using LoadAnnealers = Chains<LoadAnnealer>;
+using Justifications = Chains<Justification>;
+
+template <typename Chain>
+void anneal(Chains<Chain>& chains, double temperature, int64_t evaluations, double seconds,
+            int threads) {
+  chains.advance(seconds, threads, [&](Chain& chain, const std::function<bool()>& ended) {
+    chain.run(temperature, evaluations, ended);
+  });
+}
 
 Moves moves_of(bool single) { return single ? Moves::single : Moves::annealing; }
 
@@ -142,6 +118,29 @@ auto best_of(const Annealers& chains, size_t k) {
   return std::make_tuple(
       best.feasible, best.cost, to_numpy(std::vector<int32_t>(best.placement), {n}),
       to_numpy(std::vector<int32_t>(best.order), {n}), arrays_of(best.transfers));
+}
+
+Justifications make_justifications(const Problem& p, uint64_t seed, int count) {
+  check(!p.blocking && !p.atomic, "plans are justified for overlapped transfers");
+  Justifications chains;
+  const auto reversed = std::make_shared<const Problem>(problem::reversed(p));
+  for (int k = 0; k < count; ++k)
+    chains.members.push_back(std::make_unique<Justification>(p, reversed, seed * seed_stride + k));
+  return chains;
+}
+
+void justify(Justifications& chains, int64_t evaluations, double seconds, int threads) {
+  chains.advance(seconds, threads, [&](Justification& chain, const std::function<bool()>& ended) {
+    chain.run(evaluations, ended);
+  });
+}
+
+auto best_justified(const Justifications& chains, size_t k) {
+  const auto& best = chains.members.at(k)->best();
+  const size_t n = best.order.size();
+  return std::make_tuple(best.feasible, best.cost,
+                         to_numpy(std::vector<int32_t>(best.placement), {n}),
+                         to_numpy(std::vector<int32_t>(best.order), {n}));
 }
 
 LoadAnnealers make_load_annealers(const Problem& p, uint64_t seed, int count,
@@ -212,7 +211,11 @@ void bind_list_rules(nb::module_& module) {
       [](const Problem& p) { return to_numpy(search::upward_rank(p), {static_cast<size_t>(p.n)}); },
       "problem"_a, "Upward ranks (n,) in seconds (HEFT, Eq. 8).");
   module.def(
-      "heft", [](const Problem& p, double room) { return listed(search::heft, p, room); },
+      "heft",
+      [](const Problem& p, double room) {
+        return listed([](const Problem& q, double share) { return search::heft(q, share); }, p,
+                      room);
+      },
       "problem"_a, "room"_a,
       "Placement (n,) and order (n,) by HEFT, which fills the share `room` of memory at most.");
   module.def(
@@ -269,7 +272,7 @@ reserved: (d,) bytes that are left free where they can be.)")
 void bind_annealers(nb::module_& module) {
   nb::class_<Annealers>(module, "Annealers",
                         "Independent chains of annealing over placement and order.")
-      .def("run", &Annealers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a,
+      .def("run", &anneal<Annealer>, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a,
            "So many steps of every chain, fewer after so many seconds.")
       .def(
           "best", &best_of, "chain"_a,
@@ -298,10 +301,23 @@ turns: (t,) blocks; one is drawn as often as it is here.)")
 single_moves: a step gives one unit another device or one op another place, and nothing else.)");
 }
 
+void bind_justifications(nb::module_& module) {
+  nb::class_<Justifications>(module, "Justifications", "Independent chains of justification.")
+      .def("run", &justify, "evaluations"_a, "seconds"_a, "threads"_a,
+           "Lists so many plans in every chain, fewer after so many seconds.")
+      .def(
+          "best", &best_justified, "chain"_a,
+          R"(Whether a chain's best plan fits memory, its cost, placement (n,) and order (n,); none has an op
+before the chain has run.)")
+      .def_prop_ro("evaluations", &Justifications::evaluations);
+  module.def("make_justifications", &make_justifications, nb::keep_alive<0, 1>(), "problem"_a,
+             "seed"_a, "count"_a, "Chains that begin with the plan of HEFT.");
+}
+
 void bind_load_annealers(nb::module_& module) {
   nb::class_<LoadAnnealers>(module, "LoadAnnealers",
                             "Independent chains of annealing of the period.")
-      .def("run", &LoadAnnealers::run, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a,
+      .def("run", &anneal<LoadAnnealer>, "temperature"_a, "evaluations"_a, "seconds"_a, "threads"_a,
            "So many steps of every chain, fewer after so many seconds.")
       .def("best", &best_load, "chain"_a,
            "Whether a chain's best placement fits memory, its period, and the placement (n,).")
@@ -329,6 +345,7 @@ void bind_search(nb::module_& module) {
   bind_list_rules(module);
   bind_placed_orders(module);
   bind_annealers(module);
+  bind_justifications(module);
   bind_load_annealers(module);
 }
 

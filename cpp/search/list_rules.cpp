@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <queue>
 
 #include "search/partial_schedule.h"
 #include "search/ready_queue.h"
@@ -83,27 +83,51 @@ struct Option {
 
 }  // namespace
 
-Listed heft(const Problem& p, double room) {
-  const auto rank = upward_rank(p);
-  std::vector<int32_t> by_rank(p.n);
-  std::iota(by_rank.begin(), by_rank.end(), 0);
-  std::sort(by_rank.begin(), by_rank.end(), [&](int a, int b) {
-    return rank[a] != rank[b] ? rank[a] > rank[b] : p.place_in_order[a] < p.place_in_order[b];
-  });
+namespace {
+
+// The device where an op ends first, of those that lack the fewest bytes for it.
+int earliest_end(const Problem& p, const PartialSchedule& partial, int op) {
+  Option best;
+  for (int device = 0; device < p.d; ++device) {
+    if (!partial.may_run(op, device)) continue;
+    const int64_t shortage = partial.shortage(op, device);
+    if (shortage > best.shortage) continue;
+    const double start = std::max(partial.device_free(device), partial.inputs_arrive(op, device));
+    const double end = start + p.op_seconds(op, device);
+    if (shortage < best.shortage || end < best.time || best.op < 0)
+      best = {op, device, shortage, end};
+  }
+  return best.device;
+}
+
+// Inputs of each op whose producers are not deferred.
+std::vector<int32_t> inputs_to_place(const Problem& p, const PartialSchedule& partial) {
+  std::vector<int32_t> inputs(p.n, 0);
+  for (int op = 0; op < p.n; ++op)
+    for (const int tensor : p.inputs_of(op)) inputs[op] += !partial.is_deferred(p.producer[tensor]);
+  return inputs;
+}
+
+}  // namespace
+
+Listed heft(const Problem& p, double room) { return heft(p, room, upward_rank(p)); }
+
+Listed heft(const Problem& p, double room, std::span<const double> rank) {
   PartialSchedule partial(p, room);
-  for (const int op : by_rank) {
-    if (partial.is_deferred(op)) continue;
-    Option best;
-    for (int device = 0; device < p.d; ++device) {
-      if (!partial.may_run(op, device)) continue;
-      const int64_t shortage = partial.shortage(op, device);
-      if (shortage > best.shortage) continue;
-      const double start = std::max(partial.device_free(device), partial.inputs_arrive(op, device));
-      const double end = start + p.op_seconds(op, device);
-      if (shortage < best.shortage || end < best.time || best.op < 0)
-        best = {op, device, shortage, end};
-    }
-    partial.place(op, best.device);
+  const auto later = [&](int a, int b) {
+    return rank[a] != rank[b] ? rank[a] < rank[b] : p.place_in_order[a] > p.place_in_order[b];
+  };
+  std::priority_queue<int, std::vector<int>, decltype(later)> ready(later);
+  auto unplaced_inputs = inputs_to_place(p, partial);
+  for (int op = 0; op < p.n; ++op)
+    if (unplaced_inputs[op] == 0 && !partial.is_deferred(op)) ready.push(op);
+  while (!ready.empty()) {
+    const int op = ready.top();
+    ready.pop();
+    partial.place(op, earliest_end(p, partial, op));
+    for (const int tensor : p.outputs_of(op))
+      for (const int consumer : p.consumers_of(tensor))
+        if (--unplaced_inputs[consumer] == 0) ready.push(consumer);
   }
   return std::move(partial).listed();
 }
@@ -114,10 +138,11 @@ namespace {
 class ReadyOps {
  public:
   ReadyOps(const Problem& p, const PartialSchedule& partial, const std::vector<double>& rank)
-      : p_(p), partial_(partial), rank_(rank), queues_(p.d), unplaced_inputs_(p.n, 0) {
-    for (int op = 0; op < p.n; ++op)
-      for (const int tensor : p.inputs_of(op))
-        unplaced_inputs_[op] += !partial.is_deferred(p.producer[tensor]);
+      : p_(p),
+        partial_(partial),
+        rank_(rank),
+        queues_(p.d),
+        unplaced_inputs_(inputs_to_place(p, partial)) {
     for (int op = 0; op < p.n; ++op)
       if (unplaced_inputs_[op] == 0 && !partial.is_deferred(op)) enter(op);
   }

@@ -2,6 +2,7 @@
 // Computing 18(2), 1989), for links with contention, colocation groups and finite memory.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "problem/problem.h"
@@ -13,6 +14,7 @@ using problem::Problem;
 struct Listed {
   std::vector<int32_t> placement;
   std::vector<int32_t> order;  // in which the ops were placed; topological
+  std::vector<double> end;     // seconds at which each op is expected to end
 };
 
 // HEFT, Eq. 8: an op's mean seconds plus the longest path to the end behind it, with transfers at
@@ -24,6 +26,9 @@ std::vector<double> upward_rank(const Problem& problem);
 
 // Heterogeneous earliest finish time: ops by upward rank, each on the device where it ends first.
 Listed heft(const Problem& problem, double room);
+
+// The same by any rank (n): of the ops whose producers are placed, the highest goes first.
+Listed heft(const Problem& problem, double room, std::span<const double> rank);
 
 // Earliest time first: of all ready ops and devices, the pair that can start first; ties go to the
 // higher rank.

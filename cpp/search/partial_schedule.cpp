@@ -115,6 +115,7 @@ void PartialSchedule::place(int op, int device) {
 Listed PartialSchedule::listed() && {
   Listed result;
   result.order = std::move(order_);
+  result.end = std::move(finish_);
   result.placement.resize(p_.n);
   for (int op = 0; op < p_.n; ++op) result.placement[op] = device_of(op);
   return result;

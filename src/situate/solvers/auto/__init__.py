@@ -61,6 +61,7 @@ from situate.solvers.heuristics import (
     zero_bubble,
 )
 from situate.solvers.heuristics.random_search import SAMPLES, draw
+from situate.solvers.local_search import justification
 from situate.solvers.search import Found, Search
 from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
 
@@ -163,7 +164,8 @@ def _offer_constructed(search: Search) -> bool:
     offer_level_cuts(search)
     if full := outgrown(search):
         offer_segments(search)
-    for offer in (_offer_random, offer_pipelines, swap_devices, _list_to_fit):
+    starts = (offer_pipelines, swap_devices, _list_to_fit, justification.offer_start)
+    for offer in (_offer_random, *starts):
         if not search.finished():
             offer(search)
     return full

@@ -1,0 +1,117 @@
+"""`justification`: list schedules from the end and from the beginning of the step in turns (Valls,
+Ballestín and Quintanilla, Justification and RCPSP, EJOR 165(2), 2005)."""
+
+from __future__ import annotations
+
+import math
+
+from situate import _core
+from situate.data.problem import Problem
+from situate.errors import SituateError
+from situate.solvers.search import Search
+
+CHAINS = 2
+"""Chains where evaluations alone are limited: as many at any number of threads. With a time limit
+there is one a thread."""
+
+INTERVAL = 0.05
+"""Wall seconds between two looks at the clock."""
+
+MOST_EVALUATIONS = 2**31
+"""Plans that a chain lists between two looks at the clock, at most."""
+
+START_SHARE, TRIAL_SHARE = 0.12, 0.03
+"""Shares of what is left of the budget that finding a start takes at most, and that it takes before
+it must be near the best plan known."""
+
+NEAR = 1.05
+"""Times the value of the best plan that is near it."""
+
+OFFERS_TO_SET_UP = 40
+"""Offers that take longer than to run the problem backwards and to list the first plans."""
+
+
+def run(search: Search) -> None:
+    """Justify plans until the budget ends.
+
+    Raises:
+        SituateError: the objective is not time, or transfers do not overlap with ops.
+    """
+    if not applies(search.problem):
+        raise SituateError(
+            "justification makes a step short whose transfers overlap with ops: use auto"
+        )
+    chains = _Chains(search)
+    chains.go(1)
+    while not search.finished() and search.affords(chains.count):
+        chains.go(MOST_EVALUATIONS)
+
+
+def offer_start(search: Search) -> None:
+    """Offer what justification finds in a share of the budget; in less where that is far from the
+    best plan known."""
+    if not applies(search.problem) or not search.affords(OFFERS_TO_SET_UP):
+        return
+    chains, known, left = _Chains(search), search.incumbent, search.left()
+    while search.left() > (1 - TRIAL_SHARE) * left and not search.finished():
+        chains.go(MOST_EVALUATIONS, TRIAL_SHARE)
+    if chains.seconds > NEAR * known.value:
+        return
+    while search.left() > (1 - START_SHARE) * left and not search.finished():
+        chains.go(MOST_EVALUATIONS, START_SHARE)
+
+
+def applies(problem: Problem) -> bool:
+    """True where time is the objective and transfers overlap with ops."""
+    return problem.objective == "time" and problem.transfers == "overlapped"
+
+
+class _Chains:
+    """Independent chains.
+
+    Attributes:
+        count: how many there are.
+        seconds: of the best plan that fits; infinite while there is none.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self.count = CHAINS if search.time_limit is None else search.threads
+        self._core = _core.make_justifications(search.simulator.core, search.seed, self.count)
+        self._known = [(True, math.inf)] * self.count
+
+    @property
+    def seconds(self) -> float:
+        return min(math.inf if misfit else cost for misfit, cost in self._known)
+
+    def go(self, most: int, share: float = 1.0) -> None:
+        """Let every chain list so many plans, fewer in an interval's time or in a share of the
+        budget, and offer those that are better than all before."""
+        search, before = self._search, self._core.evaluations
+        try:
+            self._core.run(self._allowed(most, share), self._interval(share), search.threads)
+        finally:
+            search.evaluations += self._core.evaluations - before
+            self._offer()
+        search.report()
+
+    def _allowed(self, most: int, share: float) -> int:
+        limit = self._search.evaluation_limit
+        if limit is None:
+            return most
+        left = min(limit - self._search.evaluations, share * limit)
+        return max(1, min(most, int(left) // self.count))
+
+    def _interval(self, share: float) -> float:
+        """Without a time limit the clock must not decide."""
+        limit = self._search.time_limit
+        if limit is None:
+            return math.inf
+        return max(0.0, min(INTERVAL, share * limit / 4, limit - self._search.seconds))
+
+    def _offer(self) -> None:
+        for chain, before in enumerate(self._known):
+            feasible, cost, placement, order = self._core.best(chain)
+            if len(order) and (not feasible, cost) < before:
+                self._known[chain] = not feasible, cost
+                self._search.offer(placement, order, ["eager"])
