@@ -15,11 +15,12 @@ std::vector<T> transposed(const std::vector<T>& of_pairs, int d) {
   return turned;
 }
 
-// The tensors, one for each consumer.
+// The tensors, one for each consumer; cut off at what all may have, so that the sum cannot overflow.
 void turn_tensors(const Problem& from, Problem& to) {
+  const int64_t most = most_bytes / std::max<int64_t>(1, from.consumers.size());
   for (int tensor = 0; tensor < from.m; ++tensor)
     for (const int consumer : from.consumers_of(tensor)) {
-      to.size.push_back(from.size[tensor]);
+      to.size.push_back(std::min(from.size[tensor], most));
       to.own_seconds.push_back(from.own_seconds[tensor]);
       to.producer.push_back(consumer);
       to.consumer_start.push_back(to.m++);

@@ -183,6 +183,24 @@ def make_annealers(problem: Problem, goal: str, seed: int, count: int, placement
     single_moves: a step gives one unit another device or one op another place, and nothing else.
     """
 
+class Justifications:
+    """Independent chains of justification."""
+
+    def run(self, evaluations: int, seconds: float, threads: int) -> None:
+        """Lists so many plans in every chain, fewer after so many seconds."""
+
+    def best(self, chain: int) -> tuple[bool, float, NDArray[numpy.int32], NDArray[numpy.int32]]:
+        """
+        Whether a chain's best plan fits memory, its cost, placement (n,) and order (n,); none has an op
+        before the chain has run.
+        """
+
+    @property
+    def evaluations(self) -> int: ...
+
+def make_justifications(problem: Problem, seed: int, count: int) -> Justifications:
+    """Chains that begin with the plan of HEFT."""
+
 class LoadAnnealers:
     """Independent chains of annealing of the period."""
 

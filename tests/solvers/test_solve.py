@@ -59,7 +59,9 @@ EVALUATIONS = {"auto": 600, "random": 20}
 def general(problem: Problem) -> list[str]:
     """The methods that know the problem's objective and rules."""
     calls = problem.transfers == "atomic" and problem.objective == "time"
-    refused = BRED if calls or problem.objective == "throughput" else ()
+    bred = not calls and problem.objective != "throughput"
+    justified = problem.transfers == "overlapped" and problem.objective == "time"
+    refused = (*(() if bred else BRED), *(() if justified else ("justification",)))
     return [method for method in GENERAL if method not in refused]
 
 

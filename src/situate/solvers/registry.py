@@ -230,6 +230,13 @@ _ALL = (
         paper=REGAL,
     ),
     Method(
+        "justification",
+        "search",
+        "local_search.justification:run",
+        "list schedules from the end and from the beginning in turns, of orders changed at random",
+        paper="Valls, Ballestín and Quintanilla, Justification and RCPSP, EJOR 2005",
+    ),
+    Method(
         "auto",
         "portfolio",
         "auto:run",

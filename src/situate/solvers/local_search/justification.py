@@ -20,12 +20,15 @@ INTERVAL = 0.05
 MOST_EVALUATIONS = 2**31
 """Plans that a chain lists between two looks at the clock, at most."""
 
-START_SHARE, TRIAL_SHARE = 0.12, 0.03
-"""Shares of what is left of the budget that finding a start takes at most, and that it takes before
-it must be near the best plan known."""
+FIRST_LISTS, FAR = 5, 1.25
+"""Lists of a chain after which finding a start ends if it is so many times as long as the best plan
+known."""
 
-NEAR = 1.05
-"""Times the value of the best plan that is near it."""
+TRIAL_SHARE, NEAR = 0.02, 1.05
+"""The same after a share of what is left of the budget."""
+
+START_SHARE = 0.1
+"""Share of what is left of the budget that finding a start takes at most."""
 
 OFFERS_TO_SET_UP = 40
 """Offers that take longer than to run the problem backwards and to list the first plans."""
@@ -52,13 +55,16 @@ def offer_start(search: Search) -> None:
     best plan known."""
     if not applies(search.problem) or not search.affords(OFFERS_TO_SET_UP):
         return
-    chains, known, left = _Chains(search), search.incumbent, search.left()
-    while search.left() > (1 - TRIAL_SHARE) * left and not search.finished():
-        chains.go(MOST_EVALUATIONS, TRIAL_SHARE)
-    if chains.seconds > NEAR * known.value:
+    chains, known, left = _Chains(search), search.incumbent.value, search.left()
+    chains.go(FIRST_LISTS)
+    if chains.seconds > FAR * known:
         return
-    while search.left() > (1 - START_SHARE) * left and not search.finished():
-        chains.go(MOST_EVALUATIONS, START_SHARE)
+    for share, most in ((TRIAL_SHARE, NEAR), (START_SHARE, math.inf)):
+        until = (1 - share) * left
+        while search.left() > until and not search.finished():
+            chains.go(MOST_EVALUATIONS, until)
+        if chains.seconds > most * known:
+            return
 
 
 def applies(problem: Problem) -> bool:
@@ -84,34 +90,37 @@ class _Chains:
     def seconds(self) -> float:
         return min(math.inf if misfit else cost for misfit, cost in self._known)
 
-    def go(self, most: int, share: float = 1.0) -> None:
-        """Let every chain list so many plans, fewer in an interval's time or in a share of the
-        budget, and offer those that are better than all before."""
+    def go(self, most: int, until: float = 0.0) -> None:
+        """Let every chain list so many plans, fewer in an interval's time or where as little of the
+        budget would be left, and offer those that are better than all before."""
         search, before = self._search, self._core.evaluations
         try:
-            self._core.run(self._allowed(most, share), self._interval(share), search.threads)
+            self._core.run(self._allowed(most, until), self._interval(until), search.threads)
         finally:
             search.evaluations += self._core.evaluations - before
             self._offer()
         search.report()
 
-    def _allowed(self, most: int, share: float) -> int:
-        limit = self._search.evaluation_limit
-        if limit is None:
+    def _allowed(self, most: int, until: float) -> int:
+        search = self._search
+        if search.evaluation_limit is None:
             return most
-        left = min(limit - self._search.evaluations, share * limit)
-        return max(1, min(most, int(left) // self.count))
+        left = (search.left() - until) * search.evaluation_limit
+        return max(1, min(most, round(left) // self.count))
 
-    def _interval(self, share: float) -> float:
+    def _interval(self, until: float) -> float:
         """Without a time limit the clock must not decide."""
-        limit = self._search.time_limit
-        if limit is None:
+        search = self._search
+        if search.time_limit is None:
             return math.inf
-        return max(0.0, min(INTERVAL, share * limit / 4, limit - self._search.seconds))
+        return max(0.0, min(INTERVAL, (search.left() - until) * search.time_limit))
 
     def _offer(self) -> None:
+        evaluations = self._search.evaluations
         for chain, before in enumerate(self._known):
             feasible, cost, placement, order = self._core.best(chain)
             if len(order) and (not feasible, cost) < before:
                 self._known[chain] = not feasible, cost
                 self._search.offer(placement, order, ["eager"])
+        # Decoding what was evaluated already is no further evaluation.
+        self._search.evaluations = evaluations
