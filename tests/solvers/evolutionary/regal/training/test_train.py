@@ -131,9 +131,7 @@ def test_what_no_plan_could_be_made_with_is_not_trained(
 
 
 def test_validation_has_evaluations_of_its_own(options: Options) -> None:
-    """A chain is as long on any devices: BRKGA with and without proposals finds one device."""
     of = replace(SMALL, validation_evaluations=400)
-    train(replace(options, settings=of), ignored, ignored)
     learnt, held = module._instances(options, of, *module._data(options, ignored))
     assert held is not None
     assert (learnt.settings.evaluations, held.settings.evaluations) == (120, 400)
