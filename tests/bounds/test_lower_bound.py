@@ -51,9 +51,9 @@ def test_times_of_a_few_bits_are_bounded_too() -> None:
     assert lower_bound(brief) <= solve(brief, "heft").value
 
 
-def test_a_group_is_not_spread() -> None:
-    problem = Problem(apart(4, group="g"), devices(1, 1), "throughput")
-    assert lower_bound(problem) <= 4
+@pytest.mark.parametrize("objective", ["time", "throughput"])
+def test_a_group_is_not_spread(objective: Objective) -> None:
+    assert lower_bound(Problem(apart(4, group="g"), devices(1, 1), objective)) == 4
 
 
 def test_where_all_times_are_whole_the_bound_is_rounded_up() -> None:
@@ -111,7 +111,10 @@ def test_rounding_in_a_long_sum_stays_above_the_bound(objective: str) -> None:
         (apart(6), "time", "load"),
         (fork(12), "time", "window"),
         (apart(6, device="d0"), "time", "narrow work"),
+        (apart(6, group="g"), "time", "colocation group"),
+        (fork(12, size=100), "time", "together"),
         (apart(6), "throughput", "load"),
+        (apart(6, group="g"), "throughput", "colocation group"),
         (apart(3, seconds=[9.0, 1.0, 1.0]), "throughput", "longest op"),
         (apart(6, device="d0"), "throughput", "narrow work"),
         (apart(6, persistent=4), "memory", "persistent bytes"),

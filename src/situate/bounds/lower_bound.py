@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from situate.bounds.groups import least_group
 from situate.bounds.joins import with_joins
 from situate.bounds.load import least_load
 from situate.bounds.memory import needs
@@ -69,6 +70,7 @@ def _on_throughput(problem: Problem, until: float, _: float) -> Iterator[Bound]:
     yield Bound(least_load(problem, until).seconds, "load")
     yield Bound(least_narrow(problem, Paths.without(problem)), "narrow work")
     yield Bound(float(problem.fastest.max()), "longest op")
+    yield Bound(least_group(problem, Paths.without(problem)), "colocation group")
 
 
 def _on_time(problem: Problem, until: float, refined_until: float) -> Iterator[Bound]:
@@ -83,6 +85,7 @@ def _on_time(problem: Problem, until: float, refined_until: float) -> Iterator[B
     yield Bound(least_narrow(problem, paths), "narrow work")
     yield Bound(least_together(problem, paths), "together")
     yield Bound(paths.longest, "joins")
+    yield Bound(least_group(problem, paths), "colocation group")
 
 
 def _rounded(problem: Problem, seconds: float) -> float:
