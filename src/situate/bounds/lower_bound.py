@@ -20,6 +20,13 @@ from situate.bounds.together import least_together
 from situate.bounds.windows import least_window
 from situate.data.problem import Problem
 
+BOUNDING, BOUNDING_AT_LEAST = 0.2, 0.5
+"""Part of a search's time limit, and seconds at least, that its lower bound may take."""
+
+REFINING, REFINING_AT_LEAST = 0.1, 0.05
+"""Part of the time limit in which the bounds by joins and by what a split sends may go on, and the
+seconds below which they gain less than the search loses."""
+
 SMALLEST_TIME = float(np.finfo(np.float64).smallest_subnormal)
 """Possible error of a product of times as small as this, which no relative error covers."""
 
@@ -35,6 +42,24 @@ class Bound:
 
     value: float
     name: str
+
+
+def bound_in_time(problem: Problem, begin: float, time_limit: float | None) -> Bound:
+    """The bound that a search comes with, in the part of its time that bounds may take.
+
+    Args:
+        problem: what is to be planned.
+        begin: what `time.perf_counter` said when the search began.
+        time_limit: seconds of the search; None for as long as the bound takes, for without a limit
+            the clock must not decide.
+    """
+    limit = math.inf if time_limit is None else time_limit
+    refining = REFINING * limit
+    return tightest_bound(
+        problem,
+        begin + max(BOUNDING_AT_LEAST, BOUNDING * limit),
+        begin + (refining if refining >= REFINING_AT_LEAST else 0.0),
+    )
 
 
 def lower_bound(problem: Problem, until: float = math.inf) -> float:
