@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from situate.bounds.groups import seconds_of_units
 from situate.bounds.paths import Paths
 from situate.bounds.transfers import least_transfers
-from situate.data.arrays import Floats, Ints
+from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.data.topology import edge_producers, edge_tensors
 
@@ -40,7 +41,7 @@ def least_together(problem: Problem, paths: Paths) -> float:
     return min(least, float(lengths[low - 1])) if low else least
 
 
-def _busiest(problem: Problem, pairs: Ints) -> float:
+def _busiest(problem: Problem, pairs: NDArray[np.int32]) -> float:
     """Seconds of the busiest device, where the units of each of these pairs (k, 2) share one: those
     of the largest part, of an even share, or of two parts that have to share one. Infinite where no
     device may run all of a part."""
@@ -49,7 +50,7 @@ def _busiest(problem: Problem, pairs: Ints) -> float:
     return float(max(loads[0], loads.sum() / problem.d, two))
 
 
-def _loads(problem: Problem, pairs: Ints) -> Floats:
+def _loads(problem: Problem, pairs: NDArray[np.int32]) -> Floats:
     """(parts,) seconds of the parts that pairs of units make of all, each on the device where it
     takes least."""
     into = list(range(problem.units))

@@ -86,7 +86,7 @@ def _parents(problem: Problem) -> Order:
     """(n,) the first reader of each op, depth first; n where there is none."""
     place = np.full(problem.n, problem.n)
     np.minimum.at(place, edge_producers(problem), places(problem.depth_first)[problem.consumers])
-    return np.append(problem.depth_first, np.int32(problem.n))[place]
+    return np.asarray(np.append(problem.depth_first, problem.n)[place], np.int32)
 
 
 def _bytes(problem: Problem, parent: Order) -> tuple[list[int], list[int], list[int]]:
